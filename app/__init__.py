@@ -1,0 +1,1 @@
+"""Memory Gateway: long-term memory for AI agents, on Cloudflare or on one machine."""

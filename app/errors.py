@@ -1,0 +1,176 @@
+"""Everything that can go wrong, as one tree.
+
+::
+
+    MemoryGatewayError
+    |-- InvalidRequest                 the caller's mistake, never retried unchanged
+    |   |-- MalformedRequest             the body is not JSON
+    |   |-- UnsupportedMediaType         the body is not sent as application/json
+    |   |-- ContentTooLarge              a body or a text over its limit
+    |-- AccessRefused                  who is calling
+    |   |-- Unauthenticated              no credential, or one that does not hold
+    |   |-- Forbidden                    a credential that does not reach this far
+    |-- Unavailable                    a part the service needs does not answer; try again later
+    |   |-- DatabaseUnavailable          the database cannot be read or written
+    |   |   |-- StorageFull                no room to write
+    |   |   |-- StorageReadOnly            the data may be read, not written
+    |   |-- EmbeddingUnavailable         the embedder does not answer
+    |   |-- EmbeddingConfigMismatch      the stored vectors were made with another embedding config
+    |-- DatabaseRejected               the database refused a statement: a defect of ours
+    |-- SchemaTooNew                   a newer version of this service has migrated the database
+    |-- ConfigurationError             settings that cannot work, found before serving
+
+An adapter maps each failure of what it talks to onto this tree in one place; the HTTP layer turns any
+of these into one problem+json shape (RFC 9457) by ``code``, ``status`` and ``title``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from app.model import EmbeddingConfig
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One field of a request and what is wrong with it; ``field`` is a dotted path such as ``filter.metadata``."""
+
+    field: str
+    message: str
+
+
+class MemoryGatewayError(Exception):
+    """Base of the tree. ``detail`` is for the caller: it never carries content or a credential."""
+
+    code: ClassVar[str] = "internal_error"
+    status: ClassVar[int] = 500
+    title: ClassVar[str] = "Internal error"
+
+    def __init__(self, detail: str, *, errors: Sequence[FieldError] = ()) -> None:
+        """Keep what to tell the caller."""
+        super().__init__(detail)
+        self.detail = detail
+        self.errors = tuple(errors)
+
+
+class InvalidRequest(MemoryGatewayError):
+    """A request whose fields are wrong; ``errors`` names each."""
+
+    code = "invalid_request"
+    status = 422
+    title = "Invalid request"
+
+
+class MalformedRequest(InvalidRequest):
+    """A body that cannot be read as JSON."""
+
+    code = "malformed_request"
+    status = 400
+    title = "Malformed request"
+
+
+class UnsupportedMediaType(InvalidRequest):
+    """A body of another content type than application/json."""
+
+    code = "unsupported_media_type"
+    status = 415
+    title = "Unsupported media type"
+
+
+class ContentTooLarge(InvalidRequest):
+    """A body, or a text in it, over its limit in bytes."""
+
+    code = "content_too_large"
+    status = 413
+    title = "Content too large"
+
+
+class AccessRefused(MemoryGatewayError):
+    """The caller is not let in, or not this far."""
+
+
+class Unauthenticated(AccessRefused):
+    """No credential, or one that is expired, unsigned, wrongly signed or incomplete."""
+
+    code = "unauthenticated"
+    status = 401
+    title = "Unauthenticated"
+
+
+class Forbidden(AccessRefused):
+    """A valid credential without the scope, or for another agent."""
+
+    code = "forbidden"
+    status = 403
+    title = "Forbidden"
+
+
+class Unavailable(MemoryGatewayError):
+    """A part the service needs does not answer now; the same request may succeed later."""
+
+    code = "unavailable"
+    status = 503
+    title = "Service unavailable"
+
+
+class DatabaseUnavailable(Unavailable):
+    """The database, or the index beside it, cannot be read or written."""
+
+    code = "database_unavailable"
+    title = "Database unavailable"
+
+
+class StorageFull(DatabaseUnavailable):
+    """There is no room to write: the disk, a quota or the database's own size limit."""
+
+    code = "storage_full"
+    title = "Storage full"
+
+
+class StorageReadOnly(DatabaseUnavailable):
+    """The data may be read, not written."""
+
+    code = "storage_read_only"
+    title = "Storage is read-only"
+
+
+class EmbeddingUnavailable(Unavailable):
+    """The embedder failed, so nothing was written or searched."""
+
+    code = "embedding_unavailable"
+    title = "Embedding unavailable"
+
+
+class EmbeddingConfigMismatch(Unavailable):
+    """The stored vectors were made with another embedding config than the one in the settings."""
+
+    code = "embedding_config_mismatch"
+    title = "Embedding config mismatch"
+
+    def __init__(self, *, stored: EmbeddingConfig, configured: EmbeddingConfig) -> None:
+        """Name both configs."""
+        super().__init__(f"The data was embedded with {stored}, but this service is set to {configured}.")
+        self.stored = stored
+        self.configured = configured
+
+
+class DatabaseRejected(MemoryGatewayError):
+    """The database refused a statement that the service should not have sent."""
+
+    code = "database_rejected"
+    title = "Database rejected a statement"
+
+
+class SchemaTooNew(MemoryGatewayError):
+    """The database has migrations this version does not know."""
+
+    code = "schema_too_new"
+    status = 503
+    title = "Database schema is newer than this service"
+
+
+class ConfigurationError(MemoryGatewayError):
+    """Settings that cannot work; the message says which and why."""
+
+    code = "configuration_error"
+    title = "Configuration error"

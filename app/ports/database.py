@@ -1,0 +1,63 @@
+"""The source of truth: a database that speaks D1's dialect of SQLite."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from app.model import Json, Scalar
+
+Row: TypeAlias = Mapping[str, Scalar]
+"""One row of a result, by column name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One SQL statement and the one value it takes.
+
+    Every value travels inside ``argument``, bound as JSON text to ``?1`` and read in SQL with
+    ``json_extract(?1, '$.name')`` or ``json_each(?1)``: D1 documents its parameters as strings, at
+    most 100 to a statement, and binds numbers as REAL (ADR 0001).
+
+    Attributes:
+        sql: One statement, without a trailing semicolon.
+        argument: What ``?1`` holds; None for a statement without a parameter.
+        writes: Whether the statement may change data. One that writes without saying so is refused.
+    """
+
+    sql: str
+    argument: Mapping[str, Json] | Sequence[Json] | None = None
+    writes: bool = False
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The bound parameters: one JSON text, or none."""
+        if self.argument is None:
+            return ()
+        return (json.dumps(self.argument, ensure_ascii=False, separators=(",", ":")),)
+
+
+class Database(Protocol):
+    """Runs statements, all or nothing.
+
+    There are no interactive transactions, because D1 has none: what belongs together goes into one
+    run. A read sees every run that was acknowledged before it began, whichever process made it.
+    """
+
+    @property
+    def backend(self) -> str:
+        """A short name for operators, such as ``sqlite``."""
+        ...
+
+    async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Run the statements in order as one transaction and return each one's rows, in order.
+
+        Raises:
+            DatabaseUnavailable: it cannot be reached, read or written; nothing was changed.
+            DatabaseRejected: a statement is wrong or breaks a constraint; nothing was changed.
+        """
+        ...
+
+    async def ping(self) -> None:
+        """Return if the database answers; raise as ``run`` does if not."""
+        ...

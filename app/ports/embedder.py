@@ -1,0 +1,37 @@
+"""Text to vectors."""
+
+from collections.abc import Sequence
+from typing import Literal, Protocol, TypeAlias
+
+from app.model import EmbeddingConfig, Vector
+
+Purpose: TypeAlias = Literal["document", "query"]
+"""What a text is embedded for: some models embed a question otherwise than what answers it."""
+
+
+class Embedder(Protocol):
+    """Embeds texts with one embedding config for its whole life.
+
+    An adapter whose model knows no difference between a document and a query may ignore ``purpose``.
+    """
+
+    @property
+    def config(self) -> EmbeddingConfig:
+        """What its vectors are made with."""
+        ...
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose) -> list[Vector]:
+        """Embed each text and return the vectors in the texts' order.
+
+        A vector has ``config.dimensions`` float32 values and unit length, and does not depend on the
+        other texts of the call (to 1e-6). A text longer than the model's window is embedded in windows,
+        averaged by their length and brought back to unit length, never cut.
+
+        Raises:
+            EmbeddingUnavailable: the model does not answer; the caller decides whether to try again.
+        """
+        ...
+
+    async def ping(self) -> None:
+        """Return if the model answers; raise as ``embed`` does if not."""
+        ...

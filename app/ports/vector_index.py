@@ -1,0 +1,73 @@
+"""An index over the database's vectors: it suggests, the database decides."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from app.model import Filter, Json, Scope, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedVector:
+    """A memory's vector with what the index filters on. ``id`` is the memory's own."""
+
+    scope: Scope
+    id: str
+    values: Vector
+    created_at: int
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """An id the index suggests; ``score`` is the cosine similarity, -1 to 1, higher is better."""
+
+    id: str
+    score: float
+
+
+class VectorIndex(Protocol):
+    """Nearest vectors within one scope. There is no way to ask without a scope.
+
+    An adapter may show a write late; ``watermark`` tells how far it is. An index holds nothing that the
+    database could not rebuild.
+    """
+
+    @property
+    def backend(self) -> str:
+        """A short name for operators, such as ``sqlite-exact``."""
+        ...
+
+    async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> list[Hit]:
+        """Return the ``top_k`` most similar vectors of the scope that pass the filter, best first.
+
+        The filter is applied before ``top_k`` is counted.
+
+        Raises:
+            Unavailable: the index cannot be asked; never an empty answer instead.
+        """
+        ...
+
+    async def upsert(self, vectors: Sequence[IndexedVector]) -> None:
+        """Add vectors, or replace those of the same scope and id, values and metadata as a whole.
+
+        Raises:
+            Unavailable: the index cannot be written; some of the vectors may have been.
+        """
+        ...
+
+    async def delete(self, scope: Scope, ids: Sequence[str]) -> None:
+        """Remove vectors of the scope; an absent id is no error.
+
+        Raises:
+            Unavailable: the index cannot be written; some of the vectors may be gone.
+        """
+        ...
+
+    async def watermark(self) -> int:
+        """Return the moment (ms since the epoch) up to which every acknowledged write is visible."""
+        ...
+
+    async def ping(self) -> None:
+        """Return if the index answers; raise as ``query`` does if not."""
+        ...
