@@ -26,7 +26,6 @@ of these into one problem+json shape (RFC 9457) by ``code``, ``status`` and ``ti
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from app.model import EmbeddingConfig
 
@@ -42,9 +41,9 @@ class FieldError:
 class MemoryGatewayError(Exception):
     """Base of the tree. ``detail`` is for the caller: it never carries content or a credential."""
 
-    code: ClassVar[str] = "internal_error"
-    status: ClassVar[int] = 500
-    title: ClassVar[str] = "Internal error"
+    code: str = "internal_error"
+    status: int = 500
+    title: str = "Internal error"
 
     def __init__(self, detail: str, *, errors: Sequence[FieldError] = ()) -> None:
         """Keep what to tell the caller."""

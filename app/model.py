@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
@@ -15,20 +15,9 @@ Vector: TypeAlias = npt.NDArray[np.float32]
 """One embedding: float32, one dimension, unit length, so that a dot product is the cosine."""
 
 Scalar: TypeAlias = str | int | float | bool | None
-Json: TypeAlias = "Scalar | list[Json] | dict[str, Json]"
+Json: TypeAlias = "Scalar | Sequence[Json] | Mapping[str, Json]"
 
-ID_FORM = r"[A-Za-z0-9._:-]{1,64}"
-"""Form of a tenant or agent id. Vectorize indexes only the first 64 bytes of a string (ADR 0002)."""
-
-MEMORY_ID_FORM = r"[0-7][0-9A-HJKMNP-TV-Z]{25}"
-"""Form of a ULID in Crockford's base 32, 26 characters."""
-
-CONTENT_BYTES = 32 * 1024
-METADATA_BYTES = 10 * 1024
-METADATA_DEPTH = 8
-SESSION_ID_BYTES = 256
-TOP_K_MOST = 20
-
+_RFC_3339 = re.compile(r"(\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}):(\d{2})(?:\.(\d+))?([Zz]|[+-]\d{2}:\d{2})", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INDEX_NAME_BYTES = 64
 
@@ -52,8 +41,11 @@ class EmbeddingConfig:
     @property
     def index_name(self) -> str:
         """``lt-memory-<provider>-<model>`` in the form Vectorize allows for an index name."""
-        slug = re.sub(r"[^a-z0-9_-]+", "-", f"lt-memory-{self.provider}-{self.model}".lower())
-        return slug[:_INDEX_NAME_BYTES].strip("-_")
+        slug = re.sub(r"[^a-z0-9_]+", "-", f"lt-memory-{self.provider}-{self.model}".lower())
+        if len(slug) > _INDEX_NAME_BYTES:  # what is cut off must not make two configs share an index
+            digest = hashlib.sha256(slug.encode()).hexdigest()[:8]
+            slug = f"{slug[: _INDEX_NAME_BYTES - 9]}-{digest}"
+        return slug.strip("-_")
 
     def __str__(self) -> str:
         """Return the config as a person reads it."""
@@ -113,3 +105,24 @@ def milliseconds(moment: datetime, *, up: bool = False) -> int:
 def moment(milliseconds_: int) -> datetime:
     """Turn milliseconds since the epoch into an aware datetime."""
     return _EPOCH + timedelta(milliseconds=milliseconds_)
+
+
+def parse_moment(text: str) -> datetime:
+    """Read a timestamp with its offset, as RFC 3339 writes it; a leap second counts as the next second.
+
+    Raises:
+        ValueError: it has another form, or is no moment of the calendar.
+    """
+    match = _RFC_3339.fullmatch(text)
+    if match is None:
+        raise ValueError("must be a timestamp with its offset, as in 2026-01-31T09:30:00Z (RFC 3339)")
+    date, seconds, fraction, offset = match.groups()
+    leap = timedelta(seconds=1) if seconds == "60" else timedelta(0)
+    whole = f"{date[:10]}T{date[11:]}:{'59' if leap else seconds}"
+    read = datetime.fromisoformat(f"{whole}.{(fraction or '').ljust(6, '0')[:6]}{offset.upper()}")
+    return read + leap
+
+
+def format_moment(milliseconds_: int) -> str:
+    """Write milliseconds since the epoch as RFC 3339 in UTC."""
+    return moment(milliseconds_).isoformat(timespec="milliseconds").replace("+00:00", "Z")

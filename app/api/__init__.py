@@ -1,0 +1,1 @@
+"""The HTTP surface: routes, the shapes they take and give, and how errors look."""

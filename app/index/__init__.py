@@ -1,0 +1,1 @@
+"""Between the database and the vector index: what is queued, delivered and confirmed."""

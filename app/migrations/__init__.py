@@ -1,0 +1,1 @@
+"""The database's schema as numbered SQL files, and what applies them."""

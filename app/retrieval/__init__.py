@@ -1,0 +1,1 @@
+"""Finding memories: the channels of a recall and how they become entries."""

@@ -1,0 +1,295 @@
+"""Forward pass of a BERT encoder in numpy: token ids to unit vectors."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+
+from app.adapters.local.model_files import read_json
+from app.errors import ConfigurationError
+from app.model import Vector
+
+Matrix: TypeAlias = npt.NDArray[np.float32]
+
+# Minimax fit of atanh(erf(x / sqrt 2)) / x in powers of x squared, highest first: erf to 1.3e-7 in float32.
+_ERF = tuple(
+    np.float32(coefficient)
+    for coefficient in (
+        1.7562773270018075e-09,
+        -1.3226627580376883e-07,
+        3.964773125671375e-06,
+        -5.530631668598673e-05,
+        -3.2594744620339644e-05,
+        0.03633308440866856,
+        0.7978849414899036,
+    )
+)
+_GELU_ROWS = 32
+"""Rows whose temporaries stay in a core's cache."""
+_LARGE_SCORE = 64.0
+"""Sums of exp up to here neither overflow nor vanish in float32."""
+_REQUIRED = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
+
+
+@dataclass(frozen=True, slots=True)
+class BertShape:
+    """What of config.json the forward pass depends on."""
+
+    hidden: int
+    heads: int
+    layers: int
+    intermediate: int
+    vocabulary: int
+    positions: int
+    types: int
+    epsilon: float
+
+    @classmethod
+    def read(cls, path: Path) -> "BertShape":
+        """Read config.json.
+
+        Raises:
+            ConfigurationError: it describes an encoder that ``BertEncoder`` does not compute.
+        """
+        config = read_json(path)
+        for name, supported in _REQUIRED.items():
+            if (value := config.get(name, supported)) != supported:
+                raise ConfigurationError(f"{path}: {name} is {value!r}; only {supported!r} is supported.")
+        shape = cls(
+            hidden=_positive(path, config, "hidden_size"),
+            heads=_positive(path, config, "num_attention_heads"),
+            layers=_positive(path, config, "num_hidden_layers"),
+            intermediate=_positive(path, config, "intermediate_size"),
+            vocabulary=_positive(path, config, "vocab_size"),
+            positions=_positive(path, config, "max_position_embeddings"),
+            types=_positive(path, {"type_vocab_size": 2, **config}, "type_vocab_size"),
+            epsilon=float(config.get("layer_norm_eps", 1e-12)),
+        )
+        if shape.hidden % shape.heads:
+            raise ConfigurationError(
+                f"{path}: hidden_size {shape.hidden} is no multiple of num_attention_heads {shape.heads}.",
+            )
+        return shape
+
+
+@dataclass(frozen=True, slots=True)
+class _Linear:
+    weight: Matrix
+    """In the file's layout: one row for each output."""
+    bias: Matrix
+
+    def __call__(self, inputs: Matrix, out: Matrix) -> None:
+        np.matmul(inputs, self.weight.T, out=out)
+        out += self.bias
+
+
+@dataclass(frozen=True, slots=True)
+class _Norm:
+    weight: Matrix
+    bias: Matrix
+    epsilon: np.float32
+
+    def __call__(self, rows: Matrix) -> None:
+        """Normalise each row in place."""
+        rows -= rows.mean(axis=1, keepdims=True)
+        variance = np.vecdot(rows, rows)[:, np.newaxis] / np.float32(rows.shape[1])
+        rows /= np.sqrt(variance + self.epsilon)
+        rows *= self.weight
+        rows += self.bias
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    projections: _Linear
+    """Queries, keys and values side by side, queries already divided by the root of a head's width."""
+    attended: _Linear
+    attention_norm: _Norm
+    intermediate: _Linear
+    output: _Linear
+    output_norm: _Norm
+
+
+class _Scratch:
+    """Room for what the layers compute, reserved once per batch: fresh memory costs more than the sums in it."""
+
+    def __init__(self, shape: BertShape, total: int, longest: int) -> None:
+        self.projections = np.empty((total, 3 * shape.hidden), np.float32)
+        self.context = np.empty((total, shape.hidden), np.float32)
+        self.attended = np.empty((total, shape.hidden), np.float32)
+        self.intermediate = np.empty((total, shape.intermediate), np.float32)
+        self.scores = np.empty(shape.heads * longest * longest, np.float32)
+        self.ones = np.ones((longest, 1), np.float32)
+
+
+class BertEncoder:
+    """A BERT encoder with mean pooling.
+
+    The sequences of a batch are laid end to end in one matrix, without padding, and only attention looks at
+    them one by one: a sequence's vector does not depend on its batch.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        """Load config.json and model.safetensors.
+
+        Raises:
+            ConfigurationError: the model cannot be read, or is not one this encoder computes.
+        """
+        self.shape = BertShape.read(directory / "config.json")
+        with _Weights(directory / "model.safetensors", self.shape) as weights:
+            self._words = weights.tensor("embeddings.word_embeddings.weight", self.shape.vocabulary, self.shape.hidden)
+            self._positions = weights.positions()
+            self._embedding_norm = weights.norm("embeddings.LayerNorm")
+            self._layers = [weights.layer(f"encoder.layer.{number}.") for number in range(self.shape.layers)]
+
+    def encode(self, sequences: Sequence[Sequence[int]]) -> list[Vector]:
+        """Unit vectors of token sequences; each has one token at least and ``shape.positions`` at most.
+
+        A model whose weights are broken yields values that are not finite.
+        """
+        lengths = [len(sequence) for sequence in sequences]
+        bounds = list(pairwise(accumulate(lengths, initial=0)))
+        scratch = _Scratch(self.shape, sum(lengths), max(lengths))
+        # Values that are not finite are for the caller to notice, not for numpy to warn of.
+        with np.errstate(all="ignore"):
+            hidden = self._words[[token for sequence in sequences for token in sequence]]
+            for start, end in bounds:
+                hidden[start:end] += self._positions[: end - start]
+            self._embedding_norm(hidden)
+            for layer in self._layers:
+                self._transform(layer, hidden, bounds, scratch)
+            return [_unit(hidden[start:end].mean(axis=0)) for start, end in bounds]
+
+    def _transform(
+        self,
+        layer: _Layer,
+        hidden: Matrix,
+        bounds: Sequence[tuple[int, int]],
+        scratch: _Scratch,
+    ) -> None:
+        """Take ``hidden`` through one layer, in place."""
+        layer.projections(hidden, scratch.projections)
+        for start, end in bounds:
+            self._attend(scratch, start, end)
+        layer.attended(scratch.context, scratch.attended)
+        scratch.attended += hidden
+        layer.attention_norm(scratch.attended)
+        layer.intermediate(scratch.attended, scratch.intermediate)
+        for start in range(0, len(hidden), _GELU_ROWS):
+            _gelu(scratch.intermediate[start : start + _GELU_ROWS])
+        layer.output(scratch.intermediate, hidden)
+        hidden += scratch.attended
+        layer.output_norm(hidden)
+
+    def _attend(self, scratch: _Scratch, start: int, end: int) -> None:
+        """Fill the context of one sequence from its projections."""
+        heads, length = self.shape.heads, end - start
+        projections = scratch.projections[start:end].reshape(length, 3, heads, -1)
+        queries, keys, values = projections.transpose(1, 2, 0, 3)
+        scores = scratch.scores[: heads * length * length].reshape(heads, length, length)
+        np.matmul(queries, keys.transpose(0, 2, 1), out=scores)
+        # Maxima by row cost as much as the products; scores too large for exp to do without them are rare.
+        if max(scores.max(), -scores.min()) > _LARGE_SCORE:
+            scores -= scores.max(axis=2, keepdims=True)
+        np.exp(scores, out=scores)
+        context = scratch.context[start:end].reshape(length, heads, -1).transpose(1, 0, 2)
+        # Divided after the product, where there are fewer values; a product with ones is the fastest sum.
+        np.divide(scores @ values, scores @ scratch.ones[:length], out=context)
+
+
+class _Weights:
+    """The tensors of a file, read one at a time, so that no two copies of the model are ever in memory."""
+
+    def __init__(self, path: Path, shape: BertShape) -> None:
+        self._path = path
+        self._shape = shape
+        try:
+            self._file: Any = safe_open(path, framework="numpy")
+        except (OSError, SafetensorError) as error:
+            raise ConfigurationError(f"{path} cannot be read: {error}") from error
+        self._prefix = ""
+
+    def __enter__(self) -> Self:
+        names = set(self._file.keys())
+        self._prefix = "bert." if "bert.embeddings.word_embeddings.weight" in names else ""
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._file.__exit__(*failure)
+
+    def tensor(self, name: str, *expected: int) -> Matrix:
+        """Read one tensor as float32."""
+        try:
+            tensor = self._file.get_tensor(self._prefix + name)
+        except (SafetensorError, TypeError) as error:
+            raise ConfigurationError(f"{self._path}: {name} cannot be read: {error}") from error
+        if tensor.shape != expected:
+            raise ConfigurationError(f"{self._path}: {name} has the shape {tensor.shape}, not {expected}.")
+        return np.asarray(tensor, dtype=np.float32)
+
+    def positions(self) -> Matrix:
+        """Position embeddings with the first token type, the only one used here, already added."""
+        positions = self.tensor("embeddings.position_embeddings.weight", self._shape.positions, self._shape.hidden)
+        types = self.tensor("embeddings.token_type_embeddings.weight", self._shape.types, self._shape.hidden)
+        positions += types[0]
+        return positions
+
+    def linear(self, name: str, inputs: int, outputs: int) -> _Linear:
+        """Read one linear layer."""
+        weight = self.tensor(f"{name}.weight", outputs, inputs)
+        return _Linear(weight, self.tensor(f"{name}.bias", outputs))
+
+    def norm(self, name: str) -> _Norm:
+        """Read one layer norm."""
+        hidden = self._shape.hidden
+        weight, bias = self.tensor(f"{name}.weight", hidden), self.tensor(f"{name}.bias", hidden)
+        return _Norm(weight, bias, np.float32(self._shape.epsilon))
+
+    def layer(self, prefix: str) -> _Layer:
+        """Read one layer of the encoder."""
+        hidden, intermediate = self._shape.hidden, self._shape.intermediate
+        names = [f"{prefix}attention.self.{name}" for name in ("query", "key", "value")]
+        query, key, value = (self.linear(name, hidden, hidden) for name in names)
+        scale = np.float32((hidden / self._shape.heads) ** -0.5)
+        return _Layer(
+            projections=_Linear(
+                np.concatenate([query.weight * scale, key.weight, value.weight]),
+                np.concatenate([query.bias * scale, key.bias, value.bias]),
+            ),
+            attended=self.linear(f"{prefix}attention.output.dense", hidden, hidden),
+            attention_norm=self.norm(f"{prefix}attention.output.LayerNorm"),
+            intermediate=self.linear(f"{prefix}intermediate.dense", hidden, intermediate),
+            output=self.linear(f"{prefix}output.dense", intermediate, hidden),
+            output_norm=self.norm(f"{prefix}output.LayerNorm"),
+        )
+
+
+def _gelu(inputs: Matrix) -> None:
+    """Gaussian error linear unit with the exact erf, in place."""
+    squares = inputs * inputs
+    erf = squares * _ERF[0]
+    for coefficient in _ERF[1:-1]:
+        erf += coefficient
+        erf *= squares
+    erf += _ERF[-1]
+    erf *= inputs
+    np.tanh(erf, out=erf)
+    erf += np.float32(1)
+    inputs *= erf
+    inputs *= np.float32(0.5)
+
+
+def _unit(vector: Vector) -> Vector:
+    unit: Vector = vector / np.linalg.norm(vector)
+    return unit
+
+
+def _positive(path: Path, config: Mapping[str, Any], name: str) -> int:
+    value = config.get(name)
+    if not isinstance(value, int) or value < 1:
+        raise ConfigurationError(f"{path}: {name} is {value!r}, not a positive integer.")
+    return value

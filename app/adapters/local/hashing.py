@@ -1,0 +1,97 @@
+"""Embeds without a model: words and character trigrams, hashed to a fixed number of dimensions.
+
+Texts that share words or parts of words come out near each other; it knows nothing of meaning.
+"""
+
+import asyncio
+import hashlib
+import re
+import unicodedata
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from app.model import EmbeddingConfig, Vector
+from app.ports.embedder import Purpose
+
+_CONFIG = EmbeddingConfig("hashing", "ngrams-v1", 384)
+_INLINE_CHARACTERS = 4096
+"""Texts embedded in less than a millisecond."""
+_WORD = re.compile(r"\w+")
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+_FINGERPRINT_LENGTH = 0.3
+_MULTIPLIER = np.uint32(0x9E3779B1)
+
+
+class HashingEmbedder:
+    """Signed feature hashing, the same on every machine and in every process."""
+
+    @property
+    def config(self) -> EmbeddingConfig:
+        """What its vectors are made with."""
+        return _CONFIG
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose) -> list[Vector]:
+        """Embed each text, for either purpose alike."""
+        del purpose
+        if sum(map(len, texts)) <= _INLINE_CHARACTERS:
+            return _embed(texts)
+        return await asyncio.to_thread(_embed, texts)
+
+    async def ping(self) -> None:
+        """Return: there is nothing that could fail to answer."""
+
+    async def close(self) -> None:
+        """Return: nothing is held."""
+
+
+def _embed(texts: Sequence[str]) -> list[Vector]:
+    return [_vector(text) for text in texts]
+
+
+def _vector(text: str) -> Vector:
+    folded = _fold(text)
+    words = [zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in _WORD.findall(folded)]
+    features = np.concatenate([np.array(words, np.uint32), _trigrams(f" {folded} ")])
+    features, counts = np.unique(features, return_counts=True)
+    mixed = _mix(features)
+    # The tenth occurrence of a word says less than the first.
+    weights = (1 + np.log(counts)) * np.where(mixed & np.uint32(1), 1.0, -1.0)
+    sums = np.bincount((mixed >> np.uint32(1)) % _CONFIG.dimensions, weights, _CONFIG.dimensions).astype(np.float64)
+    if not (words and sums.any()):
+        # White space has no features, features may cancel each other, and a sign or two may share theirs.
+        sums += _fingerprint(text)
+    unit: Vector = (sums / np.linalg.norm(sums)).astype(np.float32)
+    return unit
+
+
+def _fold(text: str) -> str:
+    """The text without case, accents and kinds of white space."""
+    folded = text.casefold()
+    if not folded.isascii():
+        folded = _ACCENTS.sub("", unicodedata.normalize("NFKD", folded)).casefold()
+    return " ".join(folded.split())
+
+
+def _trigrams(text: str) -> npt.NDArray[np.uint32]:
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint32)
+    return _mix(_mix(codes[:-2]) + codes[1:-1]) + codes[2:]
+
+
+def _mix(numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+    """Spread numbers over all 32 bits, wrapping around."""
+    mixed = numbers * _MULTIPLIER
+    mixed ^= mixed >> np.uint32(15)
+    mixed *= _MULTIPLIER
+    mixed ^= mixed >> np.uint32(13)
+    return mixed
+
+
+def _fingerprint(text: str) -> npt.NDArray[np.float64]:
+    """A short vector that depends on every character of the text."""
+    digest = hashlib.shake_128(text.encode("utf-8", "surrogatepass")).digest(_CONFIG.dimensions)
+    values = np.frombuffer(digest, np.int8) + 0.5
+    shortened: npt.NDArray[np.float64] = values * (_FINGERPRINT_LENGTH / np.linalg.norm(values))
+    return shortened

@@ -1,0 +1,121 @@
+"""One scope's vectors in memory, brought up to date from the file before every search."""
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from app.model import Scope
+
+Matrix = npt.NDArray[np.float32]
+Numbers = npt.NDArray[np.int64]
+
+_BYTES_PER_ID = 100
+_FIRST_CAPACITY = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Vectors as of one moment: row ``i`` of ``values`` is memory ``ids[i]``, written as number ``numbers[i]``.
+
+    ``ids`` may have grown past the snapshot; ``numbers`` is ascending.
+    """
+
+    numbers: Numbers
+    ids: list[str]
+    values: Matrix
+
+
+@dataclass(slots=True)
+class ScopeVectors:
+    """Grows at the end; a removal builds new arrays, so that a snapshot already taken stays whole."""
+
+    dimensions: int
+    removals: int = 0
+    count: int = 0
+    numbers: Numbers = field(default_factory=lambda: np.empty(0, np.int64))
+    ids: list[str] = field(default_factory=list)
+    values: Matrix = field(init=False)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        """Start empty."""
+        self.values = np.empty((0, self.dimensions), np.float32)
+
+    @property
+    def last(self) -> int:
+        """The highest number held, 0 when empty."""
+        return int(self.numbers[self.count - 1]) if self.count else 0
+
+    @property
+    def size(self) -> int:
+        """Bytes held, about."""
+        return self.values.nbytes + self.numbers.nbytes + _BYTES_PER_ID * self.count
+
+    def snapshot(self) -> Snapshot:
+        """Return what is held now; no later change shows in it."""
+        return Snapshot(self.numbers[: self.count], self.ids, self.values[: self.count])
+
+    def append(self, rows: list[tuple[int, str, bytes]]) -> None:
+        """Add rows of number, id and vector, numbers ascending and above ``last``."""
+        end = self.count + len(rows)
+        if end > len(self.numbers):
+            self._grow(max(end, self.count + self.count // 2, _FIRST_CAPACITY))
+        added = np.frombuffer(b"".join(row[2] for row in rows), "<f4")
+        self.values[self.count : end] = added.reshape(-1, self.dimensions)
+        self.numbers[self.count : end] = [row[0] for row in rows]
+        self.ids.extend(row[1] for row in rows)
+        self.count = end
+
+    def keep(self, numbers: Numbers) -> None:
+        """Forget every vector whose number is not among these."""
+        kept = np.isin(self.numbers[: self.count], numbers, assume_unique=True)
+        self.ids = [id_ for id_, keep in zip(self.ids, kept.tolist(), strict=True) if keep]
+        self.values = self.values[: self.count][kept]
+        self.numbers = self.numbers[: self.count][kept]
+        self.count = len(self.ids)
+
+    def _grow(self, capacity: int) -> None:
+        values = np.empty((capacity, self.dimensions), np.float32)
+        numbers = np.empty(capacity, np.int64)
+        values[: self.count] = self.values[: self.count]
+        numbers[: self.count] = self.numbers[: self.count]
+        self.values, self.numbers = values, numbers
+
+
+class ScopeCache:
+    """The scopes searched last, within a budget of bytes."""
+
+    def __init__(self, dimensions: int, budget: int) -> None:
+        """Hold vectors of this many dimensions in at most ``budget`` bytes."""
+        self._dimensions = dimensions
+        self._budget = budget
+        self._held = 0
+        self._scopes: OrderedDict[Scope, ScopeVectors] = OrderedDict()
+        self._sizes: dict[Scope, int] = {}
+        self._lock = threading.Lock()
+
+    def get(self, scope: Scope) -> ScopeVectors:
+        """Return the scope's vectors, empty at first, and mark them as used."""
+        with self._lock:
+            vectors = self._scopes.get(scope)
+            if vectors is None:
+                vectors = self._scopes[scope] = ScopeVectors(self._dimensions)
+            self._scopes.move_to_end(scope)
+            return vectors
+
+    def resized(self, scope: Scope, size: int) -> None:
+        """Note what a scope takes now, and forget those searched longest ago until all fit the budget."""
+        with self._lock:
+            if scope in self._scopes:
+                self._held += size - self._sizes.get(scope, 0)
+                self._sizes[scope] = size
+            while self._held > self._budget and self._scopes:
+                oldest, _ = self._scopes.popitem(last=False)
+                self._held -= self._sizes.pop(oldest, 0)
+
+    def fits(self, vectors: int) -> bool:
+        """Whether one scope of this many vectors stays within the budget."""
+        return vectors * (self._dimensions * 4 + _BYTES_PER_ID) <= self._budget

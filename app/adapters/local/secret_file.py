@@ -1,0 +1,42 @@
+"""The secret of the embedded default: made once, kept beside the data, readable by its owner only."""
+
+import os
+import secrets
+from pathlib import Path
+
+from app.errors import ConfigurationError
+
+_KID = "local"
+_NAME = "auth-secret"
+
+
+def local_secrets(data_dir: Path) -> dict[str, str]:
+    """Return the data directory's secret by ``kid``, and make one where there is none.
+
+    Raises:
+        ConfigurationError: it can be neither read nor made.
+    """
+    path = data_dir / _NAME
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            _make(path)
+        return {_KID: path.read_text(encoding="ascii")}
+    except OSError as error:
+        raise ConfigurationError(f"The secret {path} cannot be used: {error.strerror}. Set AUTH_SECRETS.") from error
+
+
+def _make(path: Path) -> None:
+    """Write a secret whole or not at all; of two processes at once, the first one's counts."""
+    draft = path.with_name(f"{_NAME}.{secrets.token_hex(8)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(secrets.token_urlsafe(48))
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        path.hardlink_to(draft)
+    except FileExistsError:
+        return
+    finally:
+        draft.unlink()

@@ -1,0 +1,43 @@
+"""What SQLite's result codes mean to us, in one place (https://www.sqlite.org/rescode.html)."""
+
+import sqlite3
+
+from app.errors import DatabaseRejected, DatabaseUnavailable, MemoryGatewayError, StorageFull, StorageReadOnly
+
+_PRIMARY = 0xFF
+_UNAVAILABLE: dict[int, type[DatabaseUnavailable]] = {
+    sqlite3.SQLITE_FULL: StorageFull,
+    sqlite3.SQLITE_READONLY: StorageReadOnly,
+    sqlite3.SQLITE_BUSY: DatabaseUnavailable,
+    sqlite3.SQLITE_LOCKED: DatabaseUnavailable,
+    sqlite3.SQLITE_IOERR: DatabaseUnavailable,
+    sqlite3.SQLITE_CANTOPEN: DatabaseUnavailable,
+    sqlite3.SQLITE_PERM: DatabaseUnavailable,
+    sqlite3.SQLITE_NOMEM: DatabaseUnavailable,
+    sqlite3.SQLITE_PROTOCOL: DatabaseUnavailable,
+    sqlite3.SQLITE_CORRUPT: DatabaseUnavailable,
+    sqlite3.SQLITE_NOTADB: DatabaseUnavailable,
+}
+_SAYS = {
+    StorageFull: "There is no room left to write.",
+    StorageReadOnly: "The data directory cannot be written.",
+    DatabaseUnavailable: "The database file cannot be used.",
+}
+
+
+def _code(error: sqlite3.Error) -> int:
+    """Return the primary result code; an error raised by the sqlite3 module itself has none."""
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _PRIMARY
+
+
+def mapped(error: sqlite3.Error) -> MemoryGatewayError:
+    """Return the error of our tree that stands for SQLite's."""
+    kind = _UNAVAILABLE.get(_code(error))
+    if kind is None:
+        return DatabaseRejected(f"The database refused a statement: {error}")
+    return kind(f"{_SAYS[kind]} ({error})")
+
+
+def closes_connection(error: sqlite3.Error) -> bool:
+    """Whether the file, not the statement, was at fault, so that it is better opened anew."""
+    return _code(error) in _UNAVAILABLE

@@ -1,0 +1,210 @@
+"""One SQLite file, shared by the local adapters: a writer thread with group commit, and reader threads.
+
+An operation costs one thread hop. Commits are durable (WAL, synchronous=FULL): what waits while one
+commit reaches the disk goes into the next, so many writers share one fsync.
+"""
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, Generic, TypeVar, cast
+
+from app.adapters.local.sqlite_errors import closes_connection, mapped
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], T]
+
+_GROUP_MOST = 64
+_BUSY_SECONDS = 5.0
+
+# What D1 allows (https://developers.cloudflare.com/d1/platform/limits/), so that SQL which would fail
+# there fails here.
+_D1_LIMITS = {
+    sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER: 100,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
+    sqlite3.SQLITE_LIMIT_LENGTH: 2_000_000,
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 50,
+    sqlite3.SQLITE_LIMIT_COLUMN: 100,
+    sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 32,
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 5,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 100,
+    sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 10,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+}
+
+
+@dataclass(slots=True)
+class _Job(Generic[T]):
+    """A piece of writing that waits for its commit."""
+
+    work: Work[T]
+    loop: asyncio.AbstractEventLoop
+    future: "asyncio.Future[T]"
+    result: T | None = None
+    error: Exception | None = None
+
+    def resolve(self) -> None:
+        if self.future.done():  # the caller has gone
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(cast(T, self.result))
+
+
+class SqliteFile:
+    """Access to one database file from any number of processes.
+
+    Connections are opened when first needed and dropped after an I/O error, so that the service
+    recovers by itself once a full disk or a lost permission is over.
+    """
+
+    def __init__(self, path: Path, *, readers: int = 2) -> None:
+        """Start the threads; the file is opened, and made where absent, by the first operation."""
+        self.path = path
+        self._readers = ThreadPoolExecutor(max_workers=readers, thread_name_prefix="sqlite-read")
+        self._reader = threading.local()
+        self._opened: list[sqlite3.Connection] = []
+        self._jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
+        self._writer = threading.Thread(target=self._write_forever, name="sqlite-write", daemon=True)
+        self._writer.start()
+
+    async def read(self, work: Work[T]) -> T:
+        """Run ``work`` on one consistent snapshot of the data; a write in it is refused.
+
+        Raises:
+            DatabaseUnavailable, DatabaseRejected: see ``app.ports.database``.
+        """
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._readers, self._read, work)
+
+    async def write(self, work: Work[T]) -> T:
+        """Run ``work`` in a transaction and return once it is on the disk; if it raises, nothing is kept.
+
+        Raises:
+            DatabaseUnavailable, DatabaseRejected: see ``app.ports.database``.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._jobs.put(_Job(work, loop, future))
+        return await future
+
+    async def close(self) -> None:
+        """Finish what was asked and close the file."""
+        self._jobs.put(None)
+        await asyncio.to_thread(self._writer.join)
+        await asyncio.to_thread(self._readers.shutdown)
+        for connection in self._opened:
+            connection.close()
+
+    def _read(self, work: Work[T]) -> T:
+        try:
+            connection = self._reader_connection()
+            connection.execute("BEGIN")
+            try:
+                result = work(connection)
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            if closes_connection(error):
+                self._drop_reader_connection()
+            raise mapped(error) from error
+        return result
+
+    def _reader_connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._reader, "connection", None)
+        if connection is None:
+            connection = self._reader.connection = _open(self.path, "PRAGMA query_only = ON")
+            self._opened.append(connection)
+        return connection
+
+    def _drop_reader_connection(self) -> None:
+        connection: sqlite3.Connection | None = getattr(self._reader, "connection", None)
+        if connection is not None:
+            self._reader.connection = None
+            self._opened.remove(connection)
+            connection.close()
+
+    def _write_forever(self) -> None:
+        connection: sqlite3.Connection | None = None
+        while (first := self._jobs.get()) is not None:
+            group = [first]
+            stop = False
+            while len(group) < _GROUP_MOST and not stop:
+                try:
+                    following = self._jobs.get_nowait()
+                except Empty:
+                    break
+                stop = following is None
+                if following is not None:
+                    group.append(following)
+            connection = self._write_group(connection, group)
+            for loop in {job.loop for job in group}:
+                loop.call_soon_threadsafe(_resolve, [job for job in group if job.loop is loop])
+            if stop:
+                break
+        if connection is not None:
+            connection.close()
+
+    def _write_group(self, connection: sqlite3.Connection | None, group: list[_Job[Any]]) -> sqlite3.Connection | None:
+        """Run the jobs in one transaction; one that fails is undone alone. Return the connection to go on with."""
+        try:
+            if connection is None:
+                connection = _open(self.path, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL")
+            connection.execute("BEGIN IMMEDIATE")
+            for job in group:
+                _write_one(connection, job)
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            for job in group:
+                job.error = job.error or mapped(error)
+            return _after_failure(connection, error)
+        return connection
+
+
+def _write_one(connection: sqlite3.Connection, job: _Job[Any]) -> None:
+    connection.execute("SAVEPOINT job")
+    try:
+        job.result = job.work(connection)
+    except Exception as error:
+        job.error = mapped(error) if isinstance(error, sqlite3.Error) else error
+        if not connection.in_transaction:  # SQLite has undone the whole group
+            raise
+        connection.execute("ROLLBACK TO job")
+    connection.execute("RELEASE job")
+
+
+def _after_failure(connection: sqlite3.Connection | None, error: sqlite3.Error) -> sqlite3.Connection | None:
+    """Drop the connection where the failure may have been of the file, else leave the transaction."""
+    if connection is None:
+        return None
+    if closes_connection(error):
+        connection.close()
+        return None
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+    return connection
+
+
+def _resolve(jobs: list[_Job[Any]]) -> None:
+    for job in jobs:
+        job.resolve()
+
+
+def _open(path: Path, *pragmas: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        for category, limit in _D1_LIMITS.items():
+            connection.setlimit(category, limit)
+        for pragma in ("PRAGMA foreign_keys = ON", *pragmas):
+            connection.execute(pragma)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection

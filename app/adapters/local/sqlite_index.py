@@ -1,0 +1,209 @@
+"""The ``VectorIndex`` port on a SQLite file: exact cosine over every vector of a scope (ADR 0003)."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from app.adapters.local.scope_vectors import Numbers, ScopeCache, ScopeVectors
+from app.adapters.local.sqlite_file import SqliteFile
+from app.model import EmbeddingConfig, Filter, Scope, Vector
+from app.ports.vector_index import Hit, IndexedVector
+from app.tiers import filters
+
+_SCHEMA = (
+    """
+    CREATE TABLE IF NOT EXISTS local_vector (
+      number INTEGER PRIMARY KEY AUTOINCREMENT,
+      index_name TEXT NOT NULL,
+      tenant_id TEXT NOT NULL,
+      agent_id TEXT NOT NULL,
+      id TEXT NOT NULL,
+      created_at INTEGER NOT NULL,
+      metadata TEXT NOT NULL,
+      vector BLOB NOT NULL
+    ) STRICT
+    """,
+    "CREATE UNIQUE INDEX IF NOT EXISTS local_vector_id ON local_vector (tenant_id, agent_id, index_name, id)",
+    "CREATE INDEX IF NOT EXISTS local_vector_number ON local_vector (tenant_id, agent_id, index_name, number)",
+    # How often vectors of a scope were taken away: it tells other processes to look again at what they hold.
+    """
+    CREATE TABLE IF NOT EXISTS local_vector_removals (
+      tenant_id TEXT NOT NULL,
+      agent_id TEXT NOT NULL,
+      index_name TEXT NOT NULL,
+      removals INTEGER NOT NULL,
+      PRIMARY KEY (tenant_id, agent_id, index_name)
+    ) STRICT, WITHOUT ROWID
+    """,
+)
+
+_SCOPE = "tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND index_name = ?1 ->> 'index_name'"
+_REMOVALS = f"SELECT removals FROM local_vector_removals WHERE {_SCOPE}"
+_COUNT = f"SELECT count(*) FROM local_vector WHERE {_SCOPE}"
+_NUMBERS = f"SELECT number FROM local_vector WHERE {_SCOPE}"
+_VECTORS = f"SELECT number, id, vector FROM local_vector WHERE {_SCOPE} AND number > ?1 ->> 'after' ORDER BY number"
+_REMOVE = f"DELETE FROM local_vector WHERE {_SCOPE} AND id = ?1 ->> 'id'"
+_REMOVED = """
+INSERT INTO local_vector_removals (tenant_id, agent_id, index_name, removals)
+VALUES (?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'index_name', 1)
+ON CONFLICT DO UPDATE SET removals = removals + 1
+"""
+# The same vector again changes what is filtered on and nothing else: what is in memory stays true.
+_RENEW = f"""
+UPDATE local_vector SET created_at = ?1 ->> 'created_at', metadata = ?1 ->> 'metadata'
+WHERE {_SCOPE} AND id = ?1 ->> 'id' AND vector = ?2
+"""
+_INSERT = """
+INSERT INTO local_vector (tenant_id, agent_id, index_name, id, created_at, metadata, vector)
+VALUES (
+  ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'index_name', ?1 ->> 'id', ?1 ->> 'created_at', ?1 ->> 'metadata', ?2
+)
+"""
+
+_STREAMED = 4096
+_FLOATS = npt.NDArray[np.float32]
+
+
+class SqliteVectorIndex:
+    """Exact search in memory over vectors kept in the file. Implements ``app.ports.vector_index.VectorIndex``.
+
+    A scope's vectors are loaded by its first search and kept, within a budget, for the next; every search
+    first reads what has changed in the file since, so that it sees the writes of other processes. A scope
+    too large for the budget is read from the file each time. A write is visible to the next search.
+    """
+
+    backend = "sqlite-exact"
+
+    def __init__(self, file: SqliteFile, config: EmbeddingConfig, *, cache_bytes: int) -> None:
+        """Use a file that the caller opened and closes; keep at most ``cache_bytes`` of vectors in memory."""
+        self._file = file
+        self._config = config
+        self._cache = ScopeCache(config.dimensions, cache_bytes)
+
+    async def prepare(self) -> None:
+        """Create the index's own tables where they are absent."""
+        await self._file.write(lambda connection: [connection.execute(sql) for sql in _SCHEMA])
+
+    async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> list[Hit]:
+        """Score every vector of the scope that passes the filter and return the best."""
+        return await self._file.read(lambda connection: self._search(connection, scope, vector, top_k, where))
+
+    async def upsert(self, vectors: Sequence[IndexedVector]) -> None:
+        """Write the vectors in one transaction."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            for vector in vectors:
+                argument = _argument(self._config, vector.scope, id=vector.id, **_filtered(vector))
+                _put(connection, argument, vector.values.astype("<f4", copy=False).tobytes())
+
+        if vectors:
+            await self._file.write(work)
+
+    async def delete(self, scope: Scope, ids: Sequence[str]) -> None:
+        """Remove the vectors in one transaction."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            for id_ in ids:
+                _take(connection, _argument(self._config, scope, id=id_))
+
+        await self._file.write(work)
+
+    async def watermark(self) -> int:
+        """Every acknowledged write is visible: the watermark is now."""
+        return time.time_ns() // 1_000_000
+
+    async def ping(self) -> None:
+        """Read from the index's tables."""
+        await self._file.read(lambda connection: connection.execute("SELECT 1 FROM local_vector LIMIT 1").fetchone())
+
+    def _search(
+        self, connection: sqlite3.Connection, scope: Scope, vector: Vector, top_k: int, where: Filter
+    ) -> list[Hit]:
+        allowed = self._passing(connection, scope, where) if where else None
+        best: list[tuple[float, int, str]] = []
+        for numbers, ids, values in self._blocks(connection, scope):
+            positions = np.arange(len(numbers)) if allowed is None else np.flatnonzero(np.isin(numbers, allowed))
+            best += _best(numbers, ids, values @ vector, positions, top_k)
+        best.sort(reverse=True)
+        return [Hit(id_, score) for score, _, id_ in best[:top_k]]
+
+    def _blocks(self, connection: sqlite3.Connection, scope: Scope) -> Iterator[tuple[Numbers, list[str], _FLOATS]]:
+        """Yield the scope's vectors as of now: in one block from memory, or in several from the file."""
+        vectors = self._cache.get(scope)
+        argument = _argument(self._config, scope, after=0)
+        if not vectors.count and not self._cache.fits(connection.execute(_COUNT, (argument,)).fetchone()[0]):
+            yield from self._streamed(connection.execute(_VECTORS, (argument,)))
+            return
+        with vectors.lock:
+            changed = self._refresh(connection, scope, vectors)
+            snapshot = vectors.snapshot()
+        if changed:
+            self._cache.resized(scope, vectors.size)
+        yield snapshot.numbers, snapshot.ids, snapshot.values
+
+    def _refresh(self, connection: sqlite3.Connection, scope: Scope, vectors: ScopeVectors) -> bool:
+        """Bring the vectors to what the file holds. Return whether there was anything to do."""
+        argument = _argument(self._config, scope, after=vectors.last)
+        row = connection.execute(_REMOVALS, (argument,)).fetchone()
+        removals = row[0] if row else 0
+        removed = removals != vectors.removals
+        if removed:
+            kept = connection.execute(_NUMBERS, (argument,)).fetchall()
+            vectors.keep(np.array([number for (number,) in kept], np.int64))
+            vectors.removals = removals
+        added = connection.execute(_VECTORS, (argument,)).fetchall()
+        if added:
+            vectors.append(added)
+        return removed or bool(added)
+
+    def _streamed(self, cursor: sqlite3.Cursor) -> Iterator[tuple[Numbers, list[str], _FLOATS]]:
+        while rows := cursor.fetchmany(_STREAMED):
+            block = ScopeVectors(self._config.dimensions)
+            block.append(rows)
+            yield block.numbers[: block.count], block.ids, block.values[: block.count]
+
+    def _passing(self, connection: sqlite3.Connection, scope: Scope, where: Filter) -> Numbers:
+        """Return the numbers of the scope's vectors that pass the filter."""
+        sql = f"{_NUMBERS} AND {filters.condition(where, 'local_vector')}"
+        rows: Iterable[tuple[int]] = connection.execute(
+            sql, (_argument(self._config, scope, where=filters.argument(where)),)
+        )
+        return np.fromiter((number for (number,) in rows), np.int64)
+
+
+def _best(
+    numbers: Numbers, ids: list[str], scores: _FLOATS, positions: npt.NDArray[np.intp], top_k: int
+) -> list[tuple[float, int, str]]:
+    """Return score, number and id of the highest scores at the positions; of equal ones the newest first."""
+    if len(positions) > top_k:
+        positions = positions[np.argpartition(scores[positions], -top_k)[-top_k:]]
+    clipped = np.clip(scores[positions], -1, 1).tolist()
+    return [(score, int(numbers[at]), ids[at]) for score, at in zip(clipped, positions.tolist(), strict=True)]
+
+
+def _argument(config: EmbeddingConfig, scope: Scope, **more: object) -> str:
+    return json.dumps(
+        {"tenant_id": scope.tenant_id, "agent_id": scope.agent_id, "index_name": config.index_name, **more},
+        ensure_ascii=False,
+    )
+
+
+def _filtered(vector: IndexedVector) -> dict[str, object]:
+    metadata = json.dumps(vector.metadata, ensure_ascii=False, separators=(",", ":"))
+    return {"created_at": vector.created_at, "metadata": metadata}
+
+
+def _put(connection: sqlite3.Connection, argument: str, values: bytes) -> None:
+    if connection.execute(_RENEW, (argument, values)).rowcount:
+        return
+    _take(connection, argument)
+    connection.execute(_INSERT, (argument, values))
+
+
+def _take(connection: sqlite3.Connection, argument: str) -> None:
+    if connection.execute(_REMOVE, (argument,)).rowcount:
+        connection.execute(_REMOVED, (argument,))

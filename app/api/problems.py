@@ -1,0 +1,160 @@
+"""Every error as one shape: application/problem+json (RFC 9457)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from app.errors import (
+    ContentTooLarge,
+    FieldError,
+    Forbidden,
+    InvalidRequest,
+    MalformedRequest,
+    MemoryGatewayError,
+    Unauthenticated,
+    Unavailable,
+)
+
+MEDIA_TYPE = "application/problem+json"
+TOO_LARGE = "too_large"
+"""The type of a validation error that is answered with 413."""
+
+_RETRY_AFTER_SECONDS = "1"
+
+
+class ProblemField(BaseModel):
+    """A field of the request and what is wrong with it."""
+
+    field: str = Field(description="Dotted path of the field, such as `filter.metadata`.")
+    message: str
+
+
+class Problem(BaseModel):
+    """What went wrong. `code` is stable; texts are for people."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "type": "urn:memory-gateway:problem:invalid_request",
+                    "title": "Invalid request",
+                    "status": 422,
+                    "detail": "content: must not be blank",
+                    "code": "invalid_request",
+                    "request_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
+                    "errors": [{"field": "content", "message": "must not be blank"}],
+                }
+            ]
+        }
+    )
+
+    type: str = Field(description="A URN made of the code.")
+    title: str
+    status: int
+    detail: str
+    code: str
+    request_id: str
+    errors: list[ProblemField] = Field(default_factory=list)
+
+
+def install(app: FastAPI) -> None:
+    """Answer every exception of a route in this one shape."""
+    app.add_exception_handler(MemoryGatewayError, _on_error)
+    app.add_exception_handler(RequestValidationError, _on_validation_error)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+
+
+def responses(*errors: type[MemoryGatewayError]) -> dict[int | str, dict[str, Any]]:
+    """Describe, for a route's OpenAPI entry, the errors it may answer with."""
+    described: dict[int | str, dict[str, Any]] = {}
+    for error in errors:
+        entry = described.setdefault(
+            error.status,
+            {"description": "", "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}},
+        )
+        entry["description"] = ", ".join(filter(None, [entry["description"], f"{error.title} (`{error.code}`)"]))
+    return described
+
+
+def problem_response(error: MemoryGatewayError, request_id: str) -> Response:
+    """Render an error of the tree."""
+    problem = Problem(
+        type=f"urn:memory-gateway:problem:{error.code}",
+        title=error.title,
+        status=error.status,
+        detail=error.detail,
+        code=error.code,
+        request_id=request_id,
+        errors=[ProblemField(field=field.field, message=field.message) for field in error.errors],
+    )
+    return Response(problem.model_dump_json(), error.status, _headers(error), MEDIA_TYPE)
+
+
+def _headers(error: MemoryGatewayError) -> dict[str, str]:
+    if isinstance(error, Unauthenticated):
+        return {"WWW-Authenticate": 'Bearer realm="memory-gateway"'}
+    if isinstance(error, Forbidden):
+        return {"WWW-Authenticate": 'Bearer realm="memory-gateway", error="insufficient_scope"'}
+    if isinstance(error, Unavailable):
+        return {"Retry-After": _RETRY_AFTER_SECONDS}
+    return {}
+
+
+async def _on_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, MemoryGatewayError)  # noqa: S101 - registered for this class only
+    if isinstance(error, Unavailable):
+        structlog.get_logger().warning("unavailable", code=error.code, reason=error.detail)
+    return problem_response(error, request.state.request_id)
+
+
+async def _on_validation_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
+    return problem_response(invalid(error.errors()), request.state.request_id)
+
+
+async def _on_http_exception(request: Request, error: Exception) -> Response:
+    """Render what the framework raises: no such path or method, or a body that broke off or is too large."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
+    if isinstance(error.__cause__, MemoryGatewayError):
+        return problem_response(error.__cause__, request.state.request_id)
+    response = problem_response(_FrameworkError(error), request.state.request_id)
+    response.headers.update(error.headers or {})
+    return response
+
+
+class _FrameworkError(MemoryGatewayError):
+    """An error of the framework, dressed as one of ours."""
+
+    def __init__(self, error: HTTPException) -> None:
+        super().__init__(f"{error.detail}.".replace("..", "."))
+        self.status = error.status_code
+        self.title = str(error.detail)
+        self.code = {404: "no_such_path", 405: "method_not_allowed"}.get(error.status_code, "malformed_request")
+
+
+def invalid(errors: Sequence[dict[str, Any]]) -> InvalidRequest:
+    """Turn pydantic's errors into ours, each named by its field."""
+    if any(error["type"] == "json_invalid" for error in errors):
+        return MalformedRequest("The body is not valid JSON.", errors=[FieldError("body", "is not valid JSON")])
+    fields = [FieldError(_path(error["loc"]), _message(error)) for error in errors]
+    detail = "; ".join(f"{field.field}: {field.message}" for field in fields)
+    kind = ContentTooLarge if any(error["type"] == TOO_LARGE for error in errors) else InvalidRequest
+    return kind(detail, errors=fields)
+
+
+def _path(location: Sequence[str | int]) -> str:
+    """Name a field as its caller wrote it: without the part of the request it is in, unless that is all there is."""
+    return ".".join(map(str, location[1:] or location))
+
+
+def _message(error: dict[str, Any]) -> str:
+    if error["type"] == "extra_forbidden":
+        return "is not a field of this request"
+    message = str(error["msg"]).removeprefix("Value error, ")
+    return message[:1].lower() + message[1:]

@@ -1,0 +1,119 @@
+"""The routes: parse, one call of the gateway, answer."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+
+from app.api.dependencies import Administrator, Caller, Gateway, RuntimeOf, json_only, no_query
+from app.api.problems import responses
+from app.api.schemas import (
+    DeleteQuery,
+    EmbeddingConfigAnswer,
+    HealthAnswer,
+    MemoryId,
+    PartAnswer,
+    ReadinessAnswer,
+    RecallAnswer,
+    RecallRequest,
+    StoreAnswer,
+    StoreRequest,
+    entry_answer,
+)
+from app.errors import (
+    ContentTooLarge,
+    EmbeddingConfigMismatch,
+    EmbeddingUnavailable,
+    Forbidden,
+    InvalidRequest,
+    MalformedRequest,
+    StorageFull,
+    StorageReadOnly,
+    Unauthenticated,
+    Unavailable,
+    UnsupportedMediaType,
+)
+from app.runtime import Part
+
+_ACCESS = (Unauthenticated, Forbidden)
+_BODY = (MalformedRequest, ContentTooLarge, UnsupportedMediaType, InvalidRequest)
+_OUTAGE = (Unavailable, StorageFull, StorageReadOnly, EmbeddingUnavailable, EmbeddingConfigMismatch)
+
+memory = APIRouter(tags=["memory"])
+operations = APIRouter(tags=["operations"], dependencies=[Depends(no_query)])
+
+
+@memory.post(
+    "/store",
+    status_code=201,
+    dependencies=[Depends(json_only)],
+    responses=responses(*_ACCESS, *_BODY, *_OUTAGE),
+)
+async def store(caller: Caller, gateway: Gateway, request: StoreRequest) -> StoreAnswer:
+    """Store a memory. The same content again, for the same session and time, is the same memory."""
+    caller.check_agent(request.agent_id)
+    await gateway.store(request.agent_id, request.memory())
+    return StoreAnswer()
+
+
+@memory.post(
+    "/recall",
+    dependencies=[Depends(json_only)],
+    response_model_exclude_none=True,
+    responses=responses(*_ACCESS, *_BODY, *_OUTAGE),
+)
+async def recall(caller: Caller, gateway: Gateway, request: RecallRequest) -> RecallAnswer:
+    """Return the agent's memories most similar to the query."""
+    caller.check_agent(request.agent_id)
+    found = await gateway.recall(request.agent_id, request.query, top_k=request.top_k, where=request.where())
+    return RecallAnswer(entries=[entry_answer(entry) for entry in found.entries], degraded=list(found.degraded) or None)
+
+
+@memory.delete(
+    "/memories/{memory_id}",
+    status_code=204,
+    response_class=Response,
+    responses=responses(*_ACCESS, InvalidRequest, Unavailable, StorageFull, StorageReadOnly),
+)
+async def delete_memory(
+    caller: Administrator,
+    gateway: Gateway,
+    memory_id: Annotated[MemoryId, Path()],
+    query: Annotated[DeleteQuery, Query()],
+) -> None:
+    """Delete a memory, as an administrator. One that is not there is no error."""
+    caller.check_agent(query.agent_id)
+    await gateway.delete(query.agent_id, memory_id)
+
+
+@operations.get("/healthz", responses=responses(InvalidRequest))
+async def healthz() -> HealthAnswer:
+    """Say that the process is alive."""
+    return HealthAnswer()
+
+
+@operations.get(
+    "/readyz",
+    response_model_exclude_none=True,
+    responses={503: {"model": ReadinessAnswer}, **responses(InvalidRequest)},
+)
+async def readyz(runtime: RuntimeOf, response: Response) -> ReadinessAnswer:
+    """Ask each part about itself: 200 when every one answers, else 503."""
+    parts = await runtime.parts()
+    ready = all(part.error is None for part in parts)
+    response.status_code = 200 if ready else 503
+    config = runtime.ports.embedder.config
+    return ReadinessAnswer(
+        status="ready" if ready else "not_ready",
+        embedding_config=EmbeddingConfigAnswer(
+            provider=config.provider, model=config.model, dimensions=config.dimensions
+        ),
+        parts=[_part(part) for part in parts],
+    )
+
+
+def _part(part: Part) -> PartAnswer:
+    if part.error is None:
+        return PartAnswer(name=part.name, backend=part.backend, status="ok")
+    return PartAnswer(
+        name=part.name, backend=part.backend, status="failing", code=part.error.code, detail=part.error.detail
+    )

@@ -1,0 +1,95 @@
+"""Credentials: signed JSON Web Tokens that name the tenant (RFC 7519; docs/architecture.md)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jwt
+
+from app.errors import Forbidden, Unauthenticated
+from app.limits import is_id
+
+_ALGORITHM = "HS256"
+_MEMORY, _ADMIN = "memory", "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who is calling, as the credential says and nothing else does.
+
+    ``agent_id`` is the only agent the credential is good for, or None for all of the tenant's.
+    """
+
+    tenant_id: str
+    agent_id: str | None = None
+    admin: bool = False
+
+    def check_agent(self, agent_id: str) -> None:
+        """Raise ``Forbidden`` unless the credential is good for this agent."""
+        if self.agent_id is not None and agent_id != self.agent_id:
+            raise Forbidden("The credential is for another agent.")
+
+    def check_admin(self) -> None:
+        """Raise ``Forbidden`` unless the credential has the admin scope."""
+        if not self.admin:
+            raise Forbidden("This needs a credential with the scope 'memory admin'.")
+
+
+class Credentials:
+    """Issues and verifies credentials with a set of secrets, so that one can be rotated while both hold."""
+
+    def __init__(self, secrets: Mapping[str, str]) -> None:
+        """Take secrets by ``kid``; the first signs, all verify."""
+        self._secrets = dict(secrets)
+
+    def issue(
+        self,
+        tenant_id: str,
+        *,
+        now: int,
+        agent_id: str | None = None,
+        admin: bool = False,
+        seconds: int | None = None,
+    ) -> str:
+        """Sign a credential that holds for ``seconds`` from ``now`` (ms since the epoch), or for good."""
+        claims: dict[str, Any] = {
+            "tenant": tenant_id,
+            "scope": f"{_MEMORY} {_ADMIN}" if admin else _MEMORY,
+            "iat": now // 1000,
+        }
+        if agent_id is not None:
+            claims["agent"] = agent_id
+        if seconds is not None:
+            claims["exp"] = now // 1000 + seconds
+        kid, secret = next(iter(self._secrets.items()))
+        return jwt.encode(claims, secret, algorithm=_ALGORITHM, headers={"kid": kid})
+
+    def verify(self, token: str) -> Principal:
+        """Return who the credential speaks for.
+
+        Raises:
+            Unauthenticated: it is malformed, unsigned, signed otherwise, expired or incomplete.
+            Forbidden: it holds, but not for memories.
+        """
+        try:
+            secret = self._secrets.get(jwt.get_unverified_header(token).get("kid", ""))
+            if secret is None:
+                raise Unauthenticated("The credential is signed with a key this service does not know.")
+            claims = jwt.decode(token, secret, algorithms=[_ALGORITHM], options={"require": ["tenant", "scope"]})
+        except jwt.ExpiredSignatureError as error:
+            raise Unauthenticated("The credential has expired.") from error
+        except jwt.InvalidTokenError as error:
+            raise Unauthenticated("The credential does not hold.") from error
+        return _principal(claims)
+
+
+def _principal(claims: Mapping[str, Any]) -> Principal:
+    tenant_id, agent_id, scope = claims["tenant"], claims.get("agent"), claims["scope"]
+    if not is_id(tenant_id):
+        raise Unauthenticated("The credential names no valid tenant.")
+    if agent_id is not None and not is_id(agent_id):
+        raise Unauthenticated("The credential names no valid agent.")
+    scopes = scope.split() if isinstance(scope, str) else []
+    if _MEMORY not in scopes:
+        raise Forbidden("The credential's scope does not include 'memory'.")
+    return Principal(tenant_id, agent_id, admin=_ADMIN in scopes)

@@ -1,0 +1,114 @@
+"""Brings the index up to date with the outbox, in the background. Crosses tenants; no request imports it."""
+
+import asyncio
+import json
+
+import structlog
+
+from app.errors import Unavailable
+from app.index.outbox import NOW, Deliveries, Delivery, decode
+from app.model import Json, Scope
+from app.ports.database import Database, Row, Statement
+from app.ports.vector_index import IndexedVector, VectorIndex
+
+_BATCH = 500
+_GRACE_MS = 60_000
+"""A row this old has lost its request: whoever queued it has had its deadline."""
+
+_DUE = f"""
+SELECT outbox.tenant_id, outbox.agent_id, outbox.id, outbox.operation, outbox.revision, outbox.vector,
+  memory.created_at, memory.metadata
+FROM outbox LEFT JOIN long_term_memory AS memory
+  ON memory.tenant_id = outbox.tenant_id AND memory.agent_id = outbox.agent_id AND memory.id = outbox.id
+WHERE outbox.revision <= {NOW} - ?1 ->> 'age'
+ORDER BY outbox.revision LIMIT ?1 ->> 'most'
+"""
+
+_CONFIRM = """
+DELETE FROM outbox WHERE (id, revision) IN (SELECT value ->> 'id', value ->> 'revision' FROM json_each(?1))
+"""
+
+
+class Indexer:
+    """Removes what is delivered from the outbox and delivers what a request could not."""
+
+    def __init__(self, database: Database, index: VectorIndex, deliveries: Deliveries) -> None:
+        """Take the ports and this process's deliveries; nothing runs yet."""
+        self._database = database
+        self._index = index
+        self._deliveries = deliveries
+
+    async def run(self, *, interval: float = 0.25, sweep: float = 30.0) -> None:
+        """Work until cancelled: confirm every ``interval`` seconds, look for lost rows every ``sweep`` seconds.
+
+        An unavailable part is logged and tried again at the next sweep; anything else is a defect and ends the task.
+        """
+        loop = asyncio.get_running_loop()
+        next_sweep = loop.time() + sweep
+        while True:
+            await asyncio.sleep(interval)
+            try:
+                await self.confirm()
+                if loop.time() >= next_sweep:
+                    next_sweep = loop.time() + sweep
+                    await self.deliver(older_than_ms=_GRACE_MS)
+            except Unavailable as error:
+                structlog.get_logger().warning("indexer_waits", code=error.code, reason=error.detail)
+                await asyncio.sleep(sweep)
+
+    async def confirm(self) -> int:
+        """Remove from the outbox what this process delivered and the index shows. Return how many."""
+        if not self._deliveries:
+            return 0
+        taken = self._deliveries.take(await self._index.watermark())
+        try:
+            await self._confirm(taken)
+        except Unavailable:
+            for delivery in taken:
+                self._deliveries.add(delivery)
+            raise
+        return len(taken)
+
+    async def deliver(self, *, older_than_ms: int = 0) -> int:
+        """Send the queued operations that are older than this, confirm them and return how many there were."""
+        total = 0
+        while rows := await self._due(older_than_ms):
+            acknowledged = await self._send(rows)
+            await self._confirm(acknowledged)
+            total += len(rows)
+        if total:
+            structlog.get_logger().info("outbox_delivered", rows=total)
+        return total
+
+    async def _due(self, older_than_ms: int) -> list[Row]:
+        (rows,) = await self._database.run([Statement(_DUE, {"age": older_than_ms, "most": _BATCH})])
+        return rows
+
+    async def _send(self, rows: list[Row]) -> list[Delivery]:
+        """Bring the index to what the rows say. A queued vector whose memory is gone is removed as well."""
+        wanted = [row for row in rows if row["operation"] == "upsert" and row["metadata"] is not None]
+        await self._index.upsert([_vector(row) for row in wanted])
+        for row in rows:
+            if row not in wanted:
+                await self._index.delete(_scope(row), [str(row["id"])])
+        watermark = await self._index.watermark()
+        return [Delivery(str(row["id"]), int(row["revision"] or 0), watermark) for row in rows]
+
+    async def _confirm(self, deliveries: list[Delivery]) -> None:
+        if deliveries:
+            argument: list[Json] = [{"id": delivery.id, "revision": delivery.revision} for delivery in deliveries]
+            await self._database.run([Statement(_CONFIRM, argument, writes=True)])
+
+
+def _scope(row: Row) -> Scope:
+    return Scope(str(row["tenant_id"]), str(row["agent_id"]))
+
+
+def _vector(row: Row) -> IndexedVector:
+    return IndexedVector(
+        scope=_scope(row),
+        id=str(row["id"]),
+        values=decode(str(row["vector"])),
+        created_at=int(row["created_at"] or 0),
+        metadata=json.loads(str(row["metadata"])),
+    )

@@ -1,0 +1,138 @@
+"""What may be stored and asked, checked before anything is embedded or written.
+
+The CHECK constraints in ``app/migrations`` restate the sizes; the OpenAPI document shows them.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from app.errors import ContentTooLarge, FieldError, InvalidRequest
+from app.model import Filter, Json, NewMemory
+
+ID_FORM = r"[A-Za-z0-9._:-]{1,64}"
+"""Form of a tenant or agent id: Vectorize indexes only the first 64 bytes of a string, so that a longer
+id could read another tenant's memories."""
+
+MEMORY_ID_FORM = r"[0-7][0-9A-HJKMNP-TV-Z]{25}"
+"""Form of a ULID: 26 characters of Crockford's base 32."""
+
+CONTENT_BYTES = 32 * 1024
+METADATA_BYTES = 10 * 1024
+METADATA_DEPTH = 8
+SESSION_ID_BYTES = 256
+TOP_K_MOST = 20
+
+_ID = re.compile(ID_FORM)
+_MEMORY_ID = re.compile(MEMORY_ID_FORM)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    field: str
+    message: str
+    too_large: bool = False
+
+
+def is_id(value: object) -> bool:
+    """Whether this has the form of a tenant or agent id."""
+    return isinstance(value, str) and _ID.fullmatch(value) is not None
+
+
+def check_store(agent_id: str, memory: NewMemory) -> None:
+    """Check what is to be stored.
+
+    Raises:
+        ContentTooLarge: the content has too many bytes.
+        InvalidRequest: another field is wrong; every wrong field is named.
+    """
+    _refuse(
+        [
+            *_agent(agent_id),
+            *_text("content", memory.content, CONTENT_BYTES),
+            *_metadata("metadata", memory.metadata),
+            *(() if memory.session_id is None else _text("session_id", memory.session_id, SESSION_ID_BYTES)),
+        ]
+    )
+
+
+def check_recall(agent_id: str, query: str, top_k: int, where: Filter) -> None:
+    """Check what is asked; raises as ``check_store`` does."""
+    _refuse(
+        [
+            *_agent(agent_id),
+            *_text("query", query, CONTENT_BYTES),
+            *(() if 1 <= top_k <= TOP_K_MOST else [_Finding("top_k", f"must be from 1 to {TOP_K_MOST}")]),
+            *_metadata("filter.metadata", where.metadata),
+        ]
+    )
+
+
+def check_delete(agent_id: str, memory_id: str) -> None:
+    """Check what is to be deleted; raises as ``check_store`` does."""
+    known = _MEMORY_ID.fullmatch(memory_id) is not None
+    _refuse([*_agent(agent_id), *(() if known else [_Finding("memory_id", "must be a memory's id, a ULID")])])
+
+
+def _refuse(findings: list[_Finding]) -> None:
+    if findings:
+        kind = ContentTooLarge if any(finding.too_large for finding in findings) else InvalidRequest
+        detail = "; ".join(f"{finding.field} {finding.message}" for finding in findings)
+        raise kind(f"{detail}.", errors=[FieldError(finding.field, finding.message) for finding in findings])
+
+
+def _agent(agent_id: str) -> Iterator[_Finding]:
+    if not is_id(agent_id):
+        yield _Finding("agent_id", "must be 1 to 64 of the characters A-Z a-z 0-9 . _ : -")
+
+
+def _text(field: str, value: str, most: int) -> Iterator[_Finding]:
+    if (flaw := _flaw(value)) is not None:
+        yield _Finding(field, f"must not contain {flaw}")
+    elif not value.strip():
+        yield _Finding(field, "must not be blank")
+    elif (size := len(value.encode())) > most:
+        yield _Finding(field, f"has {size} bytes in UTF-8, at most {most} are allowed", too_large=field == "content")
+
+
+def _metadata(field: str, metadata: Mapping[str, Json]) -> Iterator[_Finding]:
+    flaw = next(_flaws(metadata), None)
+    if flaw is not None:
+        yield _Finding(field, flaw)
+    elif (size := len(json.dumps(metadata, ensure_ascii=False, separators=(",", ":")).encode())) > METADATA_BYTES:
+        yield _Finding(field, f"has {size} bytes as JSON, at most {METADATA_BYTES} are allowed")
+
+
+def _flaws(metadata: Mapping[str, Json]) -> Iterator[str]:
+    """Walk the metadata, never deeper than allowed."""
+    level: list[Json] = [metadata]
+    for _ in range(METADATA_DEPTH):
+        values = [child for value in level for child in _children(value)]
+        for value in values:
+            if isinstance(value, str) and (flaw := _flaw(value)) is not None:
+                yield f"must not contain {flaw} in a key or a value"
+            if isinstance(value, float) and not math.isfinite(value):
+                yield "must not contain a number that is not finite"
+        level = values
+    if any(isinstance(value, list | Mapping) for value in level):
+        yield f"must not be nested deeper than {METADATA_DEPTH} levels"
+
+
+def _children(value: Json) -> Iterator[Json]:
+    if isinstance(value, Mapping):
+        yield from value
+        yield from value.values()
+    elif isinstance(value, list):
+        yield from value
+
+
+def _flaw(text: str) -> str | None:
+    """Name what no text may contain: SQLite ends a JSON text at NUL, and UTF-8 has no lone surrogates."""
+    if "\0" in text:
+        return "NUL"
+    if _SURROGATE.search(text):
+        return "a lone surrogate"
+    return None

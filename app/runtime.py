@@ -1,0 +1,130 @@
+"""What lives as long as the process: the ports, the background work and whether the service is ready."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import structlog
+
+from app.auth import Credentials
+from app.errors import MemoryGatewayError, Unavailable
+from app.gateway import LongTermMemoryGateway, Ports
+from app.index import in_use
+from app.index.indexer import Indexer
+from app.migrations.runner import migrate
+
+_RETRY_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part the service needs: which backend serves it, and what is wrong with it, if anything."""
+
+    name: str
+    backend: str
+    error: MemoryGatewayError | None = None
+
+
+class Runtime:
+    """Gives each request its gateway, once the database is migrated and its embedding config is ours.
+
+    Until then, and while the data cannot be reached, every gateway is refused with the reason, and the
+    preparation is tried again every second: the service comes back by itself.
+    """
+
+    def __init__(
+        self,
+        ports: Ports,
+        credentials: Credentials,
+        *,
+        prepare_index: Callable[[], Awaitable[None]],
+        closers: Sequence[Callable[[], Awaitable[None]]] = (),
+    ) -> None:
+        """Take the ports, what creates the index's own storage, and what to close in the end, in order."""
+        self.ports = ports
+        self.credentials = credentials
+        self.indexer = Indexer(ports.database, ports.index, ports.deliveries)
+        self.prepare_index = prepare_index
+        self.closers = closers
+        self._not_ready: Unavailable | None = Unavailable("The service has not started yet.")
+        self._background: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Prepare the data and begin the background work; data that cannot be reached is waited for.
+
+        Raises:
+            SchemaTooNew: the data belongs to a newer version.
+        """
+        await self._prepare()
+        self._background = asyncio.create_task(self._work(), name="indexer")
+
+    async def close(self) -> None:
+        """End the background work, confirm what was delivered and close everything."""
+        if self._background is not None:
+            self._background.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._background
+            await self._confirm_last()
+        for close in self.closers:
+            await close()
+
+    def gateway(self, tenant_id: str) -> LongTermMemoryGateway:
+        """Return a fresh gateway bound to the tenant.
+
+        Raises:
+            Unavailable: the service is not ready; the error says why.
+        """
+        if self._not_ready is not None:
+            raise self._not_ready
+        return LongTermMemoryGateway(tenant_id, self.ports)
+
+    async def parts(self) -> list[Part]:
+        """Ask each part about itself."""
+        database, index, embedder = self.ports.database, self.ports.index, self.ports.embedder
+        return [
+            await _ping("database", database.backend, database.ping),
+            await _ping("index", index.backend, index.ping),
+            await _ping("embedder", embedder.config.provider, embedder.ping),
+            Part("data", embedder.config.index_name, self._not_ready),
+        ]
+
+    async def _prepare(self) -> None:
+        try:
+            applied = await migrate(self.ports.database)
+            await self.prepare_index()
+            await in_use.claim(self.ports.database, self.ports.embedder.config)
+            await self.indexer.deliver()
+        except Unavailable as error:
+            if self._not_ready is None or self._not_ready.code != error.code:
+                structlog.get_logger().error("not_ready", code=error.code, reason=error.detail)
+            self._not_ready = error
+        else:
+            structlog.get_logger().info(
+                "ready",
+                migrations=applied,
+                database=self.ports.database.backend,
+                index=self.ports.index.backend,
+                embedding_config=str(self.ports.embedder.config),
+            )
+            self._not_ready = None
+
+    async def _work(self) -> None:
+        while self._not_ready is not None:
+            await asyncio.sleep(_RETRY_SECONDS)
+            await self._prepare()
+        await self.indexer.run()
+
+    async def _confirm_last(self) -> None:
+        try:
+            await self.indexer.confirm()
+        except Unavailable as error:  # the rows stay in the outbox and are delivered at the next start
+            structlog.get_logger().warning("confirm_left", code=error.code, reason=error.detail)
+
+
+async def _ping(name: str, backend: str, ping: Callable[[], Awaitable[None]]) -> Part:
+    try:
+        await ping()
+    except MemoryGatewayError as error:
+        return Part(name, backend, error)
+    return Part(name, backend)

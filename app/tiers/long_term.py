@@ -1,0 +1,92 @@
+"""Long-term memory: the only module whose SQL names the table ``long_term_memory`` for a request."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.model import EmbeddingConfig, Entry, Filter, NewMemory, Scope
+from app.ports.database import Row, Statement
+from app.tiers import filters
+
+_SCOPE = "memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'"
+
+_INSERT = """
+INSERT INTO long_term_memory (
+  tenant_id, agent_id, id, content, content_hash, metadata, session_id, occurred_at,
+  embedding_provider, embedding_model, embedding_dimensions, created_at
+)
+SELECT
+  ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'id', ?1 ->> 'content', ?1 ->> 'content_hash', ?1 ->> 'metadata',
+  ?1 ->> 'session_id', ?1 ->> 'occurred_at', in_use.provider, in_use.model, in_use.dimensions, ?1 ->> 'created_at'
+FROM embedding_in_use AS in_use
+WHERE in_use.index_name = ?1 ->> 'index_name'
+ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET metadata = excluded.metadata
+RETURNING id, created_at
+"""
+
+_DELETE = f"DELETE FROM long_term_memory AS memory WHERE {_SCOPE} AND memory.id = ?1 ->> 'id' RETURNING id"
+
+_COLUMNS = "memory.id, memory.content, memory.metadata, memory.created_at"
+
+
+@dataclass(frozen=True, slots=True)
+class LongTermMemory:
+    """Statements over one scope's memories. The tenant is bound here, once."""
+
+    scope: Scope
+
+    def insert(self, memory: NewMemory, *, memory_id: str, created_at: int, config: EmbeddingConfig) -> Statement:
+        """Add a memory, or give the one with the same content hash the new metadata.
+
+        Returns one row, ``id`` and ``created_at`` of the memory that now holds the content, or none when
+        ``config`` is not the embedding config in use.
+        """
+        return Statement(
+            _INSERT,
+            {
+                "tenant_id": self.scope.tenant_id,
+                "agent_id": self.scope.agent_id,
+                "id": memory_id,
+                "content": memory.content,
+                "content_hash": memory.content_hash,
+                "metadata": json.dumps(memory.metadata, ensure_ascii=False, separators=(",", ":")),
+                "session_id": memory.session_id,
+                "occurred_at": memory.occurred_at,
+                "index_name": config.index_name,
+                "created_at": created_at,
+            },
+            writes=True,
+        )
+
+    def delete(self, memory_id: str) -> Statement:
+        """Remove a memory; returns its ``id``, or no row when the scope has none of that id."""
+        return Statement(
+            _DELETE,
+            {"tenant_id": self.scope.tenant_id, "agent_id": self.scope.agent_id, "id": memory_id},
+            writes=True,
+        )
+
+    def read(self, ids: Sequence[str], where: Filter) -> Statement:
+        """Read those of the ids that exist, belong to the scope and pass the filter, in any order."""
+        return Statement(
+            # CROSS JOIN keeps the order of the tables: from a few ids to their rows, never over the whole scope.
+            f"SELECT {_COLUMNS} FROM json_each(?1, '$.ids') AS hit CROSS JOIN long_term_memory AS memory"
+            f" WHERE {_SCOPE} AND memory.id = hit.value AND {filters.condition(where, 'memory')}",
+            {
+                "tenant_id": self.scope.tenant_id,
+                "agent_id": self.scope.agent_id,
+                "ids": list(ids),
+                "where": filters.argument(where),
+            },
+        )
+
+
+def entry(row: Row, score: float) -> Entry:
+    """Make an entry of a row that ``read`` returned."""
+    return Entry(
+        id=str(row["id"]),
+        content=str(row["content"]),
+        metadata=json.loads(str(row["metadata"])),
+        score=score,
+        created_at=int(row["created_at"] or 0),
+    )

@@ -1,0 +1,110 @@
+"""Requests generated from our OpenAPI document, well formed and not: every answer is as the document says."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+import uvicorn
+from hypothesis import HealthCheck, assume, given, settings
+from schemathesis.specs.openapi import checks
+
+from app.bootstrap import build_runtime
+from app.limits import METADATA_DEPTH
+from app.main import create_app
+from app.runtime import Runtime
+from tests.service import settings_for
+
+CHECKS = [
+    checks.allow_header_conformance,
+    checks.content_type_conformance,
+    checks.ignored_auth,
+    checks.negative_data_rejection,
+    checks.positive_data_acceptance,
+    checks.response_headers_conformance,
+    checks.response_schema_conformance,
+    checks.status_code_conformance,
+    checks.unsupported_method,
+    checks.use_after_free,
+]
+
+
+class Serving:
+    """The service on a socket of this machine, in a thread."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+        self.server = uvicorn.Server(uvicorn.Config(create_app(runtime), port=0, log_config=None, access_log=False))
+        self.started = threading.Event()
+        self.thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
+
+    async def _serve(self) -> None:
+        await self.runtime.start()
+        serving = asyncio.create_task(self.server.serve())
+        while not self.server.started:
+            await asyncio.sleep(0.01)
+        self.started.set()
+        await serving
+
+    @property
+    def url(self) -> str:
+        port = self.server.servers[0].sockets[0].getsockname()[1]
+        return f"http://127.0.0.1:{port}"
+
+
+def _operations(document: Any) -> list[Any]:
+    return [result.ok() for result in document.get_all_operations()]
+
+
+def depth(value: Any) -> int:
+    """How deep a JSON value is nested; 0 for one without children."""
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if children is None else 1 + max(map(depth, children), default=0)
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    serving = Serving(build_runtime(settings_for(tmp_path_factory.mktemp("data"))))
+    serving.thread.start()
+    assert serving.started.wait(10)
+    yield serving
+    serving.server.should_exit = True
+    serving.thread.join()
+
+
+CONFIG = schemathesis.Config.from_dict(
+    {"checks": {"negative_data_rejection": {"expected-statuses": [400, 401, 403, 404, 405, 413, 415, 422]}}}
+)
+POSITIVE, NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE
+
+
+@pytest.mark.parametrize(
+    ("operation", "mode", "cases"),
+    [
+        ("POST /store", POSITIVE, 40),
+        ("POST /store", NEGATIVE, 20),
+        ("POST /recall", POSITIVE, 50),
+        ("POST /recall", NEGATIVE, 20),
+        ("DELETE /memories/{memory_id}", POSITIVE, 50),
+        ("DELETE /memories/{memory_id}", NEGATIVE, 50),
+        ("GET /healthz", POSITIVE, 5),
+        ("GET /readyz", POSITIVE, 5),
+    ],
+)
+def test_an_answer_is_as_the_document_says(
+    serving: Serving, operation: str, mode: schemathesis.GenerationMode, cases: int
+) -> None:
+    document = schemathesis.openapi.from_url(f"{serving.url}/openapi.json", config=CONFIG)
+    operations: dict[str, Any] = {operation.label: operation for operation in _operations(document)}
+    assert len(operations) == 5, "a new operation belongs in this test's list"
+    credential = serving.runtime.credentials.issue("generated", now=0, admin=True)
+
+    @settings(max_examples=cases, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(case=operations[operation].as_strategy(generation_mode=mode))
+    def every_case(case: Any) -> None:
+        assume(depth(case.body) <= 1 + METADATA_DEPTH)  # the document says so in words
+        case.call_and_validate(headers={"Authorization": f"Bearer {credential}"}, checks=CHECKS)
+
+    every_case()

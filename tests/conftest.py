@@ -1,0 +1,37 @@
+"""What every test stands on: asyncio, no host but this one, no settings from outside."""
+
+import ipaddress
+import socket
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def _only_this_machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refuse a connection to any other host, unless the test is marked live."""
+    if request.node.get_closest_marker("live") is None:
+        connect = socket.socket.connect
+
+        def guarded(self: socket.socket, address: Any) -> None:
+            if self.family != socket.AF_UNIX and not _is_loopback(address[0]):
+                raise AssertionError(f"A test tried to reach {address[0]}.")
+            connect(self, address)
+
+        monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+def _is_loopback(host: str) -> bool:
+    return host == "localhost" or ipaddress.ip_address(host).is_loopback
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep this machine's environment out of the settings."""
+    for name in ("DATA_DIR", "AUTH_SECRETS", "EMBEDDER", "LOCAL_MODEL_DIR", "HOST", "PORT"):
+        monkeypatch.delenv(name, raising=False)

@@ -1,0 +1,179 @@
+"""What every embedder must do, run on each of them."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.adapters.local.hashing import HashingEmbedder
+from app.adapters.local.transformer import TransformerEmbedder, packaged_model_dir
+from app.model import Vector
+from app.ports.embedder import Embedder
+
+WORDS = ["apple", "river", "stone", "paper", "green", "window", "seven", "music", "doctor", "train", "winter", "garden"]
+SENTENCES = [f"On day {day} the team in Malmö shipped order number {day * 37}." for day in range(60)]
+UNUSUAL = {
+    "nothing but spaces": "   ",
+    "nothing but control characters": "\x01\x02\x7f\u200b",
+    "punctuation": "?!",
+    "emoji": "👩‍👩‍👧 🙂🙂 🇸🇪",
+    "right to left": "אני גר בתל אביב \u202eמרחבا العربية",  # noqa: RUF001 - look-alikes
+    "Chinese": "她在上海的一家医院工作。",
+    "lone accents": "\u0301\u0308",
+    "one character, 32 KiB": "x" * 32768,
+    "one emoji, 32 KiB": "🙂" * 8192,
+    "one word, 32 KiB": "word " * 6553,
+}
+
+
+class OwnedEmbedder(Embedder, Protocol):
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """An embedder and what a contract cannot know of it."""
+
+    make: Callable[[], OwnedEmbedder]
+    windows: Sequence[tuple[str, int]]
+    """A text too long for the model, as the windows it is taken in, each with its length in the model's measure."""
+
+
+def embedder_transformer() -> Subject:
+    directory = packaged_model_dir()
+    assert directory is not None, "the model's package is not installed"
+    # Every word is one token, and a window holds 254 of them between its control tokens.
+    words = [WORDS[position % len(WORDS)] for position in range(600)]
+    windows = [words[:254], words[254:508], words[508:]]
+    return Subject(lambda: TransformerEmbedder(directory), [(" ".join(window), len(window)) for window in windows])
+
+
+def embedder_hashing() -> Subject:
+    # Takes any text at once.
+    return Subject(HashingEmbedder, [(" ".join(SENTENCES), 1)])
+
+
+class Embedding:
+    """An embedder called from tests that are not coroutines, always in one event loop."""
+
+    def __init__(self, subject: Subject, runner: asyncio.Runner) -> None:
+        self.windows = subject.windows
+        self.embedder = subject.make()
+        self._runner = runner
+
+    def embed(self, *texts: str) -> list[Vector]:
+        return self._runner.run(self.embedder.embed(texts, "document"))
+
+    def embed_concurrently(self, texts: Sequence[str]) -> list[Vector]:
+        async def all_at_once() -> list[list[Vector]]:
+            return await asyncio.gather(*(self.embedder.embed([text], "document") for text in texts))
+
+        return [vector for vectors in self._runner.run(all_at_once()) for vector in vectors]
+
+    def embed_query(self, text: str) -> Vector:
+        (vector,) = self._runner.run(self.embedder.embed([text], "query"))
+        return vector
+
+    def ping(self) -> None:
+        self._runner.run(self.embedder.ping())
+
+    def close(self) -> None:
+        self._runner.run(self.embedder.close())
+
+
+@pytest.fixture(scope="module", params=[embedder_transformer, embedder_hashing])
+def embedding(request: pytest.FixtureRequest) -> Iterator[Embedding]:
+    with asyncio.Runner() as runner:
+        embedding = Embedding(request.param(), runner)
+        yield embedding
+        embedding.close()
+
+
+def assert_usable(embedding: Embedding, vector: Vector) -> None:
+    assert vector.dtype == np.float32
+    assert vector.shape == (embedding.embedder.config.dimensions,)
+    assert abs(np.linalg.norm(vector.astype(np.float64)) - 1) < 1e-6
+
+
+def test_a_vector_is_float32_and_has_the_configs_dimensions_and_unit_length(embedding: Embedding) -> None:
+    for vector in embedding.embed("The customer prefers invoices in Swedish.", "a", " ".join(SENTENCES)):
+        assert_usable(embedding, vector)
+
+
+def test_vectors_come_in_the_order_of_the_texts(embedding: Embedding) -> None:
+    forwards = embedding.embed(*SENTENCES)
+    backwards = embedding.embed(*reversed(SENTENCES))
+    np.testing.assert_allclose(forwards, backwards[::-1], atol=1e-6)
+    nearest = np.argmax(np.array(forwards) @ np.array(backwards).T, axis=1)
+    assert nearest.tolist() == list(reversed(range(len(SENTENCES))))
+
+
+@settings(deadline=None, max_examples=30)
+@given(texts=st.lists(st.text(max_size=60) | st.sampled_from([*SENTENCES, " ".join(SENTENCES)]), max_size=5))
+def test_a_batch_gives_the_same_vectors_as_single_calls(embedding: Embedding, texts: list[str]) -> None:
+    together = embedding.embed(*texts)
+    assert len(together) == len(texts)
+    for text, vector in zip(texts, together, strict=True):
+        np.testing.assert_allclose(vector, embedding.embed(text)[0], atol=1e-6)
+
+
+def test_the_same_text_gives_the_same_vector_again(embedding: Embedding) -> None:
+    np.testing.assert_array_equal(embedding.embed(*SENTENCES), embedding.embed(*SENTENCES))
+
+
+def test_different_texts_have_different_vectors(embedding: Embedding) -> None:
+    cosines = np.array(embedding.embed(*SENTENCES)) @ np.array(embedding.embed(*SENTENCES)).T
+    assert (cosines > 0.99999).sum() == len(SENTENCES)
+
+
+def test_no_texts_have_no_vectors(embedding: Embedding) -> None:
+    assert embedding.embed() == []
+
+
+def test_the_last_sentence_of_a_long_text_counts(embedding: Embedding) -> None:
+    start = " ".join(SENTENCES)
+    one, other = embedding.embed(f"{start} Anna moved to Berlin.", f"{start} The invoice is still unpaid.")
+    assert np.abs(one - other).max() > 1e-4
+
+
+def test_a_long_text_is_the_average_of_its_windows_by_their_length(embedding: Embedding) -> None:
+    texts = [text for text, _ in embedding.windows]
+    lengths = np.array([length for _, length in embedding.windows])
+    average = lengths @ np.array(embedding.embed(*texts))
+    (whole,) = embedding.embed(" ".join(texts))
+    np.testing.assert_allclose(whole, average / np.linalg.norm(average), atol=1e-6)
+
+
+def test_a_short_text_is_not_changed_by_a_long_one_beside_it(embedding: Embedding) -> None:
+    (alone,) = embedding.embed("Anna moved to Berlin.")
+    _, beside = embedding.embed(" ".join(SENTENCES * 3), "Anna moved to Berlin.")
+    np.testing.assert_allclose(beside, alone, atol=1e-6)
+
+
+@pytest.mark.parametrize("text", UNUSUAL.values(), ids=UNUSUAL.keys())
+def test_unusual_text_has_a_usable_vector(embedding: Embedding, text: str) -> None:
+    (vector,) = embedding.embed(text)
+    assert_usable(embedding, vector)
+
+
+def test_a_query_lies_near_the_document_of_the_same_words(embedding: Embedding) -> None:
+    documents = np.array(embedding.embed(*SENTENCES))
+    assert np.argmax(documents @ embedding.embed_query(SENTENCES[17])) == 17
+
+
+def test_sixteen_calls_at_once_give_what_they_give_one_after_another(embedding: Embedding) -> None:
+    texts = [*SENTENCES[:14], " ".join(SENTENCES), "x " * 3000]
+    np.testing.assert_allclose(
+        embedding.embed_concurrently(texts),
+        [embedding.embed(text)[0] for text in texts],
+        atol=1e-6,
+    )
+
+
+def test_a_ping_is_answered(embedding: Embedding) -> None:
+    embedding.ping()

@@ -1,0 +1,248 @@
+"""What every ``VectorIndex`` must do. Scores may be off by 0.01: an index may search approximately."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.model import Filter, Json, Scalar, Scope, Vector
+from app.ports.vector_index import Hit, IndexedVector, VectorIndex
+from tests.contracts.conftest import CONFIG, OpenedIndex
+
+OWN = Scope("tenant", "agent")
+OTHERS = [Scope("tenant", "other"), Scope("other", "agent"), Scope("agent", "tenant"), Scope("tenan", "tagent")]
+ALL = Filter()
+
+
+def unit(*values: float) -> Vector:
+    vector = np.zeros(CONFIG.dimensions, np.float32)
+    vector[: len(values)] = values
+    return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
+def random_unit(seed: int) -> Vector:
+    return unit(*np.random.default_rng(seed).normal(size=CONFIG.dimensions).tolist())
+
+
+def memory_id(n: int) -> str:
+    return f"01K{n:023d}"
+
+
+def vector(
+    n: int,
+    values: Vector,
+    *,
+    scope: Scope = OWN,
+    created_at: int = 1000,
+    metadata: Mapping[str, Json] | None = None,
+) -> IndexedVector:
+    return IndexedVector(scope, memory_id(n), values, created_at, metadata or {})
+
+
+async def ids(
+    index: VectorIndex, values: Vector, top_k: int = 100, where: Filter = ALL, scope: Scope = OWN
+) -> list[str]:
+    return [hit.id for hit in await index.query(scope, values, top_k=top_k, where=where)]
+
+
+async def test_an_empty_scope_has_no_hits(index: VectorIndex) -> None:
+    assert await index.query(OWN, unit(1), top_k=5, where=ALL) == []
+
+
+async def test_hits_come_best_first_with_their_cosine(index: VectorIndex) -> None:
+    await index.upsert([vector(1, unit(-1)), vector(2, unit(1, 1)), vector(3, unit(1))])
+    hits = await index.query(OWN, unit(1), top_k=5, where=ALL)
+    assert [hit.id for hit in hits] == [memory_id(3), memory_id(2), memory_id(1)]
+    assert [hit.score for hit in hits] == pytest.approx([1, 2**-0.5, -1], abs=0.01)
+    assert all(-1 <= hit.score <= 1 for hit in hits)
+
+
+async def test_no_more_than_top_k_hits_come(index: VectorIndex) -> None:
+    await index.upsert([vector(n, random_unit(n)) for n in range(30)])
+    assert len(await index.query(OWN, unit(1), top_k=7, where=ALL)) == 7
+
+
+async def test_another_scope_is_never_seen(index: VectorIndex) -> None:
+    await index.upsert([vector(n, unit(1), scope=scope) for n, scope in enumerate(OTHERS)])
+    await index.upsert([vector(9, unit(0, 1))])
+    assert await ids(index, unit(1)) == [memory_id(9)]
+    assert [await ids(index, unit(1), scope=scope) for scope in OTHERS] == [[memory_id(n)] for n in range(len(OTHERS))]
+
+
+async def test_deleting_in_one_scope_leaves_the_same_id_in_another(index: VectorIndex) -> None:
+    await index.upsert([vector(1, unit(1)), vector(1, unit(1), scope=OTHERS[0])])
+    await index.delete(OWN, [memory_id(1)])
+    assert await ids(index, unit(1)) == []
+    assert await ids(index, unit(1), scope=OTHERS[0]) == [memory_id(1)]
+
+
+async def test_an_upsert_replaces_values_and_metadata_as_a_whole(index: VectorIndex) -> None:
+    await index.upsert([vector(1, unit(1), metadata={"a": 1, "b": 1})])
+    assert await ids(index, unit(1), where=Filter(metadata={"a": 1})) == [memory_id(1)]
+    await index.upsert([vector(1, unit(0, 1), metadata={"b": 2}, created_at=2000)])
+    (hit,) = await index.query(OWN, unit(0, 1), top_k=5, where=Filter(metadata={"b": 2}, created_after=1999))
+    assert hit.id == memory_id(1)
+    assert hit.score == pytest.approx(1, abs=0.01)
+    assert await ids(index, unit(1), where=Filter(metadata={"a": 1})) == []
+
+
+async def test_the_same_vector_with_other_metadata_is_found_by_the_new(index: VectorIndex) -> None:
+    await index.upsert([vector(1, unit(1), metadata={"a": 1})])
+    assert len(await ids(index, unit(1))) == 1
+    await index.upsert([vector(1, unit(1), metadata={"a": 2})])
+    assert await ids(index, unit(1), where=Filter(metadata={"a": 2})) == [memory_id(1)]
+
+
+async def test_deleting_an_absent_id_is_no_error(index: VectorIndex) -> None:
+    await index.delete(OWN, [memory_id(1)])
+    await index.upsert([vector(2, unit(1))])
+    await index.delete(OWN, [memory_id(1)])
+    assert await ids(index, unit(1)) == [memory_id(2)]
+
+
+async def test_writing_nothing_is_no_error(index: VectorIndex) -> None:
+    await index.upsert([])
+    await index.delete(OWN, [])
+
+
+async def test_a_deleted_vector_can_be_written_again(index: VectorIndex) -> None:
+    await index.upsert([vector(1, unit(1)), vector(2, unit(0, 1))])
+    assert len(await ids(index, unit(1))) == 2
+    await index.delete(OWN, [memory_id(1)])
+    await index.upsert([vector(1, unit(1, 1))])
+    hits = await index.query(OWN, unit(1, 1), top_k=1, where=ALL)
+    assert [(hit.id, round(hit.score, 2)) for hit in hits] == [(memory_id(1), 1)]
+
+
+async def test_bounds_of_created_at_are_exclusive(index: VectorIndex) -> None:
+    await index.upsert([vector(n, unit(1, n / 10), created_at=n) for n in range(1, 6)])
+    assert await ids(index, unit(1), where=Filter(created_after=2, created_before=5)) == [memory_id(3), memory_id(4)]
+
+
+async def test_the_filter_is_applied_before_top_k_is_counted(index: VectorIndex) -> None:
+    near = [vector(n, unit(1, n / 1000), metadata={"kind": "near"}) for n in range(300)]
+    await index.upsert([*near, vector(999, unit(-1), metadata={"kind": "far"})])
+    assert await ids(index, unit(1), top_k=1, where=Filter(metadata={"kind": "far"})) == [memory_id(999)]
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted", "matches"),
+    [
+        (1, 1, True),
+        (1, 1.0, True),
+        (1, True, False),
+        (0, False, False),
+        (True, True, True),
+        (False, None, False),
+        (None, None, True),
+        ("1", 1, False),
+        ("a", "a", True),
+        ("a", "A", False),
+        ("", "", True),
+        ("", None, False),
+        ([1], 1, False),
+        ({"a": 1}, "a", False),
+        ("å", "a\u030a", False),
+    ],
+)
+async def test_metadata_matches_the_same_json_value(
+    index: VectorIndex, held: Json, wanted: Scalar, *, matches: bool
+) -> None:
+    await index.upsert([vector(1, unit(1), metadata={"key": held}), vector(2, unit(1))])
+    assert await ids(index, unit(1), where=Filter(metadata={"key": wanted})) == [memory_id(1)] * matches
+
+
+keys = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
+scalars = (
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(-1e9, 1e9).map(lambda f: round(f, 3)) | keys
+)
+
+
+def same(held: object, wanted: object) -> bool:
+    numbers = (int, float)
+    if isinstance(held, bool) or isinstance(wanted, bool):
+        return held is wanted
+    return held == wanted and (isinstance(held, numbers) == isinstance(wanted, numbers))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@given(
+    held=st.lists(st.dictionaries(keys, scalars, max_size=4), max_size=8),
+    wanted=st.dictionaries(keys, scalars, min_size=1, max_size=2),
+    take=st.integers(0, 7),
+)
+async def test_any_key_can_be_filtered_on(
+    index: VectorIndex, held: list[dict[str, Scalar]], wanted: dict[str, Scalar], take: int
+) -> None:
+    if held:
+        wanted = dict(list(held[take % len(held)].items())[:2]) or wanted
+    await index.delete(OWN, [memory_id(n) for n in range(8)])
+    await index.upsert([vector(n, unit(1), metadata=metadata) for n, metadata in enumerate(held)])
+    expected = {
+        memory_id(n)
+        for n, metadata in enumerate(held)
+        if all(key in metadata and same(metadata[key], value) for key, value in wanted.items())
+    }
+    assert set(await ids(index, unit(1), where=Filter(metadata=wanted))) == expected
+
+
+async def test_what_one_connection_wrote_another_finds_at_once(open_index: OpenedIndex) -> None:
+    async with open_index() as first, open_index() as second:
+        for n in range(10):
+            await first.upsert([vector(n, random_unit(n))])
+            assert len(await ids(second, unit(1))) == n + 1
+        await first.delete(OWN, [memory_id(n) for n in range(0, 10, 2)])
+        assert set(await ids(second, unit(1))) == {memory_id(n) for n in range(1, 10, 2)}
+        await first.upsert([vector(1, unit(1))])
+        assert (await ids(second, unit(1), top_k=1)) == [memory_id(1)]
+
+
+async def test_random_changes_through_two_connections_leave_what_a_plain_dictionary_holds(
+    open_index: OpenedIndex,
+) -> None:
+    rng = np.random.default_rng(7)
+    held: dict[str, Vector] = {}
+    async with open_index() as first, open_index() as second:
+        for step in range(150):
+            writer, reader = (first, second) if rng.random() < 0.5 else (second, first)
+            n = int(rng.integers(0, 25))
+            if rng.random() < 0.3:
+                await writer.delete(OWN, [memory_id(n)])
+                held.pop(memory_id(n), None)
+            else:
+                held[memory_id(n)] = random_unit(step)
+                await writer.upsert([vector(n, held[memory_id(n)])])
+            query = random_unit(1000 + step)
+            assert_best(await reader.query(OWN, query, top_k=5, where=ALL), held, query, 5)
+
+
+def assert_best(hits: Sequence[Hit], held: Mapping[str, Vector], query: Vector, top_k: int) -> None:
+    best = sorted((float(values @ query) for values in held.values()), reverse=True)[:top_k]
+    assert [hit.score for hit in hits] == pytest.approx(best, abs=0.01)
+    assert all(hit.score == pytest.approx(float(held[hit.id] @ query), abs=0.01) for hit in hits)
+
+
+async def test_concurrent_writers_and_readers_agree_in_the_end(index: VectorIndex) -> None:
+    async def write(n: int) -> None:
+        await index.upsert([vector(n, random_unit(n))])
+        assert memory_id(n) in await ids(index, random_unit(n), top_k=1)
+
+    await asyncio.gather(*(write(n) for n in range(100)))
+    assert len(await ids(index, unit(1))) == 100
+
+
+async def test_an_acknowledged_write_is_not_above_a_later_watermark(index: VectorIndex) -> None:
+    before = await index.watermark()
+    await index.upsert([vector(1, unit(1))])
+    assert await index.watermark() >= before
+
+
+async def test_ping_returns_when_the_index_answers(index: VectorIndex) -> None:
+    await index.ping()
+
+
+async def test_a_backend_has_a_name(index: VectorIndex) -> None:
+    assert index.backend

@@ -1,0 +1,97 @@
+"""Ports that can be told to fail, around real ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from app.errors import MemoryGatewayError
+from app.model import EmbeddingConfig, Filter, Scope, Vector
+from app.ports.database import Database, Row, Statement
+from app.ports.embedder import Embedder, Purpose
+from app.ports.vector_index import Hit, IndexedVector, VectorIndex
+
+
+@dataclass
+class FailingEmbedder:
+    """Embeds as the inner one does, until it is given an error; counts its calls."""
+
+    inner: Embedder
+    error: Exception | None = None
+    calls: list[tuple[list[str], Purpose]] = field(default_factory=list)
+
+    @property
+    def config(self) -> EmbeddingConfig:
+        return self.inner.config
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose) -> list[Vector]:
+        self.calls.append((list(texts), purpose))
+        _raise(self.error)
+        return await self.inner.embed(texts, purpose)
+
+    async def ping(self) -> None:
+        _raise(self.error)
+        await self.inner.ping()
+
+
+@dataclass
+class FailingDatabase:
+    """Runs as the inner one does, until it is given an error; keeps what it was asked, and who was asked when."""
+
+    inner: Database
+    error: MemoryGatewayError | None = None
+    runs: list[list[Statement]] = field(default_factory=list)
+    journal: list[str] = field(default_factory=list)
+
+    @property
+    def backend(self) -> str:
+        return self.inner.backend
+
+    async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        self.runs.append(list(statements))
+        self.journal.append("database.run")
+        _raise(self.error)
+        return await self.inner.run(statements)
+
+    async def ping(self) -> None:
+        _raise(self.error)
+        await self.inner.ping()
+
+
+@dataclass
+class FailingIndex:
+    """Answers as the inner one does, until it is given an error."""
+
+    inner: VectorIndex
+    error: MemoryGatewayError | None = None
+    journal: list[str] = field(default_factory=list)
+
+    @property
+    def backend(self) -> str:
+        return self.inner.backend
+
+    async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> list[Hit]:
+        self.journal.append("index.query")
+        _raise(self.error)
+        return await self.inner.query(scope, vector, top_k=top_k, where=where)
+
+    async def upsert(self, vectors: Sequence[IndexedVector]) -> None:
+        self.journal.append("index.upsert")
+        _raise(self.error)
+        await self.inner.upsert(vectors)
+
+    async def delete(self, scope: Scope, ids: Sequence[str]) -> None:
+        self.journal.append("index.delete")
+        _raise(self.error)
+        await self.inner.delete(scope, ids)
+
+    async def watermark(self) -> int:
+        _raise(self.error)
+        return await self.inner.watermark()
+
+    async def ping(self) -> None:
+        _raise(self.error)
+        await self.inner.ping()
+
+
+def _raise(error: Exception | None) -> None:
+    if error is not None:
+        raise error

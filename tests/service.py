@@ -1,0 +1,75 @@
+"""The whole service in this process, over a data directory of its own."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from app.bootstrap import build_runtime
+from app.gateway import Ports
+from app.main import create_app
+from app.runtime import Runtime
+from app.settings import Settings
+
+NOW = 1_790_000_000_000
+SECRETS = {"test": "a secret of the tests, long enough to sign"}
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A client of the running service, and what is behind it."""
+
+    client: httpx.AsyncClient
+    runtime: Runtime
+
+    def credential(self, tenant: str = "acme", agent: str | None = None, *, admin: bool = False) -> dict[str, str]:
+        token = self.runtime.credentials.issue(tenant, now=self.runtime.ports.clock(), agent_id=agent, admin=admin)
+        return {"Authorization": f"Bearer {token}"}
+
+    async def post(self, path: str, body: Any, *, tenant: str = "acme", **credential: Any) -> httpx.Response:
+        return await self.client.post(path, json=body, headers=self.credential(tenant, **credential))
+
+    async def store(self, content: str, *, tenant: str = "acme", agent_id: str = "bot", **fields: Any) -> None:
+        answer = await self.post("/store", {"agent_id": agent_id, "content": content, **fields}, tenant=tenant)
+        assert (answer.status_code, answer.json()) == (201, {"stored": True}), answer.text
+
+    async def recall(
+        self, query: str, *, tenant: str = "acme", agent_id: str = "bot", **fields: Any
+    ) -> list[dict[str, Any]]:
+        answer = await self.post("/recall", {"agent_id": agent_id, "query": query, **fields}, tenant=tenant)
+        assert answer.status_code == 200, answer.text
+        entries: list[dict[str, Any]] = answer.json()["entries"]
+        return entries
+
+    async def contents(self, query: str, **fields: Any) -> list[str]:
+        return [entry["content"] for entry in await self.recall(query, **fields)]
+
+    async def delete(self, memory_id: str, *, tenant: str = "acme", agent_id: str = "bot") -> httpx.Response:
+        return await self.client.delete(
+            f"/memories/{memory_id}", params={"agent_id": agent_id}, headers=self.credential(tenant, admin=True)
+        )
+
+
+def settings_for(data_dir: Path, **overrides: Any) -> Settings:
+    given: dict[str, Any] = {"data_dir": data_dir, "embedder": "hashing", "auth_secrets": SECRETS} | overrides
+    return Settings(_env_file=None, **given)
+
+
+@asynccontextmanager
+async def serving(
+    data_dir: Path, *, change: Callable[[Ports], Ports] = replace, **overrides: Any
+) -> AsyncIterator[Service]:
+    """Serve from the directory; ``change`` may put other ports in the place of the real ones."""
+    built = build_runtime(settings_for(data_dir, **overrides))
+    runtime = Runtime(change(built.ports), built.credentials, prepare_index=built.prepare_index, closers=built.closers)
+    await runtime.start()
+    app = create_app(runtime)
+    transport = httpx.ASGITransport(app)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://service") as client,
+    ):
+        yield Service(client, runtime)

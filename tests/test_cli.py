@@ -1,0 +1,168 @@
+"""The command line, run as its user runs it."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+
+COMMAND = Path(sys.executable).with_name("memory-gateway")
+SECRET = "a-secret-of-the-tests-long-enough-to-sign"
+
+
+class Line:
+    """Runs commands on one data directory."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(data_dir), "EMBEDDER": "hashing"}
+        self.folder = data_dir.parent
+
+    def run(self, *arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [COMMAND, *arguments],
+            env=self.environment | environment,
+            cwd=self.folder,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    def ok(self, *arguments: str, **more: Any) -> str:
+        done = self.run(*arguments, **more)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        return done.stdout
+
+    def json(self, *arguments: str, **more: Any) -> Any:
+        return json.loads(self.ok(*arguments, "--json", **more))
+
+    def fails(self, *arguments: str, code: int = 1, **more: Any) -> str:
+        done = self.run(*arguments, **more)
+        assert done.returncode == code, done
+        assert "Traceback" not in done.stderr
+        return done.stderr
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> Line:
+    return Line(tmp_path / "data")
+
+
+def test_what_one_command_stores_the_next_recalls(line: Line) -> None:
+    stored = line.json("store", "The customer prefers invoices in Swedish", "--metadata", '{"k": [1]}')
+    assert stored["stored"] is True
+    line.ok("store", "-", "--session", "s", "--occurred-at", "2026-01-01T00:00:00Z", stdin="from standard input\n")
+    found = line.json("recall", "invoices in Swedish", "--top-k", "1")
+    (entry,) = found["entries"]
+    assert (entry["id"], entry["metadata"]) == (stored["id"], {"k": [1]})
+    assert "from standard input" in line.ok("recall", "standard input")
+    assert line.ok("recall", "anything", "--agent", "other") == "nothing found\n"
+    assert line.ok("recall", "anything", "--tenant", "other") == "nothing found\n"
+    assert line.json("recall", "invoices", "--filter", '{"k": 1}')["entries"] == []
+
+
+def test_migrating_twice_applies_once(line: Line) -> None:
+    assert line.json("migrate") == {"applied": ["0001_long_term_memory.sql"]}
+    assert line.ok("migrate") == "nothing to apply\n"
+
+
+def test_a_minted_credential_says_what_was_asked(line: Line) -> None:
+
+    token = line.json("token", "--tenant", "acme", "--agent", "bot", "--admin", "--expires", "30d")["token"]
+    claims = jwt.decode(token, options={"verify_signature": False})
+    assert {name: claims[name] for name in ("tenant", "agent", "scope")} == {
+        "tenant": "acme",
+        "agent": "bot",
+        "scope": "memory admin",
+    }
+    assert claims["exp"] - claims["iat"] == 30 * 86400
+    plain = jwt.decode(line.ok("token", "--tenant", "acme").strip(), options={"verify_signature": False})
+    assert set(plain) == {"tenant", "scope", "iat"}
+
+
+def test_the_data_directorys_secret_is_made_once_for_its_owner_only(line: Line) -> None:
+    line.ok("token", "--tenant", "acme")
+    secret = line.folder / "data" / "auth-secret"
+    made = secret.read_text(encoding="ascii")
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+    line.ok("token", "--tenant", "acme")
+    assert secret.read_text(encoding="ascii") == made
+    assert len(made) >= 32
+    assert [path.name for path in secret.parent.iterdir()] == ["auth-secret"]
+
+
+def test_the_doctor_finds_nothing_wrong_and_leaves_nothing_behind(line: Line) -> None:
+    checks = line.json("doctor")["checks"]
+    assert [check["name"] for check in checks if not check["ok"]] == []
+    assert "store, recall, delete" in [check["name"] for check in checks]
+    assert line.json("recall", "doctor", "--tenant", "memory-gateway.doctor", "--agent", "doctor")["entries"] == []
+
+
+def test_the_doctor_advises_on_what_fails(line: Line, tmp_path: Path) -> None:
+    line.ok("store", "text")
+    done = line.run("doctor", EMBEDDER="local")
+    assert done.returncode == 1
+    assert "FAIL  data: The data was embedded with hashing/ngrams-v1" in done.stdout
+    assert "Start with the embedder the data was made with" in done.stdout
+    file = tmp_path / "file"
+    file.write_text("", encoding="ascii")
+    assert "FAIL  settings: " in line.run("doctor", DATA_DIR=str(file)).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("store", " "), "Error: content must not be blank."),
+        (("store", "x" * 32769), "Error: content has 32769 bytes"),
+        (("recall", "x", "--top-k", "21"), "Error: top_k must be from 1 to 20."),
+    ],
+)
+def test_a_text_over_the_limits_is_refused_in_one_line(line: Line, arguments: tuple[str, ...], says: str) -> None:
+    assert line.fails(*arguments).startswith(says)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("token",),
+        ("token", "--tenant", "a b"),
+        ("token", "--tenant", "acme", "--expires", "soon"),
+        ("store", "text", "--metadata", "[]"),
+        ("store", "text", "--metadata", "{"),
+        ("store", "text", "--occurred-at", "yesterday"),
+        ("recall",),
+        ("serve", "--port", "99999"),
+        ("unknown",),
+    ],
+)
+def test_a_mistake_on_the_line_is_told_with_the_usage(line: Line, arguments: tuple[str, ...]) -> None:
+    assert line.fails(*arguments, code=2).startswith("Usage: memory-gateway")
+
+
+@pytest.mark.parametrize("command", ["serve", "migrate", "doctor", "store"])
+def test_a_setting_that_cannot_be_used_is_told_in_one_line(line: Line, command: str) -> None:
+    arguments = (command, "text") if command == "store" else (command,)
+    assert line.fails(*arguments, AUTH_SECRETS="k=short").startswith("Error: AUTH_SECRETS: ")
+    if command in {"serve", "store"}:
+        says = line.fails(*arguments, LOCAL_MODEL_DIR="/nowhere", EMBEDDER="local")
+        assert says.startswith("Error: ")
+        assert len(says.splitlines()) == 1
+
+
+def test_data_of_another_embedding_config_is_told_in_one_line(line: Line) -> None:
+    line.ok("store", "text")
+    assert "Error: The data was embedded with hashing/ngrams-v1" in line.fails("recall", "text", EMBEDDER="local")
+
+
+def test_a_configured_secret_signs_and_no_file_is_made(line: Line) -> None:
+
+    token = line.ok("token", "--tenant", "acme", AUTH_SECRETS=f"k={SECRET}").strip()
+    assert jwt.get_unverified_header(token) == {"alg": "HS256", "kid": "k", "typ": "JWT"}
+    assert jwt.decode(token, SECRET, algorithms=["HS256"])["tenant"] == "acme"
+    assert not (line.folder / "data").exists()

@@ -1,0 +1,77 @@
+"""Vectors of two embedding configs never meet: a mismatch is an error that names both, never an empty answer."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from app.gateway import Ports
+from app.model import EmbeddingConfig
+from tests.doubles import FailingEmbedder
+from tests.problem_shape import assert_problem
+from tests.service import Service, serving
+
+OTHER = EmbeddingConfig("local", "another-model", 384)
+
+
+class OtherEmbedder(FailingEmbedder):
+    """The same vectors under another name."""
+
+    @property
+    def config(self) -> EmbeddingConfig:
+        return OTHER
+
+
+def other(ports: Ports) -> Ports:
+    return replace(ports, embedder=OtherEmbedder(ports.embedder))
+
+
+async def assert_mismatch(service: Service) -> None:
+    for path, field in (("/store", "content"), ("/recall", "query")):
+        answer = await service.post(path, {"agent_id": "bot", field: "text"})
+        problem = assert_problem(answer, 503, "embedding_config_mismatch")
+        assert "hashing/ngrams-v1 (384 dimensions)" in problem["detail"]
+        assert "local/another-model (384 dimensions)" in problem["detail"]
+
+
+async def test_data_of_another_config_is_neither_searched_nor_added_to(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        await service.store("text")
+    async with serving(tmp_path, change=other) as service:
+        answer = await service.client.get("/readyz")
+        assert answer.status_code == 503
+        (failing,) = [part for part in answer.json()["parts"] if part["status"] == "failing"]
+        assert failing["code"] == "embedding_config_mismatch"
+        assert (await service.client.get("/healthz")).status_code == 200
+        await assert_mismatch(service)
+    async with serving(tmp_path) as service:
+        assert await service.contents("text") == ["text"]
+
+
+async def test_a_running_process_stops_writing_when_another_took_the_empty_data_over(tmp_path: Path) -> None:
+    async with serving(tmp_path, change=other) as late:
+        async with serving(tmp_path) as service:
+            await service.store("text")
+        await assert_mismatch(late)
+    async with serving(tmp_path) as service:
+        assert await service.contents("text") == ["text"]
+
+
+async def test_empty_data_takes_the_config_it_is_started_with(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        assert (await service.client.get("/readyz")).status_code == 200
+    async with serving(tmp_path, change=other) as service:
+        assert (await service.client.get("/readyz")).status_code == 200
+        await service.store("text")
+        assert await service.contents("text") == ["text"]
+
+
+async def test_each_row_and_the_index_name_carry_the_config(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        await service.store("text")
+        assert service.runtime.ports.embedder.config.index_name == "lt-memory-hashing-ngrams-v1"
+    assert OTHER.index_name == "lt-memory-local-another-model"
+    names = {EmbeddingConfig("local", "@cf/Some Owner/" + "m" * 80 + end, 3).index_name for end in "ab"}
+    assert len(names) == 2
+    for name in names:
+        assert re.fullmatch(r"lt-memory-local-cf-some-owner-m+-[0-9a-f]{8}", name)
+        assert len(name) == 64

@@ -1,0 +1,215 @@
+"""Store, recall and delete when a part fails, and the order in which the ports are used."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from app.bootstrap import build_runtime
+from app.errors import DatabaseUnavailable, EmbeddingUnavailable, InvalidRequest, StorageFull, Unavailable
+from app.gateway import LongTermMemoryGateway
+from app.index import in_use, outbox
+from app.index.indexer import Indexer
+from app.migrations.runner import migrate
+from app.model import Filter, NewMemory
+from app.ports.database import Statement
+from tests.doubles import FailingDatabase, FailingEmbedder, FailingIndex
+from tests.service import settings_for
+
+QUEUED = Statement("SELECT operation, count(*) AS n FROM outbox GROUP BY operation ORDER BY operation")
+MEMORIES = Statement("SELECT count(*) AS n FROM long_term_memory")
+
+
+@dataclass
+class Bench:
+    """One tenant's gateway over ports with a switch on each, and the indexer, which runs only when told to."""
+
+    gateway: LongTermMemoryGateway
+    database: FailingDatabase
+    index: FailingIndex
+    embedder: FailingEmbedder
+    indexer: Indexer
+
+    async def queued(self) -> dict[object, object]:
+        (rows,) = await self.database.inner.run([QUEUED])
+        return {row["operation"]: row["n"] for row in rows}
+
+    async def memories(self) -> object:
+        ((row,),) = await self.database.inner.run([MEMORIES])
+        return row["n"]
+
+    async def contents(self, query: str, *, top_k: int = 5) -> list[str]:
+        return [entry.content for entry in (await self.gateway.recall("bot", query, top_k=top_k)).entries]
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    runtime = build_runtime(settings_for(tmp_path))
+    journal: list[str] = []
+    database = FailingDatabase(runtime.ports.database, journal=journal)
+    index = FailingIndex(runtime.ports.index, journal=journal)
+    embedder = FailingEmbedder(runtime.ports.embedder)
+    ports = replace(runtime.ports, database=database, index=index, embedder=embedder)
+    await migrate(database)
+    await runtime.prepare_index()
+    await in_use.claim(database, embedder.config)
+    journal.clear()
+    yield Bench(
+        LongTermMemoryGateway("acme", ports), database, index, embedder, Indexer(database, index, ports.deliveries)
+    )
+    for close in runtime.closers:
+        await close()
+
+
+async def test_a_store_embeds_once_then_writes_the_database_then_the_index(bench: Bench) -> None:
+    await bench.gateway.store("bot", NewMemory("text"))
+    assert bench.embedder.calls == [(["text"], "document")]
+    assert bench.database.journal == ["database.run", "index.upsert"]
+    queue, insert, _ = bench.database.runs[-1]
+    assert "INTO outbox" in queue.sql
+    assert "INTO long_term_memory" in insert.sql
+
+
+async def test_a_recall_embeds_once_then_asks_the_index_then_the_database(bench: Bench) -> None:
+    for _ in range(2):
+        await bench.gateway.recall("bot", "query")
+    assert bench.embedder.calls == [(["query"], "query")]
+    assert bench.database.journal == ["index.query", "database.run"] * 2
+
+
+async def test_a_delete_writes_the_database_then_the_index(bench: Bench) -> None:
+    memory_id = await bench.gateway.store("bot", NewMemory("text"))
+    bench.database.journal.clear()
+    await bench.gateway.delete("bot", memory_id)
+    assert bench.database.journal == ["database.run", "index.delete"]
+    assert await bench.queued() == {"delete": 1}
+
+
+async def test_what_is_refused_touches_nothing(bench: Bench) -> None:
+    with pytest.raises(InvalidRequest):
+        await bench.gateway.store("bot", NewMemory(" "))
+    with pytest.raises(InvalidRequest):
+        await bench.gateway.recall("bot", "query", top_k=0)
+    with pytest.raises(InvalidRequest):
+        await bench.gateway.delete("bot", "no ulid")
+    assert (bench.embedder.calls, bench.database.journal) == ([], [])
+
+
+async def test_when_embedding_fails_nothing_is_written(bench: Bench) -> None:
+    bench.embedder.error = EmbeddingUnavailable("The model is away.")
+    with pytest.raises(EmbeddingUnavailable):
+        await bench.gateway.store("bot", NewMemory("text"))
+    with pytest.raises(EmbeddingUnavailable):
+        await bench.gateway.recall("bot", "text")
+    assert (bench.database.journal, await bench.memories()) == ([], 0)
+    assert len(bench.embedder.calls) == 2  # never tried again
+
+
+async def test_when_the_database_fails_nothing_is_acknowledged_or_indexed(bench: Bench) -> None:
+    bench.database.error = StorageFull("There is no room.")
+    with pytest.raises(StorageFull):
+        await bench.gateway.store("bot", NewMemory("text"))
+    assert bench.database.journal == ["database.run"]
+    bench.database.error = None
+    assert (await bench.memories(), await bench.queued(), await bench.contents("text")) == (0, {}, [])
+
+
+async def test_an_outage_is_never_an_empty_answer(bench: Bench) -> None:
+    await bench.gateway.store("bot", NewMemory("text"))
+    bench.index.error = Unavailable("The index is away.")
+    with pytest.raises(Unavailable):
+        await bench.gateway.recall("bot", "text")
+    bench.index.error, bench.database.error = None, DatabaseUnavailable("The database is away.")
+    with pytest.raises(DatabaseUnavailable):
+        await bench.gateway.recall("bot", "text")
+
+
+async def test_a_memory_the_index_did_not_take_is_recalled_at_once_and_delivered_later(bench: Bench) -> None:
+    bench.index.error = Unavailable("The index is away.")
+    memory_id = await bench.gateway.store("bot", NewMemory("kept in the outbox", {"k": 1}))
+    await bench.gateway.store("other", NewMemory("kept in the outbox"))
+    bench.index.error = None
+    (entry,) = (await bench.gateway.recall("bot", "kept in the outbox")).entries
+    assert (entry.id, entry.metadata, round(entry.score, 5)) == (memory_id, {"k": 1}, 1)
+    where = Filter(metadata={"k": 2})
+    assert (await bench.gateway.recall("bot", "kept in the outbox", where=where)).entries == []
+    assert await bench.queued() == {"upsert": 2}
+    assert await bench.indexer.deliver() == 2
+    assert await bench.queued() == {}
+    assert await bench.contents("kept in the outbox") == ["kept in the outbox"]
+
+
+async def test_the_outbox_and_the_index_together_show_a_memory_once(bench: Bench) -> None:
+    for n in range(5):
+        await bench.gateway.store("bot", NewMemory(f"note {n}"))
+    assert await bench.queued() == {"upsert": 5}
+    assert sorted(await bench.contents("note")) == [f"note {n}" for n in range(5)]
+    assert await bench.indexer.confirm() == 5
+    assert await bench.queued() == {}
+    assert sorted(await bench.contents("note")) == [f"note {n}" for n in range(5)]
+
+
+async def test_a_memory_stored_again_meanwhile_is_not_confirmed_by_the_earlier_delivery(bench: Bench) -> None:
+    await bench.gateway.store("bot", NewMemory("text"))
+    bench.index.error = Unavailable("The index is away.")
+    await bench.gateway.store("bot", NewMemory("text", {"new": True}))
+    bench.index.error = None
+    await bench.indexer.confirm()
+    assert await bench.queued() == {"upsert": 1}
+    await bench.indexer.deliver()
+    assert len((await bench.gateway.recall("bot", "text", where=Filter(metadata={"new": True}))).entries) == 1
+
+
+async def test_a_deletion_the_index_did_not_take_holds_at_once_and_is_delivered_later(bench: Bench) -> None:
+    memory_id = await bench.gateway.store("bot", NewMemory("text"))
+    bench.index.error = Unavailable("The index is away.")
+    await bench.gateway.delete("bot", memory_id)
+    bench.index.error = None
+    assert await bench.contents("text") == []
+    assert await bench.indexer.deliver() == 1
+    assert await bench.queued() == {}
+
+
+async def test_vectors_whose_memory_is_gone_do_not_take_the_place_of_others(bench: Bench) -> None:
+    gone = [await bench.gateway.store("bot", NewMemory(f"text {n}")) for n in range(15)]
+    await bench.gateway.store("bot", NewMemory("something else"))
+    bench.index.error = Unavailable("The index is away.")
+    for memory_id in gone:
+        await bench.gateway.delete("bot", memory_id)
+    bench.index.error = None
+    assert await bench.contents("text", top_k=1) == ["something else"]
+
+
+async def test_beyond_the_bound_the_newest_pending_are_scored_and_the_answer_says_so(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (outbox, "app.gateway"):
+        monkeypatch.setattr(f"{module if isinstance(module, str) else module.__name__}.PENDING_MOST", 3)
+    bench.index.error = Unavailable("The index is away.")
+    for n in range(5):
+        await bench.gateway.store("bot", NewMemory(f"note {n}"))
+    bench.index.error = None
+    found = await bench.gateway.recall("bot", "note")
+    assert (len(found.entries), found.degraded) == (3, ["pending_bound"])
+    await bench.indexer.deliver()
+    found = await bench.gateway.recall("bot", "note")
+    assert (len(found.entries), found.degraded) == (5, [])
+
+
+async def test_of_equally_similar_memories_the_newest_comes_first(bench: Bench) -> None:
+    for session in ("a", "b", "c"):
+        await bench.gateway.store("bot", NewMemory("same", {"session": session}, session))
+    entries = (await bench.gateway.recall("bot", "same")).entries
+    assert len({entry.score for entry in entries}) == 1
+    assert [entry.id for entry in entries] == sorted((entry.id for entry in entries), reverse=True)
+
+
+async def test_the_indexer_loses_no_delivery_when_the_database_is_away(bench: Bench) -> None:
+    await bench.gateway.store("bot", NewMemory("text"))
+    bench.database.error = DatabaseUnavailable("The database is away.")
+    with pytest.raises(DatabaseUnavailable):
+        await bench.indexer.confirm()
+    bench.database.error = None
+    assert await bench.indexer.confirm() == 1
+    assert await bench.queued() == {}

@@ -1,0 +1,104 @@
+"""One tenant, or one agent, never learns anything of another: on every route of the OpenAPI document."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.service import Service, serving
+
+SECRET = "the launch code is 0451"
+CANARY = "0451"
+Probe = Callable[[Service, str, str], Awaitable[list[httpx.Response]]]
+"""Asks everything of a route, as a tenant and for an agent, that could bring up what another one stored."""
+
+
+async def probe_store(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    body = {"agent_id": agent_id, "content": "mine"}
+    return [await service.post("/store", body, tenant=tenant)]
+
+
+async def probe_recall(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    filters: list[Any] = [None, {}, {"metadata": {"kind": "secret"}}, {"created_after": "2000-01-01T00:00:00Z"}]
+    return [
+        await service.post(
+            "/recall", {"agent_id": agent_id, "query": query, "top_k": 20, "filter": where}, tenant=tenant
+        )
+        for query in (SECRET, "x")
+        for where in filters
+    ]
+
+
+async def probe_delete(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    (entry,) = await service.recall(SECRET, tenant="owner", agent_id="keeper", top_k=1)
+    return [await service.delete(entry["id"], tenant=tenant, agent_id=agent_id)]
+
+
+async def probe_health(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    del agent_id
+    return [await service.client.get(path, headers=service.credential(tenant)) for path in ("/healthz", "/readyz")]
+
+
+PROBES: dict[str, Probe] = {
+    "POST /store": probe_store,
+    "POST /recall": probe_recall,
+    "DELETE /memories/{memory_id}": probe_delete,
+    "GET /healthz": probe_health,
+    "GET /readyz": probe_health,
+}
+OUTSIDERS = [
+    ("other", "keeper"),
+    ("owner", "other"),
+    ("keeper", "owner"),
+    ("owne", "rkeeper"),
+    ("ownerkeeper", "x"),
+    ("OWNER", "KEEPER"),
+    ("o" * 64, "k" * 64),
+    ("doctor", "keeper"),
+]
+
+
+async def routes(service: Service) -> set[str]:
+    document = (await service.client.get("/openapi.json")).json()
+    return {f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods}
+
+
+async def test_every_route_has_a_probe(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        assert await routes(service) == set(PROBES)
+
+
+@pytest.mark.parametrize(("tenant", "agent_id"), OUTSIDERS)
+@pytest.mark.parametrize("route", PROBES)
+async def test_no_route_tells_an_outsider_anything(tmp_path: Path, route: str, tenant: str, agent_id: str) -> None:
+    async with serving(tmp_path) as service:
+        await service.store(SECRET, tenant="owner", agent_id="keeper", metadata={"kind": "secret", "code": CANARY})
+        inside = await service.recall(SECRET, tenant="owner", agent_id="keeper")
+        for answer in await PROBES[route](service, tenant, agent_id):
+            assert answer.status_code < 300
+            assert CANARY not in answer.text
+            assert inside[0]["id"] not in answer.text
+        assert await service.recall(SECRET, tenant="owner", agent_id="keeper") == inside
+
+
+@pytest.mark.parametrize("route", PROBES)
+async def test_an_outsider_is_answered_as_if_nothing_were_there(tmp_path: Path, route: str) -> None:
+    async with serving(tmp_path / "full") as full, serving(tmp_path / "empty") as empty:
+        await full.store(SECRET, tenant="owner", agent_id="keeper")
+        await empty.store(SECRET, tenant="owner", agent_id="keeper")
+        await full.store("more " * 50, tenant="owner", agent_id="keeper")
+        with_owner = await PROBES[route](full, "other", "keeper")
+        without = await PROBES[route](empty, "other", "keeper")
+        assert [(a.status_code, a.content) for a in with_owner] == [(a.status_code, a.content) for a in without]
+
+
+async def test_a_query_another_tenant_asked_is_embedded_anew(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        await service.recall("a question", tenant="owner")
+        held = service.runtime.ports.queries.held
+        await service.recall("a question", tenant="owner", agent_id="other")
+        assert service.runtime.ports.queries.held == held
+        await service.recall("a question", tenant="other")
+        assert service.runtime.ports.queries.held > held
