@@ -1,6 +1,5 @@
 """What a route asks for by type: who is calling, and that tenant's gateway."""
 
-from email.message import Message
 from typing import Annotated
 
 import structlog
@@ -54,9 +53,8 @@ async def no_query(request: Request) -> None:
 
 async def json_only(request: Request, _: Annotated[Principal, Depends(_principal)]) -> None:
     """Refuse, once the caller is known, a body that is not sent as JSON, and query parameters."""
-    header = Message()
-    header["content-type"] = request.headers.get("content-type", "")
-    if header.get_content_type() != "application/json":
+    media_type = request.headers.get("content-type", "").split(";")[0]
+    if media_type.strip().lower() != "application/json":
         raise UnsupportedMediaType("Send the body as Content-Type: application/json.")
     await no_query(request)
 
