@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Sequence
 
-from app.adapters.local.sqlite_file import SqliteFile
+from app.adapters.local.sqlite_file import SqliteFile, numbered
 from app.ports.database import Row, Statement
 
 
@@ -31,7 +31,7 @@ class SqliteDatabase:
 
 
 def _execute(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
-    cursor = connection.execute(statement.sql, statement.parameters)
+    cursor = connection.execute(statement.sql, numbered(*statement.parameters))
     if cursor.description is None:
         return []
     names = [column[0] for column in cursor.description]

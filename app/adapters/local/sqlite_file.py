@@ -192,6 +192,11 @@ def _after_failure(connection: sqlite3.Connection | None, error: sqlite3.Error) 
     return connection
 
 
+def numbered(*values: str | bytes) -> dict[str, str | bytes]:
+    """Return the values of ``?1``, ``?2``, ... as sqlite3 takes them: numbered placeholders count as named."""
+    return {str(number): value for number, value in enumerate(values, start=1)}
+
+
 def _resolve(jobs: list[_Job[Any]]) -> None:
     for job in jobs:
         job.resolve()

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.adapters.local.scope_vectors import Numbers, ScopeCache, ScopeVectors
-from app.adapters.local.sqlite_file import SqliteFile
+from app.adapters.local.sqlite_file import SqliteFile, numbered
 from app.model import EmbeddingConfig, Filter, Scope, Vector
 from app.ports.vector_index import Hit, IndexedVector
 from app.tiers import filters
@@ -135,8 +135,8 @@ class SqliteVectorIndex:
         """Yield the scope's vectors as of now: in one block from memory, or in several from the file."""
         vectors = self._cache.get(scope)
         argument = _argument(self._config, scope, after=0)
-        if not vectors.count and not self._cache.fits(connection.execute(_COUNT, (argument,)).fetchone()[0]):
-            yield from self._streamed(connection.execute(_VECTORS, (argument,)))
+        if not vectors.count and not self._cache.fits(connection.execute(_COUNT, numbered(argument)).fetchone()[0]):
+            yield from self._streamed(connection.execute(_VECTORS, numbered(argument)))
             return
         with vectors.lock:
             changed = self._refresh(connection, scope, vectors)
@@ -148,14 +148,14 @@ class SqliteVectorIndex:
     def _refresh(self, connection: sqlite3.Connection, scope: Scope, vectors: ScopeVectors) -> bool:
         """Bring the vectors to what the file holds. Return whether there was anything to do."""
         argument = _argument(self._config, scope, after=vectors.last)
-        row = connection.execute(_REMOVALS, (argument,)).fetchone()
+        row = connection.execute(_REMOVALS, numbered(argument)).fetchone()
         removals = row[0] if row else 0
         removed = removals != vectors.removals
         if removed:
-            kept = connection.execute(_NUMBERS, (argument,)).fetchall()
+            kept = connection.execute(_NUMBERS, numbered(argument)).fetchall()
             vectors.keep(np.array([number for (number,) in kept], np.int64))
             vectors.removals = removals
-        added = connection.execute(_VECTORS, (argument,)).fetchall()
+        added = connection.execute(_VECTORS, numbered(argument)).fetchall()
         if added:
             vectors.append(added)
         return removed or bool(added)
@@ -170,7 +170,7 @@ class SqliteVectorIndex:
         """Return the numbers of the scope's vectors that pass the filter."""
         sql = f"{_NUMBERS} AND {filters.condition(where, 'local_vector')}"
         rows: Iterable[tuple[int]] = connection.execute(
-            sql, (_argument(self._config, scope, where=filters.argument(where)),)
+            sql, numbered(_argument(self._config, scope, where=filters.argument(where)))
         )
         return np.fromiter((number for (number,) in rows), np.int64)
 
@@ -198,12 +198,12 @@ def _filtered(vector: IndexedVector) -> dict[str, object]:
 
 
 def _put(connection: sqlite3.Connection, argument: str, values: bytes) -> None:
-    if connection.execute(_RENEW, (argument, values)).rowcount:
+    if connection.execute(_RENEW, numbered(argument, values)).rowcount:
         return
     _take(connection, argument)
-    connection.execute(_INSERT, (argument, values))
+    connection.execute(_INSERT, numbered(argument, values))
 
 
 def _take(connection: sqlite3.Connection, argument: str) -> None:
-    if connection.execute(_REMOVE, (argument,)).rowcount:
-        connection.execute(_REMOVED, (argument,))
+    if connection.execute(_REMOVE, numbered(argument)).rowcount:
+        connection.execute(_REMOVED, numbered(argument))
