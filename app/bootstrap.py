@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import structlog
 
@@ -46,7 +47,7 @@ def build_runtime(settings: Settings) -> Runtime:
 
 def build_credentials(settings: Settings) -> Credentials:
     """Take the configured secrets, or the data directory's own."""
-    return Credentials(settings.auth_secrets or local_secrets(settings.data_dir))
+    return Credentials(settings.auth_secrets or local_secrets(_data_dir(settings)))
 
 
 def build_embedder(settings: Settings) -> TransformerEmbedder | HashingEmbedder:
@@ -71,12 +72,18 @@ def open_database(settings: Settings) -> tuple[Database, Callable[[], Awaitable[
 
 
 def _open_file(settings: Settings) -> SqliteFile:
-    """Give access to the database file in the data directory, which is made where absent."""
+    return SqliteFile(_data_dir(settings) / _DATABASE_NAME)
+
+
+def _data_dir(settings: Settings) -> Path:
+    """Return the data directory, which is made where absent."""
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise ConfigurationError(f"DATA_DIR {settings.data_dir} is not a directory.") from error
     except OSError as error:
         raise ConfigurationError(f"DATA_DIR {settings.data_dir} cannot be made: {error.strerror}.") from error
-    return SqliteFile(settings.data_dir / _DATABASE_NAME)
+    return settings.data_dir
 
 
 def wall_clock() -> int:

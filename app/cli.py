@@ -6,8 +6,7 @@ import re
 import shlex
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import click
@@ -140,16 +139,19 @@ class _Server(uvicorn.Server):
         if self._quickstart is not None and self.started:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-            click.echo(_quickstart(url, self._quickstart.credentials.issue(_DEFAULT, now=wall_clock())))
+            credential = self._quickstart.credentials.issue(_DEFAULT, now=wall_clock())
+            click.echo(_quickstart(url, credential, self._quickstart.not_ready))
 
 
-def _quickstart(url: str, token: str) -> str:
+def _quickstart(url: str, token: str, not_ready: MemoryGatewayError | None) -> str:
     def curl(path: str, body: dict[str, Any]) -> str:
         headers = f"-H 'Authorization: Bearer {token}' -H 'Content-Type: application/json'"
         return f"curl -sS {url}{path} {headers} -d {shlex.quote(json.dumps(body))}"
 
     store_ = curl("/store", {"agent_id": _DEFAULT, "content": "The customer prefers invoices in Swedish"})
     recall_ = curl("/recall", {"agent_id": _DEFAULT, "query": "which language should bills be in?"})
+    if not_ready is not None:
+        return f"\nMemory Gateway listens on {url}, but is not ready: {not_ready.detail}\n"
     return f"\nMemory Gateway is ready on {url} (API at {url}/docs). Try:\n\n{store_}\n\n{recall_}\n"
 
 
@@ -262,19 +264,14 @@ def _print(data: dict[str, Any], text: str, as_json: bool) -> None:  # noqa: FBT
     click.echo(json.dumps(data, ensure_ascii=False) if as_json else text)
 
 
-@asynccontextmanager
-async def _started(settings: Settings) -> AsyncIterator[Runtime]:
-    runtime = build_runtime(settings)
+async def _with_runtime(work: Callable[[Runtime], Awaitable[T]]) -> T:
+    """Do one piece of work and stop; data that cannot be reached is an error here, not waited for."""
+    runtime = build_runtime(_quiet_settings())
     try:
-        await runtime.start()
-        yield runtime
+        await runtime.prepare()
+        return await work(runtime)
     finally:
         await runtime.close()
-
-
-async def _with_runtime(work: Callable[[Runtime], Awaitable[T]]) -> T:
-    async with _started(_quiet_settings()) as runtime:
-        return await work(runtime)
 
 
 async def _migrate(settings: Settings) -> list[str]:
@@ -287,7 +284,13 @@ async def _migrate(settings: Settings) -> list[str]:
 
 async def _diagnose(settings: Settings) -> list[Check]:
     try:
-        async with _started(settings) as runtime:
-            return await diagnose(runtime)
+        runtime = build_runtime(settings)
     except ConfigurationError as error:
         return [Check("settings", ok=False, finding=error.detail)]
+    try:
+        await runtime.start()
+        return await diagnose(runtime)
+    except MemoryGatewayError as error:
+        return [Check("data", ok=False, finding=error.detail)]
+    finally:
+        await runtime.close()

@@ -47,8 +47,28 @@ class Runtime:
         self.indexer = Indexer(ports.database, ports.index, ports.deliveries)
         self.prepare_index = prepare_index
         self.closers = closers
-        self._not_ready: Unavailable | None = Unavailable("The service has not started yet.")
+        self._not_ready: MemoryGatewayError | None = Unavailable("The service has not started yet.")
         self._background: asyncio.Task[None] | None = None
+
+    async def prepare(self) -> None:
+        """Migrate the data, check that its embedding config is ours and deliver what the outbox holds.
+
+        Raises:
+            SchemaTooNew: the data belongs to a newer version.
+            Unavailable: the data cannot be reached, or was embedded with another config.
+        """
+        applied = await migrate(self.ports.database)
+        await self.prepare_index()
+        await in_use.claim(self.ports.database, self.ports.embedder.config)
+        await self.indexer.deliver()
+        self._not_ready = None
+        structlog.get_logger().info(
+            "ready",
+            migrations=applied,
+            database=self.ports.database.backend,
+            index=self.ports.index.backend,
+            embedding_config=str(self.ports.embedder.config),
+        )
 
     async def start(self) -> None:
         """Prepare the data and begin the background work; data that cannot be reached is waited for.
@@ -56,24 +76,34 @@ class Runtime:
         Raises:
             SchemaTooNew: the data belongs to a newer version.
         """
-        await self._prepare()
+        try:
+            await self.prepare()
+        except Unavailable as error:
+            self._wait_for_data(error)
         self._background = asyncio.create_task(self._work(), name="indexer")
 
     async def close(self) -> None:
         """End the background work, confirm what was delivered and close everything."""
-        if self._background is not None:
-            self._background.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._background
+        try:
+            if self._background is not None:
+                self._background.cancel()
+                with suppress(asyncio.CancelledError):
+                    await self._background
             await self._confirm_last()
-        for close in self.closers:
-            await close()
+        finally:
+            for close in self.closers:
+                await close()
+
+    @property
+    def not_ready(self) -> MemoryGatewayError | None:
+        """Why requests are refused; None when they are served."""
+        return self._not_ready
 
     def gateway(self, tenant_id: str) -> LongTermMemoryGateway:
         """Return a fresh gateway bound to the tenant.
 
         Raises:
-            Unavailable: the service is not ready; the error says why.
+            MemoryGatewayError: the service is not ready; the error says why.
         """
         if self._not_ready is not None:
             raise self._not_ready
@@ -89,31 +119,25 @@ class Runtime:
             Part("data", embedder.config.index_name, self._not_ready),
         ]
 
-    async def _prepare(self) -> None:
-        try:
-            applied = await migrate(self.ports.database)
-            await self.prepare_index()
-            await in_use.claim(self.ports.database, self.ports.embedder.config)
-            await self.indexer.deliver()
-        except Unavailable as error:
-            if self._not_ready is None or self._not_ready.code != error.code:
-                structlog.get_logger().error("not_ready", code=error.code, reason=error.detail)
-            self._not_ready = error
-        else:
-            structlog.get_logger().info(
-                "ready",
-                migrations=applied,
-                database=self.ports.database.backend,
-                index=self.ports.index.backend,
-                embedding_config=str(self.ports.embedder.config),
-            )
-            self._not_ready = None
-
     async def _work(self) -> None:
+        """Prepare until it works, then keep the index up to date; nothing but being cancelled ends this."""
         while self._not_ready is not None:
             await asyncio.sleep(_RETRY_SECONDS)
-            await self._prepare()
-        await self.indexer.run()
+            try:
+                await self.prepare()
+            except MemoryGatewayError as error:
+                self._wait_for_data(error)
+        while True:
+            try:
+                await self.indexer.run()
+            except Exception:  # noqa: BLE001 - a defect, told in the log, must not end the indexing for good
+                structlog.get_logger().exception("indexer_failed")
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    def _wait_for_data(self, error: MemoryGatewayError) -> None:
+        if self._not_ready is None or self._not_ready.code != error.code:
+            structlog.get_logger().error("not_ready", code=error.code, reason=error.detail)
+        self._not_ready = error
 
     async def _confirm_last(self) -> None:
         try:

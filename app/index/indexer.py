@@ -12,6 +12,7 @@ from app.ports.database import Database, Row, Statement
 from app.ports.vector_index import IndexedVector, VectorIndex
 
 _BATCH = 500
+_PAUSE_SECONDS = 2.0
 _GRACE_MS = 60_000
 """A row this old has lost its request: whoever queued it has had its deadline."""
 
@@ -41,7 +42,7 @@ class Indexer:
     async def run(self, *, interval: float = 0.25, sweep: float = 30.0) -> None:
         """Work until cancelled: confirm every ``interval`` seconds, look for lost rows every ``sweep`` seconds.
 
-        An unavailable part is logged and tried again at the next sweep; anything else is a defect and ends the task.
+        An unavailable part is logged and tried again after a pause; anything else is a defect and is raised.
         """
         loop = asyncio.get_running_loop()
         next_sweep = loop.time() + sweep
@@ -54,7 +55,7 @@ class Indexer:
                     await self.deliver(older_than_ms=_GRACE_MS)
             except Unavailable as error:
                 structlog.get_logger().warning("indexer_waits", code=error.code, reason=error.detail)
-                await asyncio.sleep(sweep)
+                await asyncio.sleep(_PAUSE_SECONDS)
 
     async def confirm(self) -> int:
         """Remove from the outbox what this process delivered and the index shows. Return how many."""

@@ -18,7 +18,6 @@ def local_secrets(data_dir: Path) -> dict[str, str]:
     """
     path = data_dir / _NAME
     try:
-        data_dir.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             _make(path)
         return {_KID: path.read_text(encoding="ascii")}

@@ -18,8 +18,10 @@ _UNAVAILABLE: dict[int, type[DatabaseUnavailable]] = {
     sqlite3.SQLITE_CORRUPT: DatabaseUnavailable,
     sqlite3.SQLITE_NOTADB: DatabaseUnavailable,
 }
+# SQLite says FULL for ENOSPC alone: a quota or a limit on the size of files shows as a write that failed.
+_NO_ROOM = {sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE}
 _SAYS = {
-    StorageFull: "There is no room left to write.",
+    StorageFull: "The data cannot be written: the disk, or a limit on it, is full.",
     StorageReadOnly: "The data directory cannot be written.",
     DatabaseUnavailable: "The database file cannot be used.",
 }
@@ -30,9 +32,15 @@ def _code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _PRIMARY
 
 
+def _kind(error: sqlite3.Error) -> type[DatabaseUnavailable] | None:
+    if getattr(error, "sqlite_errorcode", None) in _NO_ROOM:
+        return StorageFull
+    return _UNAVAILABLE.get(_code(error))
+
+
 def mapped(error: sqlite3.Error) -> MemoryGatewayError:
     """Return the error of our tree that stands for SQLite's."""
-    kind = _UNAVAILABLE.get(_code(error))
+    kind = _kind(error)
     if kind is None:
         return DatabaseRejected(f"The database refused a statement: {error}")
     return kind(f"{_SAYS[kind]} ({error})")
@@ -41,3 +49,8 @@ def mapped(error: sqlite3.Error) -> MemoryGatewayError:
 def closes_connection(error: sqlite3.Error) -> bool:
     """Whether the file, not the statement, was at fault, so that it is better opened anew."""
     return _code(error) in _UNAVAILABLE
+
+
+def read_only(error: sqlite3.Error) -> bool:
+    """Whether the file could not be written for want of a permission."""
+    return _code(error) == sqlite3.SQLITE_READONLY

@@ -7,6 +7,7 @@ commit reaches the disk goes into the next, so many writers share one fsync.
 import asyncio
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar, cast
 
-from app.adapters.local.sqlite_errors import closes_connection, mapped
+from app.adapters.local.sqlite_errors import closes_connection, mapped, read_only
+from app.errors import DatabaseUnavailable
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -68,8 +70,8 @@ class SqliteFile:
         """Start the threads; the file is opened, and made where absent, by the first operation."""
         self.path = path
         self._readers = ThreadPoolExecutor(max_workers=readers, thread_name_prefix="sqlite-read")
-        self._reader = threading.local()
-        self._opened: list[sqlite3.Connection] = []
+        self._idle: deque[sqlite3.Connection] = deque()
+        self._generation = 0
         self._jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
         self._writer = threading.Thread(target=self._write_forever, name="sqlite-write", daemon=True)
         self._writer.start()
@@ -89,6 +91,8 @@ class SqliteFile:
         Raises:
             DatabaseUnavailable, DatabaseRejected: see ``app.ports.database``.
         """
+        if not self._writer.is_alive():
+            raise DatabaseUnavailable("The database file is closed.")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._jobs.put(_Job(work, loop, future))
@@ -99,12 +103,13 @@ class SqliteFile:
         self._jobs.put(None)
         await asyncio.to_thread(self._writer.join)
         await asyncio.to_thread(self._readers.shutdown)
-        for connection in self._opened:
-            connection.close()
+        self._renew_readers()
 
     def _read(self, work: Work[T]) -> T:
+        generation = self._generation
+        connection: sqlite3.Connection | None = None
         try:
-            connection = self._reader_connection()
+            connection = self._idle_reader() or _open(self.path, "PRAGMA query_only = ON")
             connection.execute("BEGIN")
             try:
                 result = work(connection)
@@ -112,23 +117,35 @@ class SqliteFile:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
         except sqlite3.Error as error:
-            if closes_connection(error):
-                self._drop_reader_connection()
+            if connection is not None and closes_connection(error):
+                connection.close()
+                connection = None
             raise mapped(error) from error
+        finally:
+            if connection is not None:
+                self._give_back(connection, generation)
         return result
 
-    def _reader_connection(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._reader, "connection", None)
-        if connection is None:
-            connection = self._reader.connection = _open(self.path, "PRAGMA query_only = ON")
-            self._opened.append(connection)
-        return connection
+    def _idle_reader(self) -> sqlite3.Connection | None:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
 
-    def _drop_reader_connection(self) -> None:
-        connection: sqlite3.Connection | None = getattr(self._reader, "connection", None)
-        if connection is not None:
-            self._reader.connection = None
-            self._opened.remove(connection)
+    def _give_back(self, connection: sqlite3.Connection, generation: int) -> None:
+        if generation == self._generation:
+            self._idle.append(connection)
+        else:
+            connection.close()
+
+    def _renew_readers(self) -> None:
+        """Close the readers' connections, those in use when they are given back.
+
+        SQLite opens the -shm file once for all connections of a process: as long as one is left that found
+        it read-only, none can write.
+        """
+        self._generation += 1
+        while (connection := self._idle_reader()) is not None:
             connection.close()
 
     def _write_forever(self) -> None:
@@ -164,6 +181,8 @@ class SqliteFile:
         except sqlite3.Error as error:
             for job in group:
                 job.error = job.error or mapped(error)
+            if read_only(error):
+                self._renew_readers()
             return _after_failure(connection, error)
         return connection
 
@@ -172,10 +191,13 @@ def _write_one(connection: sqlite3.Connection, job: _Job[Any]) -> None:
     connection.execute("SAVEPOINT job")
     try:
         job.result = job.work(connection)
-    except Exception as error:
-        job.error = mapped(error) if isinstance(error, sqlite3.Error) else error
-        if not connection.in_transaction:  # SQLite has undone the whole group
+    except sqlite3.Error as error:
+        job.error = mapped(error)
+        if closes_connection(error) or not connection.in_transaction:  # it concerns the whole group
             raise
+        connection.execute("ROLLBACK TO job")
+    except Exception as error:  # noqa: BLE001 - goes to the caller; the thread must live on for the others
+        job.error = error
         connection.execute("ROLLBACK TO job")
     connection.execute("RELEASE job")
 
