@@ -10,6 +10,8 @@ from app.errors import Forbidden, Unauthenticated
 from app.limits import is_id
 
 _ALGORITHM = "HS256"
+_REMEMBERED = 1024
+"""How many credentials are kept verified: a signature need not be checked twice."""
 _MEMORY, _ADMIN = "memory", "admin"
 
 
@@ -41,6 +43,7 @@ class Credentials:
     def __init__(self, secrets: Mapping[str, str]) -> None:
         """Take secrets by ``kid``; the first signs, all verify."""
         self._secrets = dict(secrets)
+        self._verified: dict[str, _Verified] = {}
 
     def issue(
         self,
@@ -64,23 +67,43 @@ class Credentials:
         kid, secret = next(iter(self._secrets.items()))
         return jwt.encode(claims, secret, algorithm=_ALGORITHM, headers={"kid": kid})
 
-    def verify(self, token: str) -> Principal:
-        """Return who the credential speaks for.
+    def verify(self, token: str, now: int) -> Principal:
+        """Return who the credential speaks for at ``now`` (ms since the epoch).
 
         Raises:
             Unauthenticated: it is malformed, unsigned, signed otherwise, expired or incomplete.
             Forbidden: it holds, but not for memories.
         """
-        try:
-            secret = self._secrets.get(jwt.get_unverified_header(token).get("kid", ""))
-            if secret is None:
-                raise Unauthenticated("The credential is signed with a key this service does not know.")
-            claims = jwt.decode(token, secret, algorithms=[_ALGORITHM], options={"require": ["tenant", "scope"]})
-        except jwt.ExpiredSignatureError as error:
-            raise Unauthenticated("The credential has expired.") from error
-        except jwt.InvalidTokenError as error:
-            raise Unauthenticated("The credential does not hold.") from error
-        return _principal(claims)
+        verified = self._verified.get(token)
+        if verified is None:
+            verified = _verify(token, self._secrets)
+            if len(self._verified) >= _REMEMBERED:
+                self._verified.pop(next(iter(self._verified)))
+            self._verified[token] = verified
+        if verified.expires_at is not None and now >= verified.expires_at:
+            raise Unauthenticated("The credential has expired.")
+        return verified.principal
+
+
+@dataclass(frozen=True, slots=True)
+class _Verified:
+    """A credential whose signature and claims hold until it expires (ms since the epoch)."""
+
+    principal: Principal
+    expires_at: int | None
+
+
+def _verify(token: str, secrets: Mapping[str, str]) -> _Verified:
+    try:
+        secret = secrets.get(jwt.get_unverified_header(token).get("kid", ""))
+        if secret is None:
+            raise Unauthenticated("The credential is signed with a key this service does not know.")
+        claims = jwt.decode(token, secret, algorithms=[_ALGORITHM], options={"require": ["tenant", "scope"]})
+    except jwt.ExpiredSignatureError as error:
+        raise Unauthenticated("The credential has expired.") from error
+    except jwt.InvalidTokenError as error:
+        raise Unauthenticated("The credential does not hold.") from error
+    return _Verified(_principal(claims), None if "exp" not in claims else int(claims["exp"]) * 1000)
 
 
 def _principal(claims: Mapping[str, Any]) -> Principal:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import structlog
+from threadpoolctl import threadpool_limits
 
 from app.adapters.local.hashing import HashingEmbedder
 from app.adapters.local.secret_file import local_secrets
@@ -30,6 +31,9 @@ def build_runtime(settings: Settings) -> Runtime:
     Raises:
         ConfigurationError: the data directory or the model cannot be used as the settings say.
     """
+    # Products of this size gain little from a second thread, while BLAS's threads burn processor time waiting
+    # for each other and fight with other requests' work. The limit holds for the process.
+    threadpool_limits(limits=1, user_api="blas")
     credentials = build_credentials(settings)
     embedder = build_embedder(settings)
     file = _open_file(settings)

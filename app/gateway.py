@@ -107,7 +107,7 @@ class LongTermMemoryGateway:
         pending, found, config_rows = await self._ports.database.run(
             [
                 Outbox(scope).pending(where),
-                LongTermMemory(scope).read([hit.id for hit in hits], where),
+                LongTermMemory(scope).read([hit.id for hit in hits], where, most=top_k),
                 in_use.READ,
             ]
         )

@@ -25,7 +25,7 @@ def statements() -> Iterator[tuple[str, Statement]]:
     vector = np.zeros(384, np.float32)
     yield "insert", memory.insert(NewMemory("text"), memory_id="1", created_at=1, config=CONFIG)
     yield "delete", memory.delete("1")
-    yield "read", memory.read(["1"], WHERE)
+    yield "read", memory.read(["1"], WHERE, most=5)
     yield "queue_upsert", queue.queue_upsert("1", vector, content_hash="0", config=CONFIG)
     yield "queue_delete", queue.queue_delete("1")
     yield "pending", queue.pending(WHERE)

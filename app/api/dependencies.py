@@ -1,46 +1,67 @@
-"""What a route asks for by type: who is calling, and that tenant's gateway."""
+"""What a route asks for by type: who is calling, and how far the credential reaches."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import structlog
 from fastapi import Depends, Request
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from fastapi.security import HTTPBearer
 
 from app.auth import Principal
 from app.errors import FieldError, InvalidRequest, Unauthenticated, UnsupportedMediaType
 from app.gateway import LongTermMemoryGateway
 from app.runtime import Runtime
 
-_bearer = HTTPBearer(
-    auto_error=False, bearerFormat="JWT", description="A credential from `memory-gateway token`: it names the tenant."
-)
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What one request may reach: its tenant's memories, through a gateway made for it."""
+
+    principal: Principal
+    runtime: Runtime
+
+    def gateway(self, agent_id: str) -> LongTermMemoryGateway:
+        """Return a fresh gateway bound to the caller's tenant.
+
+        Raises:
+            Forbidden: the credential is for another agent.
+            MemoryGatewayError: the service is not ready; the error says why.
+        """
+        self.principal.check_agent(agent_id)
+        return self.runtime.gateway(self.principal.tenant_id)
 
 
-async def _runtime(request: Request) -> Runtime:
-    runtime: Runtime = request.app.state.runtime
-    return runtime
+class _Credential(HTTPBearer):
+    """Lets a request in by its bearer credential, and looks at nothing else of it before that."""
 
+    def __init__(self, *, admin: bool) -> None:
+        """Ask for the admin scope, or only for ``memory``."""
+        super().__init__(
+            bearerFormat="JWT",
+            scheme_name="credential",
+            description="A credential from `memory-gateway token`: it names the tenant.",
+        )
+        self._admin = admin
 
-async def _principal(
-    runtime: Annotated[Runtime, Depends(_runtime)],
-    bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
-) -> Principal:
-    if bearer is None:
-        raise Unauthenticated("Send a credential: Authorization: Bearer <token>.")
-    principal = runtime.credentials.verify(bearer.credentials)
-    structlog.contextvars.bind_contextvars(tenant=principal.tenant_id)
-    return principal
+    async def __call__(self, request: Request) -> Access:  # type: ignore[override]  # gives what the bearer reaches
+        """Verify the credential, then the form of the request.
 
-
-async def _administrator(principal: Annotated[Principal, Depends(_principal)]) -> Principal:
-    principal.check_admin()
-    return principal
-
-
-async def _gateway(
-    runtime: Annotated[Runtime, Depends(_runtime)], principal: Annotated[Principal, Depends(_principal)]
-) -> LongTermMemoryGateway:
-    return runtime.gateway(principal.tenant_id)
+        Raises:
+            Unauthenticated, Forbidden: the caller is not let in, or not this far.
+            UnsupportedMediaType, InvalidRequest: a body that is not JSON, or a query it does not take.
+        """
+        runtime = runtime_of(request)
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not token:
+            raise Unauthenticated("Send a credential: Authorization: Bearer <token>.")
+        principal = runtime.credentials.verify(token, runtime.ports.clock())
+        structlog.contextvars.bind_contextvars(tenant=principal.tenant_id)
+        if self._admin:
+            principal.check_admin()
+        if request.method == "POST":
+            _check_json(request)
+            await no_query(request)
+        return Access(principal, runtime)
 
 
 async def no_query(request: Request) -> None:
@@ -51,18 +72,19 @@ async def no_query(request: Request) -> None:
         raise InvalidRequest("This request takes no query parameters.", errors=errors)
 
 
-async def json_only(request: Request, _: Annotated[Principal, Depends(_principal)]) -> None:
-    """Refuse, once the caller is known, a body that is not sent as JSON, and query parameters."""
+def _check_json(request: Request) -> None:
     media_type = request.headers.get("content-type", "").split(";")[0]
     if media_type.strip().lower() != "application/json":
         raise UnsupportedMediaType("Send the body as Content-Type: application/json.")
-    await no_query(request)
 
 
-RuntimeOf = Annotated[Runtime, Depends(_runtime)]
-Caller = Annotated[Principal, Depends(_principal)]
+def runtime_of(request: Request) -> Runtime:
+    """Return what lives as long as the application."""
+    runtime: Runtime = request.app.state.runtime
+    return runtime
+
+
+Caller = Annotated[Access, Depends(_Credential(admin=False))]
 """Anyone with a credential of the scope ``memory``."""
-Administrator = Annotated[Principal, Depends(_administrator)]
+Administrator = Annotated[Access, Depends(_Credential(admin=True))]
 """Anyone with a credential of the scope ``memory admin``."""
-Gateway = Annotated[LongTermMemoryGateway, Depends(_gateway)]
-"""A fresh gateway, bound to the caller's tenant."""

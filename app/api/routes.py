@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from app.api.dependencies import Administrator, Caller, Gateway, RuntimeOf, json_only, no_query
+from app.api.dependencies import Administrator, Caller, no_query, runtime_of
 from app.api.problems import responses
 from app.api.schemas import (
     DeleteQuery,
@@ -45,25 +45,22 @@ operations = APIRouter(tags=["operations"], dependencies=[Depends(no_query)])
 @memory.post(
     "/store",
     status_code=201,
-    dependencies=[Depends(json_only)],
     responses=responses(*_ACCESS, *_BODY, *_OUTAGE),
 )
-async def store(caller: Caller, gateway: Gateway, request: StoreRequest) -> StoreAnswer:
+async def store(caller: Caller, request: StoreRequest) -> StoreAnswer:
     """Store a memory. The same content again, for the same session and time, is the same memory."""
-    caller.check_agent(request.agent_id)
-    await gateway.store(request.agent_id, request.memory())
+    await caller.gateway(request.agent_id).store(request.agent_id, request.memory())
     return StoreAnswer()
 
 
 @memory.post(
     "/recall",
-    dependencies=[Depends(json_only)],
     response_model_exclude_none=True,
     responses=responses(*_ACCESS, *_BODY, *_OUTAGE),
 )
-async def recall(caller: Caller, gateway: Gateway, request: RecallRequest) -> RecallAnswer:
+async def recall(caller: Caller, request: RecallRequest) -> RecallAnswer:
     """Return the agent's memories most similar to the query."""
-    caller.check_agent(request.agent_id)
+    gateway = caller.gateway(request.agent_id)
     found = await gateway.recall(request.agent_id, request.query, top_k=request.top_k, where=request.where())
     return RecallAnswer(entries=[entry_answer(entry) for entry in found.entries], degraded=list(found.degraded) or None)
 
@@ -76,13 +73,11 @@ async def recall(caller: Caller, gateway: Gateway, request: RecallRequest) -> Re
 )
 async def delete_memory(
     caller: Administrator,
-    gateway: Gateway,
     memory_id: Annotated[MemoryId, Path()],
     query: Annotated[DeleteQuery, Query()],
 ) -> None:
     """Delete a memory, as an administrator. One that is not there is no error."""
-    caller.check_agent(query.agent_id)
-    await gateway.delete(query.agent_id, memory_id)
+    await caller.gateway(query.agent_id).delete(query.agent_id, memory_id)
 
 
 @operations.get("/healthz", responses=responses(InvalidRequest))
@@ -96,8 +91,9 @@ async def healthz() -> HealthAnswer:
     response_model_exclude_none=True,
     responses={503: {"model": ReadinessAnswer}, **responses(InvalidRequest)},
 )
-async def readyz(runtime: RuntimeOf, response: Response) -> ReadinessAnswer:
+async def readyz(request: Request, response: Response) -> ReadinessAnswer:
     """Ask each part about itself: 200 when every one answers, else 503."""
+    runtime = runtime_of(request)
     parts = await runtime.parts()
     ready = all(part.error is None for part in parts)
     response.status_code = 200 if ready else 503

@@ -66,16 +66,18 @@ class LongTermMemory:
             writes=True,
         )
 
-    def read(self, ids: Sequence[str], where: Filter) -> Statement:
-        """Read those of the ids that exist, belong to the scope and pass the filter, in any order."""
+    def read(self, ids: Sequence[str], where: Filter, *, most: int) -> Statement:
+        """Read the first ``most`` of the ids that exist, belong to the scope and pass the filter, in their order."""
         return Statement(
             # CROSS JOIN keeps the order of the tables: from a few ids to their rows, never over the whole scope.
             f"SELECT {_COLUMNS} FROM json_each(?1, '$.ids') AS hit CROSS JOIN long_term_memory AS memory"
-            f" WHERE {_SCOPE} AND memory.id = hit.value AND {filters.condition(where, 'memory')}",
+            f" WHERE {_SCOPE} AND memory.id = hit.value AND {filters.condition(where, 'memory')}"
+            " ORDER BY hit.key LIMIT ?1 ->> 'most'",
             {
                 "tenant_id": self.scope.tenant_id,
                 "agent_id": self.scope.agent_id,
                 "ids": list(ids),
+                "most": most,
                 "where": filters.argument(where),
             },
         )

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from app.adapters.local.bert import BertEncoder
 from app.adapters.local.model_files import parse_json, read_json
@@ -75,7 +74,6 @@ class TransformerEmbedder:
         self._executor = ThreadPoolExecutor(
             max_workers=threads or os.cpu_count() or 1,
             thread_name_prefix="embedder",
-            initializer=_keep_blas_to_one_thread,
         )
 
     @property
@@ -149,15 +147,6 @@ def _batches(windows: Sequence[_Window]) -> Iterator[list[_Window]]:
         tokens += len(window.tokens)
     if batch:
         yield batch
-
-
-def _keep_blas_to_one_thread() -> None:
-    """Leave parallelism to whole forward passes.
-
-    Products this small gain little from a second thread, while BLAS's own threads burn processor time
-    waiting for each other and fight with those of other requests. The limit holds for the process.
-    """
-    threadpool_limits(limits=1, user_api="blas")
 
 
 def _model_name(directory: Path) -> str:
