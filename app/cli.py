@@ -1,6 +1,7 @@
 """The command line: ``memory-gateway``."""
 
 import asyncio
+import gc
 import json
 import re
 import shlex
@@ -112,8 +113,12 @@ async def _serve(settings: Settings, *, quickstart: bool) -> bool:
     except MemoryGatewayError:
         await runtime.close()
         raise
+    application = create_app(runtime)
+    # What is made until here stays: keep the garbage collector from looking through it again and again.
+    gc.collect()
+    gc.freeze()
     config = uvicorn.Config(
-        create_app(runtime),
+        application,
         host=settings.host,
         port=settings.port,
         http="httptools",

@@ -74,14 +74,14 @@ class LongTermMemoryGateway:
         (vector,) = await self._ports.embedder.embed([memory.content], "document")
         now = self._ports.clock()
         new_id = str(ULID.from_datetime(moment(now)))
-        queued, stored, config_rows = await self._ports.database.run(
+        queued, stored = await self._ports.database.run(
             [
                 Outbox(scope).queue_upsert(new_id, vector, content_hash=memory.content_hash, config=config),
                 LongTermMemory(scope).insert(memory, memory_id=new_id, created_at=now, config=config),
-                in_use.READ,
             ]
         )
-        in_use.check(config_rows, config)
+        if not stored:
+            raise await in_use.mismatch(self._ports.database, config)
         (row,) = stored
         memory_id = str(row["id"])
         await self._deliver(
@@ -143,7 +143,7 @@ class LongTermMemoryGateway:
         except Unavailable as error:
             _deferred("upsert", error)
         else:
-            self._ports.deliveries.add(Delivery(vector.id, revision, self._ports.clock()))
+            self._ports.deliveries.add(Delivery(vector.scope, vector.id, revision, self._ports.clock()))
 
 
 def _scores(hits: Sequence[Hit], pending: dict[str, float]) -> dict[str, float]:

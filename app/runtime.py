@@ -106,7 +106,7 @@ class Runtime:
             MemoryGatewayError: the service is not ready; the error says why.
         """
         if self._not_ready is not None:
-            raise self._not_ready
+            raise self._not_ready.with_traceback(None)  # one error for many requests
         return LongTermMemoryGateway(tenant_id, self.ports)
 
     async def parts(self) -> list[Part]:

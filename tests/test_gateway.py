@@ -66,7 +66,7 @@ async def test_a_store_embeds_once_then_writes_the_database_then_the_index(bench
     await bench.gateway.store("bot", NewMemory("text"))
     assert bench.embedder.calls == [(["text"], "document")]
     assert bench.database.journal == ["database.run", "index.upsert"]
-    queue, insert, _ = bench.database.runs[-1]
+    queue, insert = bench.database.runs[-1]
     assert "INTO outbox" in queue.sql
     assert "INTO long_term_memory" in insert.sql
 

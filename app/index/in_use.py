@@ -5,7 +5,7 @@ from app.model import EmbeddingConfig, Json
 from app.ports.database import Database, Row, Statement
 
 READ = Statement("SELECT provider, model, dimensions FROM embedding_in_use")
-"""Goes into every run of a request, so that no answer mixes two configs."""
+"""Goes into every recall's run, so that no answer mixes two configs."""
 
 # An empty database takes whichever config it is started with.
 _CLAIM = """
@@ -34,9 +34,19 @@ async def claim(database: Database, config: EmbeddingConfig) -> None:
     check(rows, config)
 
 
+async def mismatch(database: Database, config: EmbeddingConfig) -> EmbeddingConfigMismatch:
+    """Return the error for a run that another config than this one kept from writing."""
+    (rows,) = await database.run([READ])
+    return EmbeddingConfigMismatch(stored=_config(rows), configured=config)
+
+
 def check(rows: list[Row], config: EmbeddingConfig) -> None:
     """Raise ``EmbeddingConfigMismatch`` unless the rows that ``READ`` returned name this config."""
-    (row,) = rows
-    stored = EmbeddingConfig(str(row["provider"]), str(row["model"]), int(row["dimensions"] or 0))
+    stored = _config(rows)
     if stored != config:
         raise EmbeddingConfigMismatch(stored=stored, configured=config)
+
+
+def _config(rows: list[Row]) -> EmbeddingConfig:
+    (row,) = rows
+    return EmbeddingConfig(str(row["provider"]), str(row["model"]), int(row["dimensions"] or 0))

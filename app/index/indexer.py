@@ -26,7 +26,9 @@ ORDER BY outbox.revision LIMIT ?1 ->> 'most'
 """
 
 _CONFIRM = """
-DELETE FROM outbox WHERE (id, revision) IN (SELECT value ->> 'id', value ->> 'revision' FROM json_each(?1))
+DELETE FROM outbox WHERE (tenant_id, agent_id, id, revision) IN (
+  SELECT value ->> 'tenant_id', value ->> 'agent_id', value ->> 'id', value ->> 'revision' FROM json_each(?1)
+)
 """
 
 
@@ -93,11 +95,19 @@ class Indexer:
             if row not in wanted:
                 await self._index.delete(_scope(row), [str(row["id"])])
         watermark = await self._index.watermark()
-        return [Delivery(str(row["id"]), int(row["revision"] or 0), watermark) for row in rows]
+        return [Delivery(_scope(row), str(row["id"]), int(row["revision"] or 0), watermark) for row in rows]
 
     async def _confirm(self, deliveries: list[Delivery]) -> None:
-        if deliveries:
-            argument: list[Json] = [{"id": delivery.id, "revision": delivery.revision} for delivery in deliveries]
+        argument: list[Json] = [
+            {
+                "tenant_id": delivery.scope.tenant_id,
+                "agent_id": delivery.scope.agent_id,
+                "id": delivery.id,
+                "revision": delivery.revision,
+            }
+            for delivery in deliveries
+        ]
+        if argument:
             await self._database.run([Statement(_CONFIRM, argument, writes=True)])
 
 

@@ -30,7 +30,7 @@ LEFT JOIN long_term_memory AS present
   ON present.tenant_id = ?1 ->> 'tenant_id' AND present.agent_id = ?1 ->> 'agent_id'
   AND present.content_hash = ?1 ->> 'content_hash'
 WHERE in_use.index_name = ?1 ->> 'index_name'
-ON CONFLICT (id) DO UPDATE SET
+ON CONFLICT (tenant_id, agent_id, id) DO UPDATE SET
   operation = excluded.operation, vector = excluded.vector, revision = max(excluded.revision, outbox.revision + 1)
 RETURNING id, revision
 """
@@ -39,7 +39,7 @@ _QUEUE_DELETE = f"""
 INSERT INTO outbox (tenant_id, agent_id, id, operation, revision)
 SELECT memory.tenant_id, memory.agent_id, memory.id, 'delete', {NOW} FROM long_term_memory AS memory
 WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.id = ?1 ->> 'id'
-ON CONFLICT (id) DO UPDATE SET
+ON CONFLICT (tenant_id, agent_id, id) DO UPDATE SET
   operation = excluded.operation, vector = NULL, revision = max(excluded.revision, outbox.revision + 1)
 """
 
@@ -121,6 +121,7 @@ def decode(text: str) -> Vector:
 class Delivery:
     """The index acknowledged this revision of a memory's vector at this moment (ms since the epoch)."""
 
+    scope: Scope
     id: str
     revision: int
     acknowledged_at: int

@@ -30,16 +30,14 @@ END;
 -- What the index has still to be told, one row for a memory. A row lives until its revision is known to
 -- be visible in the index. The revision is the database's clock when it was queued, made to rise.
 CREATE TABLE outbox (
-  id TEXT PRIMARY KEY CHECK (length(id) = 26),
   tenant_id TEXT NOT NULL,
   agent_id TEXT NOT NULL,
+  id TEXT NOT NULL CHECK (length(id) = 26),
   operation TEXT NOT NULL CHECK (operation IN ('upsert', 'delete')),
   revision INTEGER NOT NULL CHECK (revision > 0),
-  vector TEXT CHECK ((vector IS NOT NULL) = (operation = 'upsert'))
-) STRICT;
-
-CREATE INDEX outbox_scope ON outbox (tenant_id, agent_id, revision DESC);
-CREATE INDEX outbox_revision ON outbox (revision);
+  vector TEXT CHECK ((vector IS NOT NULL) = (operation = 'upsert')),
+  PRIMARY KEY (tenant_id, agent_id, id)
+) STRICT, WITHOUT ROWID;
 
 -- The one embedding config that the vectors of this database are made with.
 CREATE TABLE embedding_in_use (

@@ -3,31 +3,55 @@
 import sqlite3
 from collections.abc import Sequence
 
+from app.adapters.local.sqlite_errors import closes_connection, mapped
 from app.adapters.local.sqlite_file import SqliteFile, numbered
+from app.adapters.local.together import Together
+from app.errors import MemoryGatewayError
 from app.ports.database import Row, Statement
 
 
 class SqliteDatabase:
-    """D1's dialect on stdlib sqlite3, with D1's limits. Implements ``app.ports.database.Database``."""
+    """D1's dialect on stdlib sqlite3, with D1's limits. Implements ``app.ports.database.Database``.
+
+    Runs that only read and come at the same time share a thread hop and a snapshot, as those that write
+    share a commit.
+    """
 
     backend = "sqlite"
 
     def __init__(self, file: SqliteFile) -> None:
         """Use a file that the caller opened and closes."""
         self._file = file
+        self._reads: Together[None, Sequence[Statement], list[list[Row]]] = Together(self._read)
 
     async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """Run the statements as one transaction, on a snapshot where none of them writes."""
-
-        def work(connection: sqlite3.Connection) -> list[list[Row]]:
-            return [_execute(connection, statement) for statement in statements]
-
-        writes = any(statement.writes for statement in statements)
-        return await (self._file.write(work) if writes else self._file.read(work))
+        if any(statement.writes for statement in statements):
+            return await self._file.write(lambda connection: _run(connection, statements))
+        return await self._reads.ask(None, statements)
 
     async def ping(self) -> None:
         """Read from the file."""
         await self.run([Statement("SELECT count(*) FROM sqlite_master")])
+
+    async def _read(self, _: None, runs: Sequence[Sequence[Statement]]) -> list[list[list[Row]] | MemoryGatewayError]:
+        return await self._file.read(lambda connection: [_run_or_refuse(connection, run) for run in runs])
+
+
+def _run(connection: sqlite3.Connection, statements: Sequence[Statement]) -> list[list[Row]]:
+    return [_execute(connection, statement) for statement in statements]
+
+
+def _run_or_refuse(
+    connection: sqlite3.Connection, statements: Sequence[Statement]
+) -> list[list[Row]] | MemoryGatewayError:
+    """Keep a wrong statement to the one who sent it; a failure of the file concerns everyone."""
+    try:
+        return _run(connection, statements)
+    except sqlite3.Error as error:
+        if closes_connection(error):
+            raise
+        return mapped(error)
 
 
 def _execute(connection: sqlite3.Connection, statement: Statement) -> list[Row]:

@@ -49,6 +49,7 @@ class _Job(Generic[T]):
     future: "asyncio.Future[T]"
     result: T | None = None
     error: Exception | None = None
+    committed: bool = False
 
     def resolve(self) -> None:
         if self.future.done():  # the caller has gone
@@ -170,36 +171,41 @@ class SqliteFile:
             connection.close()
 
     def _write_group(self, connection: sqlite3.Connection | None, group: list[_Job[Any]]) -> sqlite3.Connection | None:
-        """Run the jobs in one transaction; one that fails is undone alone. Return the connection to go on with."""
+        """Commit the jobs together, or each alone where one of them fails. Return the connection to go on with."""
         try:
             if connection is None:
                 connection = _open(self.path, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL")
-            connection.execute("BEGIN IMMEDIATE")
-            for job in group:
-                _write_one(connection, job)
-            connection.execute("COMMIT")
+            if not _commit(connection, group) and len(group) > 1:
+                for job in group:
+                    _commit(connection, [job])
         except sqlite3.Error as error:
             for job in group:
-                job.error = job.error or mapped(error)
+                if not job.committed:
+                    job.error = mapped(error)
             if read_only(error):
                 self._renew_readers()
             return _after_failure(connection, error)
         return connection
 
 
-def _write_one(connection: sqlite3.Connection, job: _Job[Any]) -> None:
-    connection.execute("SAVEPOINT job")
+def _commit(connection: sqlite3.Connection, jobs: list[_Job[Any]]) -> bool:
+    """Run the jobs in one transaction. Return whether it was kept; a failure of the file is raised."""
+    job = jobs[0]
     try:
-        job.result = job.work(connection)
-    except sqlite3.Error as error:
-        job.error = mapped(error)
-        if closes_connection(error) or not connection.in_transaction:  # it concerns the whole group
+        connection.execute("BEGIN IMMEDIATE")
+        for job in jobs:
+            job.result = job.work(connection)
+        connection.execute("COMMIT")
+    except Exception as error:
+        if isinstance(error, sqlite3.Error) and closes_connection(error):
             raise
-        connection.execute("ROLLBACK TO job")
-    except Exception as error:  # noqa: BLE001 - goes to the caller; the thread must live on for the others
-        job.error = error
-        connection.execute("ROLLBACK TO job")
-    connection.execute("RELEASE job")
+        job.error = mapped(error) if isinstance(error, sqlite3.Error) else error
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        return False
+    for job in jobs:
+        job.committed, job.error = True, None
+    return True
 
 
 def _after_failure(connection: sqlite3.Connection | None, error: sqlite3.Error) -> sqlite3.Connection | None:

@@ -4,12 +4,14 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from app.adapters.local.scope_vectors import Numbers, ScopeCache, ScopeVectors
 from app.adapters.local.sqlite_file import SqliteFile, numbered
+from app.adapters.local.together import Together
 from app.model import EmbeddingConfig, Filter, Scope, Vector
 from app.ports.vector_index import Hit, IndexedVector
 from app.tiers import filters
@@ -62,10 +64,18 @@ INSERT INTO local_vector (tenant_id, agent_id, index_name, id, created_at, metad
 VALUES (
   ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'index_name', ?1 ->> 'id', ?1 ->> 'created_at', ?1 ->> 'metadata', ?2
 )
+ON CONFLICT DO NOTHING
 """
 
 _STREAMED = 4096
 _FLOATS = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    vector: Vector
+    top_k: int
+    where: Filter
 
 
 class SqliteVectorIndex:
@@ -83,6 +93,7 @@ class SqliteVectorIndex:
         self._file = file
         self._config = config
         self._cache = ScopeCache(config.dimensions, cache_bytes)
+        self._searches: Together[Scope, _Search, list[Hit]] = Together(self._answer)
 
     async def prepare(self) -> None:
         """Create the index's own tables where they are absent."""
@@ -90,7 +101,7 @@ class SqliteVectorIndex:
 
     async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> list[Hit]:
         """Score every vector of the scope that passes the filter and return the best."""
-        return await self._file.read(lambda connection: self._search(connection, scope, vector, top_k, where))
+        return await self._searches.ask(scope, _Search(vector, top_k, where))
 
     async def upsert(self, vectors: Sequence[IndexedVector]) -> None:
         """Write the vectors in one transaction."""
@@ -120,16 +131,19 @@ class SqliteVectorIndex:
         """Read from the index's tables."""
         await self._file.read(lambda connection: connection.execute("SELECT 1 FROM local_vector LIMIT 1").fetchone())
 
-    def _search(
-        self, connection: sqlite3.Connection, scope: Scope, vector: Vector, top_k: int, where: Filter
-    ) -> list[Hit]:
-        allowed = self._passing(connection, scope, where) if where else None
-        best: list[tuple[float, int, str]] = []
+    async def _answer(self, scope: Scope, searches: Sequence[_Search]) -> list[list[Hit]]:
+        return await self._file.read(lambda connection: self._search(connection, scope, searches))
+
+    def _search(self, connection: sqlite3.Connection, scope: Scope, searches: Sequence[_Search]) -> list[list[Hit]]:
+        """Answer searches of one scope together: its vectors pass through memory once for all of them."""
+        allowed = [self._passing(connection, scope, s.where) if s.where else None for s in searches]
+        queries = np.stack([search.vector for search in searches])
+        best: list[list[tuple[float, int, str]]] = [[] for _ in searches]
         for numbers, ids, values in self._blocks(connection, scope):
-            positions = np.arange(len(numbers)) if allowed is None else np.flatnonzero(np.isin(numbers, allowed))
-            best += _best(numbers, ids, values @ vector, positions, top_k)
-        best.sort(reverse=True)
-        return [Hit(id_, score) for score, _, id_ in best[:top_k]]
+            for found, search, passing, scores in zip(best, searches, allowed, queries @ values.T, strict=True):
+                positions = None if passing is None else np.flatnonzero(np.isin(numbers, passing))
+                found.extend(_best(numbers, ids, scores, positions, search.top_k))
+        return [_hits(found, search.top_k) for found, search in zip(best, searches, strict=True)]
 
     def _blocks(self, connection: sqlite3.Connection, scope: Scope) -> Iterator[tuple[Numbers, list[str], _FLOATS]]:
         """Yield the scope's vectors as of now: in one block from memory, or in several from the file."""
@@ -176,13 +190,20 @@ class SqliteVectorIndex:
 
 
 def _best(
-    numbers: Numbers, ids: list[str], scores: _FLOATS, positions: npt.NDArray[np.intp], top_k: int
+    numbers: Numbers, ids: list[str], scores: _FLOATS, positions: npt.NDArray[np.intp] | None, top_k: int
 ) -> list[tuple[float, int, str]]:
-    """Return score, number and id of the highest scores at the positions; of equal ones the newest first."""
-    if len(positions) > top_k:
-        positions = positions[np.argpartition(scores[positions], -top_k)[-top_k:]]
-    clipped = np.clip(scores[positions], -1, 1).tolist()
-    return [(score, int(numbers[at]), ids[at]) for score, at in zip(clipped, positions.tolist(), strict=True)]
+    """Return score, number and id of the highest scores, of all or of those at the positions."""
+    if positions is not None:
+        scores = scores[positions]
+    best = np.arange(len(scores)) if len(scores) <= top_k else np.argpartition(scores, -top_k)[-top_k:]
+    clipped = np.clip(scores[best], -1, 1).tolist()
+    rows = (best if positions is None else positions[best]).tolist()
+    return [(score, int(numbers[row]), ids[row]) for score, row in zip(clipped, rows, strict=True)]
+
+
+def _hits(found: list[tuple[float, int, str]], top_k: int) -> list[Hit]:
+    """Order what was found; of equal scores the newest comes first."""
+    return [Hit(id_, score) for score, _, id_ in sorted(found, reverse=True)[:top_k]]
 
 
 def _argument(config: EmbeddingConfig, scope: Scope, **more: object) -> str:
@@ -198,6 +219,8 @@ def _filtered(vector: IndexedVector) -> dict[str, object]:
 
 
 def _put(connection: sqlite3.Connection, argument: str, values: bytes) -> None:
+    if connection.execute(_INSERT, numbered(argument, values)).rowcount:
+        return
     if connection.execute(_RENEW, numbered(argument, values)).rowcount:
         return
     _take(connection, argument)

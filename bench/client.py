@@ -1,0 +1,63 @@
+"""A load client that costs the machine little: prebuilt HTTP/1.1 requests over keep-alive connections."""
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+
+from pydantic import BaseModel
+
+HOST = "127.0.0.1"
+_OK = range(200, 300)
+
+
+class RequestFailed(Exception):
+    """The server did not answer with a 2xx."""
+
+
+def post(path: str, body: BaseModel, headers: Mapping[str, str]) -> bytes:
+    """Write one request as the bytes that go over the wire."""
+    content = body.model_dump_json(exclude_unset=True).encode()
+    lines = [
+        f"POST {path} HTTP/1.1",
+        f"Host: {HOST}",
+        "Content-Type: application/json",
+        f"Content-Length: {len(content)}",
+        *(f"{name}: {value}" for name, value in headers.items()),
+    ]
+    return "\r\n".join([*lines, "", ""]).encode() + content
+
+
+async def drive(port: int, requests: Sequence[bytes], *, clients: int = 16) -> None:
+    """Send every request once, over as many connections as there are clients, each waiting for its answer.
+
+    Raises:
+        RequestFailed: an answer was not a 2xx.
+        OSError: the server cannot be reached.
+    """
+    waiting = iter(requests)
+    async with asyncio.TaskGroup() as group:
+        for _ in range(min(clients, len(requests))):
+            group.create_task(_client(port, waiting))
+
+
+async def once(port: int, request: bytes) -> None:
+    """Send one request over a connection of its own; raises as ``drive`` does."""
+    await _client(port, iter([request]))
+
+
+async def _client(port: int, waiting: Iterator[bytes]) -> None:
+    reader, writer = await asyncio.open_connection(HOST, port)
+    try:
+        for request in waiting:
+            writer.write(request)
+            head = await reader.readuntil(b"\r\n\r\n")
+            body = await reader.readexactly(_length(head))
+            status = int(head[9:12])
+            if status not in _OK:
+                raise RequestFailed(f"{status}: {body.decode(errors='replace')[:500]}")
+    finally:
+        writer.close()
+
+
+def _length(head: bytes) -> int:
+    _, found, rest = head.lower().partition(b"content-length:")
+    return int(rest.partition(b"\r\n")[0]) if found else 0

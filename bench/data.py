@@ -1,0 +1,88 @@
+"""What is stored and asked: invented notes of about 120 characters, the same in every run."""
+
+from collections.abc import Iterator, Sequence
+from itertools import cycle, islice
+from random import Random
+
+from app.api.schemas import RecallRequest, StoreRequest
+from app.auth import Credentials
+from app.bootstrap import wall_clock
+from app.model import Scope
+from bench.client import post
+
+SECRETS = {"bench": "a-secret-for-benchmarks-and-nothing-else"}
+AUTH_SECRETS = ",".join(f"{kid}={secret}" for kid, secret in SECRETS.items())
+
+_WORDS = {
+    "person": "Amara,Bruno,Chiara,Dmitri,Elif,Farid,Greta,Hugo,Ingrid,Jamal,Katya,Leif,Mina,Oskar,Priya,Tomoko,Yusuf",
+    "team": "accounting,design,support,logistics,marketing,security,research,purchasing,payroll,legal,training",
+    "verb": "prefers,wants,refuses,postponed,approved,questioned,requested,cancelled,expects,dislikes,ordered,archived",
+    "kind": "monthly,yearly,printed,encrypted,handwritten,Swedish,vegetarian,refundable,waterproof,temporary,signed",
+    "thing": "invoices,contracts,keyboards,deliveries,passwords,breakfasts,dashboards,train tickets,office chairs,"
+    "test reports,customer surveys,bicycle repairs,language courses,price lists,phone calls,release notes,hotel rooms",
+    "place": "Lisbon,Tampere,Oslo,Nairobi,Kyoto,Denver,Porto,Gdansk,Leeds,Montreal,Adelaide,Bergen,Valencia,Izmir",
+    "month": "January,February,March,April,May,June,July,August,September,October,November,December",
+    "reason": "the budget is spent,the supplier closed,nobody answered,the manager is on leave,auditors asked twice,"
+    "the warehouse floods,two customers complained,the new contract starts soon,travel takes too long,"
+    "the printer is broken,a colleague is allergic to nuts,the server room runs hot",
+}
+_CHOICES = {slot: words.split(",") for slot, words in _WORDS.items()}
+_NOTE = "{person} from {team} {verb} {kind} {thing} in {place} since {month} because {reason}, as case {number} says"
+_QUESTION = "who {verb} {thing} in {place}, case {number}?"
+
+
+def _texts(form: str, seed: int) -> Iterator[str]:
+    """Yield texts of this form without end; the number in each is its own, so that no two are equal."""
+    random = Random(seed)
+    number = 0
+    while True:
+        number += random.randint(1, 9)
+        yield form.format(number=number, **{slot: random.choice(words) for slot, words in _CHOICES.items()})
+
+
+def notes(seed: int) -> Iterator[str]:
+    """Yield distinct notes of about 120 characters."""
+    return _texts(_NOTE, seed)
+
+
+def questions(seed: int) -> Iterator[str]:
+    """Yield distinct questions of about a dozen tokens."""
+    return _texts(_QUESTION, seed)
+
+
+class Requests:
+    """Requests about a set of scopes, each scope in its turn. No text comes twice unless asked for."""
+
+    def __init__(self, scopes: Sequence[Scope], *, seed: int) -> None:
+        """Sign a credential for each scope."""
+        credentials = Credentials(SECRETS)
+        headers = [
+            {"Authorization": f"Bearer {credentials.issue(scope.tenant_id, now=wall_clock())}"} for scope in scopes
+        ]
+        self._scopes = cycle(zip(scopes, headers, strict=True))
+        self._notes = notes(seed)
+        self._questions = questions(seed)
+
+    def stores(self, count: int) -> list[bytes]:
+        """Make requests that store new memories."""
+        return [
+            post("/store", StoreRequest(agent_id=scope.agent_id, content=text), headers)
+            for text, (scope, headers) in zip(islice(self._notes, count), self._scopes, strict=False)
+        ]
+
+    def recalls(self, count: int) -> list[bytes]:
+        """Make requests that ask what was not asked before."""
+        return [
+            post("/recall", RecallRequest(agent_id=scope.agent_id, query=question), headers)
+            for question, (scope, headers) in zip(islice(self._questions, count), self._scopes, strict=False)
+        ]
+
+
+def one_agent(agent_id: str = "assistant") -> list[Scope]:
+    """Return one scope."""
+    return [Scope("tenant", agent_id)]
+
+
+def tenants(count: int) -> list[Scope]:
+    """Return one agent's scope in each of as many tenants."""
+    return [Scope(f"tenant-{number}", "assistant") for number in range(count)]

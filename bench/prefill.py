@@ -1,0 +1,59 @@
+"""Fills a data directory through the project's own ports, in batches."""
+
+import asyncio
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+from ulid import ULID
+
+from app.adapters.local.hashing import HashingEmbedder
+from app.bootstrap import build_runtime, wall_clock
+from app.gateway import Ports
+from app.model import NewMemory, Scope, Vector
+from app.observability.logs import configure_logging
+from app.ports.vector_index import IndexedVector
+from app.settings import load_settings
+from app.tiers.long_term import LongTermMemory
+from bench.data import SECRETS, notes
+
+_BATCH = 1000
+_SEED = 1
+
+
+def prefill(data_dir: Path, embedder: str, scopes: Sequence[Scope], memories: int) -> None:
+    """Store this many memories, the same number in each scope, as if long ago: nothing waits in the outbox.
+
+    Vectors come from the hashing embedder whatever the config in use: what a search costs does not depend
+    on the values, and the model would take minutes.
+    """
+    configure_logging("text", "warning")
+    asyncio.run(_prefill(data_dir, embedder, scopes, memories))
+
+
+async def _prefill(data_dir: Path, embedder: str, scopes: Sequence[Scope], memories: int) -> None:
+    runtime = build_runtime(load_settings(data_dir=data_dir, embedder=embedder, auth_secrets=SECRETS))
+    try:
+        await runtime.start()
+        hashing = HashingEmbedder()
+        texts = notes(_SEED)
+        for scope in scopes:
+            left = memories // len(scopes)
+            while batch := list(islice(texts, min(_BATCH, left))):
+                left -= len(batch)
+                await _put(runtime.ports, scope, batch, await hashing.embed(batch, "document"))
+    finally:
+        await runtime.close()
+
+
+async def _put(ports: Ports, scope: Scope, texts: Sequence[str], vectors: Sequence[Vector]) -> None:
+    config, now = ports.embedder.config, wall_clock()
+    ids = [str(ULID()) for _ in texts]
+    tier = LongTermMemory(scope)
+    await ports.database.run(
+        [
+            tier.insert(NewMemory(text), memory_id=id_, created_at=now, config=config)
+            for text, id_ in zip(texts, ids, strict=True)
+        ]
+    )
+    await ports.index.upsert([IndexedVector(scope, id_, vector, now) for id_, vector in zip(ids, vectors, strict=True)])

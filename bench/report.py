@@ -1,0 +1,128 @@
+"""The figures: what was measured, against which limit, as a table and as files."""
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+
+_RESULTS = Path(__file__).parent / "results"
+_HEAD = ("figure", "unit", "median", "min - max", "x floor", "limit", "")
+_NOTES = """\
+CPU is that of the server process, user and system, all threads, per operation. A figure is the median of
+its rounds. The floor is a bare FastAPI application on uvicorn and httptools that parses the same bodies; it
+is measured between the rounds, and "x floor" is the median of the rounds' ratios. Start is wall time from
+the start of the process to the first 200 on POST /recall. Queries are distinct unless a line says cached.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure: a value for each round, and the floor's where there is one."""
+
+    name: str
+    unit: str
+    values: Sequence[float]
+    floor: Sequence[float] = ()
+    limit: float | None = None
+
+    @property
+    def median(self) -> float:
+        """The figure."""
+        return median(self.values)
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times the floor."""
+        if not self.floor:
+            return None
+        return median(value / floor for value, floor in zip(self.values, self.floor, strict=True))
+
+    @property
+    def over(self) -> bool:
+        """Whether it is over its limit."""
+        return self.limit is not None and self.median > self.limit
+
+    def row(self) -> tuple[str, ...]:
+        """Return its line of the table."""
+        return (
+            self.name,
+            self.unit,
+            _number(self.median),
+            f"{_number(min(self.values))} - {_number(max(self.values))}",
+            "" if self.ratio is None else f"{self.ratio:.1f}",
+            "" if self.limit is None else f"{self.limit:g}",
+            "" if self.limit is None else "OVER" if self.over else "ok",
+        )
+
+    def record(self) -> dict[str, object]:
+        """Return it for the file of results."""
+        return {
+            "name": self.name,
+            "unit": self.unit,
+            "median": round(self.median, 4),
+            "rounds": [round(value, 4) for value in self.values],
+            "floor": [round(value, 4) for value in self.floor],
+            "ratio": None if self.ratio is None else round(self.ratio, 2),
+            "limit": self.limit,
+            "ok": not self.over,
+        }
+
+
+def table(figures: Sequence[Figure]) -> str:
+    """Return the figures as a table that reads well as text and as Markdown."""
+    rows = [_HEAD, *(figure.row() for figure in figures)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+    lines = [f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))} |" for row in rows]
+    rule = f"|{'|'.join('-' * (width + 2) for width in widths)}|"
+    return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def write(figures: Sequence[Figure], seconds: float) -> None:
+    """Write ``latest.json`` and ``latest.md``."""
+    circumstances = {
+        "date": datetime.now(UTC).isoformat(timespec="minutes"),
+        "commit": _commit(),
+        "python": platform.python_version(),
+        "cpus": os.cpu_count(),
+        "cpu": _cpu_model(),
+        "seconds": round(seconds),
+    }
+    results = {**circumstances, "figures": [figure.record() for figure in figures]}
+    _RESULTS.mkdir(exist_ok=True)
+    (_RESULTS / "latest.json").write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+    told = "\n".join(f"- {name}: {value}" for name, value in circumstances.items())
+    text = f"# Benchmark results\n\n{table(figures)}\n\n{_NOTES}\n{told}\n"
+    (_RESULTS / "latest.md").write_text(text, "utf-8")
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}" if value < 100 else f"{value:.0f}"  # noqa: PLR2004 - three digits say enough
+
+
+def _commit() -> str | None:
+    """Name the commit, with "-dirty" where files differ from it; None outside a checkout."""
+    git = shutil.which("git")
+    if git is None:
+        return None
+    told = subprocess.run(
+        [git, "describe", "--always", "--dirty", "--exclude=*"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return told.stdout.strip() or None
+
+
+def _cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+    except OSError:
+        return platform.machine()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())

@@ -1,0 +1,145 @@
+"""What is measured: a service and the floor beside it, under the same requests, in turn."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import cycle, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from app.bootstrap import build_runtime
+from app.model import Scope
+from app.settings import load_settings
+from bench.data import SECRETS, Requests, one_agent, questions
+from bench.report import Figure
+from bench.server import Server, floor, service
+
+_ROUNDS = 5
+_STARTS = 3
+_FLOOR_OPERATIONS = 2000
+_WARM_UP = 200
+_CACHED = 100
+_SHORT_TEXTS = 60
+_SEED = 2
+
+_CPU = "ms CPU"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a data set's figures may be: CPU milliseconds an operation, resident MB. None sets no limit."""
+
+    recall: float | None = None
+    store: float | None = None
+    memory: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A data set under load: how many memories it has and how many operations make a round."""
+
+    name: str
+    data_dir: Path
+    embedder: str
+    scopes: Sequence[Scope]
+    memories: int
+    limits: Limits
+    recalls: int
+    stores: int
+    cached: bool = False
+    """Whether to measure, for information, queries that were asked before as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A data set the service is started on, a new one each time where there is no directory."""
+
+    name: str
+    embedder: str
+    limit: float
+    data_dir: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """The service and the floor."""
+
+    server: Server
+    bare: Server
+
+    async def warm_up(self, requests: Sequence[bytes]) -> None:
+        await self.server.cost(requests)
+        await self.bare.cost(requests)
+
+    async def figure(
+        self, name: str, make: Callable[[int], list[bytes]], operations: int, limit: float | None = None
+    ) -> Figure:
+        """Measure both in turn; ``make`` gives as many requests as it is asked for."""
+        await self.warm_up(make(min(operations, _WARM_UP)))
+        costs, floors = [], []
+        for _ in range(_ROUNDS):
+            costs.append(await self.server.cost(make(operations)))
+            floors.append(await self.bare.cost(make(_FLOOR_OPERATIONS)))
+        return Figure(name, _CPU, costs, floors, limit)
+
+
+async def under_load(load: Load) -> list[Figure]:
+    """Measure recalls and memory first, then stores: they change the data."""
+    requests = Requests(load.scopes, seed=_SEED)
+    (first,) = requests.recalls(1)
+    where = f"{load.name}, {load.embedder}"
+    async with service(load.data_dir, load.embedder, first) as server, floor(first) as bare:
+        pair = _Pair(server, bare)
+        figures = [await pair.figure(f"recall, {where}", requests.recalls, load.recalls, load.limits.recall)]
+        resident = [server.resident()], [bare.resident()]
+        if load.cached:
+            again = cycle(requests.recalls(_CACHED))
+            figures.append(
+                await pair.figure(
+                    f"recall, cached query, {where}", lambda count: list(islice(again, count)), load.recalls
+                )
+            )
+        if load.stores:
+            figures.append(await pair.figure(f"store, {where}", requests.stores, load.stores, load.limits.store))
+    return [*figures, Figure(f"resident memory, {where}", "MB", *resident, load.limits.memory)]
+
+
+async def starting(starts: Sequence[Start]) -> list[Figure]:
+    """Measure the wall time from a process's start to its first answer."""
+    (first,) = Requests(one_agent(), seed=_SEED).recalls(1)
+    floors: list[float] = []
+    seconds: list[list[float]] = [[] for _ in starts]
+    for _ in range(_STARTS):
+        async with floor(first) as bare:
+            floors.append(bare.first_answer)
+        for start, values in zip(starts, seconds, strict=True):
+            values.append(await _first_answer(start, first))
+    return [
+        Figure(f"first answer, {start.name}, {start.embedder}", "s", values, floors, start.limit)
+        for start, values in zip(starts, seconds, strict=True)
+    ]
+
+
+async def _first_answer(start: Start, first: bytes) -> float:
+    with TemporaryDirectory() as empty:
+        async with service(start.data_dir or Path(empty), start.embedder, first) as server:
+            return server.first_answer
+
+
+async def embedding(data_dir: Path, limit: float) -> Figure:
+    """Measure the model alone, in this process set up as the service is: one short text at a time, each another."""
+    runtime = build_runtime(load_settings(data_dir=data_dir, embedder="local", auth_secrets=SECRETS))
+    model = runtime.ports.embedder
+    asked = questions(_SEED)
+    values = []
+    try:
+        await model.embed(list(islice(asked, 1)), "query")
+        for _ in range(_ROUNDS):
+            texts = list(islice(asked, _SHORT_TEXTS))
+            before = time.process_time()
+            for text in texts:
+                await model.embed([text], "query")
+            values.append((time.process_time() - before) * 1000 / len(texts))
+    finally:
+        await runtime.close()
+    return Figure("embedding one short text, local", _CPU, values, limit=limit)

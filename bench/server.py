@@ -1,0 +1,128 @@
+"""Server processes: start them, read what they have cost, stop them."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import psutil
+
+from bench.client import HOST, drive, once
+from bench.data import AUTH_SECRETS
+
+_ROOT = Path(__file__).parent.parent
+_COMMAND = Path(sys.executable).parent / "memory-gateway"
+_POLL_SECONDS = 0.005
+_START_SECONDS = 60.0
+_STOP_SECONDS = 30.0
+_SETTLE_SECONDS = 0.4
+"""What an operation leaves to the background is done by then, and counted with it."""
+
+
+class ServerFailed(Exception):
+    """The server process ended or did not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server process."""
+
+    port: int
+    process: psutil.Process
+    first_answer: float
+    """Seconds from the start of the process to its first answer."""
+
+    async def cost(self, requests: Sequence[bytes]) -> float:
+        """Send the requests and return the process's CPU milliseconds for each of them, all threads together."""
+        before = self._cpu_seconds()
+        await drive(self.port, requests)
+        await asyncio.sleep(_SETTLE_SECONDS)
+        return (self._cpu_seconds() - before) * 1000 / len(requests)
+
+    def resident(self) -> float:
+        """Return the process's resident memory in MB."""
+        return float(self.process.memory_info().rss) / 1e6
+
+    def _cpu_seconds(self) -> float:
+        times = self.process.cpu_times()
+        return float(times.user + times.system)
+
+
+@asynccontextmanager
+async def service(data_dir: Path, embedder: str, first: bytes) -> AsyncIterator[Server]:
+    """Run the service as an operator would, until the block ends; ``first`` is the request it answers first."""
+    settings = {"DATA_DIR": str(data_dir), "EMBEDDER": embedder, "AUTH_SECRETS": AUTH_SECRETS}
+    port = _free_port()
+    command = [str(_COMMAND), "serve", "--host", HOST, "--port", str(port)]
+    async with _running(command, settings, data_dir, port, first) as server:
+        yield server
+
+
+@asynccontextmanager
+async def floor(first: bytes) -> AsyncIterator[Server]:
+    """Run the bare application, until the block ends."""
+    port = _free_port()
+    async with _running([sys.executable, "-m", "bench.floor", str(port)], {}, _ROOT, port, first) as server:
+        yield server
+
+
+@asynccontextmanager
+async def _running(
+    command: list[str], settings: Mapping[str, str], directory: Path, port: int, first: bytes
+) -> AsyncIterator[Server]:
+    with tempfile.TemporaryFile() as log:
+        started = time.perf_counter()
+        with _process(command, settings, directory, log) as process:
+            try:
+                await _answered(process, port, first)
+                yield Server(port, psutil.Process(process.pid), time.perf_counter() - started)
+            except BaseException:
+                log.seek(0)
+                print(log.read().decode(errors="replace")[-4000:], file=sys.stderr)
+                raise
+
+
+@contextmanager
+def _process(
+    command: list[str], settings: Mapping[str, str], directory: Path, log: IO[bytes]
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a process in a directory of its own, so that no ``.env`` or variable of the caller reaches it."""
+    environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    process = subprocess.Popen(command, cwd=directory, env={**environment, **settings}, stdout=log, stderr=log)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+async def _answered(process: subprocess.Popen[bytes], port: int, first: bytes) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while True:
+        try:
+            await once(port, first)
+        except ConnectionRefusedError as error:
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise ServerFailed(f"{process.args!r} does not answer") from error
+            await asyncio.sleep(_POLL_SECONDS)
+        else:
+            return
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind((HOST, 0))
+        port: int = listener.getsockname()[1]
+        return port
