@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import structlog
+from threadpoolctl import threadpool_info
 
 from app import bootstrap, runtime
 from app.adapters.local.transformer import TransformerEmbedder
@@ -33,6 +34,11 @@ async def parts(service: Service) -> dict[str, str]:
     assert answer.status_code == (200 if ready else 503)
     assert answer.json()["status"] == ("ready" if ready else "not_ready")
     return states
+
+
+async def test_blas_computes_on_the_callers_thread_alone(tmp_path: Path) -> None:
+    async with serving(tmp_path):
+        assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {1}
 
 
 async def test_a_ready_service_names_its_backends_and_its_embedding_config(tmp_path: Path) -> None:

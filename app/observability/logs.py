@@ -1,5 +1,6 @@
 """Structured logs: JSON in production, readable on a terminal. Never content, never a credential."""
 
+import json
 import logging
 import sys
 from contextlib import suppress
@@ -21,7 +22,9 @@ def configure_logging(log_format: LogFormat, level: str) -> None:
     if as_json:
         shared.append(structlog.processors.format_exc_info)
     renderer: structlog.typing.Processor = (
-        structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        structlog.processors.JSONRenderer(serializer=_to_json)
+        if as_json
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     )
     structlog.configure(
         processors=[*shared, renderer],
@@ -32,6 +35,14 @@ def configure_logging(log_format: LogFormat, level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(processor=renderer, foreign_pre_chain=shared))
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
+
+
+_encode = json.JSONEncoder(default=repr, ensure_ascii=False).encode
+
+
+def _to_json(event: object, **_: object) -> str:
+    """Serialize with one encoder for all events; ``json.dumps`` would make one for each."""
+    return _encode(event)
 
 
 class _Stderr:

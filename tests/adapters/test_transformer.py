@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
 
 from app.adapters.local.transformer import TransformerEmbedder, packaged_model_dir
 from app.errors import EmbeddingUnavailable
@@ -125,11 +124,6 @@ def test_a_short_text_does_not_wait_for_a_long_one_that_came_before() -> None:
         return finished
 
     assert asyncio.run(order()) == ["short", "long"]
-
-
-def test_blas_computes_on_the_callers_thread_alone() -> None:
-    embed(packaged(), "some words")
-    assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {1}
 
 
 def test_the_packaged_model_is_known_by_its_published_name() -> None:

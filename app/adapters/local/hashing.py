@@ -5,6 +5,7 @@ Texts that share words or parts of words come out near each other; it knows noth
 
 import asyncio
 import hashlib
+import math
 import re
 import unicodedata
 import zlib
@@ -54,16 +55,15 @@ def _embed(texts: Sequence[str]) -> list[Vector]:
 def _vector(text: str) -> Vector:
     folded = _fold(text)
     words = [zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in _WORD.findall(folded)]
-    features = np.concatenate([np.array(words, np.uint32), _trigrams(f" {folded} ")])
-    features, counts = np.unique(features, return_counts=True)
-    mixed = _mix(features)
+    mixed = _mix(np.concatenate([np.array(words, np.uint32), _trigrams(f" {folded} ")]))
+    signs = 1.0 - 2.0 * (mixed & np.uint32(1))
+    sums = np.bincount((mixed >> np.uint32(1)) % np.uint32(_CONFIG.dimensions), signs, _CONFIG.dimensions)
     # The tenth occurrence of a word says less than the first.
-    weights = (1 + np.log(counts)) * np.where(mixed & np.uint32(1), 1.0, -1.0)
-    sums = np.bincount((mixed >> np.uint32(1)) % _CONFIG.dimensions, weights, _CONFIG.dimensions).astype(np.float64)
-    if not (words and sums.any()):
+    weights = np.copysign(np.log1p(np.abs(sums)), sums)
+    if not (words and weights.any()):
         # White space has no features, features may cancel each other, and a sign or two may share theirs.
-        sums += _fingerprint(text)
-    unit: Vector = (sums / np.linalg.norm(sums)).astype(np.float32)
+        weights += _fingerprint(text)
+    unit: Vector = (weights / math.sqrt(weights @ weights)).astype(np.float32)
     return unit
 
 
@@ -76,8 +76,8 @@ def _fold(text: str) -> str:
 
 
 def _trigrams(text: str) -> npt.NDArray[np.uint32]:
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint32)
-    return _mix(_mix(codes[:-2]) + codes[1:-1]) + codes[2:]
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint32) * _MULTIPLIER
+    return (codes[:-2] * _MULTIPLIER + codes[1:-1]) * _MULTIPLIER + codes[2:]
 
 
 def _mix(numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
