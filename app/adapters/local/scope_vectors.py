@@ -51,8 +51,8 @@ class ScopeVectors:
 
     @property
     def size(self) -> int:
-        """Bytes held, about."""
-        return self.values.nbytes + self.numbers.nbytes + _BYTES_PER_ID * self.count
+        """Bytes held, about, without the room kept for what comes next."""
+        return self.count * _bytes_per_vector(self.dimensions)
 
     def snapshot(self) -> Snapshot:
         """Return what is held now; no later change shows in it."""
@@ -62,7 +62,7 @@ class ScopeVectors:
         """Add rows of number, id and vector, numbers ascending and above ``last``."""
         end = self.count + len(rows)
         if end > len(self.numbers):
-            self._grow(max(end, self.count + self.count // 2, _FIRST_CAPACITY))
+            self._grow(max(end, self.count + self.count // 8, _FIRST_CAPACITY))
         added = np.frombuffer(b"".join(row[2] for row in rows), "<f4")
         self.values[self.count : end] = added.reshape(-1, self.dimensions)
         self.numbers[self.count : end] = [row[0] for row in rows]
@@ -118,4 +118,8 @@ class ScopeCache:
 
     def fits(self, vectors: int) -> bool:
         """Whether one scope of this many vectors stays within the budget."""
-        return vectors * (self._dimensions * 4 + _BYTES_PER_ID) <= self._budget
+        return vectors * _bytes_per_vector(self._dimensions) <= self._budget
+
+
+def _bytes_per_vector(dimensions: int) -> int:
+    return dimensions * 4 + _BYTES_PER_ID

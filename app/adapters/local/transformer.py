@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from app.adapters.local.bert import BertEncoder
 from app.adapters.local.model_files import parse_json, read_json
+from app.adapters.local.together import Together
 from app.adapters.local.wordpiece import WordPiece
 from app.errors import ConfigurationError, EmbeddingUnavailable
 from app.model import EmbeddingConfig, Vector
@@ -49,8 +51,9 @@ class _Window:
 class TransformerEmbedder:
     """A BERT-like sentence-transformers model, computed in numpy on threads of its own.
 
-    A call has one forward pass in the queue at a time, so that a short text does not wait for all windows
-    of a long one that came before it.
+    Calls that come at the same time share forward passes: the weights pass through the processor once for all
+    of them. A call has one pass in the queue at a time, so that a short text does not wait for all windows of
+    a long one that came before it.
     """
 
     def __init__(self, directory: Path, *, threads: int | None = None) -> None:
@@ -71,10 +74,10 @@ class TransformerEmbedder:
             raise ConfigurationError(f"{directory}: vocab.txt has more tokens than the model has embeddings.")
         self._config = EmbeddingConfig("local", _model_name(directory), self._encoder.shape.hidden)
         self._window = _window(directory, self._encoder.shape.positions)
-        self._executor = ThreadPoolExecutor(
-            max_workers=threads or os.cpu_count() or 1,
-            thread_name_prefix="embedder",
-        )
+        threads = threads or os.cpu_count() or 1
+        self._executor = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="embedder")
+        self._lanes = [0] * threads
+        self._passes: Together[int, list[list[int]], list[Vector]] = Together(self._forward)
 
     @property
     def config(self) -> EmbeddingConfig:
@@ -89,10 +92,11 @@ class TransformerEmbedder:
         else:
             windows = await self._run(self._split, texts)
         sums = np.zeros((len(texts), self._config.dimensions), np.float32)
-        for batch in _batches(windows):
-            vectors = await self._run(self._encoder.encode, [window.tokens for window in batch])
-            for window, vector in zip(batch, vectors, strict=True):
-                sums[window.text] += window.weight * vector
+        vectors: list[Vector] = []
+        for batch in _batches([window.tokens for window in windows]):
+            vectors += await self._encode(batch)
+        for window, vector in zip(windows, vectors, strict=True):
+            sums[window.text] += window.weight * vector
         norms = np.linalg.norm(sums, axis=1, keepdims=True)
         if not (np.isfinite(norms).all() and norms.all()):
             raise EmbeddingUnavailable("The local model computed no usable vector.")
@@ -105,6 +109,23 @@ class TransformerEmbedder:
     async def close(self) -> None:
         """End the threads, after the forward passes they are in."""
         await asyncio.to_thread(self._executor.shutdown)
+
+    async def _encode(self, sequences: list[list[int]]) -> list[Vector]:
+        """Compute in the lane with the fewest calls, one lane for each thread."""
+        lane = min(range(len(self._lanes)), key=self._lanes.__getitem__)
+        self._lanes[lane] += 1
+        try:
+            return await self._passes.ask(lane, sequences)
+        finally:
+            self._lanes[lane] -= 1
+
+    async def _forward(self, _: int, calls: Sequence[list[list[int]]]) -> list[list[Vector]]:
+        """Compute what several calls ask for in as few passes as their length allows."""
+        vectors: list[Vector] = []
+        for batch in _batches([tokens for call in calls for tokens in call]):
+            vectors += await self._run(self._encoder.encode, batch)
+        remaining = iter(vectors)
+        return [list(islice(remaining, len(call))) for call in calls]
 
     async def _run(self, work: Callable[..., _T], *arguments: object) -> _T:
         try:
@@ -135,16 +156,14 @@ def packaged_model_dir() -> Path | None:
     return Path(spec.origin).parent / "model"
 
 
-def _batches(windows: Sequence[_Window]) -> Iterator[list[_Window]]:
-    """Windows in their order, together as far as one forward pass should go."""
-    batch: list[_Window] = []
-    tokens = 0
-    for window in windows:
-        if batch and tokens + len(window.tokens) > _FORWARD_TOKENS:
+def _batches(sequences: Sequence[list[int]]) -> Iterator[list[list[int]]]:
+    """Token sequences in their order, together as far as one forward pass should go."""
+    batch: list[list[int]] = []
+    for tokens in sequences:
+        if batch and sum(map(len, batch)) + len(tokens) > _FORWARD_TOKENS:
             yield batch
-            batch, tokens = [], 0
-        batch.append(window)
-        tokens += len(window.tokens)
+            batch = []
+        batch.append(tokens)
     if batch:
         yield batch
 
