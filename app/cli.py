@@ -101,7 +101,11 @@ def serve(host: str | None, port: int | None, *, quickstart: bool) -> None:
     """Migrate and serve over HTTP."""
     settings = load_settings(host=host, port=port)
     configure_logging(settings.log_format, settings.log_level)
-    if not asyncio.run(_serve(settings, quickstart=quickstart)):
+    try:
+        served = asyncio.run(_serve(settings, quickstart=quickstart))
+    except KeyboardInterrupt:  # how uvicorn passes on the Ctrl-C that it has obeyed
+        return
+    if not served:
         sys.exit(1)
 
 

@@ -51,6 +51,15 @@ async def test_a_stop_answers_or_refuses_what_is_in_flight_and_leaves_nothing_to
         assert await forgotten(client, acknowledged) == []
 
 
+async def test_ctrl_c_is_a_quiet_end(start: Start) -> None:
+    server = await start()
+    server.process.send_signal(signal.SIGINT)
+    assert await server.ended() == 0
+    log = server.log.read_text()
+    assert "Aborted" not in log
+    assert "Traceback" not in log
+
+
 def test_a_port_in_use_is_named_without_a_traceback(data_dir: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
