@@ -1,28 +1,24 @@
 """The command line: ``memory-gateway``."""
 
 import asyncio
-import gc
 import json
 import re
-import shlex
-import socket
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import click
-import uvicorn
 
 from app.bootstrap import build_credentials, build_runtime, open_database, wall_clock
 from app.diagnosis import Check, diagnose
 from app.errors import ConfigurationError, MemoryGatewayError
 from app.gateway import Recall
 from app.limits import is_id
-from app.main import create_app
 from app.migrations.runner import migrate as apply_migrations
 from app.model import Filter, NewMemory, Scalar, format_moment, milliseconds, parse_moment
 from app.observability.logs import configure_logging
 from app.runtime import Runtime
+from app.server import serve_http
 from app.settings import Settings, load_settings
 
 T = TypeVar("T")
@@ -102,68 +98,11 @@ def serve(host: str | None, port: int | None, *, quickstart: bool) -> None:
     settings = load_settings(host=host, port=port)
     configure_logging(settings.log_format, settings.log_level)
     try:
-        served = asyncio.run(_serve(settings, quickstart=quickstart))
+        served = asyncio.run(serve_http(settings, announce=click.echo if quickstart else None))
     except KeyboardInterrupt:  # how uvicorn passes on the Ctrl-C that it has obeyed
         return
     if not served:
         sys.exit(1)
-
-
-async def _serve(settings: Settings, *, quickstart: bool) -> bool:
-    """Serve until told to stop. Return whether it ever did."""
-    runtime = build_runtime(settings)
-    try:
-        await runtime.start()
-    except MemoryGatewayError:
-        await runtime.close()
-        raise
-    application = create_app(runtime)
-    # What is made until here stays: keep the garbage collector from looking through it again and again. A request
-    # makes some thousand objects and leaves no cycles, so that looking after every 700 finds nothing.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(10_000)
-    config = uvicorn.Config(
-        application,
-        host=settings.host,
-        port=settings.port,
-        http="httptools",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=10,
-    )
-    server = _Server(config, runtime if quickstart else None)
-    await server.serve()
-    return server.started
-
-
-class _Server(uvicorn.Server):
-    """Prints what to try once the service answers."""
-
-    def __init__(self, config: uvicorn.Config, quickstart: Runtime | None) -> None:
-        super().__init__(config)
-        self._quickstart = quickstart
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self._quickstart is not None and self.started:
-            host, port = self.servers[0].sockets[0].getsockname()[:2]
-            url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-            credential = self._quickstart.credentials.issue(_DEFAULT, now=wall_clock())
-            click.echo(_quickstart(url, credential, self._quickstart.not_ready))
-
-
-def _quickstart(url: str, token: str, not_ready: MemoryGatewayError | None) -> str:
-    def curl(path: str, body: dict[str, Any]) -> str:
-        headers = f"-H 'Authorization: Bearer {token}' -H 'Content-Type: application/json'"
-        return f"curl -sS {url}{path} {headers} -d {shlex.quote(json.dumps(body))}"
-
-    store_ = curl("/store", {"agent_id": _DEFAULT, "content": "The customer prefers invoices in Swedish"})
-    recall_ = curl("/recall", {"agent_id": _DEFAULT, "query": "which language should bills be in?"})
-    if not_ready is not None:
-        return f"\nMemory Gateway listens on {url}, but is not ready: {not_ready.detail}\n"
-    return f"\nMemory Gateway is ready on {url} (API at {url}/docs). Try:\n\n{store_}\n\n{recall_}\n"
 
 
 @cli.command()
