@@ -1,1 +1,1 @@
-"""Memory Gateway: long-term memory for AI agents, on Cloudflare or on one machine."""
+"""Memory Gateway: long-term memory for AI agents, each tenant strictly apart."""

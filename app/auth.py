@@ -2,14 +2,23 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import jwt
+from jwt.types import Options
 
 from app.errors import Forbidden, Unauthenticated
 from app.limits import is_id
 
 _ALGORITHM = "HS256"
+# Times are checked here, against the same clock for a credential seen before and for a new one.
+_CHECKED_HERE: Options = {
+    "require": ["tenant", "scope"],
+    "verify_exp": False,
+    "verify_nbf": False,
+    "verify_iat": False,
+}
 _REMEMBERED = 1024
 """How many credentials are kept verified: a signature need not be checked twice."""
 _MEMORY, _ADMIN = "memory", "admin"
@@ -80,17 +89,20 @@ class Credentials:
             if len(self._verified) >= _REMEMBERED:
                 self._verified.pop(next(iter(self._verified)))
             self._verified[token] = verified
-        if verified.expires_at is not None and now >= verified.expires_at:
+        if now >= verified.expires_at:
             raise Unauthenticated("The credential has expired.")
+        if now < verified.not_before:
+            raise Unauthenticated("The credential does not hold yet.")
         return verified.principal
 
 
 @dataclass(frozen=True, slots=True)
 class _Verified:
-    """A credential whose signature and claims hold until it expires (ms since the epoch)."""
+    """A credential whose signature and claims hold, and between which moments (ms since the epoch)."""
 
     principal: Principal
-    expires_at: int | None
+    not_before: float
+    expires_at: float
 
 
 def _verify(token: str, secrets: Mapping[str, str]) -> _Verified:
@@ -98,12 +110,18 @@ def _verify(token: str, secrets: Mapping[str, str]) -> _Verified:
         secret = secrets.get(jwt.get_unverified_header(token).get("kid", ""))
         if secret is None:
             raise Unauthenticated("The credential is signed with a key this service does not know.")
-        claims = jwt.decode(token, secret, algorithms=[_ALGORITHM], options={"require": ["tenant", "scope"]})
-    except jwt.ExpiredSignatureError as error:
-        raise Unauthenticated("The credential has expired.") from error
+        claims = jwt.decode(token, secret, algorithms=[_ALGORITHM], options=_CHECKED_HERE)
     except jwt.InvalidTokenError as error:
         raise Unauthenticated("The credential does not hold.") from error
-    return _Verified(_principal(claims), None if "exp" not in claims else int(claims["exp"]) * 1000)
+    return _Verified(_principal(claims), _moment(claims, "nbf", -inf), _moment(claims, "exp", inf))
+
+
+def _moment(claims: Mapping[str, Any], name: str, default: float) -> float:
+    """Return a claim in seconds as milliseconds."""
+    value = claims.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Unauthenticated(f"The credential's {name} is not a number.")
+    return value * 1000
 
 
 def _principal(claims: Mapping[str, Any]) -> Principal:

@@ -15,7 +15,7 @@ from app.errors import ConfigurationError, MemoryGatewayError
 from app.gateway import Recall
 from app.limits import is_id
 from app.migrations.runner import migrate as apply_migrations
-from app.model import Filter, NewMemory, Scalar, format_moment, milliseconds, parse_moment
+from app.model import Filter, NewMemory, format_moment, milliseconds, parse_moment
 from app.observability.logs import configure_logging
 from app.runtime import Runtime
 from app.server import serve_http
@@ -162,7 +162,7 @@ def store(
 @click.option("--top-k", type=int, default=5, show_default=True, help="The most entries to return.")
 @click.option("--filter", "wanted", type=_JsonObject(), default="{}", help="Metadata that must match, as JSON.")
 @_as_json
-def recall(query: str, tenant: str, agent: str, top_k: int, wanted: dict[str, Scalar], *, as_json: bool) -> None:
+def recall(query: str, tenant: str, agent: str, top_k: int, wanted: dict[str, Any], *, as_json: bool) -> None:
     """Print the memories most similar to QUERY."""
     where = Filter(metadata=wanted)
 

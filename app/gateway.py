@@ -10,7 +10,7 @@ from app import limits
 from app.errors import Unavailable
 from app.index import in_use
 from app.index.outbox import PENDING_MOST, Deliveries, Delivery, Outbox, score
-from app.model import Entry, Filter, NewMemory, Scope, moment
+from app.model import Entry, Filter, NewMemory, Scope, Vector, moment
 from app.ports.database import Database, Row
 from app.ports.embedder import Embedder
 from app.ports.vector_index import Hit, IndexedVector, VectorIndex
@@ -74,19 +74,21 @@ class LongTermMemoryGateway:
         (vector,) = await self._ports.embedder.embed([memory.content], "document")
         now = self._ports.clock()
         new_id = str(ULID.from_datetime(moment(now)))
-        queued, stored = await self._ports.database.run(
+        _, queued, stored = await self._ports.database.run(
             [
+                in_use.claim(config),
                 Outbox(scope).queue_upsert(new_id, vector, content_hash=memory.content_hash, config=config),
                 LongTermMemory(scope).insert(memory, memory_id=new_id, created_at=now, config=config),
             ]
         )
         if not stored:
-            raise await in_use.mismatch(self._ports.database, config)
+            await in_use.verify(self._ports.database, config)
         (row,) = stored
         memory_id = str(row["id"])
         await self._deliver(
-            IndexedVector(scope, memory_id, vector, int(row["created_at"] or 0), memory.metadata),
-            revision=int(queued[0]["revision"] or 0),
+            IndexedVector(
+                scope, memory_id, vector, int(row["created_at"] or 0), int(queued[0]["revision"] or 0), memory.metadata
+            )
         )
         return memory_id
 
@@ -102,20 +104,21 @@ class LongTermMemoryGateway:
         limits.check_recall(agent_id, query, top_k, where)
         scope = Scope(self._tenant_id, agent_id)
         vector = await self._queries.of(query)
-        # The index comes first: what the indexer confirms meanwhile is then in the hits, not in neither.
-        hits = await self._ports.index.query(scope, vector, top_k=top_k + _SPARE_HITS, where=where)
-        pending, found, config_rows = await self._ports.database.run(
-            [
-                Outbox(scope).pending(where),
-                LongTermMemory(scope).read([hit.id for hit in hits], where, most=top_k),
-                in_use.READ,
-            ]
-        )
-        in_use.check(config_rows, self._ports.embedder.config)
-        scores = _scores(hits, score(pending[:PENDING_MOST], vector))
-        rows = {str(row["id"]): row for row in (*found, *pending[:PENDING_MOST])}
-        best = sorted(rows, key=lambda id_: (scores[id_], rows[id_]["created_at"], id_), reverse=True)[:top_k]
-        return Recall([entry(rows[id_], scores[id_]) for id_ in best], degraded=_degraded(pending))
+        asked = top_k + _SPARE_HITS
+        while True:
+            # The index comes first: what the indexer confirms meanwhile is then in the hits, not in neither.
+            hits = await self._ports.index.query(scope, vector, top_k=asked, where=where)
+            pending, found, config_rows = await self._ports.database.run(
+                [
+                    Outbox(scope).pending(where),
+                    LongTermMemory(scope).read([hit.id for hit in hits], where, most=top_k),
+                    in_use.READ,
+                ]
+            )
+            in_use.check(config_rows, self._ports.embedder.config)
+            if len(found) == top_k or len(hits) < asked:
+                return _recall(hits, found, pending, vector, top_k)
+            asked *= 4  # vectors whose memory is gone took the places
 
     async def delete(self, agent_id: str, memory_id: str) -> None:
         """Delete a memory; one that is not there, or not in this scope, is no error.
@@ -136,23 +139,24 @@ class LongTermMemoryGateway:
         except Unavailable as error:  # the memory is gone; the indexer removes the vector
             _deferred("delete", error)
 
-    async def _deliver(self, vector: IndexedVector, *, revision: int) -> None:
+    async def _deliver(self, vector: IndexedVector) -> None:
         """Bring a stored memory's vector to the index; what fails stays in the outbox for the indexer."""
         try:
             await self._ports.index.upsert([vector])
         except Unavailable as error:
             _deferred("upsert", error)
         else:
-            self._ports.deliveries.add(Delivery(vector.scope, vector.id, revision, self._ports.clock()))
+            self._ports.deliveries.add(Delivery(vector.scope, vector.id, vector.revision, self._ports.clock()))
 
 
-def _scores(hits: Sequence[Hit], pending: dict[str, float]) -> dict[str, float]:
-    """Merge by id: the outbox holds the newer vector."""
-    return {hit.id: hit.score for hit in hits} | pending
-
-
-def _degraded(pending: Sequence[Row]) -> list[str]:
-    return ["pending_bound"] if len(pending) > PENDING_MOST else []
+def _recall(hits: Sequence[Hit], found: list[Row], pending: list[Row], vector: Vector, top_k: int) -> Recall:
+    """Merge what the index suggested and what the outbox holds, whose vector is the newer, by id."""
+    newest = pending[:PENDING_MOST]
+    scores = {hit.id: hit.score for hit in hits} | score(newest, vector)
+    rows = {str(row["id"]): row for row in (*found, *newest)}
+    best = sorted(rows, key=lambda id_: (scores[id_], rows[id_]["created_at"], id_), reverse=True)[:top_k]
+    degraded = ["pending_bound"] if len(pending) > PENDING_MOST else []
+    return Recall([entry(rows[id_], scores[id_]) for id_ in best], degraded)
 
 
 def _deferred(operation: str, error: Unavailable) -> None:

@@ -4,7 +4,6 @@ The CHECK constraints in ``app/migrations`` restate the sizes; the OpenAPI docum
 """
 
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -24,6 +23,8 @@ METADATA_BYTES = 10 * 1024
 METADATA_DEPTH = 8
 SESSION_ID_BYTES = 256
 TOP_K_MOST = 20
+NUMBER_MOST = 2**63 - 1
+"""The largest number metadata may hold: beyond it SQLite compares integers as approximate ones."""
 
 _ID = re.compile(ID_FORM)
 _MEMORY_ID = re.compile(MEMORY_ID_FORM)
@@ -67,6 +68,7 @@ def check_recall(agent_id: str, query: str, top_k: int, where: Filter) -> None:
             *_text("query", query, CONTENT_BYTES),
             *(() if 1 <= top_k <= TOP_K_MOST else [_Finding("top_k", f"must be from 1 to {TOP_K_MOST}")]),
             *_metadata("filter.metadata", where.metadata),
+            *_scalars("filter.metadata", where.metadata),
         ]
     )
 
@@ -106,6 +108,11 @@ def _metadata(field: str, metadata: Mapping[str, Json]) -> Iterator[_Finding]:
         yield _Finding(field, f"has {size} bytes as JSON, at most {METADATA_BYTES} are allowed")
 
 
+def _scalars(field: str, metadata: Mapping[str, Json]) -> Iterator[_Finding]:
+    if any(isinstance(value, list | Mapping) for value in metadata.values()):
+        yield _Finding(field, "must hold texts, numbers, booleans or null to compare with")
+
+
 def _flaws(metadata: Mapping[str, Json]) -> Iterator[str]:
     """Walk the metadata, never deeper than allowed."""
     level: list[Json] = [metadata]
@@ -114,8 +121,8 @@ def _flaws(metadata: Mapping[str, Json]) -> Iterator[str]:
         for value in values:
             if isinstance(value, str) and (flaw := _flaw(value)) is not None:
                 yield f"must not contain {flaw} in a key or a value"
-            if isinstance(value, float) and not math.isfinite(value):
-                yield "must not contain a number that is not finite"
+            if isinstance(value, int | float) and not -NUMBER_MOST <= value <= NUMBER_MOST:
+                yield f"must not contain a number beyond {NUMBER_MOST}"
         level = values
     if any(isinstance(value, list | Mapping) for value in level):
         yield f"must not be nested deeper than {METADATA_DEPTH} levels"

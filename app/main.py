@@ -27,6 +27,7 @@ def create_app(runtime: Runtime) -> FastAPI:
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.runtime = runtime

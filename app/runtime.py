@@ -55,11 +55,12 @@ class Runtime:
 
         Raises:
             SchemaTooNew: the data belongs to a newer version.
-            Unavailable: the data cannot be reached, or was embedded with another config.
+            Unavailable: the data cannot be reached or written, or was embedded with another config.
         """
         applied = await migrate(self.ports.database)
         await self.prepare_index()
-        await in_use.claim(self.ports.database, self.ports.embedder.config)
+        await in_use.verify(self.ports.database, self.ports.embedder.config)
+        await self.indexer.check_writable()
         await self.indexer.deliver()
         self._not_ready = None
         structlog.get_logger().info(
@@ -116,23 +117,32 @@ class Runtime:
             await _ping("database", database.backend, database.ping),
             await _ping("index", index.backend, index.ping),
             await _ping("embedder", embedder.config.provider, embedder.ping),
-            Part("data", embedder.config.index_name, self._not_ready),
+            await _ping("data", embedder.config.index_name, self._check_data),
         ]
+
+    async def _check_data(self) -> None:
+        if self._not_ready is not None:
+            raise self._not_ready.with_traceback(None)
+        await in_use.verify(self.ports.database, self.ports.embedder.config)
 
     async def _work(self) -> None:
         """Prepare until it works, then keep the index up to date; nothing but being cancelled ends this."""
-        while self._not_ready is not None:
-            await asyncio.sleep(_RETRY_SECONDS)
-            try:
-                await self.prepare()
-            except MemoryGatewayError as error:
-                self._wait_for_data(error)
         while True:
             try:
-                await self.indexer.run()
-            except Exception:  # noqa: BLE001 - a defect, told in the log, must not end the indexing for good
-                structlog.get_logger().exception("indexer_failed")
+                if self._not_ready is None:
+                    await self.indexer.run()
+                else:
+                    await asyncio.sleep(_RETRY_SECONDS)
+                    await self._prepare_or_wait()
+            except Exception:  # noqa: BLE001 - a defect, told in the log, must not end the work for good
+                structlog.get_logger().exception("background_failed")
                 await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _prepare_or_wait(self) -> None:
+        try:
+            await self.prepare()
+        except MemoryGatewayError as error:
+            self._wait_for_data(error)
 
     def _wait_for_data(self, error: MemoryGatewayError) -> None:
         if self._not_ready is None or self._not_ready.code != error.code:

@@ -1,6 +1,5 @@
 """Every setting of the service, from the environment or a ``.env`` file."""
 
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -68,16 +67,6 @@ class Settings(BaseSettings):
             if len(secret.encode()) < _SECRET_BYTES:
                 raise ValueError(f"the secret of {kid!r} must have at least {_SECRET_BYTES} bytes")
         return value
-
-    @property
-    def loopback(self) -> bool:
-        """Whether only this machine can reach the service."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return False
 
 
 def load_settings(**overrides: object) -> Settings:

@@ -97,6 +97,15 @@ def test_the_data_directorys_secret_is_made_once_for_its_owner_only(line: Line) 
     assert [path.name for path in secret.parent.iterdir()] == ["auth-secret"]
 
 
+@pytest.mark.parametrize("content", [b"", b"\n", b"short", b"\xff" * 64])
+def test_a_secret_that_is_not_ours_is_refused_in_one_line(line: Line, content: bytes) -> None:
+    (line.folder / "data").mkdir()
+    (line.folder / "data" / "auth-secret").write_bytes(content)
+    says = line.fails("token", "--tenant", "acme")
+    assert says.startswith("Error: The secret ")
+    assert len(says.splitlines()) == 1
+
+
 def test_the_doctor_finds_nothing_wrong_and_leaves_nothing_behind(line: Line) -> None:
     checks = line.json("doctor")["checks"]
     assert [check["name"] for check in checks if not check["ok"]] == []
@@ -121,6 +130,7 @@ def test_the_doctor_advises_on_what_fails(line: Line, tmp_path: Path) -> None:
         (("store", " "), "Error: content must not be blank."),
         (("store", "x" * 32769), "Error: content has 32769 bytes"),
         (("recall", "x", "--top-k", "21"), "Error: top_k must be from 1 to 20."),
+        (("recall", "x", "--filter", '{"a": {"b": 1}}'), "Error: filter.metadata must hold texts, numbers"),
     ],
 )
 def test_a_text_over_the_limits_is_refused_in_one_line(line: Line, arguments: tuple[str, ...], says: str) -> None:

@@ -65,6 +65,27 @@ async def test_empty_data_takes_the_config_it_is_started_with(tmp_path: Path) ->
         assert await service.contents("text") == ["text"]
 
 
+async def test_a_service_on_empty_data_is_left_alone_by_whoever_else_looks_at_it(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        async with serving(tmp_path, change=other) as passing:
+            assert (await passing.client.get("/readyz")).status_code == 200
+        assert (await service.client.get("/readyz")).status_code == 200
+        await service.store("text")
+        assert await service.contents("text") == ["text"]
+
+
+async def test_a_running_service_says_that_its_data_has_become_anothers(tmp_path: Path) -> None:
+    async with serving(tmp_path, change=other) as late, serving(tmp_path) as service:
+        await service.store("text")
+        (failing,) = [p for p in (await late.client.get("/readyz")).json()["parts"] if p["status"] == "failing"]
+        assert failing["code"] == "embedding_config_mismatch"
+        (entry,) = await service.recall("text")
+        await service.delete(entry["id"])
+        assert (await late.client.get("/readyz")).status_code == 200
+        await late.store("mine now")
+        assert await late.contents("mine now") == ["mine now"]
+
+
 async def test_each_row_and_the_index_name_carry_the_config(tmp_path: Path) -> None:
     async with serving(tmp_path) as service:
         await service.store("text")

@@ -52,8 +52,9 @@ def test_a_statement_names_the_tenant_before_anything_else(name: str, statement:
     assert statement.argument["tenant_id"] == "acme"
 
 
-def test_the_statement_without_a_tenant_reads_no_tenants_data() -> None:
-    assert in_use.READ.sql == "SELECT provider, model, dimensions FROM embedding_in_use"
+def test_the_statement_without_a_tenant_learns_no_more_than_whether_there_is_any_memory() -> None:
+    sql = "SELECT provider, model, dimensions FROM embedding_in_use WHERE EXISTS (SELECT 1 FROM long_term_memory)"
+    assert in_use.READ.sql == sql
 
 
 def test_every_statement_of_the_local_index_names_the_tenant_first() -> None:

@@ -1,11 +1,14 @@
 """What a route asks for by type: who is calling, and how far the credential reaches."""
 
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import structlog
 from fastapi import Depends, Request
+from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
+from starlette.responses import Response
 
 from app.auth import Principal
 from app.errors import FieldError, InvalidRequest, Unauthenticated, UnsupportedMediaType
@@ -32,7 +35,7 @@ class Access:
 
 
 class _Credential(HTTPBearer):
-    """Lets a request in by its bearer credential, and looks at nothing else of it before that."""
+    """Lets a request in by its bearer credential, and checks the form of what it asks."""
 
     def __init__(self, *, admin: bool) -> None:
         """Ask for the admin scope, or only for ``memory``."""
@@ -50,18 +53,38 @@ class _Credential(HTTPBearer):
             Unauthenticated, Forbidden: the caller is not let in, or not this far.
             UnsupportedMediaType, InvalidRequest: a body that is not JSON, or a query it does not take.
         """
-        runtime = runtime_of(request)
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not token:
-            raise Unauthenticated("Send a credential: Authorization: Bearer <token>.")
-        principal = runtime.credentials.verify(token, runtime.ports.clock())
-        structlog.contextvars.bind_contextvars(tenant=principal.tenant_id)
+        principal = _principal(request)
         if self._admin:
             principal.check_admin()
         if request.method == "POST":
             _check_json(request)
             await no_query(request)
-        return Access(principal, runtime)
+        return Access(principal, runtime_of(request))
+
+
+class CredentialFirst(APIRoute):
+    """A route that reads nothing of a request before its credential holds; FastAPI would read the body first."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Verify the credential, then handle the request as any route does."""
+        handle = super().get_route_handler()
+
+        async def verify_then_handle(request: Request) -> Response:
+            _principal(request)
+            return await handle(request)
+
+        return verify_then_handle
+
+
+def _principal(request: Request) -> Principal:
+    """Return who is calling; what has been verified once costs nothing to verify again."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token:
+        raise Unauthenticated("Send a credential: Authorization: Bearer <token>.")
+    runtime = runtime_of(request)
+    principal = runtime.credentials.verify(token, runtime.ports.clock())
+    structlog.contextvars.bind_contextvars(tenant=principal.tenant_id)
+    return principal
 
 
 async def no_query(request: Request) -> None:

@@ -26,6 +26,7 @@ TOO_LARGE = "too_large"
 """The type of a validation error that is answered with 413."""
 
 _RETRY_AFTER_SECONDS = "1"
+_FIELDS_MOST = 20
 
 
 class ProblemField(BaseModel):
@@ -123,6 +124,8 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
     if isinstance(error.__cause__, MemoryGatewayError):
         return problem_response(error.__cause__, request.state.request_id)
+    if error.status_code == MalformedRequest.status:
+        return problem_response(MalformedRequest("The body cannot be read as JSON."), request.state.request_id)
     response = problem_response(_FrameworkError(error), request.state.request_id)
     response.headers.update(error.headers or {})
     return response
@@ -135,15 +138,17 @@ class _FrameworkError(MemoryGatewayError):
         super().__init__(f"{error.detail}.".replace("..", "."))
         self.status = error.status_code
         self.title = str(error.detail)
-        self.code = {404: "no_such_path", 405: "method_not_allowed"}.get(error.status_code, "malformed_request")
+        self.code = {404: "no_such_path", 405: "method_not_allowed"}.get(error.status_code, "refused")
 
 
 def invalid(errors: Sequence[dict[str, Any]]) -> InvalidRequest:
     """Turn pydantic's errors into ours, each named by its field."""
     if any(error["type"] == "json_invalid" for error in errors):
         return MalformedRequest("The body is not valid JSON.", errors=[FieldError("body", "is not valid JSON")])
-    fields = [FieldError(_path(error["loc"]), _message(error)) for error in errors]
+    fields = [FieldError(_path(error["loc"]), _message(error)) for error in errors[:_FIELDS_MOST]]
     detail = "; ".join(f"{field.field}: {field.message}" for field in fields)
+    if len(errors) > _FIELDS_MOST:
+        detail += f"; and {len(errors) - _FIELDS_MOST} more"
     kind = ContentTooLarge if any(error["type"] == TOO_LARGE for error in errors) else InvalidRequest
     return kind(detail, errors=fields)
 

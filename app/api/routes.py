@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from app.api.dependencies import Administrator, Caller, no_query, runtime_of
+from app.api.dependencies import Administrator, Caller, CredentialFirst, no_query, runtime_of
 from app.api.problems import responses
 from app.api.schemas import (
     DeleteQuery,
@@ -38,7 +38,7 @@ _ACCESS = (Unauthenticated, Forbidden)
 _BODY = (MalformedRequest, ContentTooLarge, UnsupportedMediaType, InvalidRequest)
 _OUTAGE = (Unavailable, StorageFull, StorageReadOnly, EmbeddingUnavailable, EmbeddingConfigMismatch)
 
-memory = APIRouter(tags=["memory"])
+memory = APIRouter(tags=["memory"], route_class=CredentialFirst)
 operations = APIRouter(tags=["operations"], dependencies=[Depends(no_query)])
 
 

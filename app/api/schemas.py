@@ -11,10 +11,11 @@ from app.limits import (
     MEMORY_ID_FORM,
     METADATA_BYTES,
     METADATA_DEPTH,
+    NUMBER_MOST,
     SESSION_ID_BYTES,
     TOP_K_MOST,
 )
-from app.model import Entry, Filter, NewMemory, Scalar, format_moment, milliseconds, parse_moment
+from app.model import Entry, Filter, NewMemory, format_moment, milliseconds, parse_moment
 
 _NO_NUL = r"^[^\u0000]*$"
 _NOT_BLANK = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
@@ -37,6 +38,7 @@ def _moment(value: object) -> datetime:
     return parse_moment(value)
 
 
+_NUMBER_SCHEMA = {"type": "number", "minimum": -NUMBER_MOST, "maximum": NUMBER_MOST}
 _TEXT_SCHEMA = {"type": "string", "pattern": _NO_NUL}
 _METADATA_SCHEMA = {
     "type": "object",
@@ -48,7 +50,8 @@ JSON_VALUE_SCHEMA = {
     "description": "Any JSON value; no text in it holds NUL.",
     "anyOf": [
         _TEXT_SCHEMA,
-        {"type": ["number", "boolean", "null"]},
+        _NUMBER_SCHEMA,
+        {"type": ["boolean", "null"]},
         {"type": "array", "items": {"$ref": "#/components/schemas/JsonValue"}},
         {
             "type": "object",
@@ -60,7 +63,7 @@ JSON_VALUE_SCHEMA = {
 _WANTED_SCHEMA = {
     "type": "object",
     "propertyNames": {"pattern": _NO_NUL},
-    "additionalProperties": {"anyOf": [_TEXT_SCHEMA, {"type": ["number", "boolean", "null"]}]},
+    "additionalProperties": {"anyOf": [_TEXT_SCHEMA, _NUMBER_SCHEMA, {"type": ["boolean", "null"]}]},
     "description": "Each key must be present with an equal value of the same type.",
 }
 
@@ -125,7 +128,7 @@ class RecallFilter(_Request):
 
     created_after: Annotated[Moment | None, Field(description="Stored later than this.")] = None
     created_before: Annotated[Moment | None, Field(description="Stored earlier than this.")] = None
-    metadata: Annotated[dict[str, Scalar], WithJsonSchema(_WANTED_SCHEMA)] = Field(default_factory=dict)
+    metadata: Annotated[dict[str, Any], WithJsonSchema(_WANTED_SCHEMA)] = Field(default_factory=dict)
 
 
 class RecallRequest(_Request):

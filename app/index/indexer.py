@@ -21,7 +21,7 @@ SELECT outbox.tenant_id, outbox.agent_id, outbox.id, outbox.operation, outbox.re
   memory.created_at, memory.metadata
 FROM outbox LEFT JOIN long_term_memory AS memory
   ON memory.tenant_id = outbox.tenant_id AND memory.agent_id = outbox.agent_id AND memory.id = outbox.id
-WHERE outbox.revision <= {NOW} - ?1 ->> 'age'
+WHERE outbox.revision <= {NOW} - iif(outbox.operation = 'delete', ?1 ->> 'grace', ?1 ->> 'age')
 ORDER BY outbox.revision LIMIT ?1 ->> 'most'
 """
 
@@ -72,8 +72,15 @@ class Indexer:
             raise
         return len(taken)
 
+    async def check_writable(self) -> None:
+        """Raise ``DatabaseUnavailable`` if the outbox can be read but not written."""
+        await self._database.run([Statement("DELETE FROM outbox WHERE FALSE", writes=True)])
+
     async def deliver(self, *, older_than_ms: int = 0) -> int:
-        """Send the queued operations that are older than this, confirm them and return how many there were."""
+        """Send the queued vectors that are older than this, confirm them and return how many there were.
+
+        A deletion always waits for its grace: a slow upsert of the same vector may still be under way.
+        """
         total = 0
         while rows := await self._due(older_than_ms):
             acknowledged = await self._send(rows)
@@ -84,7 +91,9 @@ class Indexer:
         return total
 
     async def _due(self, older_than_ms: int) -> list[Row]:
-        (rows,) = await self._database.run([Statement(_DUE, {"age": older_than_ms, "most": _BATCH})])
+        (rows,) = await self._database.run(
+            [Statement(_DUE, {"age": older_than_ms, "grace": _GRACE_MS, "most": _BATCH})]
+        )
         return rows
 
     async def _send(self, rows: list[Row]) -> list[Delivery]:
@@ -121,5 +130,6 @@ def _vector(row: Row) -> IndexedVector:
         id=str(row["id"]),
         values=decode(str(row["vector"])),
         created_at=int(row["created_at"] or 0),
+        revision=int(row["revision"] or 0),
         metadata=json.loads(str(row["metadata"])),
     )

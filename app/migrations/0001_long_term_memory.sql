@@ -1,5 +1,5 @@
 -- The tables of long-term memory. Times are milliseconds since the Unix epoch, UTC.
--- The CHECK constraints restate the limits of app/model.py: no writer can get past them.
+-- The CHECK constraints restate the limits of app/limits.py: no writer can get past them.
 
 CREATE TABLE long_term_memory (
   id TEXT PRIMARY KEY CHECK (length(id) = 26 AND id NOT GLOB '*[^0-9A-HJKMNP-TV-Z]*'),

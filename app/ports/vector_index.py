@@ -9,12 +9,16 @@ from app.model import Filter, Json, Scope, Vector
 
 @dataclass(frozen=True, slots=True)
 class IndexedVector:
-    """A memory's vector with what the index filters on. ``id`` is the memory's own."""
+    """A memory's vector with what the index filters on.
+
+    ``id`` is the memory's own; of two vectors with one id the one of the higher ``revision`` is the newer.
+    """
 
     scope: Scope
     id: str
     values: Vector
     created_at: int
+    revision: int
     metadata: Mapping[str, Json] = field(default_factory=dict)
 
 
@@ -50,6 +54,8 @@ class VectorIndex(Protocol):
 
     async def upsert(self, vectors: Sequence[IndexedVector]) -> None:
         """Add vectors, or replace those of the same scope and id, values and metadata as a whole.
+
+        One older than what is there is left out, so that calls may overtake each other.
 
         Raises:
             Unavailable: the index cannot be written; some of the vectors may have been.

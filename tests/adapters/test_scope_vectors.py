@@ -47,8 +47,7 @@ def test_what_is_held_is_what_was_added_and_not_removed(steps: list[tuple[int, b
 
 
 def test_a_scope_that_fits_stays_after_it_has_grown_by_one() -> None:
-    size = filled(1).size
-    cache = ScopeCache(DIMENSIONS, budget=1000 * size)
+    cache = ScopeCache(DIMENSIONS, budget=filled(1000).size)
     scope = Scope("acme", "bot")
     vectors = cache.get(scope)
     for first, count in ((1, 990), (991, 1), (992, 9)):
@@ -62,8 +61,17 @@ def test_a_scope_that_fits_stays_after_it_has_grown_by_one() -> None:
     assert cache.get(scope).count == 0
 
 
+def test_scopes_that_hold_nothing_count_too() -> None:
+    cache = ScopeCache(DIMENSIONS, budget=10 * ScopeVectors(DIMENSIONS).size)
+    scopes = [Scope("acme", f"agent{n}") for n in range(100)]
+    first = cache.get(scopes[0])
+    for scope in scopes:
+        cache.resized(scope, cache.get(scope).size)
+    assert cache.get(scopes[0]) is not first
+
+
 def test_the_scopes_searched_longest_ago_go_first() -> None:
-    cache = ScopeCache(DIMENSIONS, budget=25 * filled(1).size)
+    cache = ScopeCache(DIMENSIONS, budget=2 * filled(10).size)
     scopes = [Scope("acme", name) for name in ("a", "b", "c")]
     for scope in scopes[:2]:
         cache.get(scope).append(rows(1, 10))

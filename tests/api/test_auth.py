@@ -7,6 +7,8 @@ import httpx
 import jwt
 import pytest
 
+from app.auth import Credentials, Principal
+from app.errors import Unauthenticated
 from tests.problem_shape import assert_problem
 from tests.service import SECRETS, Service, serving
 
@@ -86,8 +88,23 @@ async def test_the_caller_is_looked_at_before_the_body(service: Service) -> None
     bodies: list[Any] = [{}, {"agent_id": "", "content": ""}, []]
     for body in bodies:
         assert_problem(await service.client.post("/store", json=body), 401, "unauthenticated")
-    assert_problem(await service.client.post("/store", content="x"), 401, "unauthenticated")
+    json = {"Content-Type": "application/json"}
+    for content in ("x", "{", b" " * (1024 * 1024 + 1)):
+        assert_problem(await service.client.post("/store", content=content), 401, "unauthenticated")
+        assert_problem(await service.client.post("/store", content=content, headers=json), 401, "unauthenticated")
     assert_problem(await service.client.post("/store?tenant=a", json={}), 401, "unauthenticated")
+
+
+def test_a_credential_holds_from_its_first_to_its_last_moment_however_often_it_is_asked() -> None:
+    credentials = Credentials(SECRETS)
+    token = sign(CLAIMS | {"nbf": 100, "exp": 200, "iat": 10**12})
+    for _ in range(2):
+        for now, holds in ((99_999, False), (100_000, True), (199_999, True), (200_000, False)):
+            if holds:
+                assert credentials.verify(token, now) == Principal("acme")
+            else:
+                with pytest.raises(Unauthenticated):
+                    credentials.verify(token, now)
 
 
 async def test_a_rotated_secret_holds_until_it_is_removed(tmp_path: Path) -> None:

@@ -42,6 +42,9 @@ async def _nothing_is_written(service: Service) -> AsyncIterator[None]:
         ("metadata", nested(9)),
         ("metadata", {"k": [[[[[[[[1]]]]]]]]}),
         ("metadata", {"a\0b": 1}),
+        ("metadata", {"k": 2**63}),
+        ("metadata", {"k": [-(2**63)]}),
+        ("metadata", {"k": 1e19}),
         ("metadata", {"k": {"a\0b": 1}}),
         ("metadata", {"k": ["a\0b"]}),
         ("agent_id", ""),
@@ -94,8 +97,9 @@ async def test_store_refuses_a_field_and_names_it(service: Service, field: str, 
         ("filter", {"tenant_id": "other"}, "filter.tenant_id"),
         ("filter", {"created_after": "2026"}, "filter.created_after"),
         ("filter", {"created_before": 5}, "filter.created_before"),
-        ("filter", {"metadata": {"k": [1]}}, "filter.metadata.k"),
-        ("filter", {"metadata": {"k": {}}}, "filter.metadata.k"),
+        ("filter", {"metadata": {"k": [1]}}, "filter.metadata"),
+        ("filter", {"metadata": {"k": {}}}, "filter.metadata"),
+        ("filter", {"metadata": {"k": 2**63}}, "filter.metadata"),
         ("filter", {"metadata": {"a\0": 1}}, "filter.metadata"),
         ("filter", {"metadata": {"k": "x" * 10240}}, "filter.metadata"),
     ],
@@ -103,7 +107,7 @@ async def test_store_refuses_a_field_and_names_it(service: Service, field: str, 
 async def test_recall_refuses_a_field_and_names_it(service: Service, field: str, value: Any, named: str) -> None:
     answer = await service.post("/recall", RECALL | {field: value})
     problem = assert_problem(answer, 422, "invalid_request")
-    assert {name.removesuffix(".str") for name in named_fields(problem)} >= {named}
+    assert named_fields(problem) == {named}
 
 
 @pytest.mark.parametrize("field", ["agent_id", "content"])
@@ -152,6 +156,13 @@ async def test_what_json_allows_and_utf_8_or_sql_does_not_is_refused(
 async def test_a_body_that_is_not_json_is_malformed(service: Service, body: str | bytes) -> None:
     headers = {"Content-Type": "application/json"} | service.credential()
     assert_problem(await service.client.post("/store", content=body, headers=headers), 400, "malformed_request")
+
+
+async def test_of_very_many_wrong_fields_the_first_are_named(service: Service) -> None:
+    answer = await service.post("/store", STORE | {f"field{n}": 1 for n in range(50_000)})
+    problem = assert_problem(answer, 422, "invalid_request")
+    assert len(problem["errors"]) == 20
+    assert problem["detail"].endswith("; and 49980 more")
 
 
 @pytest.mark.parametrize("body", ["[]", "null", '"text"', "5", ""])
@@ -205,6 +216,10 @@ async def test_a_query_parameter_that_is_not_taken_is_refused(service: Service, 
     )
     (field,) = named_fields(assert_problem(answer, 422, "invalid_request"))
     assert f"?{field}" in path
+
+
+async def test_a_path_with_a_slash_too_many_is_unknown(service: Service) -> None:
+    assert_problem(await service.post("/store/", STORE), 404, "no_such_path")
 
 
 async def test_an_unknown_path_or_method_is_a_problem_too(service: Service) -> None:

@@ -31,15 +31,16 @@ def memory_id(n: int) -> str:
     return f"01K{n:023d}"
 
 
-def vector(
+def vector(  # noqa: PLR0913 - a vector has as many parts
     n: int,
     values: Vector,
     *,
     scope: Scope = OWN,
     created_at: int = 1000,
+    revision: int = 1,
     metadata: Mapping[str, Json] | None = None,
 ) -> IndexedVector:
-    return IndexedVector(scope, memory_id(n), values, created_at, metadata or {})
+    return IndexedVector(scope, memory_id(n), values, created_at, revision, metadata or {})
 
 
 async def ids(
@@ -94,6 +95,14 @@ async def test_the_same_vector_with_other_metadata_is_found_by_the_new(index: Ve
     assert len(await ids(index, unit(1))) == 1
     await index.upsert([vector(1, unit(1), metadata={"a": 2})])
     assert await ids(index, unit(1), where=Filter(metadata={"a": 2})) == [memory_id(1)]
+
+
+async def test_an_older_vector_does_not_replace_a_newer_one(index: VectorIndex) -> None:
+    for values in (unit(1), unit(0, 1)):
+        await index.upsert([vector(1, unit(1), revision=9, metadata={"v": 2})])
+        await index.upsert([vector(1, values, revision=8, metadata={"v": 1})])
+        (hit,) = await index.query(OWN, unit(1), top_k=5, where=Filter(metadata={"v": 2}))
+        assert (hit.id, round(hit.score, 2)) == (memory_id(1), 1)
 
 
 async def test_deleting_an_absent_id_is_no_error(index: VectorIndex) -> None:

@@ -64,7 +64,8 @@ async def test_what_one_process_deleted_the_other_has_forgotten_at_once(
     assert halves(data_dir) == {}
     await asyncio.gather(*(server.stop() for server in pair))
     await start()
-    assert rows(data_dir, "SELECT id FROM outbox UNION SELECT id FROM local_vector") == []
+    # What a request deleted is deleted once more after a minute, should a slow upsert have come in between.
+    assert rows(data_dir, "SELECT id FROM outbox WHERE operation <> 'delete' UNION SELECT id FROM local_vector") == []
 
 
 async def test_the_same_memory_stored_through_both_at_once_is_one_memory(

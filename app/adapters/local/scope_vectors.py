@@ -13,6 +13,7 @@ Matrix = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.int64]
 
 _BYTES_PER_ID = 100
+_BYTES_PER_SCOPE = 1000
 _FIRST_CAPACITY = 64
 
 
@@ -52,7 +53,7 @@ class ScopeVectors:
     @property
     def size(self) -> int:
         """Bytes held, about, without the room kept for what comes next."""
-        return self.count * _bytes_per_vector(self.dimensions)
+        return _BYTES_PER_SCOPE + self.count * _bytes_per_vector(self.dimensions)
 
     def snapshot(self) -> Snapshot:
         """Return what is held now; no later change shows in it."""
@@ -116,9 +117,15 @@ class ScopeCache:
                 oldest, _ = self._scopes.popitem(last=False)
                 self._held -= self._sizes.pop(oldest, 0)
 
+    def forget(self, scope: Scope) -> None:
+        """Hold nothing of a scope."""
+        with self._lock:
+            self._scopes.pop(scope, None)
+            self._held -= self._sizes.pop(scope, 0)
+
     def fits(self, vectors: int) -> bool:
         """Whether one scope of this many vectors stays within the budget."""
-        return vectors * _bytes_per_vector(self._dimensions) <= self._budget
+        return _BYTES_PER_SCOPE + vectors * _bytes_per_vector(self._dimensions) <= self._budget
 
 
 def _bytes_per_vector(dimensions: int) -> int:

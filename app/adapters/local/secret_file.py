@@ -8,6 +8,7 @@ from app.errors import ConfigurationError
 
 _KID = "local"
 _NAME = "auth-secret"
+_SECRET_BYTES = 32
 
 
 def local_secrets(data_dir: Path) -> dict[str, str]:
@@ -20,9 +21,12 @@ def local_secrets(data_dir: Path) -> dict[str, str]:
     try:
         if not path.exists():
             _make(path)
-        return {_KID: path.read_text(encoding="ascii")}
-    except OSError as error:
-        raise ConfigurationError(f"The secret {path} cannot be used: {error.strerror}. Set AUTH_SECRETS.") from error
+        secret = path.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"The secret {path} cannot be used: {error}. Set AUTH_SECRETS.") from error
+    if len(secret) < _SECRET_BYTES:
+        raise ConfigurationError(f"The secret {path} is too short to be ours: remove the file, or set AUTH_SECRETS.")
+    return {_KID: secret}
 
 
 def _make(path: Path) -> None:

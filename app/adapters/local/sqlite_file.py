@@ -73,6 +73,7 @@ class SqliteFile:
         self._readers = ThreadPoolExecutor(max_workers=readers, thread_name_prefix="sqlite-read")
         self._idle: deque[sqlite3.Connection] = deque()
         self._generation = 0
+        self._closed = False
         self._jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
         self._writer = threading.Thread(target=self._write_forever, name="sqlite-write", daemon=True)
         self._writer.start()
@@ -83,6 +84,7 @@ class SqliteFile:
         Raises:
             DatabaseUnavailable, DatabaseRejected: see ``app.ports.database``.
         """
+        self._check_open()
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, self._read, work)
 
@@ -92,8 +94,7 @@ class SqliteFile:
         Raises:
             DatabaseUnavailable, DatabaseRejected: see ``app.ports.database``.
         """
-        if not self._writer.is_alive():
-            raise DatabaseUnavailable("The database file is closed.")
+        self._check_open()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._jobs.put(_Job(work, loop, future))
@@ -101,10 +102,15 @@ class SqliteFile:
 
     async def close(self) -> None:
         """Finish what was asked and close the file."""
+        self._closed = True
         self._jobs.put(None)
         await asyncio.to_thread(self._writer.join)
         await asyncio.to_thread(self._readers.shutdown)
         self._renew_readers()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise DatabaseUnavailable("The database file is closed.")
 
     def _read(self, work: Work[T]) -> T:
         generation = self._generation

@@ -24,6 +24,7 @@ _SCHEMA = (
       tenant_id TEXT NOT NULL,
       agent_id TEXT NOT NULL,
       id TEXT NOT NULL,
+      revision INTEGER NOT NULL,
       created_at INTEGER NOT NULL,
       metadata TEXT NOT NULL,
       vector BLOB NOT NULL
@@ -49,6 +50,7 @@ _COUNT = f"SELECT count(*) FROM local_vector WHERE {_SCOPE}"
 _NUMBERS = f"SELECT number FROM local_vector WHERE {_SCOPE}"
 _VECTORS = f"SELECT number, id, vector FROM local_vector WHERE {_SCOPE} AND number > ?1 ->> 'after' ORDER BY number"
 _REMOVE = f"DELETE FROM local_vector WHERE {_SCOPE} AND id = ?1 ->> 'id'"
+_REMOVE_OLDER = f"{_REMOVE} AND revision <= ?1 ->> 'revision'"
 _REMOVED = """
 INSERT INTO local_vector_removals (tenant_id, agent_id, index_name, removals)
 VALUES (?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'index_name', 1)
@@ -56,13 +58,15 @@ ON CONFLICT DO UPDATE SET removals = removals + 1
 """
 # The same vector again changes what is filtered on and nothing else: what is in memory stays true.
 _RENEW = f"""
-UPDATE local_vector SET created_at = ?1 ->> 'created_at', metadata = ?1 ->> 'metadata'
-WHERE {_SCOPE} AND id = ?1 ->> 'id' AND vector = ?2
+UPDATE local_vector
+SET revision = ?1 ->> 'revision', created_at = ?1 ->> 'created_at', metadata = ?1 ->> 'metadata'
+WHERE {_SCOPE} AND id = ?1 ->> 'id' AND revision <= ?1 ->> 'revision' AND vector = ?2
 """
 _INSERT = """
-INSERT INTO local_vector (tenant_id, agent_id, index_name, id, created_at, metadata, vector)
+INSERT INTO local_vector (tenant_id, agent_id, index_name, id, revision, created_at, metadata, vector)
 VALUES (
-  ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'index_name', ?1 ->> 'id', ?1 ->> 'created_at', ?1 ->> 'metadata', ?2
+  ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'index_name', ?1 ->> 'id', ?1 ->> 'revision', ?1 ->> 'created_at',
+  ?1 ->> 'metadata', ?2
 )
 ON CONFLICT DO NOTHING
 """
@@ -150,29 +154,27 @@ class SqliteVectorIndex:
         vectors = self._cache.get(scope)
         argument = _argument(self._config, scope, after=0)
         if not vectors.count and not self._cache.fits(connection.execute(_COUNT, numbered(argument)).fetchone()[0]):
+            self._cache.forget(scope)
             yield from self._streamed(connection.execute(_VECTORS, numbered(argument)))
             return
         with vectors.lock:
-            changed = self._refresh(connection, scope, vectors)
+            self._refresh(connection, scope, vectors)
             snapshot = vectors.snapshot()
-        if changed:
-            self._cache.resized(scope, vectors.size)
+        self._cache.resized(scope, vectors.size)
         yield snapshot.numbers, snapshot.ids, snapshot.values
 
-    def _refresh(self, connection: sqlite3.Connection, scope: Scope, vectors: ScopeVectors) -> bool:
-        """Bring the vectors to what the file holds. Return whether there was anything to do."""
+    def _refresh(self, connection: sqlite3.Connection, scope: Scope, vectors: ScopeVectors) -> None:
+        """Bring the vectors to what the file holds."""
         argument = _argument(self._config, scope, after=vectors.last)
         row = connection.execute(_REMOVALS, numbered(argument)).fetchone()
         removals = row[0] if row else 0
-        removed = removals != vectors.removals
-        if removed:
+        if removals != vectors.removals:
             kept = connection.execute(_NUMBERS, numbered(argument)).fetchall()
             vectors.keep(np.array([number for (number,) in kept], np.int64))
             vectors.removals = removals
         added = connection.execute(_VECTORS, numbered(argument)).fetchall()
         if added:
             vectors.append(added)
-        return removed or bool(added)
 
     def _streamed(self, cursor: sqlite3.Cursor) -> Iterator[tuple[Numbers, list[str], _FLOATS]]:
         while rows := cursor.fetchmany(_STREAMED):
@@ -215,7 +217,7 @@ def _argument(config: EmbeddingConfig, scope: Scope, **more: object) -> str:
 
 def _filtered(vector: IndexedVector) -> dict[str, object]:
     metadata = json.dumps(vector.metadata, ensure_ascii=False, separators=(",", ":"))
-    return {"created_at": vector.created_at, "metadata": metadata}
+    return {"revision": vector.revision, "created_at": vector.created_at, "metadata": metadata}
 
 
 def _put(connection: sqlite3.Connection, argument: str, values: bytes) -> None:
@@ -223,10 +225,13 @@ def _put(connection: sqlite3.Connection, argument: str, values: bytes) -> None:
         return
     if connection.execute(_RENEW, numbered(argument, values)).rowcount:
         return
-    _take(connection, argument)
-    connection.execute(_INSERT, numbered(argument, values))
+    if _take(connection, argument, _REMOVE_OLDER):
+        connection.execute(_INSERT, numbered(argument, values))
 
 
-def _take(connection: sqlite3.Connection, argument: str) -> None:
-    if connection.execute(_REMOVE, numbered(argument)).rowcount:
-        connection.execute(_REMOVED, numbered(argument))
+def _take(connection: sqlite3.Connection, argument: str, remove: str = _REMOVE) -> bool:
+    """Remove a vector. Return whether there was one."""
+    if not connection.execute(remove, numbered(argument)).rowcount:
+        return False
+    connection.execute(_REMOVED, numbered(argument))
+    return True
