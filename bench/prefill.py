@@ -10,6 +10,7 @@ from ulid import ULID
 from app.adapters.local.hashing import HashingEmbedder
 from app.bootstrap import build_runtime, wall_clock
 from app.gateway import Ports
+from app.index import in_use
 from app.model import NewMemory, Scope, Vector
 from app.observability.logs import configure_logging
 from app.ports.vector_index import IndexedVector
@@ -52,8 +53,13 @@ async def _put(ports: Ports, scope: Scope, texts: Sequence[str], vectors: Sequen
     tier = LongTermMemory(scope)
     await ports.database.run(
         [
-            tier.insert(NewMemory(text), memory_id=id_, created_at=now, config=config)
-            for text, id_ in zip(texts, ids, strict=True)
+            in_use.claim(config),
+            *(
+                tier.insert(NewMemory(text), memory_id=id_, created_at=now, config=config)
+                for text, id_ in zip(texts, ids, strict=True)
+            ),
         ]
     )
-    await ports.index.upsert([IndexedVector(scope, id_, vector, now) for id_, vector in zip(ids, vectors, strict=True)])
+    await ports.index.upsert(
+        [IndexedVector(scope, id_, vector, now, now) for id_, vector in zip(ids, vectors, strict=True)]
+    )
