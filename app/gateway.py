@@ -20,7 +20,7 @@ from app.tiers.long_term import LongTermMemory, entry
 Clock = Callable[[], int]
 """Returns now, in milliseconds since the epoch."""
 
-_SPARE_HITS = 20
+_SPARE_HITS = 5
 """Hits asked for beyond top_k, in place of those whose memory is gone."""
 
 

@@ -3,13 +3,12 @@
 The CHECK constraints in ``app/migrations`` restate the sizes; the OpenAPI document shows them.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from app.errors import ContentTooLarge, FieldError, InvalidRequest
-from app.model import Filter, Json, NewMemory
+from app.model import Filter, Json, NewMemory, to_json
 
 ID_FORM = r"[A-Za-z0-9._:-]{1,64}"
 """Form of a tenant or agent id: Vectorize indexes only the first 64 bytes of a string, so that a longer
@@ -104,7 +103,7 @@ def _metadata(field: str, metadata: Mapping[str, Json]) -> Iterator[_Finding]:
     flaw = next(_flaws(metadata), None)
     if flaw is not None:
         yield _Finding(field, flaw)
-    elif (size := len(json.dumps(metadata, ensure_ascii=False, separators=(",", ":")).encode())) > METADATA_BYTES:
+    elif (size := len(to_json(metadata).encode())) > METADATA_BYTES:
         yield _Finding(field, f"has {size} bytes as JSON, at most {METADATA_BYTES} are allowed")
 
 

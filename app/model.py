@@ -3,9 +3,10 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -16,6 +17,9 @@ Vector: TypeAlias = npt.NDArray[np.float32]
 
 Scalar: TypeAlias = str | int | float | bool | None
 Json: TypeAlias = "Scalar | Sequence[Json] | Mapping[str, Json]"
+
+to_json: Callable[[Json], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+"""Writes compact JSON; the one form in which JSON is stored, measured and sent."""
 
 _RFC_3339 = re.compile(r"(\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}):(\d{2})(?:\.(\d+))?([Zz]|[+-]\d{2}:\d{2})", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -41,11 +45,7 @@ class EmbeddingConfig:
     @property
     def index_name(self) -> str:
         """``lt-memory-<provider>-<model>`` in the form Vectorize allows for an index name."""
-        slug = re.sub(r"[^a-z0-9_]+", "-", f"lt-memory-{self.provider}-{self.model}".lower())
-        if len(slug) > _INDEX_NAME_BYTES:  # what is cut off must not make two configs share an index
-            digest = hashlib.sha256(slug.encode()).hexdigest()[:8]
-            slug = f"{slug[: _INDEX_NAME_BYTES - 9]}-{digest}"
-        return slug.strip("-_")
+        return _index_name(self.provider, self.model)
 
     def __str__(self) -> str:
         """Return the config as a person reads it."""
@@ -126,3 +126,12 @@ def parse_moment(text: str) -> datetime:
 def format_moment(milliseconds_: int) -> str:
     """Write milliseconds since the epoch as RFC 3339 in UTC."""
     return moment(milliseconds_).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@lru_cache(maxsize=64)
+def _index_name(provider: str, model: str) -> str:
+    slug = re.sub(r"[^a-z0-9_]+", "-", f"lt-memory-{provider}-{model}".lower())
+    if len(slug) > _INDEX_NAME_BYTES:  # what is cut off must not make two configs share an index
+        digest = hashlib.sha256(slug.encode()).hexdigest()[:8]
+        slug = f"{slug[: _INDEX_NAME_BYTES - 9]}-{digest}"
+    return slug.strip("-_")

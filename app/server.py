@@ -38,7 +38,7 @@ async def serve_http(settings: Settings, *, announce: Announce | None = None) ->
     # What is made until here stays, and a request leaves few cycles: look for garbage less often.
     gc.collect()
     gc.freeze()
-    gc.set_threshold(10_000)
+    gc.set_threshold(50_000, 20, 50)
     config = uvicorn.Config(
         application,
         host=settings.host,

@@ -1,11 +1,10 @@
 """The source of truth: a database that speaks D1's dialect of SQLite."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from app.model import Json, Scalar
+from app.model import Json, Scalar, to_json
 
 Row: TypeAlias = Mapping[str, Scalar]
 """One row of a result, by column name."""
@@ -34,7 +33,7 @@ class Statement:
         """The bound parameters: one JSON text, or none."""
         if self.argument is None:
             return ()
-        return (json.dumps(self.argument, ensure_ascii=False, separators=(",", ":")),)
+        return (to_json(self.argument),)
 
 
 class Database(Protocol):

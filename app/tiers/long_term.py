@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.model import EmbeddingConfig, Entry, Filter, NewMemory, Scope
+from app.model import EmbeddingConfig, Entry, Filter, NewMemory, Scope, to_json
 from app.ports.database import Row, Statement
 from app.tiers import filters
 
@@ -49,7 +49,7 @@ class LongTermMemory:
                 "id": memory_id,
                 "content": memory.content,
                 "content_hash": memory.content_hash,
-                "metadata": json.dumps(memory.metadata, ensure_ascii=False, separators=(",", ":")),
+                "metadata": to_json(memory.metadata),
                 "session_id": memory.session_id,
                 "occurred_at": memory.occurred_at,
                 "index_name": config.index_name,

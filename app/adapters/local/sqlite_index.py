@@ -1,6 +1,5 @@
 """The ``VectorIndex`` port on a SQLite file: exact cosine over every vector of a scope (ADR 0003)."""
 
-import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from app.adapters.local.scope_vectors import Numbers, ScopeCache, ScopeVectors
 from app.adapters.local.sqlite_file import SqliteFile, numbered
 from app.adapters.local.together import Together
-from app.model import EmbeddingConfig, Filter, Scope, Vector
+from app.model import EmbeddingConfig, Filter, Json, Scope, Vector, to_json
 from app.ports.vector_index import Hit, IndexedVector
 from app.tiers import filters
 
@@ -208,15 +207,12 @@ def _hits(found: list[tuple[float, int, str]], top_k: int) -> list[Hit]:
     return [Hit(id_, score) for score, _, id_ in sorted(found, reverse=True)[:top_k]]
 
 
-def _argument(config: EmbeddingConfig, scope: Scope, **more: object) -> str:
-    return json.dumps(
-        {"tenant_id": scope.tenant_id, "agent_id": scope.agent_id, "index_name": config.index_name, **more},
-        ensure_ascii=False,
-    )
+def _argument(config: EmbeddingConfig, scope: Scope, **more: Json) -> str:
+    return to_json({"tenant_id": scope.tenant_id, "agent_id": scope.agent_id, "index_name": config.index_name, **more})
 
 
-def _filtered(vector: IndexedVector) -> dict[str, object]:
-    metadata = json.dumps(vector.metadata, ensure_ascii=False, separators=(",", ":"))
+def _filtered(vector: IndexedVector) -> dict[str, Json]:
+    metadata = to_json(vector.metadata)
     return {"revision": vector.revision, "created_at": vector.created_at, "metadata": metadata}
 
 
