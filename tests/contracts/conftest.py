@@ -1,6 +1,6 @@
 """The adapters every contract is held against. A new adapter joins by a factory of its own."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
@@ -62,13 +62,3 @@ def open_index(request: pytest.FixtureRequest, tmp_path: Path) -> OpenedIndex:
 async def index(open_index: OpenedIndex) -> AsyncIterator[VectorIndex]:
     async with open_index() as index:
         yield index
-
-
-@pytest.fixture
-def settle() -> Callable[[], Awaitable[None]]:
-    """Wait until what was written is visible; at once here, for an index that shows writes late it is not."""
-
-    async def at_once() -> None:
-        return
-
-    return at_once
