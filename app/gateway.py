@@ -83,6 +83,7 @@ class LongTermMemoryGateway:
         )
         if not stored:
             await in_use.verify(self._ports.database, config)
+            raise Unavailable("The embedding config in use has just changed. Nothing was stored; try again.")
         (row,) = stored
         memory_id = str(row["id"])
         await self._deliver(

@@ -98,10 +98,9 @@ class Indexer:
 
     async def _send(self, rows: list[Row]) -> list[Delivery]:
         """Bring the index to what the rows say. A queued vector whose memory is gone is removed as well."""
-        wanted = [row for row in rows if row["operation"] == "upsert" and row["metadata"] is not None]
-        await self._index.upsert([_vector(row) for row in wanted])
+        await self._index.upsert([_vector(row) for row in rows if _is_wanted(row)])
         for row in rows:
-            if row not in wanted:
+            if not _is_wanted(row):
                 await self._index.delete(_scope(row), [str(row["id"])])
         watermark = await self._index.watermark()
         return [Delivery(_scope(row), str(row["id"]), int(row["revision"] or 0), watermark) for row in rows]
@@ -118,6 +117,10 @@ class Indexer:
         ]
         if argument:
             await self._database.run([Statement(_CONFIRM, argument, writes=True)])
+
+
+def _is_wanted(row: Row) -> bool:
+    return row["operation"] == "upsert" and row["metadata"] is not None
 
 
 def _scope(row: Row) -> Scope:
