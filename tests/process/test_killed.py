@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 
 from tests.process.conftest import Start
-from tests.process.memories import Memory, forgotten, halves, held, made, queued, recall, rows, store
+from tests.process.memories import Memory, forgotten, halves, held, made, queued, recall, store
 from tests.process.server import Server, until
 
 CLIENTS = 16
@@ -92,7 +92,7 @@ async def test_a_kill_brings_back_no_memory_whose_delete_was_acknowledged(start:
     assert all(result is None or isinstance(result, httpx.TransportError) for result in results)
     server = await start()
     assert set(deleted).isdisjoint(held(data_dir))
-    assert rows(data_dir, "SELECT id FROM local_vector EXCEPT SELECT id FROM long_term_memory") == []
+    assert halves(data_dir) == {}  # a vector whose removal was cut off is still queued for it
     async with server.client() as client:
         assert await forgotten(client, deleted) == deleted
 
