@@ -7,57 +7,199 @@ from pathlib import Path
 import structlog
 from threadpoolctl import threadpool_limits
 
+from app.adapters.cloudflare.account import Account, Placement
+from app.adapters.cloudflare.client import CloudflareClient
+from app.adapters.cloudflare.d1 import D1Database
+from app.adapters.cloudflare.meter import Meter
+from app.adapters.cloudflare.vectorize import VectorizeIndex
+from app.adapters.cloudflare.workers_ai import WorkersAIEmbedder
 from app.adapters.local.hashing import HashingEmbedder
 from app.adapters.local.secret_file import local_secrets
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.sqlite_index import SqliteVectorIndex
 from app.adapters.local.transformer import TransformerEmbedder, packaged_model_dir
+from app.adapters.openai.embedder import OpenAIEmbedder
 from app.auth import Credentials
 from app.errors import ConfigurationError
 from app.gateway import Ports
+from app.index.indexer import Cadence
 from app.index.outbox import Deliveries
+from app.observability.metrics import Metrics
 from app.ports.database import Database
+from app.ports.embedder import Embedder
+from app.ports.vector_index import VectorIndex
+from app.provisioning import Provisioning, Wanted
 from app.retrieval.query_vectors import QueryCache
-from app.runtime import Runtime
+from app.runtime import Pace, Runtime
 from app.settings import Settings
 
 _DATABASE_NAME = "memory.sqlite3"
+_METERED = Pace(Cadence(confirm=30.0, sweep=300.0), look_again_seconds=30.0)
+"""On Cloudflare every call counts."""
+
+OwnedEmbedder = TransformerEmbedder | HashingEmbedder | OpenAIEmbedder | WorkersAIEmbedder
+Close = Callable[[], Awaitable[None]]
 
 
 def build_runtime(settings: Settings) -> Runtime:
-    """Build the embedded default from the settings; nothing is read or written before ``start``.
+    """Build the service on Cloudflare where its settings are given, else on the embedded default.
+
+    Nothing is read, written or called before ``start``.
 
     Raises:
-        ConfigurationError: the data directory or the model cannot be used as the settings say.
+        ConfigurationError: the settings name half a backend, or a directory or model that cannot be used.
     """
     # Products of this size gain little from a second thread, while BLAS's threads burn processor time waiting
     # for each other and fight with other requests' work. The limit holds for the process.
     threadpool_limits(limits=1, user_api="blas")
+    metrics = Metrics()
+    return _on_cloudflare(settings, metrics) if settings.on_cloudflare else _embedded(settings, metrics)
+
+
+def build_credentials(settings: Settings) -> Credentials:
+    """Take the configured secrets, or the data directory's own where the service is embedded."""
+    if settings.auth_secrets:
+        return Credentials(settings.auth_secrets)
+    if settings.on_cloudflare:
+        raise ConfigurationError("AUTH_SECRETS is not set: replicas on Cloudflare have no secret file to share.")
+    return Credentials(local_secrets(_data_dir(settings)))
+
+
+def build_embedder(
+    settings: Settings, client: CloudflareClient | None = None, metrics: Metrics | None = None
+) -> OwnedEmbedder:
+    """Choose the embedder; the local one falls back to hashing, with a warning, where no weights are present.
+
+    Raises:
+        ConfigurationError: the embedder lacks a setting, or the model is not known.
+    """
+    chosen = _chosen_embedder(settings)
+    if chosen == "openai":
+        if not settings.openai_api_key:
+            raise ConfigurationError("EMBEDDER is openai, but OPENAI_API_KEY is not set.")
+        return OpenAIEmbedder(
+            api_key=settings.openai_api_key,
+            metrics=metrics or Metrics(),
+            model=settings.embedding_model or "text-embedding-3-small",
+            dimensions=settings.embedding_dimensions,
+            base_url=settings.openai_base_url,
+        )
+    if chosen == "workers-ai":
+        return WorkersAIEmbedder(
+            client or build_client(settings, metrics or Metrics()), settings.embedding_model or "@cf/baai/bge-m3"
+        )
+    return HashingEmbedder() if chosen == "hashing" else _local_embedder(settings)
+
+
+def build_client(settings: Settings, metrics: Metrics) -> CloudflareClient:
+    """Make the one Cloudflare client of this process.
+
+    Raises:
+        ConfigurationError: a setting it needs is missing.
+    """
+    account_id, api_token = settings.cloudflare_account_id, settings.cloudflare_api_token
+    if not (account_id and api_token):
+        given = {"CLOUDFLARE_ACCOUNT_ID": account_id, "CLOUDFLARE_API_TOKEN": api_token}
+        raise ConfigurationError(_missing(given))
+    return CloudflareClient(
+        account_id=account_id,
+        api_token=api_token,
+        meter=Meter(settings.cloudflare_calls_per_window or None),
+        metrics=metrics,
+        base_url=settings.cloudflare_api_base_url,
+    )
+
+
+def build_provisioning(
+    settings: Settings, database_name: str, placement: Placement, *, poll_seconds: float
+) -> tuple[Provisioning, Close]:
+    """Make what creates the account's database and index; the second value closes it.
+
+    Raises:
+        ConfigurationError: a setting is missing.
+    """
+    metrics = Metrics()
+    client = build_client(settings, metrics)
+    embedder = build_embedder(settings, client, metrics)
+
+    async def close() -> None:
+        await embedder.close()
+        await client.close()
+
+    wanted = Wanted(
+        database_name=database_name,
+        database_id=settings.cloudflare_d1_database_id,
+        placement=placement,
+        config=embedder.config,
+        filterable=settings.filterable_metadata,
+    )
+    index = VectorizeIndex(client, embedder.config, filterable=settings.filterable_metadata)
+    provisioning = Provisioning(
+        Account(client), index, wanted, open_database=lambda id_: D1Database(client, id_), poll_seconds=poll_seconds
+    )
+    return provisioning, close
+
+
+def open_database(settings: Settings) -> tuple[Database, Close]:
+    """Open the database alone; the second value closes it."""
+    if settings.on_cloudflare:
+        client = build_client(settings, Metrics())
+        return D1Database(client, _database_id(settings)), client.close
+    file = _open_file(settings)
+    return SqliteDatabase(file), file.close
+
+
+def _embedded(settings: Settings, metrics: Metrics) -> Runtime:
     credentials = build_credentials(settings)
-    embedder = build_embedder(settings)
+    embedder = build_embedder(settings, metrics=metrics)
     file = _open_file(settings)
     index = SqliteVectorIndex(file, embedder.config, cache_bytes=settings.index_cache_bytes)
-    ports = Ports(
-        database=SqliteDatabase(file),
+    return Runtime(
+        _ports(settings, SqliteDatabase(file), index, embedder),
+        credentials,
+        metrics,
+        prepare_index=index.prepare,
+        closers=[embedder.close, file.close],
+    )
+
+
+def _on_cloudflare(settings: Settings, metrics: Metrics) -> Runtime:
+    database_id = _database_id(settings)
+    credentials = build_credentials(settings)
+    client = build_client(settings, metrics)
+    embedder = build_embedder(settings, client, metrics)
+    index = VectorizeIndex(client, embedder.config, filterable=settings.filterable_metadata)
+    return Runtime(
+        _ports(settings, D1Database(client, database_id), index, embedder),
+        credentials,
+        metrics,
+        prepare_index=index.check,
+        closers=[embedder.close, client.close],
+        pace=_METERED,
+    )
+
+
+def _ports(settings: Settings, database: Database, index: VectorIndex, embedder: Embedder) -> Ports:
+    return Ports(
+        database=database,
         index=index,
         embedder=embedder,
         queries=QueryCache(settings.query_cache_bytes),
         deliveries=Deliveries(),
         clock=wall_clock,
     )
-    return Runtime(ports, credentials, prepare_index=index.prepare, closers=[embedder.close, file.close])
 
 
-def build_credentials(settings: Settings) -> Credentials:
-    """Take the configured secrets, or the data directory's own."""
-    return Credentials(settings.auth_secrets or local_secrets(_data_dir(settings)))
+def _chosen_embedder(settings: Settings) -> str:
+    if settings.embedder != "auto":
+        return settings.embedder
+    if not settings.on_cloudflare:
+        return "local"
+    return "openai" if settings.openai_api_key else "workers-ai"
 
 
-def build_embedder(settings: Settings) -> TransformerEmbedder | HashingEmbedder:
-    """Choose the embedder: the one asked for, or hashing, with a warning, where no weights are present."""
-    if settings.embedder == "hashing":
-        return HashingEmbedder()
+def _local_embedder(settings: Settings) -> TransformerEmbedder | HashingEmbedder:
     model_dir = settings.local_model_dir or packaged_model_dir()
     if model_dir is not None:
         return TransformerEmbedder(model_dir)
@@ -69,10 +211,22 @@ def build_embedder(settings: Settings) -> TransformerEmbedder | HashingEmbedder:
     return HashingEmbedder()
 
 
-def open_database(settings: Settings) -> tuple[Database, Callable[[], Awaitable[None]]]:
-    """Open the database alone; the second value closes it."""
-    file = _open_file(settings)
-    return SqliteDatabase(file), file.close
+def _database_id(settings: Settings) -> str:
+    given = {
+        "CLOUDFLARE_ACCOUNT_ID": settings.cloudflare_account_id,
+        "CLOUDFLARE_API_TOKEN": settings.cloudflare_api_token,
+        "CLOUDFLARE_D1_DATABASE_ID": settings.cloudflare_d1_database_id,
+    }
+    if not (settings.cloudflare_d1_database_id and all(given.values())):
+        raise ConfigurationError(_missing(given))
+    return settings.cloudflare_d1_database_id
+
+
+def _missing(given: dict[str, str | None]) -> str:
+    missing = [name for name, value in given.items() if not value]
+    present = [name for name, value in given.items() if value]
+    because = f", while {' and '.join(present)} {'is' if len(present) == 1 else 'are'}" if present else ""
+    return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set{because}."
 
 
 def _open_file(settings: Settings) -> SqliteFile:

@@ -16,6 +16,14 @@
     |   |   |-- StorageReadOnly            the data may be read, not written
     |   |-- EmbeddingUnavailable         the embedder does not answer
     |   |-- EmbeddingConfigMismatch      the stored vectors were made with another embedding config
+    |   |-- IndexNotProvisioned          the index is absent or not made for this service: see ``provision``
+    |   |-- RateLimited                  too many calls: by our own meter or by the upstream
+    |   |-- UpstreamUnavailable          an upstream cannot be reached, or failed inside
+    |   |-- UpstreamOverloaded           an upstream has too much to do; asking again at once makes it worse
+    |   |-- UpstreamTimeout              an upstream did not answer in time
+    |   |-- QuotaExhausted               a quota or credit is used up: an operator has to act
+    |   |-- CredentialsRefused           an upstream refused our credentials: an operator has to act
+    |   |-- UpstreamRejected             an upstream refused a call, or answered what cannot be understood
     |-- DatabaseRejected               the database refused a statement: a defect of ours
     |-- SchemaTooNew                   a newer version of this service has migrated the database
     |-- ConfigurationError             settings that cannot work, found before serving
@@ -110,6 +118,8 @@ class Unavailable(MemoryGatewayError):
     code = "unavailable"
     status = 503
     title = "Service unavailable"
+    retry_after: int | None = 1
+    """Seconds after which to try again; None where trying again does not help."""
 
 
 class DatabaseUnavailable(Unavailable):
@@ -151,6 +161,76 @@ class EmbeddingConfigMismatch(Unavailable):
         super().__init__(f"The data was embedded with {stored}, but this service is set to {configured}.")
         self.stored = stored
         self.configured = configured
+
+
+class IndexNotProvisioned(Unavailable):
+    """The index is not there, or was not made for this service. Serving on would mix tenants or find nothing."""
+
+    code = "index_not_provisioned"
+    title = "Index not provisioned"
+    retry_after = 60
+
+
+class RateLimited(Unavailable):
+    """Too many calls: ours are counted before Cloudflare blocks, and a block is waited out."""
+
+    code = "rate_limited"
+    status = 429
+    title = "Rate limited"
+
+    def __init__(self, detail: str, *, retry_after: int) -> None:
+        """Say after how many seconds a call may succeed."""
+        super().__init__(detail)
+        self.retry_after = retry_after
+
+
+class UpstreamUnavailable(Unavailable):
+    """A service that this one calls cannot be reached, or failed inside."""
+
+    code = "upstream_unavailable"
+    title = "Upstream unavailable"
+
+
+class UpstreamOverloaded(Unavailable):
+    """A service that this one calls has too much to do."""
+
+    code = "upstream_overloaded"
+    title = "Upstream overloaded"
+    retry_after = 5
+
+
+class UpstreamTimeout(Unavailable):
+    """A service that this one calls did not answer in time. A write may have been done: doing it again is safe."""
+
+    code = "upstream_timeout"
+    status = 504
+    title = "Upstream timed out"
+
+
+class QuotaExhausted(Unavailable):
+    """A quota or credit with an upstream is used up. It does not cure itself soon: an operator has to act."""
+
+    code = "quota_exhausted"
+    title = "Upstream quota exhausted"
+    retry_after = None
+
+
+class CredentialsRefused(Unavailable):
+    """An upstream refused this service's credentials. It does not cure itself: an operator has to act."""
+
+    code = "upstream_credentials_refused"
+    status = 502
+    title = "Upstream refused our credentials"
+    retry_after = None
+
+
+class UpstreamRejected(Unavailable):
+    """An upstream refused a call that it should have taken, or its answer cannot be understood."""
+
+    code = "upstream_rejected"
+    status = 502
+    title = "Upstream rejected a call"
+    retry_after = None
 
 
 class DatabaseRejected(MemoryGatewayError):

@@ -1,12 +1,15 @@
 """The gateway: one tenant's way to its memories, made anew for each request."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import structlog
 from ulid import ULID
 
 from app import limits
+from app.audit import Audit
 from app.errors import Unavailable
 from app.index import in_use
 from app.index.outbox import PENDING_MOST, Deliveries, Delivery, Outbox, score
@@ -64,21 +67,28 @@ class LongTermMemoryGateway:
 
         Raises:
             InvalidRequest: a field is over its limits; nothing was written.
-            EmbeddingUnavailable: nothing was written.
             EmbeddingConfigMismatch: the data was embedded with another config; nothing was written.
-            DatabaseUnavailable: nothing was written.
+            UpstreamTimeout, UpstreamUnavailable, UpstreamRejected: it may be stored; storing it again is safe.
+            Unavailable: the embedder or the database does not answer; nothing was written.
         """
         limits.check_store(agent_id, memory)
         scope = Scope(self._tenant_id, agent_id)
         config = self._ports.embedder.config
-        (vector,) = await self._ports.embedder.embed([memory.content], "document")
+        started = time.perf_counter()
+        embedded = await self._ports.embedder.embed([memory.content], "document")
+        embedding_ms = (time.perf_counter() - started) * 1000
+        (vector,) = embedded.vectors
         now = self._ports.clock()
         new_id = str(ULID.from_datetime(moment(now)))
-        _, queued, stored = await self._ports.database.run(
+        content_hash = memory.content_hash
+        _, queued, stored, _ = await self._ports.database.run(
             [
                 in_use.claim(config),
-                Outbox(scope).queue_upsert(new_id, vector, content_hash=memory.content_hash, config=config),
+                Outbox(scope).queue_upsert(new_id, vector, content_hash=content_hash, config=config),
                 LongTermMemory(scope).insert(memory, memory_id=new_id, created_at=now, config=config),
+                Audit(scope).stored(
+                    content_hash, now=now, config=config, tokens=embedded.tokens, milliseconds=embedding_ms
+                ),
             ]
         )
         if not stored:
@@ -98,8 +108,7 @@ class LongTermMemoryGateway:
 
         Raises:
             InvalidRequest: a field is over its limits.
-            EmbeddingUnavailable, EmbeddingConfigMismatch, Unavailable: there is no answer; an outage is
-                never an empty one.
+            Unavailable: there is no answer; an outage is never an empty one.
         """
         where = where or Filter()
         limits.check_recall(agent_id, query, top_k, where)
@@ -108,17 +117,20 @@ class LongTermMemoryGateway:
         asked = top_k + _SPARE_HITS
         while True:
             # The index comes first: what the indexer confirms meanwhile is then in the hits, not in neither.
-            hits = await self._ports.index.query(scope, vector, top_k=asked, where=where)
-            pending, found, config_rows = await self._ports.database.run(
+            answer = await self._ports.index.query(scope, vector, top_k=asked, where=where)
+            config_rows, pending, found, *filling = await self._ports.database.run(
                 [
-                    Outbox(scope).pending(where),
-                    LongTermMemory(scope).read([hit.id for hit in hits], where, most=top_k),
                     in_use.READ,
+                    Outbox(scope).pending(where),
+                    LongTermMemory(scope).read([hit.id for hit in answer.hits], where, most=top_k),
+                    *([] if answer.filtered else [LongTermMemory(scope).newest(where, most=top_k)]),
                 ]
             )
             in_use.check(config_rows, self._ports.embedder.config)
-            if len(found) == top_k or len(hits) < asked:
-                return _recall(hits, found, pending, vector, top_k)
+            if len(found) == top_k or not answer.more:
+                degraded = _degraded(pending, filled=bool(filling) and len(found) < top_k)
+                entries = _merge(answer.hits, [*chain(*filling), *found], pending, vector)
+                return Recall(entries[:top_k], degraded)
             asked *= 4  # vectors whose memory is gone took the places
 
     async def delete(self, agent_id: str, memory_id: str) -> None:
@@ -143,21 +155,29 @@ class LongTermMemoryGateway:
     async def _deliver(self, vector: IndexedVector) -> None:
         """Bring a stored memory's vector to the index; what fails stays in the outbox for the indexer."""
         try:
-            await self._ports.index.upsert([vector])
+            acknowledged_at = await self._ports.index.upsert([vector])
         except Unavailable as error:
             _deferred("upsert", error)
         else:
-            self._ports.deliveries.add(Delivery(vector.scope, vector.id, vector.revision, self._ports.clock()))
+            self._ports.deliveries.add(Delivery(vector.scope, vector.id, vector.revision, acknowledged_at))
 
 
-def _recall(hits: Sequence[Hit], found: list[Row], pending: list[Row], vector: Vector, top_k: int) -> Recall:
-    """Merge what the index suggested and what the outbox holds, whose vector is the newer, by id."""
+def _merge(hits: Sequence[Hit], rows: Sequence[Row], pending: list[Row], vector: Vector) -> list[Entry]:
+    """Merge, by id and best first, what was read and what the outbox holds, whose vector is the newer.
+
+    What only the filter found has not been compared with the query: it comes last, with a score of -1.
+    """
     newest = pending[:PENDING_MOST]
     scores = {hit.id: hit.score for hit in hits} | score(newest, vector)
-    rows = {str(row["id"]): row for row in (*found, *newest)}
-    best = sorted(rows, key=lambda id_: (scores[id_], rows[id_]["created_at"], id_), reverse=True)[:top_k]
-    degraded = ["pending_bound"] if len(pending) > PENDING_MOST else []
-    return Recall([entry(rows[id_], scores[id_]) for id_ in best], degraded)
+    by_id = {str(row["id"]): row for row in (*rows, *newest)}
+    best = sorted(by_id, key=lambda id_: (scores.get(id_, -1), by_id[id_]["created_at"], id_), reverse=True)
+    return [entry(by_id[id_], scores.get(id_, -1)) for id_ in best]
+
+
+def _degraded(pending: list[Row], *, filled: bool) -> list[str]:
+    """Say why an answer may not be the best there is."""
+    reasons = {"pending_bound": len(pending) > PENDING_MOST, "filter_beyond_index": filled}
+    return [reason for reason, holds in reasons.items() if holds]
 
 
 def _deferred(operation: str, error: Unavailable) -> None:

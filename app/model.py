@@ -41,11 +41,13 @@ class EmbeddingConfig:
     provider: str
     model: str
     dimensions: int
+    shortened: bool = field(default=False, compare=False)
+    """Whether the model makes more dimensions when it is not told how many."""
 
     @property
     def index_name(self) -> str:
-        """``lt-memory-<provider>-<model>`` in the form Vectorize allows for an index name."""
-        return _index_name(self.provider, self.model)
+        """``lt-memory-<provider>-<model>`` in the form Vectorize allows, with ``-<dimensions>`` where shortened."""
+        return _index_name(self.provider, f"{self.model}-{self.dimensions}" if self.shortened else self.model)
 
     def __str__(self) -> str:
         """Return the config as a person reads it."""

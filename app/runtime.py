@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -11,10 +11,21 @@ from app.auth import Credentials
 from app.errors import MemoryGatewayError, Unavailable
 from app.gateway import LongTermMemoryGateway, Ports
 from app.index import in_use
-from app.index.indexer import Indexer
+from app.index.indexer import Cadence, Indexer
 from app.migrations.runner import migrate
+from app.observability.metrics import Metrics
 
 _RETRY_SECONDS = 1.0
+_RETRY_SECONDS_MOST = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often the process looks after itself; calls to a metered service are made less often."""
+
+    indexer: Cadence = field(default_factory=Cadence)
+    look_again_seconds: float = 0.0
+    """How long what the parts said of themselves holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +41,26 @@ class Runtime:
     """Gives each request its gateway, once the database is migrated and its embedding config is ours.
 
     Until then, and while the data cannot be reached, every gateway is refused with the reason, and the
-    preparation is tried again every second: the service comes back by itself.
+    preparation is tried again, first every second, then less often: the service comes back by itself.
     """
 
     def __init__(
         self,
         ports: Ports,
         credentials: Credentials,
+        metrics: Metrics,
         *,
         prepare_index: Callable[[], Awaitable[None]],
         closers: Sequence[Callable[[], Awaitable[None]]] = (),
+        pace: Pace | None = None,
     ) -> None:
-        """Take the ports, what creates the index's own storage, and what to close in the end, in order."""
+        """Take the ports, what prepares or checks the index, and what to close in the end, in order."""
         self.ports = ports
         self.credentials = credentials
+        self.metrics = metrics
+        self.pace = pace or Pace()
+        self._parts: tuple[float, list[Part]] | None = None
+        self._retry_seconds = _RETRY_SECONDS
         self.indexer = Indexer(ports.database, ports.index, ports.deliveries)
         self.prepare_index = prepare_index
         self.closers = closers
@@ -63,6 +80,7 @@ class Runtime:
         await self.indexer.check_writable()
         await self.indexer.deliver()
         self._not_ready = None
+        self._retry_seconds = _RETRY_SECONDS
         structlog.get_logger().info(
             "ready",
             migrations=applied,
@@ -111,7 +129,15 @@ class Runtime:
         return LongTermMemoryGateway(tenant_id, self.ports)
 
     async def parts(self) -> list[Part]:
-        """Ask each part about itself."""
+        """Ask each part about itself, or return what it said a short while ago (``Pace``)."""
+        now = asyncio.get_running_loop().time()
+        if self._parts is not None and now - self._parts[0] < self.pace.look_again_seconds:
+            return self._parts[1]
+        parts = await self._ask_parts()
+        self._parts = (now, parts)
+        return parts
+
+    async def _ask_parts(self) -> list[Part]:
         database, index, embedder = self.ports.database, self.ports.index, self.ports.embedder
         return [
             await _ping("database", database.backend, database.ping),
@@ -130,9 +156,10 @@ class Runtime:
         while True:
             try:
                 if self._not_ready is None:
-                    await self.indexer.run()
+                    await self.indexer.run(self.pace.indexer)
                 else:
-                    await asyncio.sleep(_RETRY_SECONDS)
+                    await asyncio.sleep(self._retry_seconds)
+                    self._retry_seconds = min(2 * self._retry_seconds, _RETRY_SECONDS_MOST)
                     await self._prepare_or_wait()
             except Exception:  # noqa: BLE001 - a defect, told in the log, must not end the work for good
                 structlog.get_logger().exception("background_failed")

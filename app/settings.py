@@ -1,5 +1,7 @@
 """Every setting of the service, from the environment or a ``.env`` file."""
 
+import os
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,13 +11,18 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from app.errors import ConfigurationError
 
 _SECRET_BYTES = 32
+_FILTERABLE_MOST = 7
+_FILTERABLE_RESERVED = {"tenant_id", "agent_id", "created_at", "revision", "embedding"}
+_FILTERABLE_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MEBIBYTE = 1024 * 1024
 
 
 class Settings(BaseSettings):
     """What an operator may set; the name in upper case is the variable's name."""
 
-    model_config = SettingsConfigDict(env_file=".env", frozen=True, extra="ignore", hide_input_in_errors=True)
+    model_config = SettingsConfigDict(
+        env_file=".env", frozen=True, extra="ignore", env_ignore_empty=True, hide_input_in_errors=True
+    )
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: Annotated[int, Field(ge=0, le=65535)] = Field(8000, description="Port to listen on.")
@@ -28,10 +35,44 @@ class Settings(BaseSettings):
         ),
         repr=False,
     )
-    embedder: Literal["local", "hashing"] = Field(
-        "local",
-        description="`local`: a sentence model in the process; `hashing`: n-grams without meaning, for tests.",
+    cloudflare_account_id: str | None = Field(None, description="Account whose D1 and Vectorize hold the memories.")
+    cloudflare_api_token: str | None = Field(
+        None, description="Token with D1 Edit, Vectorize Edit and, for `workers-ai`, Workers AI Read.", repr=False
     )
+    cloudflare_d1_database_id: str | None = Field(None, description="The D1 database; `provision` prints it.")
+    cloudflare_api_base_url: str = Field(
+        "https://api.cloudflare.com/client/v4", description="Where the Cloudflare API answers."
+    )
+    cloudflare_calls_per_window: Annotated[int, Field(ge=0)] = Field(
+        1000,
+        description=(
+            "Cloudflare calls this process may make in 300 seconds, of the 1,200 that all users of the token's "
+            "owner share; 0 counts none."
+        ),
+    )
+    filterable_metadata: Annotated[dict[str, Literal["string", "number", "boolean"]], NoDecode] = Field(
+        default_factory=dict,
+        description=(
+            "Metadata keys that Vectorize filters on, at most 7, `key:string`, `key:number` or `key:boolean` "
+            "separated by commas. Any key can be filtered on; these with any number of memories."
+        ),
+    )
+    embedder: Literal["auto", "local", "hashing", "openai", "workers-ai"] = Field(
+        "auto",
+        description=(
+            "`local`: a sentence model in the process; `openai`; `workers-ai`; `hashing`: n-grams without meaning. "
+            "`auto`: `local` without Cloudflare, with it `openai` where OPENAI_API_KEY is set, else `workers-ai`."
+        ),
+    )
+    embedding_model: str | None = Field(
+        None,
+        description="Model of `openai` (default text-embedding-3-small) or `workers-ai` (default @cf/baai/bge-m3).",
+    )
+    embedding_dimensions: Annotated[int, Field(ge=32, le=1536)] | None = Field(
+        None, description="Dimensions of an `openai` model, where not its own (at most 1536)."
+    )
+    openai_api_key: str | None = Field(None, description="Key for `openai`.", repr=False)
+    openai_base_url: str = Field("https://api.openai.com/v1", description="Where the OpenAI API, or a proxy, answers.")
     local_model_dir: Path | None = Field(
         None, description="Directory of a BERT-family sentence model to use instead of all-MiniLM-L6-v2."
     )
@@ -58,6 +99,31 @@ class Settings(BaseSettings):
             raise ValueError("every secret needs a kid of its own")
         return secrets
 
+    @field_validator("filterable_metadata", mode="before")
+    @classmethod
+    def _read_filterable(cls, value: object) -> object:
+        """Read ``key:type,key:type``."""
+        if not isinstance(value, str):
+            return value
+        return {
+            key: kind for key, _, kind in (part.strip().partition(":") for part in value.split(",") if part.strip())
+        }
+
+    @field_validator("filterable_metadata")
+    @classmethod
+    def _check_filterable(cls, value: dict[str, str]) -> dict[str, str]:
+        if len(value) > _FILTERABLE_MOST:
+            raise ValueError(f"at most {_FILTERABLE_MOST} keys may be declared")
+        for key in value:
+            if key in _FILTERABLE_RESERVED or not _FILTERABLE_KEY.fullmatch(key):
+                raise ValueError(f"{key!r} cannot be declared: use A-Z a-z 0-9 _ - and no name of the service's own")
+        return value
+
+    @property
+    def on_cloudflare(self) -> bool:
+        """Whether any setting names a Cloudflare account to keep the memories in."""
+        return bool(self.cloudflare_account_id or self.cloudflare_api_token or self.cloudflare_d1_database_id)
+
     @field_validator("auth_secrets")
     @classmethod
     def _check_secrets(cls, value: dict[str, str]) -> dict[str, str]:
@@ -72,12 +138,14 @@ class Settings(BaseSettings):
 def load_settings(**overrides: object) -> Settings:
     """Read the settings; an override that is not None wins over the environment.
 
+    The environment wins over the file that ENV_FILE names, which wins over ``.env``.
+
     Raises:
         ConfigurationError: a setting cannot be used; the message names the variable.
     """
     given = {name: value for name, value in overrides.items() if value is not None}
     try:
-        return Settings(**given)  # type: ignore[arg-type]
+        return Settings(_env_file=(".env", os.environ.get("ENV_FILE", ".env")), **given)  # type: ignore[arg-type]
     except ValidationError as error:
         problems = [
             f"{'.'.join(map(str, e['loc'])).upper()}: {e['msg'].removeprefix('Value error, ')}"

@@ -14,6 +14,7 @@ from bench.data import one_agent, tenants
 from bench.prefill import prefill
 from bench.report import Figure, table, write
 from bench.scenarios import Limits, Load, Start, embedding, starting, under_load
+from bench.upstream import upstream
 
 _TENANTS = 100
 _RESIDENT_MB = 400.0
@@ -70,6 +71,8 @@ async def _measure(loads: Sequence[Load]) -> list[Figure]:
     for load in loads:
         if load.embedder == "local":
             figures.append(await embedding(load.data_dir, _EMBEDDING_MS))
+    _tell("on Cloudflare's double")
+    figures += await upstream()
     for load in loads:
         _tell(f"{load.name}, {load.embedder}")
         figures += await under_load(load)

@@ -1,6 +1,7 @@
 """A load client that costs the machine little: prebuilt HTTP/1.1 requests over keep-alive connections."""
 
 import asyncio
+import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import BaseModel
@@ -26,8 +27,10 @@ def post(path: str, body: BaseModel, headers: Mapping[str, str]) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + content
 
 
-async def drive(port: int, requests: Sequence[bytes], *, clients: int = 16) -> None:
+async def drive(port: int, requests: Sequence[bytes], *, clients: int = 16) -> list[float]:
     """Send every request once, over as many connections as there are clients, each waiting for its answer.
+
+    Returns the seconds that each took.
 
     Raises:
         RequestFailed: an answer was not a 2xx.
@@ -35,8 +38,8 @@ async def drive(port: int, requests: Sequence[bytes], *, clients: int = 16) -> N
     """
     waiting = iter(requests)
     async with asyncio.TaskGroup() as group:
-        for _ in range(min(clients, len(requests))):
-            group.create_task(_client(port, waiting))
+        tasks = [group.create_task(_client(port, waiting)) for _ in range(min(clients, len(requests)))]
+    return [seconds for task in tasks for seconds in task.result()]
 
 
 async def once(port: int, request: bytes) -> None:
@@ -44,18 +47,22 @@ async def once(port: int, request: bytes) -> None:
     await _client(port, iter([request]))
 
 
-async def _client(port: int, waiting: Iterator[bytes]) -> None:
+async def _client(port: int, waiting: Iterator[bytes]) -> list[float]:
     reader, writer = await asyncio.open_connection(HOST, port)
+    taken: list[float] = []
     try:
         for request in waiting:
+            started = time.perf_counter()
             writer.write(request)
             head = await reader.readuntil(b"\r\n\r\n")
             body = await reader.readexactly(_length(head))
             status = int(head[9:12])
+            taken.append(time.perf_counter() - started)
             if status not in _OK:
                 raise RequestFailed(f"{status}: {body.decode(errors='replace')[:500]}")
     finally:
         writer.close()
+    return taken
 
 
 def _length(head: bytes) -> int:

@@ -42,7 +42,7 @@ async def _prefill(data_dir: Path, embedder: str, scopes: Sequence[Scope], memor
             left = memories // len(scopes)
             while batch := list(islice(texts, min(_BATCH, left))):
                 left -= len(batch)
-                await _put(runtime.ports, scope, batch, await hashing.embed(batch, "document"))
+                await _put(runtime.ports, scope, batch, (await hashing.embed(batch, "document")).vectors)
     finally:
         await runtime.close()
 

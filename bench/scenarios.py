@@ -12,7 +12,7 @@ from app.model import Scope
 from app.settings import load_settings
 from bench.data import SECRETS, Requests, one_agent, questions
 from bench.report import Figure
-from bench.server import Server, floor, service
+from bench.server import Server, embedded, floor
 
 _ROUNDS = 5
 _STARTS = 3
@@ -88,7 +88,7 @@ async def under_load(load: Load) -> list[Figure]:
     requests = Requests(load.scopes, seed=_SEED)
     (first,) = requests.recalls(1)
     where = f"{load.name}, {load.embedder}"
-    async with service(load.data_dir, load.embedder, first) as server, floor(first) as bare:
+    async with embedded(load.data_dir, load.embedder, first) as server, floor(first) as bare:
         pair = _Pair(server, bare)
         figures = [await pair.figure(f"recall, {where}", requests.recalls, load.recalls, load.limits.recall)]
         resident = [server.resident()], [bare.resident()]
@@ -122,7 +122,7 @@ async def starting(starts: Sequence[Start]) -> list[Figure]:
 
 async def _first_answer(start: Start, first: bytes) -> float:
     with TemporaryDirectory() as empty:
-        async with service(start.data_dir or Path(empty), start.embedder, first) as server:
+        async with embedded(start.data_dir or Path(empty), start.embedder, first) as server:
             return server.first_answer
 
 

@@ -19,7 +19,8 @@ from bench.client import HOST, drive, once
 from bench.data import AUTH_SECRETS
 
 _ROOT = Path(__file__).parent.parent
-_COMMAND = Path(sys.executable).parent / "memory-gateway"
+COMMAND = (str(Path(sys.executable).parent / "memory-gateway"),)
+"""How the command line is started."""
 _POLL_SECONDS = 0.005
 _START_SECONDS = 60.0
 _STOP_SECONDS = 30.0
@@ -42,26 +43,34 @@ class Server:
 
     async def cost(self, requests: Sequence[bytes]) -> float:
         """Send the requests and return the process's CPU milliseconds for each of them, all threads together."""
-        before = self._cpu_seconds()
+        before = self.cpu_seconds()
         await drive(self.port, requests)
         await asyncio.sleep(_SETTLE_SECONDS)
-        return (self._cpu_seconds() - before) * 1000 / len(requests)
+        return (self.cpu_seconds() - before) * 1000 / len(requests)
 
     def resident(self) -> float:
         """Return the process's resident memory in MB."""
         return float(self.process.memory_info().rss) / 1e6
 
-    def _cpu_seconds(self) -> float:
+    def cpu_seconds(self) -> float:
+        """Return what the process has used of the processor, all threads together."""
         times = self.process.cpu_times()
         return float(times.user + times.system)
 
 
 @asynccontextmanager
-async def service(data_dir: Path, embedder: str, first: bytes) -> AsyncIterator[Server]:
-    """Run the service as an operator would, until the block ends; ``first`` is the request it answers first."""
+async def embedded(data_dir: Path, embedder: str, first: bytes) -> AsyncIterator[Server]:
+    """Run the service on the embedded default, as ``service`` does."""
     settings = {"DATA_DIR": str(data_dir), "EMBEDDER": embedder, "AUTH_SECRETS": AUTH_SECRETS}
-    port = _free_port()
-    command = [str(_COMMAND), "serve", "--host", HOST, "--port", str(port)]
+    async with service(data_dir, settings, first) as server:
+        yield server
+
+
+@asynccontextmanager
+async def service(data_dir: Path, settings: Mapping[str, str], first: bytes) -> AsyncIterator[Server]:
+    """Run the service as an operator would, until the block ends; ``first`` is the request it answers first."""
+    port = free_port()
+    command = [*COMMAND, "serve", "--host", HOST, "--port", str(port)]
     async with _running(command, settings, data_dir, port, first) as server:
         yield server
 
@@ -69,7 +78,7 @@ async def service(data_dir: Path, embedder: str, first: bytes) -> AsyncIterator[
 @asynccontextmanager
 async def floor(first: bytes) -> AsyncIterator[Server]:
     """Run the bare application, until the block ends."""
-    port = _free_port()
+    port = free_port()
     async with _running([sys.executable, "-m", "bench.floor", str(port)], {}, _ROOT, port, first) as server:
         yield server
 
@@ -80,10 +89,10 @@ async def _running(
 ) -> AsyncIterator[Server]:
     with tempfile.TemporaryFile() as log:
         started = time.perf_counter()
-        with _process(command, settings, directory, log) as process:
+        with process(command, settings, directory, log) as running:
             try:
-                await _answered(process, port, first)
-                yield Server(port, psutil.Process(process.pid), time.perf_counter() - started)
+                await _answered(running, port, first)
+                yield Server(port, psutil.Process(running.pid), time.perf_counter() - started)
             except BaseException:
                 log.seek(0)
                 print(log.read().decode(errors="replace")[-4000:], file=sys.stderr)
@@ -91,21 +100,21 @@ async def _running(
 
 
 @contextmanager
-def _process(
+def process(
     command: list[str], settings: Mapping[str, str], directory: Path, log: IO[bytes]
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a process in a directory of its own, so that no ``.env`` or variable of the caller reaches it."""
     environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-    process = subprocess.Popen(command, cwd=directory, env={**environment, **settings}, stdout=log, stderr=log)
+    running = subprocess.Popen(command, cwd=directory, env={**environment, **settings}, stdout=log, stderr=log)
     try:
-        yield process
+        yield running
     finally:
-        process.terminate()
+        running.terminate()
         try:
-            process.wait(_STOP_SECONDS)
+            running.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            running.kill()
+            running.wait()
 
 
 async def _answered(process: subprocess.Popen[bytes], port: int, first: bytes) -> None:
@@ -121,7 +130,8 @@ async def _answered(process: subprocess.Popen[bytes], port: int, first: bytes) -
             return
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port of this machine that nobody listens on."""
     with socket.socket() as listener:
         listener.bind((HOST, 0))
         port: int = listener.getsockname()[1]

@@ -2,9 +2,13 @@
 
 import ipaddress
 import socket
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
+from app.settings import Settings
+from tests.backends import Backend, running_on
 
 
 @pytest.fixture(scope="session")
@@ -33,5 +37,12 @@ def _is_loopback(host: str) -> bool:
 @pytest.fixture(autouse=True)
 def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep this machine's environment out of the settings."""
-    for name in ("DATA_DIR", "AUTH_SECRETS", "EMBEDDER", "LOCAL_MODEL_DIR", "HOST", "PORT"):
-        monkeypatch.delenv(name, raising=False)
+    for name in (*Settings.model_fields, "env_file"):
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.fixture(params=["embedded", "cloudflare"])
+def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
+    """Everything the service may run on: a test that takes this runs on each."""
+    with running_on(request.param) as backend:
+        yield backend

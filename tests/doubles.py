@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from app.errors import MemoryGatewayError
 from app.model import EmbeddingConfig, Filter, Scope, Vector
 from app.ports.database import Database, Row, Statement
-from app.ports.embedder import Embedder, Purpose
-from app.ports.vector_index import Hit, IndexedVector, VectorIndex
+from app.ports.embedder import Embedder, Embeddings, Purpose
+from app.ports.vector_index import Hits, IndexedVector, VectorIndex
 
 
 @dataclass
@@ -22,7 +22,7 @@ class FailingEmbedder:
     def config(self) -> EmbeddingConfig:
         return self.inner.config
 
-    async def embed(self, texts: Sequence[str], purpose: Purpose) -> list[Vector]:
+    async def embed(self, texts: Sequence[str], purpose: Purpose) -> Embeddings:
         self.calls.append((list(texts), purpose))
         _raise(self.error)
         return await self.inner.embed(texts, purpose)
@@ -68,20 +68,20 @@ class FailingIndex:
     def backend(self) -> str:
         return self.inner.backend
 
-    async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> list[Hit]:
+    async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
         self.journal.append("index.query")
         _raise(self.error)
         return await self.inner.query(scope, vector, top_k=top_k, where=where)
 
-    async def upsert(self, vectors: Sequence[IndexedVector]) -> None:
+    async def upsert(self, vectors: Sequence[IndexedVector]) -> int:
         self.journal.append("index.upsert")
         _raise(self.error)
-        await self.inner.upsert(vectors)
+        return await self.inner.upsert(vectors)
 
-    async def delete(self, scope: Scope, ids: Sequence[str]) -> None:
+    async def delete(self, scope: Scope, ids: Sequence[str]) -> int:
         self.journal.append("index.delete")
         _raise(self.error)
-        await self.inner.delete(scope, ids)
+        return await self.inner.delete(scope, ids)
 
     async def watermark(self) -> int:
         _raise(self.error)

@@ -13,6 +13,7 @@ from app.gateway import Ports
 from app.main import create_app
 from app.runtime import Runtime
 from app.settings import Settings
+from tests.backends import Backend
 
 NOW = 1_790_000_000_000
 SECRETS = {"test": "a secret of the tests, long enough to sign"}
@@ -60,11 +61,20 @@ def settings_for(data_dir: Path, **overrides: Any) -> Settings:
 
 @asynccontextmanager
 async def serving(
-    data_dir: Path, *, change: Callable[[Ports], Ports] = replace, **overrides: Any
+    data_dir: Path, *, change: Callable[[Ports], Ports] = replace, on: Backend | None = None, **overrides: Any
 ) -> AsyncIterator[Service]:
-    """Serve from the directory; ``change`` may put other ports in the place of the real ones."""
+    """Serve the directory's memories; ``change`` may put other ports in the place of the real ones."""
+    if on is not None:
+        overrides = on.settings(data_dir) | overrides
     built = build_runtime(settings_for(data_dir, **overrides))
-    runtime = Runtime(change(built.ports), built.credentials, prepare_index=built.prepare_index, closers=built.closers)
+    runtime = Runtime(
+        change(built.ports),
+        built.credentials,
+        built.metrics,
+        prepare_index=built.prepare_index,
+        closers=built.closers,
+        pace=built.pace,
+    )
     await runtime.start()
     app = create_app(runtime)
     transport = httpx.ASGITransport(app)

@@ -68,7 +68,7 @@ def test_what_one_command_stores_the_next_recalls(line: Line) -> None:
 
 
 def test_migrating_twice_applies_once(line: Line) -> None:
-    assert line.json("migrate") == {"applied": ["0001_long_term_memory.sql"]}
+    assert line.json("migrate") == {"applied": ["0001_long_term_memory.sql", "0002_audit.sql"]}
     assert line.ok("migrate") == "nothing to apply\n"
 
 

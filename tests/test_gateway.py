@@ -65,10 +65,11 @@ async def test_a_store_embeds_once_then_writes_the_database_then_the_index(bench
     await bench.gateway.store("bot", NewMemory("text"))
     assert bench.embedder.calls == [(["text"], "document")]
     assert bench.database.journal == ["database.run", "index.upsert"]
-    claim, queue, insert = bench.database.runs[-1]
+    claim, queue, insert, audit = bench.database.runs[-1]
     assert "INTO embedding_in_use" in claim.sql
     assert "INTO outbox" in queue.sql
     assert "INTO long_term_memory" in insert.sql
+    assert "INTO audit" in audit.sql
 
 
 async def test_a_recall_embeds_once_then_asks_the_index_then_the_database(bench: Bench) -> None:

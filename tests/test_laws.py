@@ -3,7 +3,7 @@
 import asyncio
 import tempfile
 from collections.abc import Awaitable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from tests.backends import BackendName, running_on
 from tests.service import Service, serving
 
 T = TypeVar("T")
@@ -25,13 +26,17 @@ sessions = st.none() | st.sampled_from(["s", "t"])
 class Memory(RuleBasedStateMachine):
     """The model: for each scope, what was stored by what makes it the same memory."""
 
+    on: BackendName = "embedded"
+
     def __init__(self) -> None:
         super().__init__()
         self.held: dict[tuple[str, str], dict[tuple[str, str | None], dict[str, Any]]] = {}
         self.loop = asyncio.new_event_loop()
         self.stack = AsyncExitStack()
+        self.backends = ExitStack()
         self.folder = tempfile.TemporaryDirectory()
-        self.service = self.run(self.stack.enter_async_context(serving(Path(self.folder.name))))
+        backend = self.backends.enter_context(running_on(self.on))
+        self.service = self.run(self.stack.enter_async_context(serving(Path(self.folder.name), on=backend)))
 
     def run(self, work: Awaitable[T]) -> T:
         return self.loop.run_until_complete(_awaited(work))
@@ -85,6 +90,7 @@ class Memory(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.run(self.stack.aclose())
+        self.backends.close()
         self.loop.close()
         self.folder.cleanup()
 
@@ -97,7 +103,17 @@ def _same(held: object, wanted: object) -> bool:
     return held is wanted if isinstance(held, bool) or isinstance(wanted, bool) else held == wanted
 
 
+class MemoryOnCloudflare(Memory):
+    """The same laws, through the double."""
+
+    on: BackendName = "cloudflare"
+
+
 TestMemory = Memory.TestCase
 TestMemory.settings = settings(
     max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+)
+TestMemoryOnCloudflare = MemoryOnCloudflare.TestCase
+TestMemoryOnCloudflare.settings = settings(
+    max_examples=8, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.backends import Backend
 from tests.service import Service, serving
 
 SECRET = "the launch code is 0451"
@@ -36,6 +37,11 @@ async def probe_delete(service: Service, tenant: str, agent_id: str) -> list[htt
     return [await service.delete(entry["id"], tenant=tenant, agent_id=agent_id)]
 
 
+async def probe_metrics(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    del tenant, agent_id
+    return [await service.client.get("/metrics")]
+
+
 async def probe_health(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
     del agent_id
     return [await service.client.get(path, headers=service.credential(tenant)) for path in ("/healthz", "/readyz")]
@@ -47,6 +53,7 @@ PROBES: dict[str, Probe] = {
     "DELETE /memories/{memory_id}": probe_delete,
     "GET /healthz": probe_health,
     "GET /readyz": probe_health,
+    "GET /metrics": probe_metrics,
 }
 OUTSIDERS = [
     ("other", "keeper"),
@@ -65,15 +72,17 @@ async def routes(service: Service) -> set[str]:
     return {f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods}
 
 
-async def test_every_route_has_a_probe(tmp_path: Path) -> None:
-    async with serving(tmp_path) as service:
+async def test_every_route_has_a_probe(tmp_path: Path, backend: Backend) -> None:
+    async with serving(tmp_path, on=backend) as service:
         assert await routes(service) == set(PROBES)
 
 
 @pytest.mark.parametrize(("tenant", "agent_id"), OUTSIDERS)
 @pytest.mark.parametrize("route", PROBES)
-async def test_no_route_tells_an_outsider_anything(tmp_path: Path, route: str, tenant: str, agent_id: str) -> None:
-    async with serving(tmp_path) as service:
+async def test_no_route_tells_an_outsider_anything(
+    tmp_path: Path, backend: Backend, route: str, tenant: str, agent_id: str
+) -> None:
+    async with serving(tmp_path, on=backend) as service:
         await service.store(SECRET, tenant="owner", agent_id="keeper", metadata={"kind": "secret", "code": CANARY})
         inside = await service.recall(SECRET, tenant="owner", agent_id="keeper")
         for answer in await PROBES[route](service, tenant, agent_id):
@@ -83,9 +92,10 @@ async def test_no_route_tells_an_outsider_anything(tmp_path: Path, route: str, t
         assert await service.recall(SECRET, tenant="owner", agent_id="keeper") == inside
 
 
-@pytest.mark.parametrize("route", PROBES)
-async def test_an_outsider_is_answered_as_if_nothing_were_there(tmp_path: Path, route: str) -> None:
-    async with serving(tmp_path / "full") as full, serving(tmp_path / "empty") as empty:
+# What /metrics tells is of the process, and of no tenant.
+@pytest.mark.parametrize("route", sorted(set(PROBES) - {"GET /metrics"}))
+async def test_an_outsider_is_answered_as_if_nothing_were_there(tmp_path: Path, backend: Backend, route: str) -> None:
+    async with serving(tmp_path / "full", on=backend) as full, serving(tmp_path / "empty", on=backend) as empty:
         await full.store(SECRET, tenant="owner", agent_id="keeper")
         await empty.store(SECRET, tenant="owner", agent_id="keeper")
         await full.store("more " * 50, tenant="owner", agent_id="keeper")
@@ -94,8 +104,8 @@ async def test_an_outsider_is_answered_as_if_nothing_were_there(tmp_path: Path, 
         assert [(a.status_code, a.content) for a in with_owner] == [(a.status_code, a.content) for a in without]
 
 
-async def test_a_query_another_tenant_asked_is_embedded_anew(tmp_path: Path) -> None:
-    async with serving(tmp_path) as service:
+async def test_a_query_another_tenant_asked_is_embedded_anew(tmp_path: Path, backend: Backend) -> None:
+    async with serving(tmp_path, on=backend) as service:
         await service.recall("a question", tenant="owner")
         held = service.runtime.ports.queries.held
         await service.recall("a question", tenant="owner", agent_id="other")

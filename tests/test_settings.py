@@ -12,7 +12,7 @@ NAMES = {name.upper() for name in Settings.model_fields}
 
 def test_every_setting_is_in_the_example_with_its_default() -> None:
     lines = (ROOT / ".env.example").read_text(encoding="utf-8").splitlines()
-    example = dict(line.removeprefix("# ").split("=", 1) for line in lines if re.match(r"# [A-Z_]+=", line))
+    example = dict(line.removeprefix("# ").split("=", 1) for line in lines if re.match(r"# [A-Z0-9_]+=", line))
     assert set(example) == NAMES
     defaults = Settings(_env_file=None)
     for name, value in example.items():
@@ -22,7 +22,7 @@ def test_every_setting_is_in_the_example_with_its_default() -> None:
 
 def test_every_setting_is_in_the_readme_with_its_description() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `([A-Z_]+)` \| (.*?) \| (.*?) \|$", readme, re.MULTILINE)
+    rows = re.findall(r"^\| `([A-Z0-9_]+)` \| (.*?) \| (.*?) \|$", readme, re.MULTILINE)
     assert {name: description for name, _, description in rows} == {
         name.upper(): field.description for name, field in Settings.model_fields.items()
     }

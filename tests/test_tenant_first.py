@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from app.adapters.local import sqlite_index
+from app.audit import Audit
 from app.index import in_use
 from app.index.outbox import Outbox
 from app.model import EmbeddingConfig, Filter, NewMemory, Scope
@@ -26,6 +27,9 @@ def statements() -> Iterator[tuple[str, Statement]]:
     yield "insert", memory.insert(NewMemory("text"), memory_id="1", created_at=1, config=CONFIG)
     yield "delete", memory.delete("1")
     yield "read", memory.read(["1"], WHERE, most=5)
+    yield "newest", memory.newest(WHERE, most=5)
+    audit = Audit(SCOPE)
+    yield "stored", audit.stored("0", now=1, config=CONFIG, tokens=1, milliseconds=1.0)
     yield "queue_upsert", queue.queue_upsert("1", vector, content_hash="0", config=CONFIG)
     yield "queue_delete", queue.queue_delete("1")
     yield "pending", queue.pending(WHERE)
@@ -34,7 +38,7 @@ def statements() -> Iterator[tuple[str, Statement]]:
 def test_no_method_that_makes_a_statement_is_forgotten_here() -> None:
     makers = {
         name
-        for owner in (LongTermMemory, Outbox)
+        for owner in (LongTermMemory, Outbox, Audit)
         for name, method in vars(owner).items()
         if getattr(method, "__annotations__", {}).get("return") is Statement
     }

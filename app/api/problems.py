@@ -25,7 +25,6 @@ MEDIA_TYPE = "application/problem+json"
 TOO_LARGE = "too_large"
 """The type of a validation error that is answered with 413."""
 
-_RETRY_AFTER_SECONDS = "1"
 _FIELDS_MOST = 20
 
 
@@ -102,8 +101,8 @@ def _headers(error: MemoryGatewayError) -> dict[str, str]:
         return {"WWW-Authenticate": 'Bearer realm="memory-gateway"'}
     if isinstance(error, Forbidden):
         return {"WWW-Authenticate": 'Bearer realm="memory-gateway", error="insufficient_scope"'}
-    if isinstance(error, Unavailable):
-        return {"Retry-After": _RETRY_AFTER_SECONDS}
+    if isinstance(error, Unavailable) and error.retry_after is not None:
+        return {"Retry-After": str(error.retry_after)}
     return {}
 
 

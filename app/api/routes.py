@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from starlette.responses import PlainTextResponse
 
 from app.api.dependencies import Administrator, Caller, CredentialFirst, no_query, runtime_of
 from app.api.problems import responses
@@ -21,22 +22,39 @@ from app.api.schemas import (
 )
 from app.errors import (
     ContentTooLarge,
+    CredentialsRefused,
     EmbeddingConfigMismatch,
     EmbeddingUnavailable,
     Forbidden,
     InvalidRequest,
     MalformedRequest,
+    QuotaExhausted,
+    RateLimited,
     StorageFull,
     StorageReadOnly,
     Unauthenticated,
     Unavailable,
     UnsupportedMediaType,
+    UpstreamOverloaded,
+    UpstreamRejected,
+    UpstreamTimeout,
+    UpstreamUnavailable,
 )
+from app.observability.metrics import MEDIA_TYPE
 from app.runtime import Part
 
 _ACCESS = (Unauthenticated, Forbidden)
 _BODY = (MalformedRequest, ContentTooLarge, UnsupportedMediaType, InvalidRequest)
-_OUTAGE = (Unavailable, StorageFull, StorageReadOnly, EmbeddingUnavailable, EmbeddingConfigMismatch)
+_UPSTREAM = (
+    RateLimited,
+    UpstreamUnavailable,
+    UpstreamOverloaded,
+    QuotaExhausted,
+    UpstreamTimeout,
+    CredentialsRefused,
+    UpstreamRejected,
+)
+_OUTAGE = (Unavailable, StorageFull, StorageReadOnly, EmbeddingUnavailable, EmbeddingConfigMismatch, *_UPSTREAM)
 
 memory = APIRouter(tags=["memory"], route_class=CredentialFirst)
 operations = APIRouter(tags=["operations"], dependencies=[Depends(no_query)])
@@ -69,7 +87,7 @@ async def recall(caller: Caller, request: RecallRequest) -> RecallAnswer:
     "/memories/{memory_id}",
     status_code=204,
     response_class=Response,
-    responses=responses(*_ACCESS, InvalidRequest, Unavailable, StorageFull, StorageReadOnly),
+    responses=responses(*_ACCESS, InvalidRequest, Unavailable, StorageFull, StorageReadOnly, *_UPSTREAM),
 )
 async def delete_memory(
     caller: Administrator,
@@ -105,6 +123,12 @@ async def readyz(request: Request, response: Response) -> ReadinessAnswer:
         ),
         parts=[_part(part) for part in parts],
     )
+
+
+@operations.get("/metrics", response_class=PlainTextResponse, responses=responses(InvalidRequest))
+async def metrics(request: Request) -> Response:
+    """Tell what was called, how long it took and what is left of the budget, in Prometheus' text form."""
+    return PlainTextResponse(runtime_of(request).metrics.render(), media_type=MEDIA_TYPE)
 
 
 def _part(part: Part) -> PartAnswer:

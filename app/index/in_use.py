@@ -27,7 +27,7 @@ def claim(config: EmbeddingConfig) -> Statement:
         "model": config.model,
         "dimensions": config.dimensions,
     }
-    return Statement(_CLAIM, argument, writes=True)
+    return Statement(_CLAIM, argument, writes=True, repeatable=True)
 
 
 async def verify(database: Database, config: EmbeddingConfig) -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from dataclasses import dataclass
+from itertools import groupby
 
 import structlog
 
@@ -22,7 +24,8 @@ SELECT outbox.tenant_id, outbox.agent_id, outbox.id, outbox.operation, outbox.re
 FROM outbox LEFT JOIN long_term_memory AS memory
   ON memory.tenant_id = outbox.tenant_id AND memory.agent_id = outbox.agent_id AND memory.id = outbox.id
 WHERE outbox.revision <= {NOW} - iif(outbox.operation = 'delete', ?1 ->> 'grace', ?1 ->> 'age')
-ORDER BY outbox.revision LIMIT ?1 ->> 'most'
+  AND (outbox.revision, outbox.id) > (?1 ->> 'after_revision', ?1 ->> 'after_id')
+ORDER BY outbox.revision, outbox.id LIMIT ?1 ->> 'most'
 """
 
 _CONFIRM = """
@@ -30,6 +33,14 @@ DELETE FROM outbox WHERE (tenant_id, agent_id, id, revision) IN (
   SELECT value ->> 'tenant_id', value ->> 'agent_id', value ->> 'id', value ->> 'revision' FROM json_each(?1)
 )
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Cadence:
+    """How often the indexer works, in seconds: confirms what was delivered, and looks for rows that were not."""
+
+    confirm: float = 0.25
+    sweep: float = 30.0
 
 
 class Indexer:
@@ -41,19 +52,19 @@ class Indexer:
         self._index = index
         self._deliveries = deliveries
 
-    async def run(self, *, interval: float = 0.25, sweep: float = 30.0) -> None:
-        """Work until cancelled: confirm every ``interval`` seconds, look for lost rows every ``sweep`` seconds.
+    async def run(self, cadence: Cadence) -> None:
+        """Work until cancelled.
 
         An unavailable part is logged and tried again after a pause; anything else is a defect and is raised.
         """
         loop = asyncio.get_running_loop()
-        next_sweep = loop.time() + sweep
+        next_sweep = loop.time() + cadence.sweep
         while True:
-            await asyncio.sleep(interval)
+            await asyncio.sleep(cadence.confirm)
             try:
                 await self.confirm()
                 if loop.time() >= next_sweep:
-                    next_sweep = loop.time() + sweep
+                    next_sweep = loop.time() + cadence.sweep
                     await self.deliver(older_than_ms=_GRACE_MS)
             except Unavailable as error:
                 structlog.get_logger().warning("indexer_waits", code=error.code, reason=error.detail)
@@ -74,36 +85,51 @@ class Indexer:
 
     async def check_writable(self) -> None:
         """Raise ``DatabaseUnavailable`` if the outbox can be read but not written."""
-        await self._database.run([Statement("DELETE FROM outbox WHERE FALSE", writes=True)])
+        await self._database.run([Statement("DELETE FROM outbox WHERE FALSE", writes=True, repeatable=True)])
 
     async def deliver(self, *, older_than_ms: int = 0) -> int:
-        """Send the queued vectors that are older than this, confirm them and return how many there were.
+        """Send the queued changes that are older than this and not yet delivered; return how many there were.
 
         A deletion always waits for its grace: a slow upsert of the same vector may still be under way.
         """
-        total = 0
-        while rows := await self._due(older_than_ms):
-            acknowledged = await self._send(rows)
-            await self._confirm(acknowledged)
-            total += len(rows)
+        total, after = 0, (0, "")
+        while rows := await self._due(older_than_ms, after):
+            after = (int(rows[-1]["revision"] or 0), str(rows[-1]["id"]))
+            undelivered = [row for row in rows if not self._is_delivered(row)]
+            await self._send(undelivered)
+            await self.confirm()
+            total += len(undelivered)
         if total:
             structlog.get_logger().info("outbox_delivered", rows=total)
         return total
 
-    async def _due(self, older_than_ms: int) -> list[Row]:
-        (rows,) = await self._database.run(
-            [Statement(_DUE, {"age": older_than_ms, "grace": _GRACE_MS, "most": _BATCH})]
-        )
+    async def _due(self, older_than_ms: int, after: tuple[int, str]) -> list[Row]:
+        argument: dict[str, Json] = {
+            "age": older_than_ms,
+            "grace": _GRACE_MS,
+            "after_revision": after[0],
+            "after_id": after[1],
+            "most": _BATCH,
+        }
+        (rows,) = await self._database.run([Statement(_DUE, argument)])
         return rows
 
-    async def _send(self, rows: list[Row]) -> list[Delivery]:
+    def _is_delivered(self, row: Row) -> bool:
+        return self._deliveries.holds(_scope(row), str(row["id"]), int(row["revision"] or 0))
+
+    async def _send(self, rows: list[Row]) -> None:
         """Bring the index to what the rows say. A queued vector whose memory is gone is removed as well."""
-        await self._index.upsert([_vector(row) for row in rows if _is_wanted(row)])
+        wanted = [row for row in rows if _is_wanted(row)]
+        if wanted:
+            self._sent(wanted, await self._index.upsert([_vector(row) for row in wanted]))
+        gone = sorted((row for row in rows if not _is_wanted(row)), key=_scope_key)
+        for _, group in groupby(gone, key=_scope_key):
+            removed = list(group)
+            self._sent(removed, await self._index.delete(_scope(removed[0]), [str(row["id"]) for row in removed]))
+
+    def _sent(self, rows: list[Row], acknowledged_at: int) -> None:
         for row in rows:
-            if not _is_wanted(row):
-                await self._index.delete(_scope(row), [str(row["id"])])
-        watermark = await self._index.watermark()
-        return [Delivery(_scope(row), str(row["id"]), int(row["revision"] or 0), watermark) for row in rows]
+            self._deliveries.add(Delivery(_scope(row), str(row["id"]), int(row["revision"] or 0), acknowledged_at))
 
     async def _confirm(self, deliveries: list[Delivery]) -> None:
         argument: list[Json] = [
@@ -116,7 +142,7 @@ class Indexer:
             for delivery in deliveries
         ]
         if argument:
-            await self._database.run([Statement(_CONFIRM, argument, writes=True)])
+            await self._database.run([Statement(_CONFIRM, argument, writes=True, repeatable=True)])
 
 
 def _is_wanted(row: Row) -> bool:
@@ -125,6 +151,10 @@ def _is_wanted(row: Row) -> bool:
 
 def _scope(row: Row) -> Scope:
     return Scope(str(row["tenant_id"]), str(row["agent_id"]))
+
+
+def _scope_key(row: Row) -> tuple[str, str]:
+    return str(row["tenant_id"]), str(row["agent_id"])
 
 
 def _vector(row: Row) -> IndexedVector:

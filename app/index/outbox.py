@@ -5,7 +5,6 @@ vector is not lost: recall scores what is queued for its scope, and the indexer 
 """
 
 import base64
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -76,6 +75,7 @@ class Outbox:
                 "vector": encode(vector),
             },
             writes=True,
+            repeatable=True,
         )
 
     def queue_delete(self, memory_id: str) -> Statement:
@@ -84,6 +84,7 @@ class Outbox:
             _QUEUE_DELETE,
             {"tenant_id": self.scope.tenant_id, "agent_id": self.scope.agent_id, "id": memory_id},
             writes=True,
+            repeatable=True,
         )
 
     def pending(self, where: Filter) -> Statement:
@@ -132,18 +133,23 @@ class Deliveries:
 
     def __init__(self) -> None:
         """Start with none."""
-        self._waiting: deque[Delivery] = deque()
+        self._waiting: dict[tuple[Scope, str], Delivery] = {}
 
     def add(self, delivery: Delivery) -> None:
         """Remember a delivery until its outbox row is removed."""
-        self._waiting.append(delivery)
+        self._waiting[delivery.scope, delivery.id] = delivery
 
     def take(self, watermark: int) -> list[Delivery]:
-        """Return and forget, oldest first, the deliveries acknowledged up to the watermark."""
-        taken: list[Delivery] = []
-        while self._waiting and self._waiting[0].acknowledged_at <= watermark:
-            taken.append(self._waiting.popleft())
+        """Return and forget the deliveries acknowledged up to the watermark."""
+        taken = [delivery for delivery in self._waiting.values() if delivery.acknowledged_at <= watermark]
+        for delivery in taken:
+            del self._waiting[delivery.scope, delivery.id]
         return taken
+
+    def holds(self, scope: Scope, memory_id: str, revision: int) -> bool:
+        """Whether this revision was delivered and waits to be seen."""
+        waiting = self._waiting.get((scope, memory_id))
+        return waiting is not None and waiting.revision == revision
 
     def __len__(self) -> int:
         """How many wait."""

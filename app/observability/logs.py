@@ -35,6 +35,7 @@ def configure_logging(log_format: LogFormat, level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(processor=renderer, foreign_pre_chain=shared))
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
+    logging.getLogger("httpx").setLevel(max(logging.WARNING, logging.getLevelName(level.upper())))  # a line a call
 
 
 _encode = json.JSONEncoder(default=repr, ensure_ascii=False).encode

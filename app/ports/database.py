@@ -22,11 +22,14 @@ class Statement:
         sql: One statement, without a trailing semicolon.
         argument: What ``?1`` holds; None for a statement without a parameter.
         writes: Whether the statement may change data. One that writes without saying so is refused.
+        repeatable: Whether running a statement that writes twice leaves what running it once leaves, so
+            that an adapter may make a run again whose end it does not know.
     """
 
     sql: str
     argument: Mapping[str, Json] | Sequence[Json] | None = None
     writes: bool = False
+    repeatable: bool = False
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -52,7 +55,8 @@ class Database(Protocol):
         """Run the statements in order as one transaction and return each one's rows, in order.
 
         Raises:
-            DatabaseUnavailable: it cannot be reached, read or written; nothing was changed.
+            Unavailable: it cannot be reached, read or written; nothing was changed, unless the error is
+                ``UpstreamTimeout``, ``UpstreamUnavailable`` or ``UpstreamRejected``: after these it may have been.
             DatabaseRejected: a statement is wrong or breaks a constraint; nothing was changed.
         """
         ...

@@ -1,12 +1,21 @@
 """Text to vectors."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from app.model import EmbeddingConfig, Vector
 
 Purpose: TypeAlias = Literal["document", "query"]
 """What a text is embedded for: some models embed a question otherwise than what answers it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    """The vectors of some texts, in their order, and what they took: ``tokens`` is None where nobody counts."""
+
+    vectors: Sequence[Vector]
+    tokens: int | None = None
 
 
 class Embedder(Protocol):
@@ -20,7 +29,7 @@ class Embedder(Protocol):
         """What its vectors are made with."""
         ...
 
-    async def embed(self, texts: Sequence[str], purpose: Purpose) -> list[Vector]:
+    async def embed(self, texts: Sequence[str], purpose: Purpose) -> Embeddings:
         """Embed each text and return the vectors in the texts' order.
 
         A vector has ``config.dimensions`` float32 values and unit length, and does not depend on the
@@ -28,7 +37,8 @@ class Embedder(Protocol):
         averaged by their length and brought back to unit length, never cut.
 
         Raises:
-            EmbeddingUnavailable: the model does not answer; the caller decides whether to try again.
+            Unavailable: the model does not answer, as ``EmbeddingUnavailable`` or what is wrong upstream; the
+                caller decides whether to try again.
         """
         ...
 

@@ -30,6 +30,23 @@ class Hit:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """What an index suggests, best first; there may be more than were asked for.
+
+    Attributes:
+        hits: The ids with their scores.
+        filtered: Every vector that passes the filter and is not among the hits is less similar than they are.
+            False when the index could not apply a part of the filter and has given as much as it gives: the
+            database then has to look for what matches.
+        more: Asking for more would find more.
+    """
+
+    hits: Sequence[Hit]
+    filtered: bool = True
+    more: bool = False
+
+
 class VectorIndex(Protocol):
     """Nearest vectors within one scope. There is no way to ask without a scope.
 
@@ -42,28 +59,34 @@ class VectorIndex(Protocol):
         """A short name for operators, such as ``sqlite-exact``."""
         ...
 
-    async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> list[Hit]:
-        """Return the ``top_k`` most similar vectors of the scope that pass the filter, best first.
+    async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
+        """Return at least the ``top_k`` most similar vectors of the scope that pass the filter, best first.
 
-        The filter is applied before ``top_k`` is counted.
+        The filter is applied before anything is counted. An adapter may leave out a part of it that its
+        index cannot apply: its hits then hold all that pass and others, and ``filtered`` tells when they
+        do not reach far enough.
 
         Raises:
             Unavailable: the index cannot be asked; never an empty answer instead.
         """
         ...
 
-    async def upsert(self, vectors: Sequence[IndexedVector]) -> None:
-        """Add vectors, or replace those of the same scope and id, values and metadata as a whole.
+    async def upsert(self, vectors: Sequence[IndexedVector]) -> int:
+        """Add vectors, or replace those of the same id, values and metadata as a whole.
 
-        One older than what is there is left out, so that calls may overtake each other.
+        Returns the moment of the acknowledgement by the index's own clock, to compare with ``watermark``.
+        One older than what is there is left out, so that calls may overtake each other; an adapter whose
+        index cannot compare revisions may let the last to arrive win.
 
         Raises:
             Unavailable: the index cannot be written; some of the vectors may have been.
         """
         ...
 
-    async def delete(self, scope: Scope, ids: Sequence[str]) -> None:
-        """Remove vectors of the scope; an absent id is no error.
+    async def delete(self, scope: Scope, ids: Sequence[str]) -> int:
+        """Remove vectors of the scope; an absent id is no error, one of another scope stays.
+
+        Returns the moment of the acknowledgement, as ``upsert`` does.
 
         Raises:
             Unavailable: the index cannot be written; some of the vectors may be gone.

@@ -61,11 +61,11 @@ class QueryVectors:
         """Return the query's vector, from the cache where it was asked before.
 
         Raises:
-            EmbeddingUnavailable: the model does not answer; nothing is cached.
+            Unavailable: the model does not answer; nothing is cached.
         """
         key = (self._tenant_id, self._embedder.config, query)
         vector = self._cache.get(key)
         if vector is None:
-            (vector,) = await self._embedder.embed([query], "query")
+            (vector,) = (await self._embedder.embed([query], "query")).vectors
             self._cache.put(key, vector)
         return vector

@@ -56,6 +56,7 @@ class LongTermMemory:
                 "created_at": created_at,
             },
             writes=True,
+            repeatable=True,
         )
 
     def delete(self, memory_id: str) -> Statement:
@@ -64,6 +65,7 @@ class LongTermMemory:
             _DELETE,
             {"tenant_id": self.scope.tenant_id, "agent_id": self.scope.agent_id, "id": memory_id},
             writes=True,
+            repeatable=True,
         )
 
     def read(self, ids: Sequence[str], where: Filter, *, most: int) -> Statement:
@@ -77,6 +79,19 @@ class LongTermMemory:
                 "tenant_id": self.scope.tenant_id,
                 "agent_id": self.scope.agent_id,
                 "ids": list(ids),
+                "most": most,
+                "where": filters.argument(where),
+            },
+        )
+
+    def newest(self, where: Filter, *, most: int) -> Statement:
+        """Read the newest ``most`` of the scope's memories that pass the filter, newest first."""
+        return Statement(
+            f"SELECT {_COLUMNS} FROM long_term_memory AS memory WHERE {_SCOPE}"
+            f" AND {filters.condition(where, 'memory')} ORDER BY memory.created_at DESC LIMIT ?1 ->> 'most'",
+            {
+                "tenant_id": self.scope.tenant_id,
+                "agent_id": self.scope.agent_id,
                 "most": most,
                 "where": filters.argument(where),
             },

@@ -17,13 +17,13 @@ TEXT = "The customer prefers invoices in Swedish."
 CALL = """
 import asyncio
 from app.adapters.local.hashing import HashingEmbedder
-(vector,) = asyncio.run(HashingEmbedder().embed(["Größe: 12 x 34 mm, 東京 🙂"], "document"))
+(vector,) = asyncio.run(HashingEmbedder().embed(["Größe: 12 x 34 mm, 東京 🙂"], "document")).vectors
 print(vector.tobytes().hex())
 """
 
 
 def embed(*texts: str) -> list[Vector]:
-    return asyncio.run(HashingEmbedder().embed(texts, "document"))
+    return list(asyncio.run(HashingEmbedder().embed(texts, "document")).vectors)
 
 
 def cosines(*texts: str) -> npt.NDArray[np.float32]:

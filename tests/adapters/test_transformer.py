@@ -71,7 +71,7 @@ def embed(directory: Path, *texts: str) -> list[Vector]:
     async def once() -> list[Vector]:
         embedder = TransformerEmbedder(directory)
         try:
-            return await embedder.embed(texts, "document")
+            return list((await embedder.embed(texts, "document")).vectors)
         finally:
             await embedder.close()
 

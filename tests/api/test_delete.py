@@ -5,6 +5,13 @@ import pytest
 from tests.problem_shape import assert_problem, named_fields
 from tests.service import Service
 
+
+@pytest.fixture
+def service(any_service: Service) -> Service:
+    """Here, on every backend."""
+    return any_service
+
+
 ABSENT = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 
 

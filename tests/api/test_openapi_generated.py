@@ -91,6 +91,7 @@ POSITIVE, NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesis.Generati
         ("DELETE /memories/{memory_id}", NEGATIVE, 50),
         ("GET /healthz", POSITIVE, 5),
         ("GET /readyz", POSITIVE, 5),
+        ("GET /metrics", POSITIVE, 5),
     ],
 )
 def test_an_answer_is_as_the_document_says(
@@ -98,7 +99,7 @@ def test_an_answer_is_as_the_document_says(
 ) -> None:
     document = schemathesis.openapi.from_url(f"{serving.url}/openapi.json", config=CONFIG)
     operations: dict[str, Any] = {operation.label: operation for operation in _operations(document)}
-    assert len(operations) == 5, "a new operation belongs in this test's list"
+    assert len(operations) == 6, "a new operation belongs in this test's list"
     credential = serving.runtime.credentials.issue("generated", now=0, admin=True)
 
     @settings(max_examples=cases, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

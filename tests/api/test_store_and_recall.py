@@ -1,7 +1,15 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from tests.service import Service
+
+
+@pytest.fixture
+def service(any_service: Service) -> Service:
+    """Here, on every backend."""
+    return any_service
 
 
 async def test_a_stored_memory_is_recalled(service: Service) -> None:

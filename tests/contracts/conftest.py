@@ -1,33 +1,86 @@
 """The adapters every contract is held against. A new adapter joins by a factory of its own."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
+from app.double.account import DoubleOptions
+from app.double.server import Handle, running
 
+from app.adapters.cloudflare.client import CloudflareClient
+from app.adapters.cloudflare.d1 import D1Database
+from app.adapters.cloudflare.meter import Meter
+from app.adapters.cloudflare.vectorize import SCOPE_TYPES, IndexType, VectorizeIndex
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.sqlite_index import SqliteVectorIndex
 from app.model import EmbeddingConfig
+from app.observability.metrics import Metrics
 from app.ports.database import Database
 from app.ports.vector_index import VectorIndex
 
-CONFIG = EmbeddingConfig("test", "eight", 8)
+CONFIG = EmbeddingConfig("test", "thirty-two", 32)
+FILTERABLE: dict[str, IndexType] = {"key": "string", "kind": "string", "a": "number", "b": "number", "v": "number"}
 Opened = Callable[[], AbstractAsyncContextManager[Database]]
 OpenedIndex = Callable[[], AbstractAsyncContextManager[VectorIndex]]
 
 
+@dataclass(frozen=True, slots=True)
+class IndexSubject:
+    """An index, and what of the port it leaves out."""
+
+    open: OpenedIndex
+    exact: bool = True
+    """Applies every filter itself."""
+    orders: bool = True
+    """Compares revisions."""
+
+
+def cloudflare_client(double: Handle) -> CloudflareClient:
+    options = double.double.options
+    return CloudflareClient(
+        account_id=options.account_id,
+        api_token=options.api_token,
+        base_url=double.cloudflare_url,
+        meter=Meter(None),
+        metrics=Metrics(),
+    )
+
+
 @asynccontextmanager
-async def sqlite_database(folder: Path) -> AsyncIterator[Database]:
-    file = SqliteFile(folder / "contract.sqlite3")
+async def client_of(double: Handle) -> AsyncIterator[CloudflareClient]:
+    client = cloudflare_client(double)
+    yield client
+    await client.close()
+
+
+@pytest.fixture(scope="session")
+def double() -> Iterator[Handle]:
+    """A double that shows writes at once and counts no limit: a contract is about something else."""
+    with running(DoubleOptions(visibility_seconds=(0.0, 0.0), rate_limit=False)) as handle:
+        yield handle
+
+
+@asynccontextmanager
+async def sqlite_database(path: Path) -> AsyncIterator[Database]:
+    file = SqliteFile(path)
     yield SqliteDatabase(file)
     await file.close()
 
 
 @asynccontextmanager
-async def sqlite_index(folder: Path, *, cache_bytes: int = 1 << 20) -> AsyncIterator[VectorIndex]:
-    file = SqliteFile(folder / "contract.sqlite3")
+async def d1_database(double: Handle, database_id: str) -> AsyncIterator[Database]:
+    async with client_of(double) as client:
+        yield D1Database(client, database_id)
+
+
+@asynccontextmanager
+async def sqlite_index(path: Path, *, cache_bytes: int) -> AsyncIterator[VectorIndex]:
+    file = SqliteFile(path)
     index = SqliteVectorIndex(file, CONFIG, cache_bytes=cache_bytes)
     await index.prepare()
     yield index
@@ -35,15 +88,18 @@ async def sqlite_index(folder: Path, *, cache_bytes: int = 1 << 20) -> AsyncIter
 
 
 @asynccontextmanager
-async def sqlite_index_without_memory(folder: Path) -> AsyncIterator[VectorIndex]:
-    async with sqlite_index(folder, cache_bytes=0) as index:
-        yield index
+async def vectorize_index(double: Handle, config: EmbeddingConfig) -> AsyncIterator[VectorIndex]:
+    async with client_of(double) as client:
+        yield VectorizeIndex(client, config, filterable=FILTERABLE)
 
 
-@pytest.fixture(params=[sqlite_database], ids=lambda factory: factory.__name__)
+@pytest.fixture(params=["sqlite", "d1-double"])
 def open_database(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
     """Each call opens the same database anew, as another process would."""
-    return lambda: request.param(tmp_path)
+    if request.param == "sqlite":
+        return partial(sqlite_database, tmp_path / "contract.sqlite3")
+    double: Handle = request.getfixturevalue("double")
+    return partial(d1_database, double, double.double.create_database(f"contract-{uuid4()}"))
 
 
 @pytest.fixture
@@ -52,10 +108,21 @@ async def database(open_database: Opened) -> AsyncIterator[Database]:
         yield database
 
 
-@pytest.fixture(params=[sqlite_index, sqlite_index_without_memory], ids=lambda factory: factory.__name__)
-def open_index(request: pytest.FixtureRequest, tmp_path: Path) -> OpenedIndex:
-    """Each call opens the same index anew, as another process would."""
-    return lambda: request.param(tmp_path)
+@pytest.fixture(params=["sqlite", "sqlite-without-memory", "vectorize-double"])
+def subject(request: pytest.FixtureRequest, tmp_path: Path) -> IndexSubject:
+    """An index whose ``open`` opens the same one anew, as another process would."""
+    if request.param == "vectorize-double":
+        double: Handle = request.getfixturevalue("double")
+        config = EmbeddingConfig("test", uuid4().hex, CONFIG.dimensions)
+        double.double.create_index(config.index_name, config.dimensions, {**SCOPE_TYPES, **FILTERABLE})
+        return IndexSubject(partial(vectorize_index, double, config), exact=False, orders=False)
+    cache_bytes = 0 if request.param == "sqlite-without-memory" else 1 << 20
+    return IndexSubject(partial(sqlite_index, tmp_path / "contract.sqlite3", cache_bytes=cache_bytes))
+
+
+@pytest.fixture
+def open_index(subject: IndexSubject) -> OpenedIndex:
+    return subject.open
 
 
 @pytest.fixture

@@ -3,17 +3,24 @@
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 import pytest
+from app.double.server import Handle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.adapters.cloudflare.client import CloudflareClient
+from app.adapters.cloudflare.workers_ai import WorkersAIEmbedder
 from app.adapters.local.hashing import HashingEmbedder
 from app.adapters.local.transformer import TransformerEmbedder, packaged_model_dir
+from app.adapters.openai.embedder import OpenAIEmbedder
 from app.model import Vector
-from app.ports.embedder import Embedder
+from app.observability.metrics import Metrics
+from app.ports.embedder import Embedder, Embeddings
+from tests.contracts.conftest import cloudflare_client
 
 WORDS = ["apple", "river", "stone", "paper", "green", "window", "seven", "music", "doctor", "train", "winter", "garden"]
 SENTENCES = [f"On day {day} the team in Malmö shipped order number {day * 37}." for day in range(60)]
@@ -58,6 +65,42 @@ def embedder_hashing() -> Subject:
     return Subject(HashingEmbedder, [(" ".join(SENTENCES), 1)])
 
 
+def embedder_openai(double: Handle) -> Subject:
+    options = double.double.options
+    return Subject(
+        lambda: OpenAIEmbedder(
+            api_key=options.openai_api_key, base_url=double.openai_url, metrics=Metrics(), dimensions=256
+        ),
+        _windows_of_bytes(8_000),
+    )
+
+
+def embedder_workers_ai(double: Handle, model: str, window_bytes: int) -> Subject:
+    return Subject(lambda: _Owned(cloudflare_client(double), model), _windows_of_bytes(window_bytes))
+
+
+class _Owned(WorkersAIEmbedder):
+    """Closes the client that was made for it alone."""
+
+    def __init__(self, client: CloudflareClient, model: str) -> None:
+        super().__init__(client, model)
+        self._own_client = client
+
+    async def close(self) -> None:
+        await self._own_client.close()
+
+
+def _windows_of_bytes(most: int) -> list[tuple[str, int]]:
+    """A text of three windows, each as full of words as the measure allows."""
+    words = [WORDS[position % len(WORDS)] for position in range(most // 2)]
+    windows: list[str] = []
+    while len(windows) < 3:
+        taken = next(n for n in range(len(words), 0, -1) if len(" ".join(words[:n])) <= most)
+        windows.append(" ".join(words[:taken]))
+        words = words[taken:]
+    return [(window, len(window)) for window in windows]
+
+
 class Embedding:
     """An embedder called from tests that are not coroutines, always in one event loop."""
 
@@ -67,16 +110,16 @@ class Embedding:
         self._runner = runner
 
     def embed(self, *texts: str) -> list[Vector]:
-        return self._runner.run(self.embedder.embed(texts, "document"))
+        return list(self._runner.run(self.embedder.embed(texts, "document")).vectors)
 
     def embed_concurrently(self, texts: Sequence[str]) -> list[Vector]:
-        async def all_at_once() -> list[list[Vector]]:
+        async def all_at_once() -> list[Embeddings]:
             return await asyncio.gather(*(self.embedder.embed([text], "document") for text in texts))
 
-        return [vector for vectors in self._runner.run(all_at_once()) for vector in vectors]
+        return [vector for embedded in self._runner.run(all_at_once()) for vector in embedded.vectors]
 
     def embed_query(self, text: str) -> Vector:
-        (vector,) = self._runner.run(self.embedder.embed([text], "query"))
+        (vector,) = self._runner.run(self.embedder.embed([text], "query")).vectors
         return vector
 
     def ping(self) -> None:
@@ -86,10 +129,20 @@ class Embedding:
         self._runner.run(self.embedder.close())
 
 
-@pytest.fixture(scope="module", params=[embedder_transformer, embedder_hashing])
+@pytest.fixture(
+    scope="module",
+    params=["transformer", "hashing", "openai", "@cf/baai/bge-m3", "@cf/qwen/qwen3-embedding-0.6b"],
+)
 def embedding(request: pytest.FixtureRequest) -> Iterator[Embedding]:
+    subjects: dict[str, Callable[[], Subject]] = {
+        "transformer": embedder_transformer,
+        "hashing": embedder_hashing,
+        "openai": lambda: embedder_openai(request.getfixturevalue("double")),
+    }
+    remote = partial(embedder_workers_ai, model=request.param, window_bytes=8_000)
+    make = subjects.get(request.param, lambda: remote(request.getfixturevalue("double")))
     with asyncio.Runner() as runner:
-        embedding = Embedding(request.param(), runner)
+        embedding = Embedding(make(), runner)
         yield embedding
         embedding.close()
 

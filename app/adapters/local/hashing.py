@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.model import EmbeddingConfig, Vector
-from app.ports.embedder import Purpose
+from app.ports.embedder import Embeddings, Purpose
 
 _CONFIG = EmbeddingConfig("hashing", "ngrams-v1", 384)
 _INLINE_CHARACTERS = 4096
@@ -34,12 +34,12 @@ class HashingEmbedder:
         """What its vectors are made with."""
         return _CONFIG
 
-    async def embed(self, texts: Sequence[str], purpose: Purpose) -> list[Vector]:
+    async def embed(self, texts: Sequence[str], purpose: Purpose) -> Embeddings:
         """Embed each text, for either purpose alike."""
         del purpose
         if sum(map(len, texts)) <= _INLINE_CHARACTERS:
-            return _embed(texts)
-        return await asyncio.to_thread(_embed, texts)
+            return Embeddings(_embed(texts))
+        return Embeddings(await asyncio.to_thread(_embed, texts))
 
     async def ping(self) -> None:
         """Return: there is nothing that could fail to answer."""

@@ -12,7 +12,7 @@ from app.adapters.local.scope_vectors import Numbers, ScopeCache, ScopeVectors
 from app.adapters.local.sqlite_file import SqliteFile, numbered
 from app.adapters.local.together import Together
 from app.model import EmbeddingConfig, Filter, Json, Scope, Vector, to_json
-from app.ports.vector_index import Hit, IndexedVector
+from app.ports.vector_index import Hit, Hits, IndexedVector
 from app.tiers import filters
 
 _SCHEMA = (
@@ -102,11 +102,12 @@ class SqliteVectorIndex:
         """Create the index's own tables where they are absent."""
         await self._file.write(lambda connection: [connection.execute(sql) for sql in _SCHEMA])
 
-    async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> list[Hit]:
-        """Score every vector of the scope that passes the filter and return the best."""
-        return await self._searches.ask(scope, _Search(vector, top_k, where))
+    async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
+        """Score every vector of the scope that passes the filter and return the best ``top_k``."""
+        hits = await self._searches.ask(scope, _Search(vector, top_k, where))
+        return Hits(hits, more=len(hits) == top_k)
 
-    async def upsert(self, vectors: Sequence[IndexedVector]) -> None:
+    async def upsert(self, vectors: Sequence[IndexedVector]) -> int:
         """Write the vectors in one transaction."""
 
         def work(connection: sqlite3.Connection) -> None:
@@ -116,8 +117,9 @@ class SqliteVectorIndex:
 
         if vectors:
             await self._file.write(work)
+        return await self.watermark()
 
-    async def delete(self, scope: Scope, ids: Sequence[str]) -> None:
+    async def delete(self, scope: Scope, ids: Sequence[str]) -> int:
         """Remove the vectors in one transaction."""
 
         def work(connection: sqlite3.Connection) -> None:
@@ -125,6 +127,7 @@ class SqliteVectorIndex:
                 _take(connection, _argument(self._config, scope, id=id_))
 
         await self._file.write(work)
+        return await self.watermark()
 
     async def watermark(self) -> int:
         """Every acknowledged write is visible: the watermark is now."""

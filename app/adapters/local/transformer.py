@@ -19,7 +19,7 @@ from app.adapters.local.together import Together
 from app.adapters.local.wordpiece import WordPiece
 from app.errors import ConfigurationError, EmbeddingUnavailable
 from app.model import EmbeddingConfig, Vector
-from app.ports.embedder import Purpose
+from app.ports.embedder import Embeddings, Purpose
 
 _T = TypeVar("_T")
 
@@ -84,7 +84,7 @@ class TransformerEmbedder:
         """What its vectors are made with."""
         return self._config
 
-    async def embed(self, texts: Sequence[str], purpose: Purpose) -> list[Vector]:
+    async def embed(self, texts: Sequence[str], purpose: Purpose) -> Embeddings:
         """Embed each text; the model knows no difference between the purposes."""
         del purpose
         if sum(map(len, texts)) <= _INLINE_CHARACTERS:
@@ -100,7 +100,7 @@ class TransformerEmbedder:
         norms = np.linalg.norm(sums, axis=1, keepdims=True)
         if not (np.isfinite(norms).all() and norms.all()):
             raise EmbeddingUnavailable("The local model computed no usable vector.")
-        return list(sums / norms)
+        return Embeddings(list(sums / norms), sum(len(window.tokens) for window in windows))
 
     async def ping(self) -> None:
         """Return if a thread answers."""

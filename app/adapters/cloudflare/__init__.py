@@ -1,0 +1,1 @@
+"""Cloudflare over REST: D1, Vectorize and Workers AI, through one client and one meter."""

@@ -1,0 +1,77 @@
+"""What an account holds, for provisioning: finds and creates the D1 database and the Vectorize index.
+
+https://developers.cloudflare.com/api/resources/d1/subresources/database/methods/create/ and
+https://developers.cloudflare.com/api/resources/vectorize/subresources/indexes/methods/create/
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from app.adapters.cloudflare.client import CloudflareClient
+from app.adapters.cloudflare.vectorize import IndexType
+from app.adapters.upstream import Call
+from app.errors import UpstreamRejected
+from app.model import EmbeddingConfig
+
+_DATABASES = "/d1/database"
+_INDEXES = "/vectorize/v2/indexes"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a new database lives: near a region, or bound to a jurisdiction, which wins. Neither can be changed."""
+
+    location_hint: str | None = None
+    jurisdiction: str | None = None
+
+
+class Account:
+    """The account's control plane, as far as this service needs it."""
+
+    def __init__(self, client: CloudflareClient) -> None:
+        """Use a client that the caller closes."""
+        self._client = client
+
+    async def database_id(self, name: str) -> str | None:
+        """Return the id of the database of exactly this name, or None."""
+        call = Call("d1.list", "GET", _DATABASES, query={"name": name, "per_page": "100"})
+        found = (await self._client.call(call)).result
+        return next((str(entry["uuid"]) for entry in found or [] if entry.get("name") == name), None)
+
+    async def create_database(self, name: str, placement: Placement) -> str:
+        """Create a database and return its id."""
+        body: dict[str, Any] = {"name": name}
+        if placement.location_hint:
+            body["primary_location_hint"] = placement.location_hint
+        if placement.jurisdiction:
+            body["jurisdiction"] = placement.jurisdiction
+        result = await self._post("d1.create", _DATABASES, body)
+        if not isinstance(result, dict) or not result.get("uuid"):
+            raise UpstreamRejected("Cloudflare created a database without telling its id.")
+        return str(result["uuid"])
+
+    async def index_exists(self, name: str) -> bool:
+        """Whether there is an index of this name."""
+        found = (await self._client.call(Call("vectorize.list_indexes", "GET", _INDEXES))).result
+        return any(entry.get("name") == name for entry in found or [])
+
+    async def create_index(self, config: EmbeddingConfig) -> None:
+        """Create the index of an embedding config: its dimensions, compared by cosine."""
+        body = {
+            "name": config.index_name,
+            "description": f"Memory Gateway: {config}",
+            "config": {"dimensions": config.dimensions, "metric": "cosine"},
+        }
+        await self._post("vectorize.create", _INDEXES, body)
+
+    async def create_metadata_indexes(self, index_name: str, wanted: Mapping[str, IndexType]) -> None:
+        """Ask for metadata indexes; they are there some time later."""
+        for key, kind in wanted.items():
+            body = {"propertyName": key, "indexType": kind}
+            await self._post("vectorize.metadata_index.create", f"{_INDEXES}/{index_name}/metadata_index/create", body)
+
+    async def _post(self, operation: str, path: str, body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as JSON has it
+        return (await self._client.call(Call(operation, "POST", path, orjson.dumps(body)))).result

@@ -1,0 +1,165 @@
+"""The ``Database`` port on Cloudflare D1, over its REST query endpoint.
+
+https://developers.cloudflare.com/api/resources/d1/subresources/database/methods/query/
+"""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from app.adapters.cloudflare.client import Answer, CloudflareClient, Refusal
+from app.adapters.upstream import Call
+from app.errors import (
+    DatabaseRejected,
+    DatabaseUnavailable,
+    MemoryGatewayError,
+    QuotaExhausted,
+    StorageFull,
+    Unavailable,
+    UpstreamOverloaded,
+    UpstreamRejected,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+)
+from app.ports.database import Row, Statement
+
+# https://developers.cloudflare.com/d1/platform/limits/
+_STATEMENTS_MOST = 100
+_SQL_BYTES = 100_000
+_VALUE_BYTES = 2_000_000
+
+_RUN_SECONDS = 12.0
+"""How long a run may take with every attempt."""
+_ATTEMPTS = 3
+_PAUSE_SECONDS = 0.05
+
+_OPERATION = "d1.query"
+_INVALID_REQUEST = 400
+_NOT_FOUND = 404
+
+# What D1 says, and what to do: https://developers.cloudflare.com/d1/observability/debug-d1/
+_TRANSIENT = (
+    "reset because its code was updated",
+    "starting up D1 DB storage caused object to be reset",
+    "Network connection lost",
+    "Internal error in D1 DB storage caused object to be reset",
+    "due to transient issue on remote node",
+    "request stream because client disconnected",
+    "internal error; reference",
+)
+_OVERLOADED = (
+    "exceeded timeout which caused object to be reset",
+    "D1 DB is overloaded",
+    "exceeded its memory limit",
+    "exceeded its CPU time limit",
+)
+_QUOTA = ("exceeded D1's free tier", "exceeded its daily")
+_FULL = ("SQLITE_FULL", "maximum DB size")
+
+
+class _Transient(DatabaseUnavailable):
+    """A failure that is over when the same run is made again."""
+
+
+class D1Database:
+    """Runs statements in one REST call, as one batch. Implements ``app.ports.database.Database``.
+
+    REST always reaches the primary, so a read sees every acknowledged write. A run of reads and of
+    statements that say they are ``repeatable`` is made again, at most twice, when D1 reports a transient
+    failure; an overloaded D1 is never asked again.
+    """
+
+    backend = "cloudflare-d1"
+
+    def __init__(self, client: CloudflareClient, database_id: str) -> None:
+        """Use a client that the caller closes."""
+        self._client = client
+        self._path = f"/d1/database/{database_id}/query"
+
+    async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Run the statements as one batch.
+
+        That a REST batch is one transaction is not documented, so what belongs together is put in an
+        order whose every prefix is harmless (docs/architecture.md).
+        """
+        if not statements:
+            return []
+        body = _body(statements)
+        attempts = _ATTEMPTS if all(s.repeatable or not s.writes for s in statements) else 1
+        try:
+            async with asyncio.timeout(_RUN_SECONDS):
+                answer = await self._attempt(body, attempts)
+        except TimeoutError as error:
+            raise UpstreamTimeout("D1 did not answer in time.") from error
+        return _rows(answer, len(statements))
+
+    async def ping(self) -> None:
+        """Run the smallest statement."""
+        await self.run([Statement("SELECT 1 AS one")])
+
+    async def _attempt(self, body: bytes, attempts: int) -> Answer:
+        call = Call(_OPERATION, "POST", self._path, body)
+        for attempt in range(1, attempts):
+            try:
+                return await self._client.call(call, _meaning)
+            except (_Transient, UpstreamUnavailable):
+                self._client.retried(_OPERATION)
+                await asyncio.sleep(random.uniform(0, _PAUSE_SECONDS * 2**attempt))  # noqa: S311 - jitter, no secret
+        return await self._client.call(call, _meaning)
+
+
+def _body(statements: Sequence[Statement]) -> bytes:
+    """Write the request's body.
+
+    Raises:
+        DatabaseRejected: the statements are over D1's limits; nothing was sent.
+    """
+    if len(statements) > _STATEMENTS_MOST:
+        raise DatabaseRejected(f"{len(statements)} statements in a run; D1 takes {_STATEMENTS_MOST}.")
+    batch: list[dict[str, Any]] = []
+    for statement in statements:
+        if len(statement.sql.encode()) > _SQL_BYTES:
+            raise DatabaseRejected(f"A statement is longer than the {_SQL_BYTES} bytes that D1 takes.")
+        if not statement.writes and not statement.sql.lstrip().upper().startswith("SELECT"):
+            raise DatabaseRejected("A statement that may write does not say so.")
+        parameters = statement.parameters
+        if any(len(parameter.encode()) > _VALUE_BYTES for parameter in parameters):
+            raise DatabaseRejected(f"A value is larger than the {_VALUE_BYTES} bytes that D1 takes.")
+        batch.append({"sql": statement.sql, "params": parameters})
+    return orjson.dumps({"batch": batch})
+
+
+def _rows(answer: Answer, count: int) -> list[list[Row]]:
+    """Return each statement's rows; every statement must say that it succeeded."""
+    results = answer.result
+    if not isinstance(results, list) or len(results) != count:
+        raise UpstreamRejected(f"D1 answered {count} statements with something else than {count} results.")
+    if not all(isinstance(result, dict) and result.get("success") is True for result in results):
+        raise DatabaseRejected("D1 reports a statement of the run as failed.")
+    return [result.get("results") or [] for result in results]
+
+
+def _meaning(refusal: Refusal) -> MemoryGatewayError | None:
+    """Read D1's text: its codes do not tell one failure from another."""
+    detail = f"D1: {refusal.message}"
+    error = _unavailable(refusal.message, detail)
+    if error is None and refusal.status == _INVALID_REQUEST:
+        return DatabaseRejected(detail)
+    if error is None and refusal.status == _NOT_FOUND:
+        return DatabaseUnavailable("The D1 database does not exist. Check CLOUDFLARE_D1_DATABASE_ID.")
+    return error
+
+
+def _unavailable(message: str, detail: str) -> Unavailable | None:
+    if any(text in message for text in _OVERLOADED):
+        return UpstreamOverloaded(detail)
+    if any(text in message for text in _TRANSIENT):
+        return _Transient(detail)
+    if any(text in message for text in _QUOTA):
+        return QuotaExhausted(detail)
+    if any(text in message for text in _FULL):
+        return StorageFull(detail)
+    return None

@@ -1,0 +1,216 @@
+"""The ``VectorIndex`` port on Cloudflare Vectorize v2, over REST.
+
+https://developers.cloudflare.com/api/resources/vectorize/subresources/indexes/
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import orjson
+
+from app.adapters.cloudflare.client import Answer, CloudflareClient, Refusal
+from app.adapters.upstream import Call
+from app.errors import IndexNotProvisioned, MemoryGatewayError, UpstreamRejected
+from app.model import EmbeddingConfig, Filter, Json, Scalar, Scope, Vector, milliseconds, parse_moment
+from app.ports.vector_index import Hit, Hits, IndexedVector
+
+IndexType: TypeAlias = Literal["string", "number", "boolean"]
+
+SCOPE_TYPES: Mapping[str, IndexType] = {"tenant_id": "string", "agent_id": "string", "created_at": "number"}
+"""The metadata indexes every index has; Vectorize allows ten, so seven are left to declare."""
+
+# https://developers.cloudflare.com/vectorize/platform/limits/
+_TOP_K = 100
+_UPSERT_VECTORS = 5_000
+_UPSERT_BYTES = 90_000_000
+_INDEXED_BYTES = 64
+_EXACT_INTEGER = 2**53
+
+# Not documented; modest sizes that no limit seen so far refuses.
+_GET_IDS = 20
+_DELETE_IDS = 100
+
+_MARGIN_MS = 120_000
+"""How far the index's mark must be past a write: a batch holds what had arrived when it began, not when it ended."""
+
+_NOT_FOUND = {404, 410}
+_TYPES: Mapping[IndexType, tuple[type, ...]] = {"string": (str,), "number": (int, float), "boolean": (bool,)}
+
+
+class VectorizeIndex:
+    """One Vectorize index, named after the embedding config. Implements ``app.ports.vector_index.VectorIndex``.
+
+    A write shows after about half a minute. Scores are approximate. Every query names the tenant and the
+    agent in its filter: there is no other way to call it. A filter key that is not declared, or whose value the
+    index cannot compare exactly, is left to the database, and ``Hits.filtered`` says so. Vectorize cannot
+    compare revisions: of two upserts of one id the one that arrives last wins.
+    """
+
+    backend = "cloudflare-vectorize"
+
+    def __init__(
+        self, client: CloudflareClient, config: EmbeddingConfig, *, filterable: Mapping[str, IndexType]
+    ) -> None:
+        """Use a client that the caller closes; ``filterable`` are the metadata keys with an index of their own."""
+        self._client = client
+        self._config = config
+        self._filterable = filterable
+        self._path = f"/vectorize/v2/indexes/{config.index_name}"
+
+    async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
+        """Return the most similar vectors of the scope, always as many as Vectorize gives at once."""
+        del top_k  # what is asked beyond it replaces hits whose memory is gone, at no further call
+        pushed = {key: value for key, value in where.metadata.items() if self._applies(key, value)}
+        body = {
+            "vector": vector,
+            "topK": _TOP_K,
+            "returnValues": False,
+            "returnMetadata": "none",
+            "filter": _scope_filter(scope) | _time_filter(where) | pushed,
+        }
+        result = (await self._post("query", body)).result
+        matches = result.get("matches") if isinstance(result, dict) else None
+        if not isinstance(matches, list):
+            raise UpstreamRejected("Vectorize answered a query without matches.")
+        hits = [Hit(str(match["id"]), max(-1.0, min(1.0, float(match["score"])))) for match in matches]
+        filtered = len(pushed) == len(where.metadata) or len(hits) < _TOP_K
+        return Hits(hits, filtered=filtered, more=False)
+
+    async def upsert(self, vectors: Sequence[IndexedVector]) -> int:
+        """Write the vectors, in as many calls as their size needs."""
+        at = 0
+        for body in _chunks(self._line(vector) for vector in vectors):
+            call = Call("vectorize.upsert", "POST", f"{self._path}/upsert", body, "application/x-ndjson")
+            at = (await self._client.call(call, self._meaning)).at
+        return at
+
+    async def delete(self, scope: Scope, ids: Sequence[str]) -> int:
+        """Remove the vectors, except one that the index shows to be of another scope."""
+        at = 0
+        for start in range(0, len(ids), _DELETE_IDS):
+            chunk = ids[start : start + _DELETE_IDS]
+            foreign = {vector["id"] for vector in await self._get(chunk) if not _is_of(scope, vector)}
+            own = [id_ for id_ in chunk if id_ not in foreign]
+            if own:
+                at = (await self._post("delete_by_ids", {"ids": own})).at
+        return at
+
+    async def watermark(self) -> int:
+        """Return the index's mark less a margin, by Cloudflare's clock; 0 while nothing was ever processed."""
+        processed = (await self.info()).get("processedUpToDatetime")
+        return max(0, milliseconds(parse_moment(str(processed))) - _MARGIN_MS) if processed else 0
+
+    async def ping(self) -> None:
+        """Ask the index about itself."""
+        await self.info()
+
+    async def check(self) -> None:
+        """Return if the index is made for this service.
+
+        Raises:
+            IndexNotProvisioned: it is absent, has other dimensions, or lacks a metadata index: a filter on a
+                key without one finds nothing, or everything.
+        """
+        dimensions = (await self.info()).get("dimensions")
+        if dimensions != self._config.dimensions:
+            raise IndexNotProvisioned(
+                f"The index {self._config.index_name} has {dimensions} dimensions, the embedder makes "
+                f"{self._config.dimensions}. Choose another embedder or provision another index."
+            )
+        declared = await self.metadata_indexes()
+        wanted = {**SCOPE_TYPES, **self._filterable}
+        missing = sorted(f"{key} ({kind})" for key, kind in wanted.items() if declared.get(key) != kind)
+        if missing:
+            raise IndexNotProvisioned(
+                f"The index {self._config.index_name} lacks the metadata index of {', '.join(missing)}. "
+                "Run: memory-gateway provision"
+            )
+
+    async def info(self) -> Mapping[str, Any]:
+        """Return the index's own account of itself."""
+        call = Call("vectorize.info", "GET", f"{self._path}/info")
+        result = (await self._client.call(call, self._meaning)).result
+        return result if isinstance(result, dict) else {}
+
+    async def metadata_indexes(self) -> Mapping[str, str]:
+        """Return the type of every metadata key that has an index."""
+        call = Call("vectorize.metadata_index.list", "GET", f"{self._path}/metadata_index/list")
+        result = (await self._client.call(call, self._meaning)).result
+        return {entry["propertyName"]: entry["indexType"] for entry in result["metadataIndexes"]}
+
+    async def _get(self, ids: Sequence[str]) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        for start in range(0, len(ids), _GET_IDS):
+            found += (await self._post("get_by_ids", {"ids": list(ids[start : start + _GET_IDS])})).result or []
+        return found
+
+    async def _post(self, method: str, body: Mapping[str, Any]) -> Answer:
+        content = orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
+        call = Call(f"vectorize.{method}", "POST", f"{self._path}/{method}", content)
+        return await self._client.call(call, self._meaning)
+
+    def _applies(self, key: str, value: Scalar) -> bool:
+        """Whether the index compares this key with this value as exactly as the database does."""
+        kind = self._filterable.get(key)
+        if kind is None or not isinstance(value, _TYPES[kind]) or (kind == "number" and isinstance(value, bool)):
+            return False
+        if isinstance(value, str):
+            return len(value.encode()) < _INDEXED_BYTES
+        return isinstance(value, bool) or abs(value or 0) <= _EXACT_INTEGER
+
+    def _line(self, vector: IndexedVector) -> bytes:
+        declared = {key: value for key, value in vector.metadata.items() if self._is_declared(key, value)}
+        metadata: dict[str, Json] = {
+            **declared,
+            "tenant_id": vector.scope.tenant_id,
+            "agent_id": vector.scope.agent_id,
+            "created_at": vector.created_at,
+            "revision": vector.revision,
+            "embedding": f"{self._config.provider}/{self._config.model}/{self._config.dimensions}",
+        }
+        line = {"id": vector.id, "values": np.ascontiguousarray(vector.values), "metadata": metadata}
+        return orjson.dumps(line, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
+
+    def _is_declared(self, key: str, value: Json) -> bool:
+        kind = self._filterable.get(key)
+        return kind is not None and type(value) in _TYPES[kind]
+
+    def _meaning(self, refusal: Refusal) -> MemoryGatewayError | None:
+        if refusal.status in _NOT_FOUND:
+            return IndexNotProvisioned(
+                f"The Vectorize index {self._config.index_name} does not exist. Run: memory-gateway provision"
+            )
+        return None
+
+
+def _scope_filter(scope: Scope) -> dict[str, Json]:
+    return {"tenant_id": scope.tenant_id, "agent_id": scope.agent_id}
+
+
+def _time_filter(where: Filter) -> dict[str, Json]:
+    bounds: dict[str, Json] = {}
+    if where.created_after is not None:
+        bounds["$gt"] = where.created_after
+    if where.created_before is not None:
+        bounds["$lt"] = where.created_before
+    return {"created_at": bounds} if bounds else {}
+
+
+def _is_of(scope: Scope, vector: Mapping[str, Any]) -> bool:
+    metadata = vector.get("metadata") or {}
+    return bool(metadata.get("tenant_id") == scope.tenant_id and metadata.get("agent_id") == scope.agent_id)
+
+
+def _chunks(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """Join lines into bodies within what one call takes."""
+    chunk: list[bytes] = []
+    size = 0
+    for line in lines:
+        if chunk and (len(chunk) == _UPSERT_VECTORS or size + len(line) > _UPSERT_BYTES):
+            yield b"".join(chunk)
+            chunk, size = [], 0
+        chunk.append(line)
+        size += len(line)
+    if chunk:
+        yield b"".join(chunk)

@@ -1,0 +1,123 @@
+"""The ``Embedder`` port on Cloudflare Workers AI.
+
+https://developers.cloudflare.com/workers-ai/models/ lists the models and what each takes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import orjson
+import structlog
+
+from app.adapters import windows
+from app.adapters.cloudflare.client import CloudflareClient, Refusal
+from app.adapters.upstream import Call
+from app.errors import (
+    ConfigurationError,
+    MemoryGatewayError,
+    QuotaExhausted,
+    UpstreamOverloaded,
+    UpstreamRejected,
+    UpstreamTimeout,
+)
+from app.model import EmbeddingConfig, Vector
+from app.ports.embedder import Embeddings, Purpose
+
+CALL_SECONDS = 20.0
+
+_OPERATION = "ai.run"
+_CALL_BYTES = 300_000
+
+# https://developers.cloudflare.com/workers-ai/platform/errors/
+_DAILY_ALLOCATION_USED = 3036
+_OUT_OF_CAPACITY = 3040
+_TIMEOUTS = {3007, 3008}
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """What one model takes; ``splits`` says that it embeds a query otherwise than a document."""
+
+    dimensions: int
+    window_bytes: int
+    inputs: int = 100
+    splits: bool = False
+
+
+_MODELS: Mapping[str, _Model] = {
+    "@cf/baai/bge-m3": _Model(1024, 8_000),
+    "@cf/qwen/qwen3-embedding-0.6b": _Model(1024, 8_000, inputs=32, splits=True),
+    "@cf/google/embeddinggemma-300m": _Model(768, 2_000),
+    "@cf/baai/bge-small-en-v1.5": _Model(384, 500),
+    "@cf/baai/bge-base-en-v1.5": _Model(768, 500),
+    "@cf/baai/bge-large-en-v1.5": _Model(1024, 500),
+}
+
+
+class WorkersAIEmbedder:
+    """Embeds within the account, through the same client and meter as D1 and Vectorize."""
+
+    def __init__(self, client: CloudflareClient, model: str = "@cf/baai/bge-m3") -> None:
+        """Use a client that the caller closes.
+
+        Raises:
+            ConfigurationError: the model is not one of those known here.
+        """
+        if model not in _MODELS:
+            raise ConfigurationError(f"EMBEDDING_MODEL {model} is not one of {', '.join(sorted(_MODELS))}.")
+        self._client = client
+        self._model = _MODELS[model]
+        self._config = EmbeddingConfig("workers-ai", model, self._model.dimensions)
+
+    @property
+    def config(self) -> EmbeddingConfig:
+        """What its vectors are made with."""
+        return self._config
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose) -> Embeddings:
+        """Embed each text; a failed call is not made again."""
+        parts = windows.split(texts, self._model.window_bytes)
+        vectors: list[Vector] = []
+        for batch in windows.batches(parts, most=self._model.inputs, most_bytes=_CALL_BYTES):
+            vectors += await self._call([window.content for window in batch], purpose)
+        return Embeddings(windows.average(parts, vectors, self._config.dimensions))
+
+    async def ping(self) -> None:
+        """Embed one word."""
+        await self._call(["ping"], "query")
+
+    async def close(self) -> None:
+        """Return: the client is the caller's."""
+
+    async def _call(self, inputs: list[str], purpose: Purpose) -> list[Vector]:
+        field = {"query": "queries", "document": "documents"}[purpose] if self._model.splits else "text"
+        call = Call(
+            _OPERATION,
+            "POST",
+            f"/ai/run/{self._config.model}",
+            orjson.dumps({field: inputs}),
+            seconds=CALL_SECONDS,
+        )
+        return _vectors((await self._client.call(call, _meaning)).result)
+
+
+def _vectors(result: Any) -> list[Vector]:  # noqa: ANN401 - whatever JSON holds
+    try:
+        return [np.array(values, np.float32) for values in result["data"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise UpstreamRejected("Workers AI's answer has not the form it should have.") from error
+
+
+def _meaning(refusal: Refusal) -> MemoryGatewayError | None:
+    """Read the product's own codes: both an empty allocation and a full machine come as 429."""
+    said = f"Workers AI: {refusal.message}"
+    if refusal.code == _DAILY_ALLOCATION_USED:
+        structlog.get_logger().error("quota_exhausted", upstream="workers-ai", code=refusal.code)
+        return QuotaExhausted(said)
+    if refusal.code == _OUT_OF_CAPACITY:
+        return UpstreamOverloaded(said)
+    if refusal.code in _TIMEOUTS:
+        return UpstreamTimeout(said)
+    return None

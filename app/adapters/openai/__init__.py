@@ -1,0 +1,1 @@
+"""OpenAI, and what speaks its wire."""

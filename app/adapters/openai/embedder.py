@@ -1,0 +1,189 @@
+"""The ``Embedder`` port on OpenAI's embeddings endpoint, or whatever speaks it (AI Gateway, Azure-style proxies).
+
+https://platform.openai.com/docs/api-reference/embeddings/create
+"""
+
+import base64
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import httpx
+import numpy as np
+import orjson
+import structlog
+
+from app.adapters import windows
+from app.adapters.upstream import Call, Upstream
+from app.errors import (
+    ConfigurationError,
+    CredentialsRefused,
+    MemoryGatewayError,
+    QuotaExhausted,
+    RateLimited,
+    UpstreamOverloaded,
+    UpstreamRejected,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+)
+from app.model import EmbeddingConfig, Vector
+from app.observability.metrics import Metrics
+from app.ports.embedder import Embeddings, Purpose
+
+BASE_URL = "https://api.openai.com/v1"
+CALL_SECONDS = 20.0
+
+_NATIVE: Mapping[str, int] = {
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+}
+_DIMENSIONS_MOST = 1536
+"""What Vectorize holds."""
+_SHORTENABLE = "text-embedding-3"
+
+# The API takes 8,192 tokens an input, 2,048 inputs and 300,000 tokens a call.
+_WINDOW_BYTES = 8_000
+_INPUTS = 2_048
+_CALL_BYTES = 300_000
+
+_OPERATION = "openai.embeddings"
+_UNPAID = {"insufficient_quota", "billing_hard_limit_reached", "credit_balance_exhausted"}
+_TOO_MANY = 429
+_BUSY = 503
+_SERVER_ERRORS = 500
+_WAIT_SECONDS = 5
+
+
+class OpenAIEmbedder:
+    """Embeds over HTTP. A query and a document are embedded alike: the models know no difference."""
+
+    def __init__(
+        self,
+        *,
+        api_key: str,
+        metrics: Metrics,
+        model: str = "text-embedding-3-small",
+        dimensions: int | None = None,
+        base_url: str = BASE_URL,
+        seconds: float = CALL_SECONDS,
+    ) -> None:
+        """Open nothing yet; without ``dimensions`` the model's own are taken, as far as Vectorize holds them.
+
+        Raises:
+            ConfigurationError: the dimensions are not told and not known, or the model does not have them.
+        """
+        native = _NATIVE.get(model)
+        size = dimensions or (min(native, _DIMENSIONS_MOST) if native else None)
+        if size is None:
+            raise ConfigurationError(f"The dimensions of {model} are not known here: set EMBEDDING_DIMENSIONS.")
+        if native is not None and (size > native or (size < native and not model.startswith(_SHORTENABLE))):
+            raise ConfigurationError(f"{model} does not make vectors of {size} dimensions.")
+        self._config = EmbeddingConfig("openai", model, size, shortened=native is not None and size != native)
+        self._metrics = metrics
+        self._upstream = Upstream(
+            "OpenAI",
+            base_url=base_url,
+            headers={"Authorization": f"Bearer {api_key}"},
+            seconds=seconds,
+            metrics=metrics,
+        )
+
+    @property
+    def config(self) -> EmbeddingConfig:
+        """What its vectors are made with."""
+        return self._config
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose) -> Embeddings:
+        """Embed each text, for either purpose alike; a failed call is not made again: the caller's loop does that."""
+        del purpose
+        parts = windows.split(texts, _WINDOW_BYTES)
+        vectors: list[Vector] = []
+        tokens = 0
+        for batch in windows.batches(parts, most=_INPUTS, most_bytes=_CALL_BYTES):
+            embedded = await self._call([window.content for window in batch])
+            vectors += embedded.vectors
+            tokens += embedded.tokens or 0
+        return Embeddings(windows.average(parts, vectors, self._config.dimensions), tokens)
+
+    async def ping(self) -> None:
+        """Embed one word."""
+        await self._call(["ping"])
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._upstream.close()
+
+    async def _call(self, inputs: list[str]) -> Embeddings:
+        body: dict[str, Any] = {"model": self._config.model, "input": inputs, "encoding_format": "base64"}
+        if self._config.model.startswith(_SHORTENABLE):
+            body["dimensions"] = self._config.dimensions
+        with self._upstream.measured(_OPERATION):
+            response = await self._upstream.send(Call(_OPERATION, "POST", "/embeddings", orjson.dumps(body)))
+            if not response.is_success:
+                raise _error(response)
+            embedded = _embeddings(self._upstream.read_json(response))
+        if embedded.tokens is not None:
+            self._metrics.tokens(self._config.model, embedded.tokens)
+        return embedded
+
+
+def _embeddings(answer: Any) -> Embeddings:  # noqa: ANN401 - whatever JSON holds
+    """Read the answer; its vectors are in no promised order, each names its place."""
+    try:
+        data = sorted(answer["data"], key=lambda item: item["index"])
+        vectors = [_vector(item["embedding"]) for item in data]
+        return Embeddings(vectors, (answer.get("usage") or {}).get("total_tokens"))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UpstreamRejected("OpenAI's answer has not the form it should have.") from error
+
+
+def _vector(embedding: str | list[float]) -> Vector:
+    """Read a vector: little-endian float32 in base 64, or the numbers, which some proxies send regardless."""
+    if isinstance(embedding, str):
+        return np.frombuffer(base64.b64decode(embedding, validate=True), "<f4").astype(np.float32)
+    return np.array(embedding, np.float32)
+
+
+def _error(response: httpx.Response) -> MemoryGatewayError:
+    """Map a refusal onto the tree. A 429 may mean too many calls, or no credit, which waiting does not cure.
+
+    https://platform.openai.com/docs/guides/error-codes
+    """
+    status = response.status_code
+    kind, message = _reason(response)
+    said = f"OpenAI answered {status} ({kind or 'no code'}): {message}"
+    if kind in _UNPAID:
+        structlog.get_logger().error("quota_exhausted", upstream="openai", code=kind)
+        return QuotaExhausted(said)
+    if status == _TOO_MANY:
+        return RateLimited(said, retry_after=_retry_after(response))
+    if status in {401, 403}:
+        structlog.get_logger().error("credentials_refused", upstream="openai", status=status, code=kind)
+        return CredentialsRefused(f"OpenAI refused the API key ({status}, {kind or 'no code'}). Check OPENAI_API_KEY.")
+    if status == _BUSY:
+        return UpstreamOverloaded(said)
+    if status in {408, 504}:
+        return UpstreamTimeout(said)
+    return UpstreamUnavailable(said) if status >= _SERVER_ERRORS else UpstreamRejected(said)
+
+
+def _reason(response: httpx.Response) -> tuple[str, str]:
+    """Return the error's code, or its type where it has none, and its message, shortened."""
+    try:
+        error = orjson.loads(response.content)["error"]
+        if error.get("type") in _UNPAID:
+            return str(error["type"]), str(error.get("message"))[:300]
+        return str(error.get("code") or error.get("type") or ""), _without_key(str(error.get("message")))[:300]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return "", "no reason given"
+
+
+def _without_key(message: str) -> str:
+    """Drop what OpenAI quotes of a wrong key."""
+    return re.sub(r"sk-\S+", "sk-...", message)
+
+
+def _retry_after(response: httpx.Response) -> int:
+    told = response.headers.get("retry-after", "")
+    return int(told) if told.isdecimal() else _WAIT_SECONDS

@@ -1,0 +1,125 @@
+"""Calls to another service over HTTP: one pool, a deadline for every call, every failure to be reached mapped once."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import orjson
+
+from app.errors import MemoryGatewayError, UpstreamRejected, UpstreamTimeout, UpstreamUnavailable
+from app.observability.metrics import Metrics
+
+_CONNECT_SECONDS = 3.0
+_CONNECTIONS = 100
+_IDLE_SECONDS = 55.0
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request to be made. ``operation`` names it in logs and metrics, as in ``d1.query``."""
+
+    operation: str
+    method: str
+    path: str
+    content: bytes | None = None
+    content_type: str = "application/json"
+    query: Mapping[str, str] | None = None
+    seconds: float | None = None
+
+
+class Upstream:
+    """Kept-alive HTTP/1.1 connections to one service.
+
+    Each is a client of its own: httpx's pool looks at every connection it holds for every request, which at
+    sixteen requests at a time costs more than the requests themselves (``bench/results``).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        base_url: str,
+        headers: Mapping[str, str],
+        seconds: float,
+        metrics: Metrics,
+    ) -> None:
+        """Name the service as an operator knows it; a call takes at most ``seconds`` unless it says otherwise."""
+        self.name = name
+        self._seconds = seconds
+        self._metrics = metrics
+        self._base_url = base_url
+        self._headers = dict(headers)
+        self._tls = httpx.create_ssl_context()
+        self._room = asyncio.Semaphore(_CONNECTIONS)
+        self._idle: list[httpx.AsyncClient] = []
+
+    async def send(self, call: Call) -> httpx.Response:
+        """Make the call and return the whole answer, whatever its status.
+
+        Raises:
+            UpstreamTimeout: there was no whole answer in time; a write may have been done.
+            UpstreamUnavailable: the service cannot be reached, or broke the connection off.
+        """
+        headers = {"Content-Type": call.content_type} if call.content is not None else None
+        try:
+            async with asyncio.timeout(call.seconds or self._seconds), self._connection() as http:
+                return await http.request(
+                    call.method, call.path, content=call.content, headers=headers, params=call.query
+                )
+        except (TimeoutError, httpx.TimeoutException) as error:
+            raise UpstreamTimeout(f"{self.name} did not answer {call.operation} in time.") from error
+        except httpx.HTTPError as error:
+            raise UpstreamUnavailable(f"{self.name} could not be reached ({type(error).__name__}).") from error
+
+    @contextmanager
+    def measured(self, operation: str) -> Iterator[None]:
+        """Count what happens inside as one call: its duration, and how it ended."""
+        started = time.perf_counter()
+        outcome = "cancelled"
+        try:
+            yield
+            outcome = "ok"
+        except MemoryGatewayError as error:
+            outcome = error.code
+            raise
+        finally:
+            self._metrics.call(operation, outcome, time.perf_counter() - started)
+
+    def read_json(self, response: httpx.Response) -> Any:  # noqa: ANN401 - whatever JSON holds
+        """Read an answer's body.
+
+        Raises:
+            UpstreamRejected: the body is not JSON.
+        """
+        try:
+            return orjson.loads(response.content)
+        except orjson.JSONDecodeError as error:
+            raise UpstreamRejected(f"{self.name} answered something that is not JSON.") from error
+
+    async def close(self) -> None:
+        """Close the connections."""
+        while self._idle:
+            await self._idle.pop().aclose()
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[httpx.AsyncClient]:
+        """Take the connection used last, or a new one, and keep it for the next call."""
+        async with self._room:
+            http = self._idle.pop() if self._idle else self._open()
+            try:
+                yield http
+            finally:
+                self._idle.append(http)
+
+    def _open(self) -> httpx.AsyncClient:
+        return httpx.AsyncClient(
+            base_url=self._base_url,
+            headers=self._headers,
+            verify=self._tls,
+            timeout=httpx.Timeout(None, connect=_CONNECT_SECONDS),
+            limits=httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=_IDLE_SECONDS),
+        )

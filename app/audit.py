@@ -1,0 +1,49 @@
+"""The audit: what was done with a memory, never what it says."""
+
+from dataclasses import dataclass
+
+from app.model import EmbeddingConfig, Json, Scope, to_json
+from app.ports.database import Statement
+
+_STORED = """
+INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at)
+SELECT memory.tenant_id, memory.agent_id, memory.id, 'stored', ?1 ->> 'detail', ?1 ->> 'now'
+FROM long_term_memory AS memory
+WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'
+  AND memory.content_hash = ?1 ->> 'content_hash' AND memory.embedding_model = ?1 ->> 'model'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """Statements that record what happened in one scope. The tenant is bound here, once."""
+
+    scope: Scope
+
+    def stored(
+        self, content_hash: str, *, now: int, config: EmbeddingConfig, tokens: int | None, milliseconds: float
+    ) -> Statement:
+        """Record that a memory was embedded and stored. Comes after the memory's own statement in a run.
+
+        A run that is made twice leaves two rows: it was attempted twice.
+        """
+        detail: Json = {
+            "provider": config.provider,
+            "model": config.model,
+            "dimensions": config.dimensions,
+            "tokens": tokens,
+            "embedding_ms": round(milliseconds, 1),
+        }
+        return Statement(
+            _STORED,
+            {
+                "tenant_id": self.scope.tenant_id,
+                "agent_id": self.scope.agent_id,
+                "content_hash": content_hash,
+                "model": config.model,
+                "detail": to_json(detail),
+                "now": now,
+            },
+            writes=True,
+            repeatable=True,
+        )

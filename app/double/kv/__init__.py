@@ -1,0 +1,1 @@
+"""Workers KV: values under keys, with expiry and metadata."""

@@ -1,0 +1,15 @@
+"""Reads the forms that clients upload: one value each, small in number."""
+
+from email.parser import BytesParser
+from email.policy import HTTP
+
+
+def form_field(content_type: str, body: bytes, name: str) -> bytes | None:
+    """Return the field of a ``multipart/form-data`` body, or None where there is none of this name."""
+    head = f"Content-Type: {content_type}\r\n\r\n".encode("latin-1")
+    form = BytesParser(policy=HTTP).parsebytes(head + body)
+    for part in form.iter_parts():
+        if part.get_param("name", header="content-disposition") == name:
+            content = part.get_payload(decode=True)
+            return content if isinstance(content, bytes) else b""
+    return None

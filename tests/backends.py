@@ -1,0 +1,62 @@
+"""What the service may run on, for suites that hold on every one of them."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from app.double.account import DoubleOptions
+from app.double.server import Handle, running
+
+from app.adapters.cloudflare.vectorize import SCOPE_TYPES
+from app.adapters.local.hashing import HashingEmbedder
+
+BackendName: TypeAlias = Literal["embedded", "cloudflare"]
+AT_ONCE = (0.0, 0.0)
+
+
+class Backend:
+    """Gives each data directory settings of its own: the same directory, the same memories."""
+
+    def __init__(self, name: BackendName, *, visibility_seconds: tuple[float, float] = AT_ONCE) -> None:
+        self.name = name
+        self.doubles: dict[Path, Handle] = {}
+        self._visibility_seconds = visibility_seconds
+        self._settings: dict[Path, dict[str, Any]] = {}
+        self._stack = ExitStack()
+
+    def settings(self, data_dir: Path) -> dict[str, Any]:
+        if self.name == "embedded":
+            return {}
+        if data_dir not in self._settings:
+            self._settings[data_dir] = self._account(data_dir)
+        return self._settings[data_dir]
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def _account(self, data_dir: Path) -> dict[str, Any]:
+        """Run a double for the directory, provisioned for the hashing embedder."""
+        options = DoubleOptions(visibility_seconds=self._visibility_seconds, rate_limit=False)
+        handle = self._stack.enter_context(running(options))
+        self.doubles[data_dir] = handle
+        config = HashingEmbedder().config
+        handle.double.create_index(config.index_name, config.dimensions, dict(SCOPE_TYPES))
+        return {
+            "cloudflare_account_id": options.account_id,
+            "cloudflare_api_token": options.api_token,
+            "cloudflare_api_base_url": handle.cloudflare_url,
+            "cloudflare_d1_database_id": handle.double.create_database("memory-gateway"),
+            "cloudflare_calls_per_window": 0,
+            "openai_api_key": options.openai_api_key,
+            "openai_base_url": handle.openai_url,
+        }
+
+
+@contextmanager
+def running_on(name: BackendName, **options: Any) -> Iterator[Backend]:
+    backend = Backend(name, **options)
+    try:
+        yield backend
+    finally:
+        backend.close()

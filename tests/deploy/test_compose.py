@@ -1,0 +1,120 @@
+"""``deploy/compose.yaml``: every service closed as far as it can be, and set up with what there is."""
+
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+from app.settings import Settings
+from tests.deploy.commands import SETTINGS, refusal
+from tests.deploy.dockerfile import ROOT, Stage, read_stages
+
+_SECRETS = "test=a secret of the tests that is long enough to sign"
+
+
+def _read() -> dict[str, Any]:
+    read: dict[str, Any] = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8"))
+    return read
+
+
+_FILE = _read()
+_SERVICES: dict[str, dict[str, Any]] = _FILE["services"]
+every_service = pytest.mark.parametrize("service", _SERVICES.values(), ids=_SERVICES)
+
+
+@pytest.fixture(scope="module")
+def image() -> Stage:
+    return read_stages()[-1]
+
+
+def _mounts(service: dict[str, Any]) -> dict[str, str]:
+    """Return where each volume is mounted, by its name, with ``:ro`` where it is."""
+    return dict(volume.split(":", 1) for volume in service.get("volumes", []))
+
+
+@every_service
+def test_a_service_has_a_read_only_root_and_no_privileges(service: dict[str, Any]) -> None:
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert not service.keys() & {"privileged", "cap_add", "user", "pid", "ipc", "network_mode", "devices"}
+
+
+@every_service
+def test_a_service_writes_to_tmp_and_to_the_directory_the_image_has_for_it(
+    service: dict[str, Any], image: Stage
+) -> None:
+    assert service["tmpfs"] == ["/tmp"]  # noqa: S108 - a file system of the container's own
+    for name, target in _mounts(service).items():
+        assert name in _FILE["volumes"], "a named volume, not a directory of the host"
+        assert target.removesuffix(":ro") == image.environment["DATA_DIR"]
+
+
+@every_service
+def test_a_service_is_reached_from_this_machine_only(service: dict[str, Any]) -> None:
+    assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
+
+
+@every_service
+def test_every_variable_of_a_service_is_a_setting(service: dict[str, Any]) -> None:
+    assert set(service.get("environment", {})) <= SETTINGS
+
+
+@every_service
+def test_a_service_runs_a_command_there_is(service: dict[str, Any], image: Stage) -> None:
+    assert service["image"] == "memory-gateway"
+    assert (ROOT / "deploy" / service["build"]["context"]).resolve() == ROOT
+    command = service.get("command") or image.command[1:]
+    assert isinstance(command, list), "in exec form"
+    assert refusal(command) is None
+
+
+def test_only_the_embedded_service_starts_when_nothing_else_is_asked_for() -> None:
+    assert [name for name, service in _SERVICES.items() if "profiles" not in service] == ["gateway"]
+    assert all(service.get("profiles", ["cloudflare"]) == ["cloudflare"] for service in _SERVICES.values())
+
+
+def test_the_embedded_service_is_given_no_setting_and_keeps_its_data() -> None:
+    assert "environment" not in _SERVICES["gateway"]
+    assert _mounts(_SERVICES["gateway"]) == {"gateway": "/data"}
+
+
+@pytest.mark.parametrize("name", ["gateway", "gateway-cloudflare"])
+def test_a_gateway_is_asked_after_as_the_image_says(name: str, image: Stage) -> None:
+    assert _SERVICES[name]["healthcheck"]["test"] == ["CMD", *(image.last("HEALTHCHECK").exec_form or ())]
+
+
+def test_a_gateway_is_given_longer_to_stop_than_its_requests_have_to_end() -> None:
+    assert {_SERVICES[name]["stop_grace_period"] for name in ("gateway", "gateway-cloudflare")} == {"20s"}
+
+
+def test_the_gateway_on_cloudflare_starts_after_the_account_was_made_ready() -> None:
+    assert _SERVICES["provision"]["depends_on"] == {"double": {"condition": "service_healthy"}}
+    assert _SERVICES["gateway-cloudflare"]["depends_on"] == {
+        "provision": {"condition": "service_completed_successfully"}
+    }
+
+
+def test_the_gateway_reads_the_database_s_id_where_provision_writes_it() -> None:
+    provision, gateway = _SERVICES["provision"], _SERVICES["gateway-cloudflare"]
+    written = provision["command"][provision["command"].index("--write-env") + 1]
+    assert gateway["environment"]["ENV_FILE"] == written
+    assert _mounts(provision) == {"provisioned": "/data"}
+    assert _mounts(gateway) == {"provisioned": "/data:ro"}
+    assert written.startswith("/data/")
+
+
+def test_the_settings_are_those_of_a_service_on_the_double() -> None:
+    environment = _SERVICES["gateway-cloudflare"]["environment"] | {"AUTH_SECRETS": _SECRETS}
+    settings = Settings(_env_file=None, **{name.lower(): value for name, value in environment.items()})
+    assert settings.on_cloudflare
+    assert settings.cloudflare_account_id == "0" * 32
+    assert settings.cloudflare_api_base_url == "http://double:8787/client/v4"
+    assert settings.openai_base_url == "http://double:8787/v1"
+    made_ready_with = _SERVICES["provision"]["environment"]
+    assert made_ready_with.items() <= environment.items(), "the index is that of the gateway's embedder"
+
+
+def test_no_secret_that_signs_is_in_the_file() -> None:
+    given = [service.get("environment", {}).get("AUTH_SECRETS") for service in _SERVICES.values()]
+    assert {secret for secret in given if secret is not None} == {"${AUTH_SECRETS:-}"}
