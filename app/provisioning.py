@@ -48,6 +48,8 @@ class Plan:
     migrations: tuple[str, ...]
     index: bool
     metadata_indexes: Mapping[str, IndexType]
+    proof: bool
+    """Whether it has still to be shown that every filter works: nothing shows that it was, while the index is empty."""
 
     @property
     def steps(self) -> list[str]:
@@ -57,7 +59,7 @@ class Plan:
             *(f"apply migration {name}" for name in self.migrations),
             *(["create the Vectorize index"] if self.index else []),
             *(f"create the metadata index {key} ({kind})" for key, kind in self.metadata_indexes.items()),
-            *(["write a probe vector, find it through every filter, delete it"] if self.metadata_indexes else []),
+            *(["write a probe vector, find it through every filter, delete it"] if self.proof else []),
         ]
 
 
@@ -90,11 +92,13 @@ class Provisioning:
         known = [migration.name for migration in known_migrations()]
         applied = await applied_migrations(self._open_database(database_id)) if database_id else []
         exists = await self._account.index_exists(self._wanted.config.index_name)
+        vectors = (await self._index.info()).get("vectorCount") if exists else 0
         return Plan(
             database_id=database_id,
             migrations=tuple(name for name in known if name not in applied),
             index=not exists,
             metadata_indexes=await self._missing_metadata_indexes() if exists else self._metadata_indexes,
+            proof=not vectors,
         )
 
     async def apply(self, plan: Plan, report: Report) -> str:
@@ -115,6 +119,7 @@ class Provisioning:
         if plan.metadata_indexes:
             await self._account.create_metadata_indexes(self._wanted.config.index_name, plan.metadata_indexes)
             report(f"asked for the metadata indexes {', '.join(plan.metadata_indexes)}")
+        if plan.proof:
             await self._prove(report)
         return database_id
 

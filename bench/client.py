@@ -1,6 +1,7 @@
 """A load client that costs the machine little: prebuilt HTTP/1.1 requests over keep-alive connections."""
 
 import asyncio
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -16,7 +17,15 @@ class RequestFailed(Exception):
 
 def post(path: str, body: BaseModel, headers: Mapping[str, str]) -> bytes:
     """Write one request as the bytes that go over the wire."""
-    content = body.model_dump_json(exclude_unset=True).encode()
+    return _post(path, body.model_dump_json(exclude_unset=True).encode(), headers)
+
+
+def post_json(path: str, body: object, headers: Mapping[str, str]) -> bytes:
+    """Write one request with any JSON body."""
+    return _post(path, json.dumps(body).encode(), headers)
+
+
+def _post(path: str, content: bytes, headers: Mapping[str, str]) -> bytes:
     lines = [
         f"POST {path} HTTP/1.1",
         f"Host: {HOST}",

@@ -16,6 +16,7 @@ from app.observability.metrics import Metrics
 _CONNECT_SECONDS = 3.0
 _CONNECTIONS = 100
 _IDLE_SECONDS = 55.0
+_EXTENSIONS = {"timeout": {"connect": _CONNECT_SECONDS, "read": None, "write": None, "pool": None}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,9 @@ class Upstream:
         self.name = name
         self._seconds = seconds
         self._metrics = metrics
-        self._base_url = base_url
-        self._headers = dict(headers)
+        self._base_url = base_url.rstrip("/")
+        self._headers = {"User-Agent": "memory-gateway", "Accept-Encoding": "gzip, deflate", **headers}
+        self._urls: dict[str, httpx.URL] = {}
         self._tls = httpx.create_ssl_context()
         self._room = asyncio.Semaphore(_CONNECTIONS)
         self._idle: list[httpx.AsyncClient] = []
@@ -64,12 +66,10 @@ class Upstream:
             UpstreamTimeout: there was no whole answer in time; a write may have been done.
             UpstreamUnavailable: the service cannot be reached, or broke the connection off.
         """
-        headers = {"Content-Type": call.content_type} if call.content is not None else None
+        request = self._request(call)
         try:
             async with asyncio.timeout(call.seconds or self._seconds), self._connection() as http:
-                return await http.request(
-                    call.method, call.path, content=call.content, headers=headers, params=call.query
-                )
+                return await http.send(request)
         except (TimeoutError, httpx.TimeoutException) as error:
             raise UpstreamTimeout(f"{self.name} did not answer {call.operation} in time.") from error
         except httpx.HTTPError as error:
@@ -105,6 +105,15 @@ class Upstream:
         while self._idle:
             await self._idle.pop().aclose()
 
+    def _request(self, call: Call) -> httpx.Request:
+        """Write the request. The few paths there are get parsed once: httpx takes its time for that."""
+        url = self._urls.get(call.path)
+        if url is None:
+            url = self._urls[call.path] = httpx.URL(self._base_url + call.path)
+        headers = self._headers if call.content is None else {**self._headers, "Content-Type": call.content_type}
+        target = url if call.query is None else url.copy_merge_params(dict(call.query))
+        return httpx.Request(call.method, target, headers=headers, content=call.content, extensions=_EXTENSIONS)
+
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[httpx.AsyncClient]:
         """Take the connection used last, or a new one, and keep it for the next call."""
@@ -117,9 +126,6 @@ class Upstream:
 
     def _open(self) -> httpx.AsyncClient:
         return httpx.AsyncClient(
-            base_url=self._base_url,
-            headers=self._headers,
             verify=self._tls,
-            timeout=httpx.Timeout(None, connect=_CONNECT_SECONDS),
             limits=httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=_IDLE_SECONDS),
         )

@@ -40,7 +40,7 @@ def provision(
     kept = f"CLOUDFLARE_ACCOUNT_ID={settings.cloudflare_account_id}\nCLOUDFLARE_D1_DATABASE_ID={database_id}\n"
     click.echo(f"\nReady. Keep these settings:\n\n{kept}")
     if write_env is not None:
-        write_env.write_text(kept, encoding="utf-8")
+        _write_env(write_env, kept)
 
 
 @click.command()
@@ -53,6 +53,14 @@ def doctor(*, as_json: bool) -> None:
     print_answer({"checks": found}, "\n".join(lines), as_json)
     if not all(check.ok for check in checks):
         sys.exit(1)
+
+
+def _write_env(path: Path, kept: str) -> None:
+    """Put the settings into a file, for its owner alone; what else it holds stays."""
+    names = {line.partition("=")[0] for line in kept.splitlines()}
+    held = path.read_text("utf-8").splitlines(keepends=True) if path.exists() else []
+    path.touch(mode=0o600)
+    path.write_text("".join(line for line in held if line.partition("=")[0] not in names) + kept, "utf-8")
 
 
 async def _provision(

@@ -88,17 +88,18 @@ class Indexer:
         await self._database.run([Statement("DELETE FROM outbox WHERE FALSE", writes=True, repeatable=True)])
 
     async def deliver(self, *, older_than_ms: int = 0) -> int:
-        """Send the queued changes that are older than this and not yet delivered; return how many there were.
+        """Send the queued changes that are older than this, and return how many there were.
 
-        A deletion always waits for its grace: a slow upsert of the same vector may still be under way.
+        A deletion always waits for its grace: a slow upsert of the same vector may still be under way. What was
+        delivered and is not confirmed is sent again: an index's watermark may stand still while nothing is
+        written to it, and this moves it.
         """
         total, after = 0, (0, "")
         while rows := await self._due(older_than_ms, after):
             after = (int(rows[-1]["revision"] or 0), str(rows[-1]["id"]))
-            undelivered = [row for row in rows if not self._is_delivered(row)]
-            await self._send(undelivered)
+            await self._send(rows)
             await self.confirm()
-            total += len(undelivered)
+            total += len(rows)
         if total:
             structlog.get_logger().info("outbox_delivered", rows=total)
         return total
@@ -113,9 +114,6 @@ class Indexer:
         }
         (rows,) = await self._database.run([Statement(_DUE, argument)])
         return rows
-
-    def _is_delivered(self, row: Row) -> bool:
-        return self._deliveries.holds(_scope(row), str(row["id"]), int(row["revision"] or 0))
 
     async def _send(self, rows: list[Row]) -> None:
         """Bring the index to what the rows say. A queued vector whose memory is gone is removed as well."""

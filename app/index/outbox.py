@@ -136,8 +136,10 @@ class Deliveries:
         self._waiting: dict[tuple[Scope, str], Delivery] = {}
 
     def add(self, delivery: Delivery) -> None:
-        """Remember a delivery until its outbox row is removed."""
-        self._waiting[delivery.scope, delivery.id] = delivery
+        """Remember a delivery until its outbox row is removed; of one revision the first delivery counts."""
+        waiting = self._waiting.get((delivery.scope, delivery.id))
+        if waiting is None or waiting.revision != delivery.revision:
+            self._waiting[delivery.scope, delivery.id] = delivery
 
     def take(self, watermark: int) -> list[Delivery]:
         """Return and forget the deliveries acknowledged up to the watermark."""
@@ -145,11 +147,6 @@ class Deliveries:
         for delivery in taken:
             del self._waiting[delivery.scope, delivery.id]
         return taken
-
-    def holds(self, scope: Scope, memory_id: str, revision: int) -> bool:
-        """Whether this revision was delivered and waits to be seen."""
-        waiting = self._waiting.get((scope, memory_id))
-        return waiting is not None and waiting.revision == revision
 
     def __len__(self) -> int:
         """How many wait."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from app.settings import Settings
 from tests.deploy.commands import SETTINGS, refusal

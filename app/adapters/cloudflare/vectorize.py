@@ -11,7 +11,7 @@ import orjson
 
 from app.adapters.cloudflare.client import Answer, CloudflareClient, Refusal
 from app.adapters.upstream import Call
-from app.errors import IndexNotProvisioned, MemoryGatewayError, UpstreamRejected
+from app.errors import IndexNotProvisioned, MemoryGatewayError, UpstreamOverloaded, UpstreamRejected
 from app.model import EmbeddingConfig, Filter, Json, Scalar, Scope, Vector, milliseconds, parse_moment
 from app.ports.vector_index import Hit, Hits, IndexedVector
 
@@ -35,6 +35,8 @@ _MARGIN_MS = 120_000
 """How far the index's mark must be past a write: a batch holds what had arrived when it began, not when it ended."""
 
 _NOT_FOUND = {404, 410}
+_NO_SUCH_INDEX = {3000, 3005}
+_THROTTLED = 40041
 _TYPES: Mapping[IndexType, tuple[type, ...]] = {"string": (str,), "number": (int, float), "boolean": (bool,)}
 
 
@@ -177,7 +179,9 @@ class VectorizeIndex:
         return kind is not None and type(value) in _TYPES[kind]
 
     def _meaning(self, refusal: Refusal) -> MemoryGatewayError | None:
-        if refusal.status in _NOT_FOUND:
+        if refusal.code == _THROTTLED:
+            return UpstreamOverloaded(f"Vectorize: {refusal.message}")
+        if refusal.status in _NOT_FOUND or refusal.code in _NO_SUCH_INDEX:
             return IndexNotProvisioned(
                 f"The Vectorize index {self._config.index_name} does not exist. Run: memory-gateway provision"
             )

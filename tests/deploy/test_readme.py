@@ -1,0 +1,89 @@
+"""``deploy/README.md``: its commands, settings, metrics and error codes are those of the service."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from app.errors import MemoryGatewayError, SchemaTooNew, Unavailable
+from app.observability.metrics import Metrics
+from app.settings import Settings
+from tests.deploy.commands import SETTINGS, invocations, refusal, shell_lines
+from tests.deploy.dockerfile import ROOT
+
+_README = (ROOT / "deploy" / "README.md").read_text(encoding="utf-8")
+_COMPOSE = (ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8")
+_CODE_ROW = re.compile(r"^\| `(\w+)` \| (\d{3}) \|", re.MULTILINE)
+_NOT_OURS = {"TOKEN", "COMPOSE_FILE", "COMPOSE_PROFILES"}
+_OUTAGES: list[type[MemoryGatewayError]] = [Unavailable, SchemaTooNew]
+
+
+def _tree(root: type[MemoryGatewayError]) -> Iterator[type[MemoryGatewayError]]:
+    yield root
+    for child in root.__subclasses__():
+        yield from _tree(child)
+
+
+@pytest.mark.parametrize("document", ["README.md", "deploy/README.md"])
+def test_every_command_of_a_readme_is_one_that_runs(document: str) -> None:
+    lines = shell_lines((ROOT / document).read_text(encoding="utf-8"))
+    told = list(invocations(lines))
+    assert {"serve", "doctor", "provision"} <= {words[0] for words in told}
+    assert [(words, why) for words in told if (why := refusal(words))] == []
+
+
+def test_a_command_that_is_not_there_or_is_wrongly_put_would_be_noticed() -> None:
+    told = invocations(["x=$(memory-gateway tokn --tenant a)", ".venv/bin/memory-gateway token --tenat a # as before"])
+    assert [refusal(words) is None for words in told] == [False, False]
+
+
+def test_every_variable_of_the_readme_is_a_setting() -> None:
+    set_in_shell = set(re.findall(r"\b([A-Z][A-Z0-9_]+)=", "\n".join(shell_lines(_README))))
+    named = set(re.findall(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)[`=]", _README))
+    assert named
+    assert (set_in_shell | named) - _NOT_OURS <= SETTINGS
+
+
+def test_every_outage_is_in_the_table_with_its_status() -> None:
+    outages = {error.code: error.status for root in _OUTAGES for error in _tree(root)}
+    assert {code: int(status) for code, status in _CODE_ROW.findall(_README)} == outages
+
+
+def test_every_metric_the_readme_names_is_one_of_the_service() -> None:
+    metrics = Metrics()
+    metrics.budget(lambda: 1000)
+    metrics.call("d1.query", "ok", 0.1)
+    metrics.retry("d1.query")
+    metrics.tokens("model", 8)
+    metrics.ratelimit("default", "remaining", 1)
+    shown = metrics.render().decode()
+    named = re.findall(r"`(memory_gateway_\w+)`", _README)
+    assert named
+    assert [name for name in named if name not in shown] == []
+
+
+def test_the_figures_of_the_rate_limit_are_those_of_the_settings() -> None:
+    share = Settings.model_fields["cloudflare_calls_per_window"].default
+    assert f"`CLOUDFLARE_CALLS_PER_WINDOW`, {share:,} by default" in _README
+
+
+def test_every_service_and_profile_of_the_readme_is_in_the_compose_file() -> None:
+    lines = "\n".join(shell_lines(_README))
+    services = set(re.findall(r"docker compose (?:exec (?:-T )?|logs --follow )(\S+)", lines))
+    assert services == {"gateway", "gateway-cloudflare", "provision"}
+    assert all(f"\n  {service}:" in _COMPOSE for service in services)
+    assert set(re.findall(r"COMPOSE_PROFILES=(\S+)", lines)) == set(re.findall(r"profiles: \[(\w+)\]", _COMPOSE))
+    assert set(re.findall(r"COMPOSE_FILE=(\S+)", lines)) == {"deploy/compose.yaml"}
+
+
+def test_the_walk_through_uses_the_account_that_the_compose_file_uses() -> None:
+    for setting in ("CLOUDFLARE_API_TOKEN", "OPENAI_API_KEY", "CLOUDFLARE_ACCOUNT_ID"):
+        match = re.search(rf'{setting}: "?([\w-]+)"?', _COMPOSE)
+        assert match is not None
+        assert f"{setting}={match[1]}" in _README
+
+
+def test_every_link_within_the_readme_has_its_heading() -> None:
+    headings = re.findall(r"^#+ (.+)$", _README, re.MULTILINE)
+    anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    assert set(re.findall(r"\]\(#([\w-]+)\)", _README)) <= anchors
