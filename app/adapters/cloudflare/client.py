@@ -1,12 +1,13 @@
 """The one client for Cloudflare's REST API: credentials, envelope, meter, and the map of its errors."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
+import orjson
 import structlog
 
 from app.adapters.cloudflare.meter import WINDOW_SECONDS, Meter
@@ -30,7 +31,9 @@ _REQUEST_TIMEOUT = 408
 _TOO_MANY = 429
 _SERVER_ERRORS = 500
 _CREDENTIALS = {401, 403}
-_FIGURE = re.compile(r'"(?P<policy>[^"]*)"\s*;\s*(?P<figures>[a-z]=\d+(?:\s*;\s*[a-z]=\d+)*)')
+_POLICY = re.compile(r'"(?P<policy>[^"]*)"\s*;\s*(?P<figures>[a-z]=\d+(?:\s*;\s*[a-z]=\d+)*)')
+_FEW_LEFT = 100
+_NEVER = 2**63 - 1
 _FIGURES = {"r": "remaining", "t": "reset_seconds", "q": "quota", "w": "window_seconds"}
 
 
@@ -70,12 +73,11 @@ class CloudflareClient:
         seconds: float = CALL_SECONDS,
     ) -> None:
         """Open nothing yet; ``seconds`` bounds a call that does not say otherwise."""
-        self._account = f"/accounts/{account_id}"
         self._meter = meter
         self._metrics = metrics
         self._upstream = Upstream(
             "Cloudflare",
-            base_url=base_url,
+            base_url=f"{base_url.rstrip('/')}/accounts/{account_id}",
             headers={"Authorization": f"Bearer {api_token}"},
             seconds=seconds,
             metrics=metrics,
@@ -83,7 +85,7 @@ class CloudflareClient:
         metrics.budget(meter.left)
 
     async def call(self, call: Call, meaning: RefusalMap | None = None) -> Answer:
-        """Make one call, its path being relative to the account; ``meaning`` is asked first about a refusal.
+        """Make one call within the account; ``meaning`` is asked first about a refusal.
 
         Raises:
             RateLimited: by the meter, before the call, or by Cloudflare.
@@ -91,20 +93,13 @@ class CloudflareClient:
         """
         with self._upstream.measured(call.operation):
             self._meter.take()
-            account_call = Call(
-                call.operation,
-                call.method,
-                self._account + call.path,
-                call.content,
-                call.content_type,
-                call.query,
-                call.seconds,
-            )
-            response = await self._upstream.send(account_call)
+            response = await self._upstream.send(call)
             self._read_rate_limit(response)
-            if response.status_code == _TOO_MANY and (error := self._rate_limited(call, response, meaning)):
-                raise error
-            return self._answer(call, response, meaning)
+            if response.is_success:
+                body = self._upstream.read_json(response)
+                if isinstance(body, dict) and body.get("success") is True:
+                    return Answer(body.get("result"), _moment(response), body.get("result_info"))
+            raise self._refused(call.operation, response, meaning)
 
     def retried(self, operation: str) -> None:
         """Count that a call is about to be made again."""
@@ -114,66 +109,57 @@ class CloudflareClient:
         """Close the connections."""
         await self._upstream.close()
 
-    def _answer(self, call: Call, response: httpx.Response, meaning: RefusalMap | None) -> Answer:
-        if response.status_code >= _SERVER_ERRORS and not _is_json(response):
-            raise UpstreamUnavailable(f"Cloudflare failed with {response.status_code} on {call.operation}.")
-        body = self._upstream.read_json(response)
-        if not isinstance(body, dict):
-            raise UpstreamRejected(f"Cloudflare's answer to {call.operation} has not the form it should have.")
-        if response.is_success and body.get("success") is True:
-            return Answer(body.get("result"), _moment(response), body.get("result_info"))
-        raise _error(call.operation, _refusal(response.status_code, body), meaning)
-
-    def _rate_limited(
-        self, call: Call, response: httpx.Response, meaning: RefusalMap | None
-    ) -> MemoryGatewayError | None:
-        """Stop every call until Cloudflare's block is over, unless this 429 means something else to the product."""
-        if meaning is not None and _is_json(response):
-            body = self._upstream.read_json(response)
-            if isinstance(body, dict) and (error := meaning(_refusal(_TOO_MANY, body))) is not None:
-                return error
-        seconds = _seconds(response.headers.get("retry-after"))
-        self._meter.block(seconds)
-        return RateLimited(f"Cloudflare has blocked all calls ({call.operation}).", retry_after=seconds)
+    def _refused(self, operation: str, response: httpx.Response, meaning: RefusalMap | None) -> MemoryGatewayError:
+        """Map a refusal onto the tree: the product's own meaning first, then what holds for all of Cloudflare."""
+        refusal = _refusal(response)
+        if meaning is not None and (error := meaning(refusal)) is not None:
+            return error
+        if refusal.status == _TOO_MANY:
+            seconds = _seconds(response.headers.get("retry-after"))
+            self._meter.block(seconds)
+            return RateLimited(f"Cloudflare has blocked all calls ({operation}).", retry_after=seconds)
+        said = f"Cloudflare refused {operation} with {refusal.status}/{refusal.code}: {refusal.message}"
+        if refusal.status in _CREDENTIALS:
+            structlog.get_logger().error("credentials_refused", operation=operation, code=refusal.code)
+            return CredentialsRefused(
+                f"Cloudflare refused the API token ({refusal.status}/{refusal.code} on {operation}). "
+                "Check CLOUDFLARE_API_TOKEN, its permissions and CLOUDFLARE_ACCOUNT_ID."
+            )
+        if refusal.status == _REQUEST_TIMEOUT:
+            return UpstreamTimeout(f"{said}.")
+        return UpstreamUnavailable(f"{said}.") if refusal.status >= _SERVER_ERRORS else UpstreamRejected(f"{said}.")
 
     def _read_rate_limit(self, response: httpx.Response) -> None:
         """Expose what Cloudflare says of its own limit; not every product says it."""
         for header in ("ratelimit", "ratelimit-policy"):
-            for match in _FIGURE.finditer(response.headers.get(header, "")):
-                for part in match["figures"].split(";"):
-                    letter, _, value = part.strip().partition("=")
-                    if letter in _FIGURES:
-                        self._metrics.ratelimit(match["policy"], _FIGURES[letter], int(value))
+            for policy, figure, value in _figures(response.headers.get(header, "")):
+                self._metrics.ratelimit(policy, figure, value)
+                if figure == "remaining" and value < _FEW_LEFT:
+                    structlog.get_logger().warning("cloudflare_ratelimit_low", policy=policy, remaining=value)
 
 
-def _error(operation: str, refusal: Refusal, meaning: RefusalMap | None) -> MemoryGatewayError:
-    """Map a refusal onto the tree: the product's own meaning first, then what holds for all of Cloudflare."""
-    if meaning is not None and (error := meaning(refusal)) is not None:
-        return error
-    said = f"Cloudflare refused {operation} with {refusal.status}/{refusal.code}: {refusal.message}"
-    if refusal.status in _CREDENTIALS:
-        structlog.get_logger().error("credentials_refused", operation=operation, code=refusal.code)
-        return CredentialsRefused(
-            f"Cloudflare refused the API token ({refusal.status}/{refusal.code} on {operation}). "
-            "Check CLOUDFLARE_API_TOKEN, its permissions and CLOUDFLARE_ACCOUNT_ID."
-        )
-    if refusal.status == _REQUEST_TIMEOUT:
-        return UpstreamTimeout(f"{said}.")
-    if refusal.status >= _SERVER_ERRORS:
-        return UpstreamUnavailable(f"{said}.")
-    return UpstreamRejected(f"{said}.")
+def _figures(header: str) -> Iterator[tuple[str, str, int]]:
+    """Read ``"default";r=50;t=30``: the policy's name, and each figure's name and value."""
+    for match in _POLICY.finditer(header):
+        for part in match["figures"].split(";"):
+            letter, _, value = part.strip().partition("=")
+            if letter in _FIGURES:
+                yield match["policy"], _FIGURES[letter], int(value)
 
 
-def _refusal(status: int, body: dict[str, Any]) -> Refusal:
+def _refusal(response: httpx.Response) -> Refusal:
     """Read the v4 envelope's first error, or the ``{code, error}`` that some endpoints answer instead."""
-    errors = body.get("errors")
-    first = errors[0] if isinstance(errors, list) and errors and isinstance(errors[0], dict) else body
+    try:
+        body = orjson.loads(response.content)
+    except orjson.JSONDecodeError:  # an edge in between answers in HTML
+        body = None
+    errors = body.get("errors") if isinstance(body, dict) else None
+    first = errors[0] if isinstance(errors, list) and errors else body
+    if not isinstance(first, dict):
+        return Refusal(response.status_code, 0, "no reason given")
     code = first.get("code")
-    return Refusal(status, code if isinstance(code, int) else 0, str(first.get("message") or first.get("error") or ""))
-
-
-def _is_json(response: httpx.Response) -> bool:
-    return "json" in response.headers.get("content-type", "")
+    message = str(first.get("message") or first.get("error") or "no reason given")
+    return Refusal(response.status_code, code if isinstance(code, int) else 0, message)
 
 
 def _seconds(retry_after: str | None) -> int:
@@ -181,8 +167,8 @@ def _seconds(retry_after: str | None) -> int:
 
 
 def _moment(response: httpx.Response) -> int:
-    """Return the answer's ``Date`` in milliseconds; 0 where it has none."""
+    """Return the answer's ``Date`` in milliseconds; without one nothing can be said to have come after it."""
     try:
         return milliseconds(parsedate_to_datetime(response.headers.get("date", "")))
     except ValueError:
-        return 0
+        return _NEVER
