@@ -1,11 +1,13 @@
 """What every test stands on: asyncio, no host but this one, no settings from outside."""
 
 import ipaddress
+import logging
 import socket
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import structlog
 
 from app.settings import Settings
 from tests.backends import Backend, running_on
@@ -39,6 +41,17 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep this machine's environment out of the settings."""
     for name in (*Settings.model_fields, "env_file"):
         monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_it_was() -> Iterator[None]:
+    """Undo what a command run in this process does to the log."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    structlog.reset_defaults()
+    root.handlers[:] = handlers
+    root.setLevel(level)
 
 
 @pytest.fixture(params=["embedded", "cloudflare"])
