@@ -47,11 +47,12 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 def _logging_as_it_was() -> Iterator[None]:
     """Undo what a command run in this process does to the log."""
     root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+    level = root.level
     yield
     structlog.reset_defaults()
-    root.handlers[:] = handlers
     root.setLevel(level)
+    for handler in [handler for handler in root.handlers if type(handler) is logging.StreamHandler]:
+        root.removeHandler(handler)
 
 
 @pytest.fixture(params=["embedded", "cloudflare"])
