@@ -102,7 +102,7 @@ FAULTS: list[tuple[Fault, str, int]] = [
     (Fault("openai.embeddings", kind="invalid_json"), "upstream_rejected", 502),
     (Fault("openai.embeddings", kind="wrong_dimensions"), "upstream_rejected", 502),
     (Fault("d1.query", status=401), "upstream_credentials_refused", 502),
-    (Fault("d1.query", status=500, times=3), "database_unavailable", 503),
+    (Fault("d1.query", status=500, times=3), "upstream_unavailable", 503),
     (Fault("d1.query", status=502, times=3), "upstream_unavailable", 503),
     (Fault("d1.query", status=503), "upstream_overloaded", 503),
     (Fault("d1.query", kind="cut", times=3), "upstream_unavailable", 503),

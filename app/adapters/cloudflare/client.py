@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -33,6 +34,7 @@ _SERVER_ERRORS = 500
 _CREDENTIALS = {401, 403}
 _POLICY = re.compile(r'"(?P<policy>[^"]*)"\s*;\s*(?P<figures>[a-z]=\d+(?:\s*;\s*[a-z]=\d+)*)')
 _FEW_LEFT = 100
+_DIGITS_MOST = 6
 _NEVER = 2**63 - 1
 _FIGURES = {"r": "remaining", "t": "reset_seconds", "q": "quota", "w": "window_seconds"}
 
@@ -143,7 +145,7 @@ def _figures(header: str) -> Iterator[tuple[str, str, int]]:
     for match in _POLICY.finditer(header):
         for part in match["figures"].split(";"):
             letter, _, value = part.strip().partition("=")
-            if letter in _FIGURES:
+            if letter in _FIGURES and len(value) <= _DIGITS_MOST:
                 yield match["policy"], _FIGURES[letter], int(value)
 
 
@@ -163,12 +165,14 @@ def _refusal(response: httpx.Response) -> Refusal:
 
 
 def _seconds(retry_after: str | None) -> int:
-    return int(retry_after) if retry_after is not None and retry_after.isdecimal() else int(WINDOW_SECONDS)
+    told = retry_after or ""
+    return int(told) if told.isdecimal() and len(told) <= _DIGITS_MOST else int(WINDOW_SECONDS)
 
 
 def _moment(response: httpx.Response) -> int:
     """Return the answer's ``Date`` in milliseconds; without one nothing can be said to have come after it."""
     try:
-        return milliseconds(parsedate_to_datetime(response.headers.get("date", "")))
+        date = parsedate_to_datetime(response.headers.get("date", ""))
     except ValueError:
         return _NEVER
+    return milliseconds(date if date.tzinfo is not None else date.replace(tzinfo=UTC))

@@ -37,7 +37,7 @@ _ATTEMPTS = 3
 _PAUSE_SECONDS = 0.05
 
 _OPERATION = "d1.query"
-_INVALID_REQUEST = 400
+_SQL_ERROR = 7500
 _NOT_FOUND = 404
 
 # What D1 says, and what to do: https://developers.cloudflare.com/d1/observability/debug-d1/
@@ -58,10 +58,6 @@ _OVERLOADED = (
 )
 _QUOTA = ("exceeded D1's free tier", "exceeded its daily")
 _FULL = ("SQLITE_FULL", "maximum DB size")
-
-
-class _Transient(DatabaseUnavailable):
-    """A failure that is over when the same run is made again."""
 
 
 class D1Database:
@@ -105,7 +101,7 @@ class D1Database:
         for attempt in range(1, attempts):
             try:
                 return await self._client.call(call, _meaning)
-            except (_Transient, UpstreamUnavailable):
+            except UpstreamUnavailable:
                 self._client.retried(_OPERATION)
                 await asyncio.sleep(random.uniform(0, _PAUSE_SECONDS * 2**attempt))  # noqa: S311 - jitter, no secret
         return await self._client.call(call, _meaning)
@@ -146,7 +142,7 @@ def _meaning(refusal: Refusal) -> MemoryGatewayError | None:
     """Read D1's text: its codes do not tell one failure from another."""
     detail = f"D1: {refusal.message}"
     error = _unavailable(refusal.message, detail)
-    if error is None and refusal.status == _INVALID_REQUEST:
+    if error is None and (refusal.code == _SQL_ERROR or "SQLITE_" in refusal.message):
         return DatabaseRejected(detail)
     if error is None and refusal.status == _NOT_FOUND:
         return DatabaseUnavailable("The D1 database does not exist. Check CLOUDFLARE_D1_DATABASE_ID.")
@@ -157,7 +153,7 @@ def _unavailable(message: str, detail: str) -> Unavailable | None:
     if any(text in message for text in _OVERLOADED):
         return UpstreamOverloaded(detail)
     if any(text in message for text in _TRANSIENT):
-        return _Transient(detail)
+        return UpstreamUnavailable(detail)  # what the run was to write may be written
     if any(text in message for text in _QUOTA):
         return QuotaExhausted(detail)
     if any(text in message for text in _FULL):

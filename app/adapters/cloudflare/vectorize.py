@@ -65,17 +65,17 @@ class VectorizeIndex:
         del top_k  # what is asked beyond it replaces hits whose memory is gone, at no further call
         pushed = {key: value for key, value in where.metadata.items() if self._applies(key, value)}
         body = {
-            "vector": vector,
+            "vector": np.ascontiguousarray(vector),
             "topK": _TOP_K,
             "returnValues": False,
             "returnMetadata": "none",
-            "filter": _scope_filter(scope) | _time_filter(where) | pushed,
+            "filter": pushed | _time_filter(where) | _scope_filter(scope),
         }
         result = (await self._post("query", body)).result
         matches = result.get("matches") if isinstance(result, dict) else None
         if not isinstance(matches, list):
             raise UpstreamRejected("Vectorize answered a query without matches.")
-        hits = [Hit(str(match["id"]), max(-1.0, min(1.0, float(match["score"])))) for match in matches]
+        hits = [_hit(match) for match in matches]
         filtered = len(pushed) == len(where.metadata) or len(hits) < _TOP_K
         return Hits(hits, filtered=filtered, more=False)
 
@@ -101,7 +101,12 @@ class VectorizeIndex:
     async def watermark(self) -> int:
         """Return the index's mark less a margin, by Cloudflare's clock; 0 while nothing was ever processed."""
         processed = (await self.info()).get("processedUpToDatetime")
-        return max(0, milliseconds(parse_moment(str(processed))) - _MARGIN_MS) if processed else 0
+        if not processed:
+            return 0
+        try:
+            return max(0, milliseconds(parse_moment(str(processed))) - _MARGIN_MS)
+        except ValueError as error:
+            raise UpstreamRejected(f"Vectorize's mark {processed!r} is no moment.") from error
 
     async def ping(self) -> None:
         """Ask the index about itself."""
@@ -139,7 +144,10 @@ class VectorizeIndex:
         """Return the type of every metadata key that has an index."""
         call = Call("vectorize.metadata_index.list", "GET", f"{self._path}/metadata_index/list")
         result = (await self._client.call(call, self._meaning)).result
-        return {entry["propertyName"]: entry["indexType"] for entry in result["metadataIndexes"]}
+        try:
+            return {entry["propertyName"]: entry["indexType"] for entry in result["metadataIndexes"]}
+        except (KeyError, TypeError) as error:
+            raise UpstreamRejected("Vectorize listed its metadata indexes in another form.") from error
 
     async def _get(self, ids: Sequence[str]) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
@@ -186,6 +194,13 @@ class VectorizeIndex:
                 f"The Vectorize index {self._config.index_name} does not exist. Run: memory-gateway provision"
             )
         return None
+
+
+def _hit(match: Any) -> Hit:  # noqa: ANN401 - as JSON has it
+    try:
+        return Hit(str(match["id"]), max(-1.0, min(1.0, float(match["score"]))))
+    except (KeyError, TypeError, ValueError) as error:
+        raise UpstreamRejected("Vectorize answered a match without id or score.") from error
 
 
 def _scope_filter(scope: Scope) -> dict[str, Json]:
