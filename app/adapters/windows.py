@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from app.errors import UpstreamRejected
 from app.model import Vector
@@ -61,12 +62,18 @@ def average(windows: Sequence[Window], vectors: Sequence[Vector], dimensions: in
         return []
     sums = np.zeros((windows[-1].text + 1, dimensions))
     for window, vector in zip(windows, vectors, strict=True):
-        norm = float(np.linalg.norm(vector.astype(np.float64)))
-        sums[window.text] += vector.astype(np.float64) * (max(1, window.size) / (norm or 1.0))
-    norms = np.linalg.norm(sums, axis=1, keepdims=True)
-    if not (np.isfinite(norms).all() and norms.all()):
+        sums[window.text] += max(1, window.size) * _unit(vector)
+    return [_unit(total).astype(np.float32) for total in sums]
+
+
+def _unit(vector: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
+    """Bring a vector to unit length."""
+    exact = vector.astype(np.float64)
+    norm = float(np.linalg.norm(exact))
+    if not 0 < norm < np.inf:
         raise UpstreamRejected("The embedding model answered a vector that has no direction.")
-    return list((sums / norms).astype(np.float32))
+    unit: npt.NDArray[np.float64] = exact / norm
+    return unit
 
 
 def _parts(text: str, most: int) -> Iterator[str]:

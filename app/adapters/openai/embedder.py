@@ -81,6 +81,7 @@ class OpenAIEmbedder:
             raise ConfigurationError(f"{model} does not make vectors of {size} dimensions.")
         self._config = EmbeddingConfig("openai", model, size, shortened=native is not None and size != native)
         self._metrics = metrics
+        self._api_key = api_key
         self._upstream = Upstream(
             "OpenAI",
             base_url=base_url,
@@ -99,11 +100,11 @@ class OpenAIEmbedder:
         del purpose
         parts = windows.split(texts, _WINDOW_BYTES)
         vectors: list[Vector] = []
-        tokens = 0
+        tokens: int | None = 0
         for batch in windows.batches(parts, most=_INPUTS, most_bytes=_CALL_BYTES):
             embedded = await self._call([window.content for window in batch])
             vectors += embedded.vectors
-            tokens += embedded.tokens or 0
+            tokens = None if tokens is None or embedded.tokens is None else tokens + embedded.tokens
         return Embeddings(windows.average(parts, vectors, self._config.dimensions), tokens)
 
     async def ping(self) -> None:
@@ -121,37 +122,42 @@ class OpenAIEmbedder:
         with self._upstream.measured(_OPERATION):
             response = await self._upstream.send(Call(_OPERATION, "POST", "/embeddings", orjson.dumps(body)))
             if not response.is_success:
-                raise _error(response)
-            embedded = _embeddings(self._upstream.read_json(response))
+                raise _error(response, self._api_key)
+            embedded = _embeddings(self._upstream.read_json(response), len(inputs))
         if embedded.tokens is not None:
             self._metrics.tokens(self._config.model, embedded.tokens)
         return embedded
 
 
-def _embeddings(answer: Any) -> Embeddings:  # noqa: ANN401 - whatever JSON holds
-    """Read the answer; its vectors are in no promised order, each names its place."""
+def _embeddings(answer: Any, count: int) -> Embeddings:  # noqa: ANN401 - whatever JSON holds
+    """Read the answer to ``count`` inputs; its vectors are in no promised order, each names its place."""
     try:
-        data = sorted(answer["data"], key=lambda item: item["index"])
-        vectors = [_vector(item["embedding"]) for item in data]
-        return Embeddings(vectors, (answer.get("usage") or {}).get("total_tokens"))
+        by_place = {item["index"]: _vector(item["embedding"]) for item in answer["data"]}
+        vectors = [by_place[place] for place in range(count)]
+        tokens = (answer.get("usage") or {}).get("total_tokens")
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UpstreamRejected("OpenAI's answer has not the form it should have.") from error
+    if len(answer["data"]) != count:
+        raise UpstreamRejected(f"OpenAI answered {count} inputs with {len(answer['data'])} vectors.")
+    return Embeddings(vectors, tokens if isinstance(tokens, int) else None)
 
 
 def _vector(embedding: str | list[float]) -> Vector:
     """Read a vector: little-endian float32 in base 64, or the numbers, which some proxies send regardless."""
     if isinstance(embedding, str):
         return np.frombuffer(base64.b64decode(embedding, validate=True), "<f4").astype(np.float32)
-    return np.array(embedding, np.float32)
+    with np.errstate(over="ignore"):  # what is too large for a float32 becomes infinite, and is refused
+        return np.array(embedding, np.float32)
 
 
-def _error(response: httpx.Response) -> MemoryGatewayError:
+def _error(response: httpx.Response, api_key: str) -> MemoryGatewayError:
     """Map a refusal onto the tree. A 429 may mean too many calls, or no credit, which waiting does not cure.
 
     https://platform.openai.com/docs/guides/error-codes
     """
     status = response.status_code
     kind, message = _reason(response)
+    message = re.sub(r"sk-\S+", "sk-...", message.replace(api_key, "..."))[:300]  # it may quote the key
     said = f"OpenAI answered {status} ({kind or 'no code'}): {message}"
     if kind in _UNPAID:
         structlog.get_logger().error("quota_exhausted", upstream="openai", code=kind)
@@ -169,19 +175,13 @@ def _error(response: httpx.Response) -> MemoryGatewayError:
 
 
 def _reason(response: httpx.Response) -> tuple[str, str]:
-    """Return the error's code, or its type where it has none, and its message, shortened."""
+    """Return the error's code, or its type where it has none, and its message."""
     try:
         error = orjson.loads(response.content)["error"]
-        if error.get("type") in _UNPAID:
-            return str(error["type"]), str(error.get("message"))[:300]
-        return str(error.get("code") or error.get("type") or ""), _without_key(str(error.get("message")))[:300]
+        kind = error["type"] if error.get("type") in _UNPAID else error.get("code") or error.get("type")
+        return str(kind or ""), str(error.get("message"))
     except (ValueError, KeyError, TypeError, AttributeError):
         return "", "no reason given"
-
-
-def _without_key(message: str) -> str:
-    """Drop what OpenAI quotes of a wrong key."""
-    return re.sub(r"sk-\S+", "sk-...", message)
 
 
 def _retry_after(response: httpx.Response) -> int:

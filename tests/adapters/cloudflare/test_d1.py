@@ -31,7 +31,7 @@ async def test_a_run_is_one_batch_with_every_value_in_one_json_text(
     api: respx.MockRouter, database: D1Database
 ) -> None:
     route = api.post(PATH).mock(return_value=done([], []))
-    argument = {"text": 'Malmö "x"\n', "whole": 2**62, "none": None, "list": [1, 2.5, True]}
+    argument: dict[str, Any] = {"text": 'Malmö "x"\n', "whole": 2**62, "none": None, "list": [1, 2.5, True]}
     statements = [Statement("INSERT INTO t SELECT ?1", argument, writes=True), Statement("SELECT ?1", ["a"])]
     await database.run(statements)
     body = body_of(route.calls.last)

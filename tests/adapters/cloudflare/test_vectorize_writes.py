@@ -43,7 +43,7 @@ async def test_a_vectors_metadata_is_its_scope_what_it_was_made_with_and_the_dec
     route = api.post(UPSERT).mock(return_value=answer(MUTATION))
     own = {"tenant_id": "tenant-1", "agent_id": "agent-1", "created_at": 1_700_000_000_123, "revision": 7}
     own["embedding"] = "openai/text-embedding-3-small/4"
-    declared = {"text": "x" * 100, "number": 2**60, "flag": False}
+    declared: dict[str, Any] = {"text": "x" * 100, "number": 2**60, "flag": False}
     await index.upsert(
         [
             vector("a", **declared, undeclared="x"),
