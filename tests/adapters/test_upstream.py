@@ -139,6 +139,25 @@ async def test_closing_closes_every_connection() -> None:
                 await asyncio.sleep(0.01)
 
 
+@pytest.mark.xfail(reason="Upstream keeps the connection of a call that ends after close()")
+async def test_a_call_under_way_at_the_close_leaves_no_connection_open() -> None:
+    answered = asyncio.Event()
+
+    async def later(writer: asyncio.StreamWriter) -> None:
+        await answered.wait()
+        writer.write(http(BODY))
+
+    async with serving(later) as service, upstream_of(service.url) as upstream:
+        task = asyncio.create_task(upstream.send(CALL))
+        while not service.requests:
+            await asyncio.sleep(0.005)
+        await upstream.close()
+        answered.set()
+        assert (await task).content == BODY
+        await asyncio.sleep(0.05)
+        assert not service.open
+
+
 async def test_a_connection_that_the_service_closed_meanwhile_is_replaced() -> None:
     async def last(writer: asyncio.StreamWriter) -> None:
         writer.write(http(BODY))
@@ -223,14 +242,16 @@ async def test_a_call_that_its_caller_leaves_gives_its_connection_up() -> None:
 
 async def test_calls_beyond_the_connections_wait_for_one_within_their_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.adapters.upstream._CONNECTIONS", 1)
-    async with serving(hangs, done) as service, upstream_of(service.url, seconds=0.15) as upstream:
-        errors = await asyncio.gather(*(failed(upstream) for _ in range(3)))
-        assert [type(error) for error in errors] == [UpstreamTimeout] * 3
+    async with serving(hangs, done) as service, upstream_of(service.url) as upstream:
+        holding = asyncio.create_task(upstream.send(CALL))
+        while not service.requests:
+            await asyncio.sleep(0.005)
+        waiting = asyncio.create_task(upstream.send(CALL))
+        assert type(await failed(upstream, Call("thing.do", "GET", "/thing", seconds=0.05))) is UpstreamTimeout
         assert service.requests == 1
-        assert [answer.content for answer in await asyncio.gather(*(upstream.send(CALL) for _ in range(3)))] == [
-            BODY
-        ] * 3
-        assert service.connections == 2
+        holding.cancel()
+        assert (await waiting).content == BODY
+        assert service.requests == 2
 
 
 async def test_a_compressed_answer_is_read() -> None:
@@ -255,6 +276,7 @@ async def test_a_body_that_is_not_json_is_not_believed(body: bytes) -> None:
         (UpstreamTimeout("x"), "upstream_timeout"),
         (RateLimited("x", retry_after=1), "rate_limited"),
         (asyncio.CancelledError(), "cancelled"),
+        pytest.param(KeyError(), "failed", marks=pytest.mark.xfail(reason="measured calls a defect cancelled")),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -167,7 +167,7 @@ NOWHERE = {"nothing": [[0, 0]], "not a number": [[np.nan, 1]], "two that cancel"
 def test_a_vector_without_direction_is_refused_beside_good_ones(vectors: list[list[float]]) -> None:
     good = np.array([1, 0], np.float32)
     windows = windows_of([1], [1] * len(vectors), [1])
-    with pytest.raises(UpstreamRejected, match="no direction"):
+    with pytest.raises(UpstreamRejected):
         average(windows, [good, *(np.array(vector, np.float32) for vector in vectors), good], 2)
 
 

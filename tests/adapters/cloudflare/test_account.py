@@ -72,6 +72,16 @@ async def test_an_index_is_known_by_its_name(
     assert await account.index_exists(CONFIG.index_name) is there
 
 
+@pytest.mark.xfail(reason="Account reads lists unguarded")
+@pytest.mark.parametrize("listed", [{"a": 1}, ["memory"], [{"name": "memory"}], 1])
+async def test_a_list_that_cannot_be_read_is_an_error_of_the_tree(
+    api: respx.MockRouter, account: Account, listed: Any
+) -> None:
+    api.get(DATABASES).mock(return_value=answer(listed))
+    with pytest.raises(UpstreamRejected):
+        await account.database_id("memory")
+
+
 async def test_an_index_is_created_for_cosines_with_its_metadata_indexes(
     api: respx.MockRouter, account: Account
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 import respx
 
 from app.adapters.cloudflare.vectorize import VectorizeIndex
-from app.errors import UpstreamUnavailable
+from app.errors import UpstreamRejected, UpstreamUnavailable
 from app.model import Scope
 from tests.adapters.cloudflare.vectors import INDEX, OTHERS, SCOPE, stored, vector
 from tests.adapters.cloudflare.wire import DATE_MS, answer, body_of, html
@@ -164,6 +164,18 @@ async def test_nothing_is_deleted_that_could_not_be_looked_at(api: respx.MockRou
     deletes = api.post(DELETE).mock(return_value=answer(MUTATION))
     with pytest.raises(UpstreamUnavailable):
         await index.delete(SCOPE, [f"id-{number}" for number in range(25)])
+    assert deletes.call_count == 0
+
+
+@pytest.mark.xfail(reason="VectorizeIndex.delete reads what get_by_ids answers unguarded")
+@pytest.mark.parametrize("result", [{"a": 1}, ["a"], [1], [{}], [{"id": "a", "metadata": "x"}], [None], "text", 1])
+async def test_nothing_is_deleted_after_a_look_that_cannot_be_read(
+    api: respx.MockRouter, index: VectorizeIndex, result: Any
+) -> None:
+    api.post(GET).mock(return_value=answer(result))
+    deletes = api.post(DELETE).mock(return_value=answer(MUTATION))
+    with pytest.raises(UpstreamRejected):
+        await index.delete(SCOPE, ["a"])
     assert deletes.call_count == 0
 
 
