@@ -58,6 +58,7 @@ class Upstream:
         self._tls = httpx.create_ssl_context()
         self._room = asyncio.Semaphore(_CONNECTIONS)
         self._idle: list[httpx.AsyncClient] = []
+        self._closed = False
 
     async def send(self, call: Call) -> httpx.Response:
         """Make the call and return the whole answer, whatever its status.
@@ -79,10 +80,13 @@ class Upstream:
     def measured(self, operation: str) -> Iterator[None]:
         """Count what happens inside as one call: its duration, and how it ended."""
         started = time.perf_counter()
-        outcome = "cancelled"
+        outcome = "failed"
         try:
             yield
             outcome = "ok"
+        except asyncio.CancelledError:
+            outcome = "cancelled"
+            raise
         except MemoryGatewayError as error:
             outcome = error.code
             raise
@@ -101,7 +105,8 @@ class Upstream:
             raise UpstreamRejected(f"{self.name} answered something that is not JSON.") from error
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections; one that a call still uses is closed when the call ends."""
+        self._closed = True
         while self._idle:
             await self._idle.pop().aclose()
 
@@ -123,6 +128,8 @@ class Upstream:
                 yield http
             finally:
                 self._idle.append(http)
+                if self._closed:
+                    await self.close()
 
     def _open(self) -> httpx.AsyncClient:
         return httpx.AsyncClient(

@@ -38,8 +38,9 @@ class Account:
     async def database_id(self, name: str) -> str | None:
         """Return the id of the database of exactly this name, or None."""
         call = Call("d1.list", "GET", _DATABASES, query={"name": name, "per_page": "100"})
-        found = (await self._client.call(call)).result
-        return next((str(entry["uuid"]) for entry in found or [] if entry.get("name") == name), None)
+        found = _entries((await self._client.call(call)).result)
+        named = next((entry for entry in found if entry.get("name") == name), None)
+        return None if named is None else _uuid(named)
 
     async def create_database(self, name: str, placement: Placement) -> str:
         """Create a database and return its id."""
@@ -49,14 +50,12 @@ class Account:
         if placement.jurisdiction:
             body["jurisdiction"] = placement.jurisdiction
         result = await self._post("d1.create", _DATABASES, body)
-        if not isinstance(result, dict) or not result.get("uuid"):
-            raise UpstreamRejected("Cloudflare created a database without telling its id.")
-        return str(result["uuid"])
+        return _uuid(result)
 
     async def index_exists(self, name: str) -> bool:
         """Whether there is an index of this name."""
-        found = (await self._client.call(Call("vectorize.list_indexes", "GET", _INDEXES))).result
-        return any(entry.get("name") == name for entry in found or [])
+        found = _entries((await self._client.call(Call("vectorize.list_indexes", "GET", _INDEXES))).result)
+        return any(entry.get("name") == name for entry in found)
 
     async def create_index(self, config: EmbeddingConfig) -> None:
         """Create the index of an embedding config: its dimensions, compared by cosine."""
@@ -75,3 +74,17 @@ class Account:
 
     async def _post(self, operation: str, path: str, body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - as JSON has it
         return (await self._client.call(Call(operation, "POST", path, orjson.dumps(body)))).result
+
+
+def _uuid(database: Any) -> str:  # noqa: ANN401 - as JSON has it
+    if not isinstance(database, dict) or not database.get("uuid"):
+        raise UpstreamRejected("Cloudflare told of a database without its id.")
+    return str(database["uuid"])
+
+
+def _entries(result: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - as JSON has it
+    """Read a list of what the account holds."""
+    entries = [] if result is None else result
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise UpstreamRejected("Cloudflare answered a list in another form.")
+    return entries

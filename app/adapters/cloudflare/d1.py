@@ -38,6 +38,7 @@ _PAUSE_SECONDS = 0.05
 
 _OPERATION = "d1.query"
 _SQL_ERROR = 7500
+_INVALID_REQUEST = 400
 _NOT_FOUND = 404
 
 # What D1 says, and what to do: https://developers.cloudflare.com/d1/observability/debug-d1/
@@ -135,14 +136,18 @@ def _rows(answer: Answer, count: int) -> list[list[Row]]:
         raise UpstreamRejected(f"D1 answered {count} statements with something else than {count} results.")
     if not all(isinstance(result, dict) and result.get("success") is True for result in results):
         raise DatabaseRejected("D1 reports a statement of the run as failed.")
-    return [result.get("results") or [] for result in results]
+    rows = [result.get("results") or [] for result in results]
+    if not all(isinstance(of_one, list) and all(isinstance(row, dict) for row in of_one) for of_one in rows):
+        raise UpstreamRejected("D1 answered a statement with something else than rows.")
+    return rows
 
 
 def _meaning(refusal: Refusal) -> MemoryGatewayError | None:
     """Read D1's text: its codes do not tell one failure from another."""
     detail = f"D1: {refusal.message}"
     error = _unavailable(refusal.message, detail)
-    if error is None and (refusal.code == _SQL_ERROR or "SQLITE_" in refusal.message):
+    refused = refusal.status == _INVALID_REQUEST and (refusal.code == _SQL_ERROR or "SQLITE_" in refusal.message)
+    if error is None and refused:
         return DatabaseRejected(detail)
     if error is None and refusal.status == _NOT_FOUND:
         return DatabaseUnavailable("The D1 database does not exist. Check CLOUDFLARE_D1_DATABASE_ID.")

@@ -152,7 +152,8 @@ class VectorizeIndex:
     async def _get(self, ids: Sequence[str]) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = []
         for start in range(0, len(ids), _GET_IDS):
-            found += (await self._post("get_by_ids", {"ids": list(ids[start : start + _GET_IDS])})).result or []
+            answer = await self._post("get_by_ids", {"ids": list(ids[start : start + _GET_IDS])})
+            found += [] if answer.result is None else _vectors(answer.result)
         return found
 
     async def _post(self, method: str, body: Mapping[str, Any]) -> Answer:
@@ -201,6 +202,18 @@ def _hit(match: Any) -> Hit:  # noqa: ANN401 - as JSON has it
         return Hit(str(match["id"]), max(-1.0, min(1.0, float(match["score"]))))
     except (KeyError, TypeError, ValueError) as error:
         raise UpstreamRejected("Vectorize answered a match without id or score.") from error
+
+
+def _vectors(result: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - the same
+    readable = isinstance(result, list) and all(
+        isinstance(vector, dict)
+        and isinstance(vector.get("id"), str)
+        and isinstance(vector.get("metadata") or {}, dict)
+        for vector in result
+    )
+    if not readable:
+        raise UpstreamRejected("Vectorize answered vectors in another form.")
+    return list(result)
 
 
 def _scope_filter(scope: Scope) -> dict[str, Json]:

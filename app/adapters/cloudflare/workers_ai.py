@@ -105,7 +105,8 @@ class WorkersAIEmbedder:
 
 def _vectors(result: Any) -> list[Vector]:  # noqa: ANN401 - whatever JSON holds
     try:
-        return [np.array(values, np.float32) for values in result["data"]]
+        with np.errstate(over="ignore"):  # what is too large for a float32 becomes infinite, and is refused
+            return [np.array(values, np.float32) for values in result["data"]]
     except (KeyError, TypeError, ValueError) as error:
         raise UpstreamRejected("Workers AI's answer has not the form it should have.") from error
 

@@ -53,6 +53,7 @@ _TOO_MANY = 429
 _BUSY = 503
 _SERVER_ERRORS = 500
 _WAIT_SECONDS = 5
+_DIGITS_MOST = 6
 
 
 class OpenAIEmbedder:
@@ -186,4 +187,4 @@ def _reason(response: httpx.Response) -> tuple[str, str]:
 
 def _retry_after(response: httpx.Response) -> int:
     told = response.headers.get("retry-after", "")
-    return int(told) if told.isdecimal() else _WAIT_SECONDS
+    return int(told) if told.isdecimal() and len(told) <= _DIGITS_MOST else _WAIT_SECONDS

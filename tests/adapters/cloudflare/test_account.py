@@ -72,7 +72,6 @@ async def test_an_index_is_known_by_its_name(
     assert await account.index_exists(CONFIG.index_name) is there
 
 
-@pytest.mark.xfail(reason="Account reads lists unguarded")
 @pytest.mark.parametrize("listed", [{"a": 1}, ["memory"], [{"name": "memory"}], 1])
 async def test_a_list_that_cannot_be_read_is_an_error_of_the_tree(
     api: respx.MockRouter, account: Account, listed: Any

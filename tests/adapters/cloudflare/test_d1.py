@@ -95,7 +95,6 @@ async def test_another_number_of_results_than_statements_is_not_believed(
     assert route.call_count == 1
 
 
-@pytest.mark.xfail(reason="d1._rows hands on whatever results holds")
 @pytest.mark.parametrize("rows", [{"columns": ["one"], "rows": [[1]]}, "text", 1])
 async def test_rows_that_are_no_rows_are_not_believed(api: respx.MockRouter, database: D1Database, rows: Any) -> None:
     api.post(PATH).mock(return_value=answer([{"success": True, "results": rows}]))

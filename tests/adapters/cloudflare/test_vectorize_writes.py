@@ -167,7 +167,6 @@ async def test_nothing_is_deleted_that_could_not_be_looked_at(api: respx.MockRou
     assert deletes.call_count == 0
 
 
-@pytest.mark.xfail(reason="VectorizeIndex.delete reads what get_by_ids answers unguarded")
 @pytest.mark.parametrize("result", [{"a": 1}, ["a"], [1], [{}], [{"id": "a", "metadata": "x"}], [None], "text", 1])
 async def test_nothing_is_deleted_after_a_look_that_cannot_be_read(
     api: respx.MockRouter, index: VectorizeIndex, result: Any

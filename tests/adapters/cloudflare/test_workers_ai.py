@@ -196,7 +196,6 @@ async def test_an_answer_of_another_shape_is_not_believed(
     assert route.call_count == 1
 
 
-@pytest.mark.xfail(raises=RuntimeWarning, reason="workers_ai._vectors: numpy warns of what is then refused")
 async def test_a_number_beyond_a_float32_is_not_believed(api: respx.MockRouter, embedder: WorkersAIEmbedder) -> None:
     api.post(f"/ai/run/{SMALL}").mock(return_value=answer({"data": [[1e300] * 384]}))
     with pytest.raises(UpstreamRejected):

@@ -116,7 +116,6 @@ async def test_a_part_of_many_calls_that_fails_ends_them(route: respx.Route, emb
     assert route.call_count == 1
 
 
-@pytest.mark.xfail(reason="embedder._retry_after takes a wait of any length")
 @pytest.mark.parametrize("digits", [12, 5000])
 async def test_a_retry_after_beyond_all_reason_is_not_passed_on(
     route: respx.Route, embedder: OpenAIEmbedder, digits: int
