@@ -78,7 +78,7 @@ class Account:
 
 def _uuid(database: Any) -> str:  # noqa: ANN401 - as JSON has it
     if not isinstance(database, dict) or not database.get("uuid"):
-        raise UpstreamRejected("Cloudflare told of a database without its id.")
+        raise UpstreamRejected("Cloudflare told of a database without telling its id.")
     return str(database["uuid"])
 
 
