@@ -45,7 +45,7 @@ conformance: $(VENV)/dev $(VENV)/conformance ## hold the code against Cloudflare
 	$(BIN)/python -m pytest tests/conformance
 
 check: $(VENV)/dev ## lint, types and import contracts
-	$(BIN)/ruff check .
+	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports

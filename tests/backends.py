@@ -5,11 +5,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from app.double.account import DoubleOptions
-from app.double.server import Handle, running
-
 from app.adapters.cloudflare.vectorize import SCOPE_TYPES
 from app.adapters.local.hashing import HashingEmbedder
+from app.double.account import DoubleOptions
+from app.double.server import Handle, running
 
 BackendName: TypeAlias = Literal["embedded", "cloudflare"]
 AT_ONCE = (0.0, 0.0)

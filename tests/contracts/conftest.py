@@ -8,8 +8,6 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from app.double.account import DoubleOptions
-from app.double.server import Handle, running
 
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.d1 import D1Database
@@ -18,6 +16,8 @@ from app.adapters.cloudflare.vectorize import SCOPE_TYPES, IndexType, VectorizeI
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.sqlite_index import SqliteVectorIndex
+from app.double.account import DoubleOptions
+from app.double.server import Handle, running
 from app.model import EmbeddingConfig
 from app.observability.metrics import Metrics
 from app.ports.database import Database

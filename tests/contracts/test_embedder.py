@@ -8,7 +8,6 @@ from typing import Protocol
 
 import numpy as np
 import pytest
-from app.double.server import Handle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from app.adapters.cloudflare.workers_ai import WorkersAIEmbedder
 from app.adapters.local.hashing import HashingEmbedder
 from app.adapters.local.transformer import TransformerEmbedder, packaged_model_dir
 from app.adapters.openai.embedder import OpenAIEmbedder
+from app.double.server import Handle
 from app.model import Vector
 from app.observability.metrics import Metrics
 from app.ports.embedder import Embedder, Embeddings
