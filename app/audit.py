@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from app.admission import Admission
 from app.model import EmbeddingConfig, Json, Scope, to_json
 from app.ports.database import Statement
 
@@ -10,7 +11,14 @@ INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at)
 SELECT memory.tenant_id, memory.agent_id, memory.id, 'stored', ?1 ->> 'detail', ?1 ->> 'now'
 FROM long_term_memory AS memory
 WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'
-  AND memory.content_hash = ?1 ->> 'content_hash' AND memory.embedding_model = ?1 ->> 'model'
+  AND memory.content_hash = ?1 ->> 'content_hash' AND memory.embedding_model = ?1 ->> 'model' AND {admission}
+"""
+
+_DELETED = """
+INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at)
+SELECT memory.tenant_id, memory.agent_id, memory.id, 'deleted', '{}', ?1 ->> 'now'
+FROM long_term_memory AS memory
+WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.id = ?1 ->> 'id'
 """
 
 
@@ -21,7 +29,13 @@ class Audit:
     scope: Scope
 
     def stored(
-        self, content_hash: str, *, now: int, config: EmbeddingConfig, tokens: int | None, milliseconds: float
+        self,
+        admission: Admission,
+        *,
+        now: int,
+        config: EmbeddingConfig,
+        tokens: int | None,
+        milliseconds: float,
     ) -> Statement:
         """Record that a memory was embedded and stored. Comes after the memory's own statement in a run.
 
@@ -35,15 +49,17 @@ class Audit:
             "embedding_ms": round(milliseconds, 1),
         }
         return Statement(
-            _STORED,
-            {
-                "tenant_id": self.scope.tenant_id,
-                "agent_id": self.scope.agent_id,
-                "content_hash": content_hash,
-                "model": config.model,
-                "detail": to_json(detail),
-                "now": now,
-            },
+            _STORED.format(admission=admission.condition),
+            admission.argument | {"model": config.model, "detail": to_json(detail), "now": now},
+            writes=True,
+            repeatable=True,
+        )
+
+    def deleted(self, memory_id: str, *, now: int) -> Statement:
+        """Record that a memory is deleted, where there is one. Comes before the memory's own statement in a run."""
+        return Statement(
+            _DELETED,
+            {"tenant_id": self.scope.tenant_id, "agent_id": self.scope.agent_id, "id": memory_id, "now": now},
             writes=True,
             repeatable=True,
         )

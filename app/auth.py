@@ -40,6 +40,11 @@ class Principal:
         if self.agent_id is not None and agent_id != self.agent_id:
             raise Forbidden("The credential is for another agent.")
 
+    def check_every_agent(self) -> None:
+        """Raise ``Forbidden`` unless the credential is good for all of the tenant's agents."""
+        if self.agent_id is not None:
+            raise Forbidden("The credential is for one agent alone.")
+
     def check_admin(self) -> None:
         """Raise ``Forbidden`` unless the credential has the admin scope."""
         if not self.admin:

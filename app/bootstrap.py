@@ -1,7 +1,11 @@
 """Settings to a running service. The only module that names concrete adapters."""
 
+import os
+import secrets
+import socket
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import structlog
@@ -23,8 +27,8 @@ from app.adapters.openai.embedder import OpenAIEmbedder
 from app.auth import Credentials
 from app.errors import ConfigurationError
 from app.gateway import Ports
-from app.index.indexer import Cadence
-from app.index.outbox import Deliveries
+from app.index.marks import Marks
+from app.index.reconcile import Pacer, Progress, Reconcile
 from app.observability.metrics import Metrics
 from app.ports.database import Database
 from app.ports.embedder import Embedder
@@ -35,7 +39,9 @@ from app.runtime import Pace, Runtime
 from app.settings import Settings
 
 _DATABASE_NAME = "memory.sqlite3"
-_METERED = Pace(Cadence(confirm=30.0, sweep=300.0), look_again_seconds=30.0)
+_UNMETERED = 1e9
+"""Calls per minute on one's own machine."""
+_METERED = Pace(indexer_seconds=15.0, look_again_seconds=30.0)
 """On Cloudflare every call counts."""
 
 OwnedEmbedder = TransformerEmbedder | HashingEmbedder | OpenAIEmbedder | WorkersAIEmbedder
@@ -141,6 +147,34 @@ def build_provisioning(
     return provisioning, close
 
 
+async def build_reconcile(
+    settings: Settings, *, repair: bool, calls_per_minute: float, report: Callable[[Progress], None]
+) -> tuple[Reconcile, Close]:
+    """Make what compares the index with the database, ready to run; the second value closes it.
+
+    Raises:
+        ConfigurationError: a setting is missing.
+        Unavailable: the data cannot be reached, or was embedded with another config.
+    """
+    runtime = build_runtime(settings)
+    try:
+        await runtime.prepare()
+    except BaseException:
+        await runtime.close()
+        raise
+    ports = runtime.ports
+    comparison = Reconcile(
+        ports.database,
+        ports.index,
+        ports.embedder,
+        holder=runtime.name,
+        pacer=Pacer(calls_per_minute if settings.on_cloudflare else _UNMETERED),
+        repair=repair,
+        report=report,
+    )
+    return comparison, runtime.close
+
+
 def open_database(settings: Settings) -> tuple[Database, Close]:
     """Open the database alone; the second value closes it."""
     if settings.on_cloudflare:
@@ -159,8 +193,10 @@ def _embedded(settings: Settings, metrics: Metrics) -> Runtime:
         _ports(settings, SqliteDatabase(file), index, embedder),
         credentials,
         metrics,
+        name=_process_name(),
         prepare_index=index.prepare,
         closers=[embedder.close, file.close],
+        pace=_pace(settings, Pace()),
     )
 
 
@@ -174,10 +210,21 @@ def _on_cloudflare(settings: Settings, metrics: Metrics) -> Runtime:
         _ports(settings, D1Database(client, database_id), index, embedder),
         credentials,
         metrics,
+        name=_process_name(),
         prepare_index=index.check,
         closers=[embedder.close, client.close],
-        pace=_METERED,
+        pace=_pace(settings, _METERED),
     )
+
+
+def _pace(settings: Settings, usual: Pace) -> Pace:
+    seconds = settings.indexer_seconds
+    return usual if seconds is None else replace(usual, indexer_seconds=seconds)
+
+
+def _process_name() -> str:
+    """Name this process as no other: where it runs, and which of all that ran there."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
 def _ports(settings: Settings, database: Database, index: VectorIndex, embedder: Embedder) -> Ports:
@@ -186,7 +233,7 @@ def _ports(settings: Settings, database: Database, index: VectorIndex, embedder:
         index=index,
         embedder=embedder,
         queries=QueryCache(settings.query_cache_bytes),
-        deliveries=Deliveries(),
+        marks=Marks(),
         clock=wall_clock,
     )
 

@@ -4,10 +4,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from app.errors import ConfigurationError, MemoryGatewayError
-from app.index.outbox import NOW
 from app.migrations.runner import applied_migrations
 from app.model import NewMemory
-from app.ports.database import Statement
+from app.ports.database import NOW, Statement
 from app.runtime import Runtime
 
 _TENANT = "memory-gateway.doctor"

@@ -7,6 +7,10 @@
     |   |-- MalformedRequest             the body is not JSON
     |   |-- UnsupportedMediaType         the body is not sent as application/json
     |   |-- ContentTooLarge              a body or a text over its limit
+    |-- NotFound                       what is named does not exist, or not for this caller
+    |-- Conflict                       the state of things forbids it
+    |   |-- Erasing                      the agent, or its tenant, is being erased
+    |   |-- IdempotencyKeyReused         the key was used for another request
     |-- AccessRefused                  who is calling
     |   |-- Unauthenticated              no credential, or one that does not hold
     |   |-- Forbidden                    a credential that does not reach this far
@@ -24,6 +28,8 @@
     |   |-- QuotaExhausted               a quota or credit is used up: an operator has to act
     |   |-- CredentialsRefused           an upstream refused our credentials: an operator has to act
     |   |-- UpstreamRejected             an upstream refused a call, or answered what cannot be understood
+    |   |   |-- VectorRefused                the index does not take a vector as it is
+    |   |   |-- CursorExpired                a listing has to begin anew
     |-- DatabaseRejected               the database refused a statement: a defect of ours
     |-- SchemaTooNew                   a newer version of this service has migrated the database
     |-- ConfigurationError             settings that cannot work, found before serving
@@ -90,6 +96,36 @@ class ContentTooLarge(InvalidRequest):
     code = "content_too_large"
     status = 413
     title = "Content too large"
+
+
+class NotFound(MemoryGatewayError):
+    """What the request names does not exist, or not for this caller: both look the same."""
+
+    code = "not_found"
+    status = 404
+    title = "Not found"
+
+
+class Conflict(MemoryGatewayError):
+    """The state of things forbids what is asked."""
+
+    code = "conflict"
+    status = 409
+    title = "Conflict"
+
+
+class Erasing(Conflict):
+    """The agent, or its tenant, is being erased: nothing is stored until the receipt is written."""
+
+    code = "erasing"
+    title = "Being erased"
+
+
+class IdempotencyKeyReused(Conflict):
+    """The Idempotency-Key was used for another request in the last 24 hours."""
+
+    code = "idempotency_key_reused"
+    title = "Idempotency-Key reused"
 
 
 class AccessRefused(MemoryGatewayError):
@@ -231,6 +267,20 @@ class UpstreamRejected(Unavailable):
     status = 502
     title = "Upstream rejected a call"
     retry_after = None
+
+
+class VectorRefused(UpstreamRejected):
+    """The index refuses a vector for what it is: sending it again unchanged is of no use."""
+
+    code = "vector_refused"
+    title = "Vector refused"
+
+
+class CursorExpired(UpstreamRejected):
+    """The index no longer knows the cursor of a listing."""
+
+    code = "cursor_expired"
+    title = "Cursor expired"
 
 
 class DatabaseRejected(MemoryGatewayError):

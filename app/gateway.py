@@ -9,14 +9,18 @@ import structlog
 from ulid import ULID
 
 from app import limits
+from app.admission import Admission
 from app.audit import Audit
-from app.errors import Unavailable
+from app.errors import NotFound, Unavailable
 from app.index import in_use
-from app.index.outbox import PENDING_MOST, Deliveries, Delivery, Outbox, score
+from app.index.erasure import Erasure, Erasures, erasure
+from app.index.marks import Kind, Mark, Marks, RowKey
+from app.index.outbox import PENDING_MOST, Outbox, score
+from app.index.watch import watch
 from app.model import Entry, Filter, NewMemory, Scope, Vector, moment
 from app.ports.database import Database, Row
 from app.ports.embedder import Embedder
-from app.ports.vector_index import Hit, IndexedVector, VectorIndex
+from app.ports.vector_index import Hit, Hits, IndexedVector, VectorIndex
 from app.retrieval.query_vectors import QueryCache, QueryVectors
 from app.tiers.long_term import LongTermMemory, entry
 
@@ -43,7 +47,7 @@ class Ports:
     index: VectorIndex
     embedder: Embedder
     queries: QueryCache
-    deliveries: Deliveries
+    marks: Marks
     clock: Clock
 
 
@@ -60,18 +64,21 @@ class LongTermMemoryGateway:
         self._ports = ports
         self._queries = QueryVectors(tenant_id, ports.embedder, ports.queries)
 
-    async def store(self, agent_id: str, memory: NewMemory) -> str:
+    async def store(self, agent_id: str, memory: NewMemory, *, idempotency_key: str | None = None) -> str:
         """Store a memory and return its id; the same content again is the same memory.
 
-        Once this returns, every recall finds the memory, whatever becomes of the index.
+        Once this returns, every recall finds the memory, whatever becomes of the index. The same request with
+        the same key, in 24 hours, is answered the same and changes nothing, even if the memory has been deleted.
 
         Raises:
             InvalidRequest: a field is over its limits; nothing was written.
+            IdempotencyKeyReused: the key came with another request; nothing was written.
+            Erasing: the agent or the tenant is being erased; nothing was written.
             EmbeddingConfigMismatch: the data was embedded with another config; nothing was written.
             UpstreamTimeout, UpstreamUnavailable, UpstreamRejected: it may be stored; storing it again is safe.
             Unavailable: the embedder or the database does not answer; nothing was written.
         """
-        limits.check_store(agent_id, memory)
+        limits.check_store(agent_id, memory, idempotency_key)
         scope = Scope(self._tenant_id, agent_id)
         config = self._ports.embedder.config
         started = time.perf_counter()
@@ -80,31 +87,36 @@ class LongTermMemoryGateway:
         (vector,) = embedded.vectors
         now = self._ports.clock()
         new_id = str(ULID.from_datetime(moment(now)))
-        content_hash = memory.content_hash
-        _, queued, stored, _ = await self._ports.database.run(
-            [
-                in_use.claim(config),
-                Outbox(scope).queue_upsert(new_id, vector, content_hash=content_hash, config=config),
-                LongTermMemory(scope).insert(memory, memory_id=new_id, created_at=now, config=config),
-                Audit(scope).stored(
-                    content_hash, now=now, config=config, tokens=embedded.tokens, milliseconds=embedding_ms
-                ),
-            ]
-        )
+        admission = Admission(scope, new_id, memory, idempotency_key)
+        filterable = self._ports.index.filterable
+        run = [
+            Outbox(scope).queue_upsert(memory, vector, admission, config=config, filterable=filterable),
+            LongTermMemory(scope).insert(memory, admission, created_at=now, config=config),
+            Audit(scope).stored(admission, now=now, config=config, tokens=embedded.tokens, milliseconds=embedding_ms),
+            *([] if idempotency_key is None else [admission.remember()]),
+            watch(self._tenant_id, admission),
+        ]
+        queued, stored, *_, (watched,) = await self._ports.database.run(run)
+        self._saw(watched)
+        stored_before = admission.check(watched)
+        if not stored and stored_before is None:  # another config is in use, perhaps of data that is gone
+            await in_use.claim(self._ports.database, config)
+            queued, stored, *_ = await self._ports.database.run(run)
+            if not stored:
+                raise Unavailable("The embedding config in use has just changed. Nothing was stored; try again.")
         if not stored:
-            await in_use.verify(self._ports.database, config)
-            raise Unavailable("The embedding config in use has just changed. Nothing was stored; try again.")
-        (row,) = stored
-        memory_id = str(row["id"])
-        await self._deliver(
-            IndexedVector(
-                scope, memory_id, vector, int(row["created_at"] or 0), int(queued[0]["revision"] or 0), memory.metadata
-            )
-        )
+            return str(stored_before)
+        memory_id, created_at = str(stored[0]["id"]), int(stored[0]["created_at"] or 0)
+        for row in queued:
+            revision = int(row["revision"] or 0)
+            sent = IndexedVector(scope, memory_id, vector, created_at, revision, memory.metadata)
+            await self._deliver(sent, first_time=memory_id == new_id)
         return memory_id
 
     async def recall(self, agent_id: str, query: str, *, top_k: int = 5, where: Filter | None = None) -> Recall:
         """Return the memories most similar to the query, at most ``top_k`` of those that pass the filter.
+
+        Where the index does not answer, what it may not show yet is found all the same, and ``degraded`` says so.
 
         Raises:
             InvalidRequest: a field is over its limits.
@@ -117,34 +129,48 @@ class LongTermMemoryGateway:
         asked = top_k + _SPARE_HITS
         while True:
             # The index comes first: what the indexer confirms meanwhile is then in the hits, not in neither.
-            answer = await self._ports.index.query(scope, vector, top_k=asked, where=where)
-            config_rows, pending, found, *filling = await self._ports.database.run(
+            answer, away = await self._ask_index(scope, vector, asked, where)
+            config_rows, (watched,), pending, found, *filling = await self._ports.database.run(
                 [
                     in_use.READ,
+                    watch(self._tenant_id),
                     Outbox(scope).pending(where),
                     LongTermMemory(scope).read([hit.id for hit in answer.hits], where, most=top_k),
                     *([] if answer.filtered else [LongTermMemory(scope).newest(where, most=top_k)]),
                 ]
             )
+            self._saw(watched)
             in_use.check(config_rows, self._ports.embedder.config)
+            if away is not None:
+                if not pending and any(filling):
+                    raise away
+                return Recall(_merge([], [], pending, vector)[:top_k], ["index_unavailable", *_bounded(pending)])
             if len(found) == top_k or not answer.more:
-                degraded = _degraded(pending, filled=bool(filling) and len(found) < top_k)
+                beyond = ["filter_beyond_index"] if filling and len(found) < top_k else []
                 entries = _merge(answer.hits, [*chain(*filling), *found], pending, vector)
-                return Recall(entries[:top_k], degraded)
+                return Recall(entries[:top_k], [*_bounded(pending), *beyond])
             asked *= 4  # vectors whose memory is gone took the places
 
     async def delete(self, agent_id: str, memory_id: str) -> None:
         """Delete a memory; one that is not there, or not in this scope, is no error.
 
+        Once this returns no recall finds it, wherever its vector may still linger.
+
         Raises:
             InvalidRequest: an id has not the form of one.
-            DatabaseUnavailable: nothing was deleted.
+            Unavailable: the database does not answer; deleting it again is safe.
         """
         limits.check_delete(agent_id, memory_id)
         scope = Scope(self._tenant_id, agent_id)
-        _, deleted = await self._ports.database.run(
-            [Outbox(scope).queue_delete(memory_id), LongTermMemory(scope).delete(memory_id)]
+        _, _, deleted, (watched,) = await self._ports.database.run(
+            [
+                Outbox(scope).queue_delete(memory_id),
+                Audit(scope).deleted(memory_id, now=self._ports.clock()),
+                LongTermMemory(scope).delete(memory_id),
+                watch(self._tenant_id),
+            ]
         )
+        self._saw(watched)
         if not deleted:
             return
         try:
@@ -152,14 +178,64 @@ class LongTermMemoryGateway:
         except Unavailable as error:  # the memory is gone; the indexer removes the vector
             _deferred("delete", error)
 
-    async def _deliver(self, vector: IndexedVector) -> None:
+    async def erase(self, agent_id: str | None) -> Erasure:
+        """Begin to erase an agent, or with None the whole tenant; one under way that covers it is returned instead.
+
+        From now until its receipt is written nothing is stored in its scope.
+
+        Raises:
+            InvalidRequest: the agent's id has not the form of one.
+            Unavailable: the database does not answer; asking again is safe.
+        """
+        if agent_id is not None:
+            limits.check_erase(agent_id)
+        new_id = str(ULID.from_datetime(moment(self._ports.clock())))
+        *_, (running,) = await self._ports.database.run(Erasures(self._tenant_id).accept(new_id, agent_id))
+        self._ports.marks.wake()
+        return erasure(running)
+
+    async def erasure(self, erasure_id: str, *, only_agent: str | None = None) -> Erasure:
+        """Return how far an erasure is; with ``only_agent``, only one of that agent.
+
+        Raises:
+            NotFound: the tenant has no such erasure.
+            InvalidRequest: the id has not the form of one.
+            Unavailable: the database does not answer.
+        """
+        limits.check_operation(erasure_id)
+        (rows,) = await self._ports.database.run([Erasures(self._tenant_id).read(erasure_id, only_agent)])
+        if not rows:
+            raise NotFound("There is no such operation.")
+        return erasure(rows[0])
+
+    async def _ask_index(
+        self, scope: Scope, vector: Vector, asked: int, where: Filter
+    ) -> tuple[Hits, Unavailable | None]:
+        """Ask the index; where it is away, give no hits and the reason."""
+        try:
+            return await self._ports.index.query(scope, vector, top_k=asked, where=where), None
+        except Unavailable as error:
+            structlog.get_logger().warning("index_away", code=error.code, reason=error.detail)
+            return Hits([], filtered=False), error
+
+    async def _deliver(self, vector: IndexedVector, *, first_time: bool) -> None:
         """Bring a stored memory's vector to the index; what fails stays in the outbox for the indexer."""
         try:
             acknowledged_at = await self._ports.index.upsert([vector])
         except Unavailable as error:
             _deferred("upsert", error)
-        else:
-            self._ports.deliveries.add(Delivery(vector.scope, vector.id, vector.revision, acknowledged_at))
+            return
+        row = RowKey(vector.scope, vector.id, vector.revision)
+        # Where it shows at once, a recall that begins after a first store finds it there: nothing is left to confirm.
+        # One that began before a second store may have asked the index too early, and needs the row a while yet.
+        kind: Kind = "settled" if self._ports.index.visible_at_once and first_time else "acknowledged"
+        self._ports.marks.add(Mark(row, kind, acknowledged_at))
+
+    def _saw(self, watched: Row) -> None:
+        """Act on what a run has learned in passing."""
+        self._ports.queries.seen(self._tenant_id, int(watched["epoch"] or 0))
+        if watched["unattended"]:
+            self._ports.marks.wake()
 
 
 def _merge(hits: Sequence[Hit], rows: Sequence[Row], pending: list[Row], vector: Vector) -> list[Entry]:
@@ -174,10 +250,9 @@ def _merge(hits: Sequence[Hit], rows: Sequence[Row], pending: list[Row], vector:
     return [entry(by_id[id_], scores.get(id_, -1)) for id_ in best]
 
 
-def _degraded(pending: list[Row], *, filled: bool) -> list[str]:
-    """Say why an answer may not be the best there is."""
-    reasons = {"pending_bound": len(pending) > PENDING_MOST, "filter_beyond_index": filled}
-    return [reason for reason, holds in reasons.items() if holds]
+def _bounded(pending: list[Row]) -> list[str]:
+    """Say so where more is pending than a recall scores."""
+    return ["pending_bound"] if len(pending) > PENDING_MOST else []
 
 
 def _deferred(operation: str, error: Unavailable) -> None:

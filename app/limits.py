@@ -21,12 +21,15 @@ CONTENT_BYTES = 32 * 1024
 METADATA_BYTES = 10 * 1024
 METADATA_DEPTH = 8
 SESSION_ID_BYTES = 256
+IDEMPOTENCY_KEY_FORM = r"[!-~]{1,255}"
+"""Form of an Idempotency-Key: visible ASCII."""
 TOP_K_MOST = 20
 NUMBER_MOST = 2**63 - 1
 """The largest number metadata may hold: beyond it SQLite compares integers as approximate ones."""
 
 _ID = re.compile(ID_FORM)
 _MEMORY_ID = re.compile(MEMORY_ID_FORM)
+_IDEMPOTENCY_KEY = re.compile(IDEMPOTENCY_KEY_FORM)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -42,7 +45,7 @@ def is_id(value: object) -> bool:
     return isinstance(value, str) and _ID.fullmatch(value) is not None
 
 
-def check_store(agent_id: str, memory: NewMemory) -> None:
+def check_store(agent_id: str, memory: NewMemory, idempotency_key: str | None = None) -> None:
     """Check what is to be stored.
 
     Raises:
@@ -55,6 +58,7 @@ def check_store(agent_id: str, memory: NewMemory) -> None:
             *_text("content", memory.content, CONTENT_BYTES),
             *_metadata("metadata", memory.metadata),
             *(() if memory.session_id is None else _text("session_id", memory.session_id, SESSION_ID_BYTES)),
+            *(() if idempotency_key is None else _key(idempotency_key)),
         ]
     )
 
@@ -70,6 +74,17 @@ def check_recall(agent_id: str, query: str, top_k: int, where: Filter) -> None:
             *_scalars("filter.metadata", where.metadata),
         ]
     )
+
+
+def check_erase(agent_id: str) -> None:
+    """Check what is to be erased; raises as ``check_store`` does."""
+    _refuse([*_agent(agent_id)])
+
+
+def check_operation(operation_id: str) -> None:
+    """Check an operation's id; raises as ``check_store`` does."""
+    known = _MEMORY_ID.fullmatch(operation_id) is not None
+    _refuse([] if known else [_Finding("operation_id", "must be an operation's id, a ULID")])
 
 
 def check_delete(agent_id: str, memory_id: str) -> None:
@@ -88,6 +103,11 @@ def _refuse(findings: list[_Finding]) -> None:
 def _agent(agent_id: str) -> Iterator[_Finding]:
     if not is_id(agent_id):
         yield _Finding("agent_id", "must be 1 to 64 of the characters A-Z a-z 0-9 . _ : -")
+
+
+def _key(key: str) -> Iterator[_Finding]:
+    if not _IDEMPOTENCY_KEY.fullmatch(key):
+        yield _Finding("Idempotency-Key", "must be 1 to 255 visible ASCII characters")
 
 
 def _text(field: str, value: str, most: int) -> Iterator[_Finding]:

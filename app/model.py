@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -49,12 +49,17 @@ class EmbeddingConfig:
         """``lt-memory-<provider>-<model>`` in the form Vectorize allows, with ``-<dimensions>`` where shortened."""
         return _index_name(self.provider, f"{self.model}-{self.dimensions}" if self.shortened else self.model)
 
+    @property
+    def label(self) -> str:
+        """Return ``provider/model/dimensions``, as it stands beside a vector."""
+        return f"{self.provider}/{self.model}/{self.dimensions}"
+
     def __str__(self) -> str:
         """Return the config as a person reads it."""
         return f"{self.provider}/{self.model} ({self.dimensions} dimensions)"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NewMemory:
     """What a caller asks to store."""
 
@@ -63,11 +68,22 @@ class NewMemory:
     session_id: str | None = None
     occurred_at: int | None = None
 
-    @property
+    @cached_property
     def content_hash(self) -> str:
         """SHA-256, in hex, of what makes two memories of one agent the same memory."""
         identity = json.dumps([self.content, self.session_id, self.occurred_at])
         return hashlib.sha256(identity.encode()).hexdigest()
+
+    @cached_property
+    def metadata_json(self) -> str:
+        """The metadata as it is stored."""
+        return to_json(self.metadata)
+
+    @cached_property
+    def request_hash(self) -> str:
+        """SHA-256, in hex, of everything that was asked: two requests with one hash ask the same."""
+        asked = json.dumps([self.content, self.metadata, self.session_id, self.occurred_at], sort_keys=True)
+        return hashlib.sha256(asked.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +138,10 @@ def parse_moment(text: str) -> datetime:
     leap = timedelta(seconds=1) if seconds == "60" else timedelta(0)
     whole = f"{date[:10]}T{date[11:]}:{'59' if leap else seconds}"
     read = datetime.fromisoformat(f"{whole}.{(fraction or '').ljust(6, '0')[:6]}{offset.upper()}")
-    return read + leap
+    try:
+        return read + leap
+    except OverflowError as error:
+        raise ValueError("must be a moment of the years up to 9999") from error
 
 
 def format_moment(milliseconds_: int) -> str:

@@ -8,9 +8,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
-from ulid import ULID
 
 from app.adapters.cloudflare.account import Account, Placement
 from app.adapters.cloudflare.vectorize import SCOPE_TYPES, IndexType, VectorizeIndex
@@ -24,6 +24,8 @@ Report = Callable[[str], object]
 """Takes a line that tells a person what is being done."""
 
 _PROBE = Scope("memory-gateway.provision", "probe")
+_PROBE_ID = "PR0BE".zfill(26)
+"""One id, a ULID as any, by which a later run knows what an interrupted one left behind."""
 _PROBE_VALUES: Mapping[IndexType, Scalar] = {"string": "probe", "number": 1, "boolean": True}
 _ROUND_POLLS = 24
 _ROUNDS = 6
@@ -92,12 +94,13 @@ class Provisioning:
         known = [migration.name for migration in known_migrations()]
         applied = await applied_migrations(self._open_database(database_id)) if database_id else []
         exists = await self._account.index_exists(self._wanted.config.index_name)
-        vectors = (await self._index.info()).get("vectorCount") if exists else 0
+        info = await self._index.info() if exists else {}
+        vectors = await self._vectors(info)
         return Plan(
             database_id=database_id,
             migrations=tuple(name for name in known if name not in applied),
             index=not exists,
-            metadata_indexes=await self._missing_metadata_indexes() if exists else self._metadata_indexes,
+            metadata_indexes=await self._missing_metadata_indexes(info, vectors) if exists else self._metadata_indexes,
             proof=not vectors,
         )
 
@@ -127,8 +130,12 @@ class Provisioning:
     def _metadata_indexes(self) -> Mapping[str, IndexType]:
         return {**SCOPE_TYPES, **self._wanted.filterable}
 
-    async def _missing_metadata_indexes(self) -> Mapping[str, IndexType]:
-        info = await self._index.info()
+    async def _vectors(self, info: Mapping[str, Any]) -> int:
+        """Count the vectors in the index, without the probe that an interrupted run has left there."""
+        count = int(info.get("vectorCount") or 0)
+        return 0 if count == 1 and _PROBE_ID in await self._index.held([_PROBE_ID]) else count
+
+    async def _missing_metadata_indexes(self, info: Mapping[str, Any], vectors: int) -> Mapping[str, IndexType]:
         declared = await self._index.metadata_indexes()
         missing = {key: kind for key, kind in self._metadata_indexes.items() if key not in declared}
         wrong = sorted(key for key, kind in self._metadata_indexes.items() if declared.get(key, kind) != kind)
@@ -136,9 +143,9 @@ class Provisioning:
         if info.get("dimensions") != self._wanted.config.dimensions or wrong:
             found = f"{info.get('dimensions')} dimensions" if not wrong else f"another type of {', '.join(wrong)}"
             raise IndexNotProvisioned(f"The index {name} exists with {found}. Delete it, or choose another embedder.")
-        if missing and info.get("vectorCount"):
+        if missing and vectors:
             raise IndexNotProvisioned(
-                f"The index {name} holds {info['vectorCount']} vectors, which a metadata index made now "
+                f"The index {name} holds {vectors} vectors, which a metadata index made now "
                 f"({', '.join(missing)}) would never find. Delete the index, or leave those keys undeclared."
             )
         return missing
@@ -151,9 +158,11 @@ class Provisioning:
         report("waiting until a probe vector is found through every filter")
         for _ in range(_ROUNDS):
             probe = self._probe()
-            await self._index.upsert([probe])
-            found = await self._holds(partial(self._found, probe))
-            await self._index.delete(_PROBE, [probe.id])
+            try:
+                await self._index.upsert([probe])
+                found = await self._holds(partial(self._found, probe))
+            finally:
+                await self._index.delete(_PROBE, [probe.id])
             if found:
                 report("a probe vector was found through every filter, and deleted")
                 return
@@ -188,4 +197,4 @@ class Provisioning:
         values = np.zeros(self._wanted.config.dimensions, np.float32)
         values[0] = 1
         metadata = {key: _PROBE_VALUES[kind] for key, kind in self._wanted.filterable.items()}
-        return IndexedVector(_PROBE, str(ULID()), values, 1, 1, metadata)
+        return IndexedVector(_PROBE, _PROBE_ID, values, 1, 1, metadata)

@@ -3,15 +3,16 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import structlog
 
 from app.auth import Credentials
 from app.errors import MemoryGatewayError, Unavailable
 from app.gateway import LongTermMemoryGateway, Ports
-from app.index import in_use
-from app.index.indexer import Cadence, Indexer
+from app.index import in_use, status
+from app.index.indexer import Indexer
+from app.index.status import OutboxStatus
 from app.migrations.runner import migrate
 from app.observability.metrics import Metrics
 
@@ -23,7 +24,8 @@ _RETRY_SECONDS_MOST = 60.0
 class Pace:
     """How often the process looks after itself; calls to a metered service are made less often."""
 
-    indexer: Cadence = field(default_factory=Cadence)
+    indexer_seconds: float = 1.0
+    """Pause between two rounds of the indexer."""
     look_again_seconds: float = 0.0
     """How long what the parts said of themselves holds."""
 
@@ -50,25 +52,28 @@ class Runtime:
         credentials: Credentials,
         metrics: Metrics,
         *,
+        name: str,
         prepare_index: Callable[[], Awaitable[None]],
         closers: Sequence[Callable[[], Awaitable[None]]] = (),
         pace: Pace | None = None,
     ) -> None:
-        """Take the ports, what prepares or checks the index, and what to close in the end, in order."""
+        """Take the ports, this process's name, what prepares or checks the index, and what to close in the end."""
         self.ports = ports
         self.credentials = credentials
         self.metrics = metrics
+        self.name = name
         self.pace = pace or Pace()
+        self._looking = asyncio.Lock()
         self._parts: tuple[float, list[Part]] | None = None
         self._retry_seconds = _RETRY_SECONDS
-        self.indexer = Indexer(ports.database, ports.index, ports.deliveries)
+        self.indexer = Indexer(ports.database, ports.index, ports.marks, holder=name, report=metrics.outbox)
         self.prepare_index = prepare_index
         self.closers = closers
         self._not_ready: MemoryGatewayError | None = Unavailable("The service has not started yet.")
         self._background: asyncio.Task[None] | None = None
 
     async def prepare(self) -> None:
-        """Migrate the data, check that its embedding config is ours and deliver what the outbox holds.
+        """Migrate the data and check that it can be written and that its embedding config is ours.
 
         Raises:
             SchemaTooNew: the data belongs to a newer version.
@@ -76,9 +81,8 @@ class Runtime:
         """
         applied = await migrate(self.ports.database)
         await self.prepare_index()
-        await in_use.verify(self.ports.database, self.ports.embedder.config)
+        await in_use.begin(self.ports.database, self.ports.embedder.config)
         await self.indexer.check_writable()
-        await self.indexer.deliver()
         self._not_ready = None
         self._retry_seconds = _RETRY_SECONDS
         structlog.get_logger().info(
@@ -102,13 +106,13 @@ class Runtime:
         self._background = asyncio.create_task(self._work(), name="indexer")
 
     async def close(self) -> None:
-        """End the background work, confirm what was delivered and close everything."""
+        """End the background work, write what the indexer has still to write and close everything."""
         try:
             if self._background is not None:
                 self._background.cancel()
                 with suppress(asyncio.CancelledError):
                     await self._background
-            await self._confirm_last()
+            await self._close_indexer()
         finally:
             for close in self.closers:
                 await close()
@@ -130,12 +134,22 @@ class Runtime:
 
     async def parts(self) -> list[Part]:
         """Ask each part about itself, or return what it said a short while ago (``Pace``)."""
-        now = asyncio.get_running_loop().time()
-        if self._parts is not None and now - self._parts[0] < self.pace.look_again_seconds:
-            return self._parts[1]
-        parts = await self._ask_parts()
-        self._parts = (now, parts)
-        return parts
+        async with self._looking:  # one look at a time: whoever waited for it is answered by it
+            now = asyncio.get_running_loop().time()
+            if self._parts is not None and now - self._parts[0] < self.pace.look_again_seconds:
+                return self._parts[1]
+            parts = await self._ask_parts()
+            self._parts = (asyncio.get_running_loop().time(), parts)
+            return parts
+
+    async def outbox_status(self) -> OutboxStatus:
+        """Ask the database how the outbox stands, over all tenants.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        ((row,),) = await self.ports.database.run([status.READ])
+        return status.status(row)
 
     async def _ask_parts(self) -> list[Part]:
         database, index, embedder = self.ports.database, self.ports.index, self.ports.embedder
@@ -156,7 +170,7 @@ class Runtime:
         while True:
             try:
                 if self._not_ready is None:
-                    await self.indexer.run(self.pace.indexer)
+                    await self.indexer.run(self.pace.indexer_seconds)
                 else:
                     await asyncio.sleep(self._retry_seconds)
                     self._retry_seconds = min(2 * self._retry_seconds, _RETRY_SECONDS_MOST)
@@ -176,11 +190,13 @@ class Runtime:
             structlog.get_logger().error("not_ready", code=error.code, reason=error.detail)
         self._not_ready = error
 
-    async def _confirm_last(self) -> None:
+    async def _close_indexer(self) -> None:
+        if self._not_ready is not None:
+            return
         try:
-            await self.indexer.confirm()
-        except Unavailable as error:  # the rows stay in the outbox and are delivered at the next start
-            structlog.get_logger().warning("confirm_left", code=error.code, reason=error.detail)
+            await self.indexer.close()
+        except Unavailable as error:  # the rows are looked at again
+            structlog.get_logger().warning("marks_left", code=error.code, reason=error.detail)
 
 
 async def _ping(name: str, backend: str, ping: Callable[[], Awaitable[None]]) -> Part:

@@ -5,12 +5,17 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal
 
+import httpx
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.errors import ConfigurationError
 
 _SECRET_BYTES = 32
+_KID = re.compile(r"[A-Za-z0-9._-]{1,32}")
+_ID = re.compile(r"[A-Za-z0-9_-]+")
+_PRINTABLE = re.compile(r"[!-~]+")
+_PORTS = range(1, 65536)
 _FILTERABLE_MOST = 7
 _FILTERABLE_RESERVED = {"tenant_id", "agent_id", "created_at", "revision", "embedding"}
 _FILTERABLE_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -82,6 +87,13 @@ class Settings(BaseSettings):
     index_cache_bytes: Annotated[int, Field(ge=0)] = Field(
         256 * _MEBIBYTE, description="Memory for the vectors of recently searched agents, in bytes."
     )
+    indexer_seconds: Annotated[float, Field(gt=0, le=30)] | None = Field(
+        None,
+        description=(
+            "Pause between two rounds of the indexer while there is work, at most 30; without work it is 20 times "
+            "as long. 15 on Cloudflare, else 1, where not set."
+        ),
+    )
     log_format: Literal["auto", "json", "text"] = Field(
         "auto", description="`json`, `text`, or `auto`: text on a terminal, JSON elsewhere."
     )
@@ -127,28 +139,76 @@ class Settings(BaseSettings):
     @field_validator("auth_secrets")
     @classmethod
     def _check_secrets(cls, value: dict[str, str]) -> dict[str, str]:
-        for kid, secret in value.items():
-            if not kid:
-                raise ValueError("write each secret as kid=secret")
+        for number, (kid, secret) in enumerate(value.items(), 1):  # where the kid was forgotten, it is the secret
+            if not _KID.fullmatch(kid) or not secret:
+                form = "write each secret as kid=secret, the kid in at most 32 of A-Z a-z 0-9 . _ -"
+                raise ValueError(f"secret {number}: {form}")
             if len(secret.encode()) < _SECRET_BYTES:
-                raise ValueError(f"the secret of {kid!r} must have at least {_SECRET_BYTES} bytes")
+                raise ValueError(f"secret {number} must have at least {_SECRET_BYTES} bytes")
         return value
 
+    @field_validator("cloudflare_account_id", "cloudflare_d1_database_id")
+    @classmethod
+    def _check_id(cls, value: str | None) -> str | None:
+        """Take an id with white space around it; it becomes a part of a path."""
+        id_ = (value or "").strip()
+        if id_ and not _ID.fullmatch(id_):
+            raise ValueError("must be of A-Z a-z 0-9 _ - alone")
+        return id_ or None
 
-def load_settings(**overrides: object) -> Settings:
+    @field_validator("cloudflare_api_token", "openai_api_key")
+    @classmethod
+    def _check_key(cls, value: str | None) -> str | None:
+        """Take a key with white space around it; it becomes a part of a header."""
+        key = (value or "").strip()
+        if key and not _PRINTABLE.fullmatch(key):
+            raise ValueError("must be printable ASCII without spaces")
+        return key or None
+
+    @field_validator("cloudflare_api_base_url", "openai_base_url")
+    @classmethod
+    def _check_url(cls, value: str) -> str:
+        """Take a URL that a path can be put behind."""
+        url = value.strip()
+        if not _PRINTABLE.fullmatch(url) or not _is_base_url(url):
+            raise ValueError("must be an http or https URL with a host, and no credentials, query or fragment")
+        return url
+
+
+def load_settings(*, before_env_file: bool = False, **overrides: object) -> Settings:
     """Read the settings; an override that is not None wins over the environment.
 
-    The environment wins over the file that ENV_FILE names, which wins over ``.env``.
+    The environment wins over the file that ENV_FILE names, which wins over ``.env``. That file must exist,
+    except ``before_env_file``, where the caller is about to write it.
 
     Raises:
         ConfigurationError: a setting cannot be used; the message names the variable.
     """
     given = {name: value for name, value in overrides.items() if value is not None}
+    named = os.environ.get("ENV_FILE") or ".env"
+    if named != ".env" and not before_env_file and not _is_readable(Path(named).expanduser()):
+        raise ConfigurationError(f"ENV_FILE: {named} is no file.")
     try:
-        return Settings(_env_file=(".env", os.environ.get("ENV_FILE", ".env")), **given)  # type: ignore[arg-type]
+        return Settings(_env_file=(".env", named), **given)  # type: ignore[arg-type]
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"ENV_FILE: .env or {named} cannot be read ({type(error).__name__}).") from error
     except ValidationError as error:
         problems = [
             f"{'.'.join(map(str, e['loc'])).upper()}: {e['msg'].removeprefix('Value error, ')}"
             for e in error.errors(include_input=False)
         ]
         raise ConfigurationError("; ".join(problems)) from error
+
+
+def _is_base_url(url: str) -> bool:
+    try:
+        read = httpx.URL(url)
+        read.host.encode("idna")  # as the resolver will
+    except (httpx.InvalidURL, UnicodeError):
+        return False
+    reachable = read.scheme in {"http", "https"} and read.host and (read.port is None or read.port in _PORTS)
+    return bool(reachable and not (read.userinfo or read.query or read.fragment))
+
+
+def _is_readable(path: Path) -> bool:
+    return path.is_file() or path.is_fifo()

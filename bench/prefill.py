@@ -8,9 +8,9 @@ from pathlib import Path
 from ulid import ULID
 
 from app.adapters.local.hashing import HashingEmbedder
+from app.admission import Admission
 from app.bootstrap import build_runtime, wall_clock
 from app.gateway import Ports
-from app.index import in_use
 from app.model import NewMemory, Scope, Vector
 from app.observability.logs import configure_logging
 from app.ports.vector_index import IndexedVector
@@ -53,9 +53,8 @@ async def _put(ports: Ports, scope: Scope, texts: Sequence[str], vectors: Sequen
     tier = LongTermMemory(scope)
     await ports.database.run(
         [
-            in_use.claim(config),
             *(
-                tier.insert(NewMemory(text), memory_id=id_, created_at=now, config=config)
+                tier.insert(NewMemory(text), Admission(scope, id_, NewMemory(text)), created_at=now, config=config)
                 for text, id_ in zip(texts, ids, strict=True)
             ),
         ]

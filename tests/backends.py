@@ -17,10 +17,17 @@ AT_ONCE = (0.0, 0.0)
 class Backend:
     """Gives each data directory settings of its own: the same directory, the same memories."""
 
-    def __init__(self, name: BackendName, *, visibility_seconds: tuple[float, float] = AT_ONCE) -> None:
+    def __init__(
+        self,
+        name: BackendName,
+        *,
+        visibility_seconds: tuple[float, float] = AT_ONCE,
+        filterable: dict[str, str] | None = None,
+    ) -> None:
         self.name = name
         self.doubles: dict[Path, Handle] = {}
         self._visibility_seconds = visibility_seconds
+        self._filterable = filterable or {}
         self._settings: dict[Path, dict[str, Any]] = {}
         self._stack = ExitStack()
 
@@ -40,13 +47,14 @@ class Backend:
         handle = self._stack.enter_context(running(options))
         self.doubles[data_dir] = handle
         config = HashingEmbedder().config
-        handle.double.create_index(config.index_name, config.dimensions, dict(SCOPE_TYPES))
+        handle.double.create_index(config.index_name, config.dimensions, {**SCOPE_TYPES, **self._filterable})
         return {
             "cloudflare_account_id": options.account_id,
             "cloudflare_api_token": options.api_token,
             "cloudflare_api_base_url": handle.cloudflare_url,
             "cloudflare_d1_database_id": handle.double.create_database("memory-gateway"),
             "cloudflare_calls_per_window": 0,
+            "filterable_metadata": self._filterable,
             "openai_api_key": options.openai_api_key,
             "openai_base_url": handle.openai_url,
         }

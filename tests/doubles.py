@@ -1,13 +1,13 @@
 """Ports that can be told to fail, around real ones."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.errors import MemoryGatewayError
 from app.model import EmbeddingConfig, Filter, Scope, Vector
 from app.ports.database import Database, Row, Statement
 from app.ports.embedder import Embedder, Embeddings, Purpose
-from app.ports.vector_index import Hits, IndexedVector, VectorIndex
+from app.ports.vector_index import Held, Hits, IndexedVector, Listing, VectorIndex
 
 
 @dataclass
@@ -45,6 +45,10 @@ class FailingDatabase:
     def backend(self) -> str:
         return self.inner.backend
 
+    @property
+    def history_days(self) -> int:
+        return self.inner.history_days
+
     async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
         self.runs.append(list(statements))
         self.journal.append("database.run")
@@ -68,6 +72,18 @@ class FailingIndex:
     def backend(self) -> str:
         return self.inner.backend
 
+    @property
+    def visible_at_once(self) -> bool:
+        return self.inner.visible_at_once
+
+    @property
+    def confirm_seconds(self) -> float:
+        return self.inner.confirm_seconds
+
+    @property
+    def filterable(self) -> Collection[str] | None:
+        return self.inner.filterable
+
     async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
         self.journal.append("index.query")
         _raise(self.error)
@@ -82,6 +98,21 @@ class FailingIndex:
         self.journal.append("index.delete")
         _raise(self.error)
         return await self.inner.delete(scope, ids)
+
+    async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
+        self.journal.append("index.held")
+        _raise(self.error)
+        return await self.inner.held(ids)
+
+    async def list_ids(self, cursor: str | None = None) -> Listing:
+        self.journal.append("index.list_ids")
+        _raise(self.error)
+        return await self.inner.list_ids(cursor)
+
+    async def sample(self, tenant_id: str, agent_id: str | None = None) -> Sequence[str]:
+        self.journal.append("index.sample")
+        _raise(self.error)
+        return await self.inner.sample(tenant_id, agent_id)
 
     async def watermark(self) -> int:
         _raise(self.error)

@@ -71,6 +71,7 @@ async def serving(
         change(built.ports),
         built.credentials,
         built.metrics,
+        name=built.name,
         prepare_index=built.prepare_index,
         closers=built.closers,
         pace=built.pace,

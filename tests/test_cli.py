@@ -2,9 +2,11 @@
 
 import json
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +70,7 @@ def test_what_one_command_stores_the_next_recalls(line: Line) -> None:
 
 
 def test_migrating_twice_applies_once(line: Line) -> None:
-    assert line.json("migrate") == {"applied": ["0001_long_term_memory.sql", "0002_audit.sql"]}
+    assert line.json("migrate") == {"applied": ["0001_long_term_memory.sql", "0002_audit.sql", "0003_reliability.sql"]}
     assert line.ok("migrate") == "nothing to apply\n"
 
 
@@ -165,6 +167,11 @@ def test_a_setting_that_cannot_be_used_is_told_in_one_line(line: Line, command: 
         assert len(says.splitlines()) == 1
 
 
+def test_a_settings_file_that_is_not_there_is_told_in_one_line(line: Line) -> None:
+    says = line.fails("token", "--tenant", "acme", ENV_FILE="nowhere.env")
+    assert says == "Error: ENV_FILE: nowhere.env is no file.\n"
+
+
 def test_data_of_another_embedding_config_is_told_in_one_line(line: Line) -> None:
     line.ok("store", "text")
     assert "Error: The data was embedded with hashing/ngrams-v1" in line.fails("recall", "text", EMBEDDER="local")
@@ -176,3 +183,51 @@ def test_a_configured_secret_signs_and_no_file_is_made(line: Line) -> None:
     assert jwt.get_unverified_header(token) == {"alg": "HS256", "kid": "k", "typ": "JWT"}
     assert jwt.decode(token, SECRET, algorithms=["HS256"])["tenant"] == "acme"
     assert not (line.folder / "data").exists()
+
+
+def spoil(line: Line, *statements: str) -> None:
+    """Change the file behind everybody's back."""
+    with closing(sqlite3.connect(Path(line.environment["DATA_DIR"]) / "memory.sqlite3")) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def test_reconcile_reports_and_on_request_repairs_what_the_index_lacks(line: Line) -> None:
+    first = line.json("store", "first")["id"]
+    line.ok("store", "second")
+    spoil(line, f"DELETE FROM local_vector WHERE id = '{first}'", "DELETE FROM outbox")
+    found = json.loads(line.run("reconcile", "--json").stdout)
+    assert (found["walked"], found["missing"], found["repaired"]) == (2, 1, 0)
+    assert found["examples"]["missing"] == [first]
+    told = line.run("reconcile", "--repair")
+    assert told.returncode == 0
+    assert "1 repaired" in told.stdout
+    assert json.loads(line.run("reconcile", "--json").stdout)["missing"] == 0
+
+
+def test_a_lost_index_is_rebuilt_by_one_command(line: Line) -> None:
+    for n in range(3):
+        line.ok("store", f"memory {n}")
+    spoil(line, "DELETE FROM local_vector", "DELETE FROM outbox")
+    assert "--yes" in line.fails("rebuild", code=2)
+    rebuilt = line.run("rebuild", "--yes", "--json")
+    assert json.loads(rebuilt.stdout)["repaired"] == 3
+    assert [entry["content"] for entry in line.json("recall", "memory 1", "--top-k", "1")["entries"]] == ["memory 1"]
+
+
+def test_dead_letters_are_listed_sent_again_and_dropped(line: Line) -> None:
+    memory_id = line.json("store", "text")["id"]
+    line.ok("store", "other")
+    dead = (
+        "INSERT INTO outbox (tenant_id, agent_id, id, operation, revision, vector, dead, due_at)"
+        " SELECT tenant_id, agent_id, id, 'upsert', 1, 'AAAA', 'refused', 9007199254740991 FROM long_term_memory"
+    )
+    spoil(line, dead)
+    rows = line.json("outbox", "list", "--dead")["rows"]
+    assert [(row["state"], row["dead"]) for row in rows] == [("dead", "refused")] * 2
+    assert memory_id in line.ok("outbox", "list")
+    assert line.json("outbox", "retry", memory_id) == {"ids": [memory_id]}
+    assert "--yes" in line.fails("outbox", "drop", "--all", code=2)
+    assert "--all" in line.fails("outbox", "drop", "--yes", code=2)
+    assert len(line.json("outbox", "drop", "--all", "--yes")["ids"]) == 1
+    assert line.json("outbox", "list", "--dead") == {"rows": []}

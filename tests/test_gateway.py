@@ -1,75 +1,31 @@
 """Store, recall and delete when a part fails, and the order in which the ports are used."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from app.bootstrap import build_runtime
 from app.errors import DatabaseUnavailable, EmbeddingUnavailable, InvalidRequest, StorageFull, Unavailable
-from app.gateway import LongTermMemoryGateway
 from app.index import outbox
-from app.index.indexer import Indexer
-from app.migrations.runner import migrate
 from app.model import Filter, NewMemory
-from app.ports.database import Statement
-from tests.doubles import FailingDatabase, FailingEmbedder, FailingIndex
-from tests.service import settings_for
-
-QUEUED = Statement("SELECT operation, count(*) AS n FROM outbox GROUP BY operation ORDER BY operation")
-MEMORIES = Statement("SELECT count(*) AS n FROM long_term_memory")
-
-
-@dataclass
-class Bench:
-    """One tenant's gateway over ports with a switch on each, and the indexer, which runs only when told to."""
-
-    gateway: LongTermMemoryGateway
-    database: FailingDatabase
-    index: FailingIndex
-    embedder: FailingEmbedder
-    indexer: Indexer
-
-    async def queued(self) -> dict[object, object]:
-        (rows,) = await self.database.inner.run([QUEUED])
-        return {row["operation"]: row["n"] for row in rows}
-
-    async def memories(self) -> object:
-        ((row,),) = await self.database.inner.run([MEMORIES])
-        return row["n"]
-
-    async def contents(self, query: str, *, top_k: int = 5) -> list[str]:
-        return [entry.content for entry in (await self.gateway.recall("bot", query, top_k=top_k)).entries]
+from tests.bench import Bench, bench_on
 
 
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
-    runtime = build_runtime(settings_for(tmp_path))
-    journal: list[str] = []
-    database = FailingDatabase(runtime.ports.database, journal=journal)
-    index = FailingIndex(runtime.ports.index, journal=journal)
-    embedder = FailingEmbedder(runtime.ports.embedder)
-    ports = replace(runtime.ports, database=database, index=index, embedder=embedder)
-    await migrate(database)
-    await runtime.prepare_index()
-    journal.clear()
-    yield Bench(
-        LongTermMemoryGateway("acme", ports), database, index, embedder, Indexer(database, index, ports.deliveries)
-    )
-    for close in runtime.closers:
-        await close()
+    async with bench_on(tmp_path) as bench:
+        yield bench
 
 
 async def test_a_store_embeds_once_then_writes_the_database_then_the_index(bench: Bench) -> None:
     await bench.gateway.store("bot", NewMemory("text"))
     assert bench.embedder.calls == [(["text"], "document")]
     assert bench.database.journal == ["database.run", "index.upsert"]
-    claim, queue, insert, audit = bench.database.runs[-1]
-    assert "INTO embedding_in_use" in claim.sql
+    queue, insert, audit, *reads = bench.database.runs[-1]
     assert "INTO outbox" in queue.sql
     assert "INTO long_term_memory" in insert.sql
     assert "INTO audit" in audit.sql
+    assert not any(read.writes for read in reads)
 
 
 async def test_a_recall_embeds_once_then_asks_the_index_then_the_database(bench: Bench) -> None:
@@ -118,9 +74,11 @@ async def test_when_the_database_fails_nothing_is_acknowledged_or_indexed(bench:
 
 async def test_an_outage_is_never_an_empty_answer(bench: Bench) -> None:
     await bench.gateway.store("bot", NewMemory("text"))
+    await bench.deliver()
     bench.index.error = Unavailable("The index is away.")
-    with pytest.raises(Unavailable):
+    with pytest.raises(Unavailable, match="The index is away"):
         await bench.gateway.recall("bot", "text")
+    assert (await bench.gateway.recall("nobody", "text")).entries == []  # the database knows that there is nothing
     bench.index.error, bench.database.error = None, DatabaseUnavailable("The database is away.")
     with pytest.raises(DatabaseUnavailable):
         await bench.gateway.recall("bot", "text")
@@ -135,10 +93,23 @@ async def test_a_memory_the_index_did_not_take_is_recalled_at_once_and_delivered
     assert (entry.id, entry.metadata, round(entry.score, 5)) == (memory_id, {"k": 1}, 1)
     where = Filter(metadata={"k": 2})
     assert (await bench.gateway.recall("bot", "kept in the outbox", where=where)).entries == []
-    assert await bench.queued() == {"upsert": 2}
-    assert await bench.indexer.deliver() == 2
+    await bench.deliver()
+    assert await bench.queued() == {"upsert": 2}  # its request may still be at it
+    await bench.later(60)
+    await bench.deliver()
+    await bench.deliver()
+    assert await bench.queued() == {"upsert": 2}  # confirmed, and scored for a minute more
+    await bench.later(60)
+    await bench.deliver()
     assert await bench.queued() == {}
     assert await bench.contents("kept in the outbox") == ["kept in the outbox"]
+
+
+async def test_while_the_index_is_away_what_is_pending_is_found_and_the_answer_says_so(bench: Bench) -> None:
+    bench.index.error = Unavailable("The index is away.")
+    await bench.gateway.store("bot", NewMemory("pending"))
+    found = await bench.gateway.recall("bot", "pending")
+    assert ([entry.content for entry in found.entries], found.degraded) == (["pending"], ["index_unavailable"])
 
 
 async def test_the_outbox_and_the_index_together_show_a_memory_once(bench: Bench) -> None:
@@ -146,7 +117,7 @@ async def test_the_outbox_and_the_index_together_show_a_memory_once(bench: Bench
         await bench.gateway.store("bot", NewMemory(f"note {n}"))
     assert await bench.queued() == {"upsert": 5}
     assert sorted(await bench.contents("note")) == [f"note {n}" for n in range(5)]
-    assert await bench.indexer.confirm() == 5
+    await bench.indexer.round()
     assert await bench.queued() == {}
     assert sorted(await bench.contents("note")) == [f"note {n}" for n in range(5)]
 
@@ -156,9 +127,10 @@ async def test_a_memory_stored_again_meanwhile_is_not_confirmed_by_the_earlier_d
     bench.index.error = Unavailable("The index is away.")
     await bench.gateway.store("bot", NewMemory("text", {"new": True}))
     bench.index.error = None
-    await bench.indexer.confirm()
+    await bench.indexer.round()
     assert await bench.queued() == {"upsert": 1}
-    await bench.indexer.deliver()
+    await bench.later(60)
+    await bench.deliver()
     assert len((await bench.gateway.recall("bot", "text", where=Filter(metadata={"new": True}))).entries) == 1
 
 
@@ -168,9 +140,11 @@ async def test_a_deletion_the_index_did_not_take_holds_at_once_and_is_delivered_
     await bench.gateway.delete("bot", memory_id)
     bench.index.error = None
     assert await bench.contents("text") == []
-    assert await bench.indexer.deliver() == 0  # a slow upsert may still be under way
-    await bench.database.inner.run([Statement("UPDATE outbox SET revision = revision - 60000", writes=True)])
-    assert await bench.indexer.deliver() == 1
+    await bench.deliver()
+    assert await bench.queued() == {"delete": 1}  # a slow upsert may still be under way
+    await bench.later(60)
+    await bench.deliver()
+    await bench.deliver()
     assert await bench.queued() == {}
 
 
@@ -195,7 +169,9 @@ async def test_beyond_the_bound_the_newest_pending_are_scored_and_the_answer_say
     bench.index.error = None
     found = await bench.gateway.recall("bot", "note")
     assert (len(found.entries), found.degraded) == (3, ["pending_bound"])
-    await bench.indexer.deliver()
+    for _ in range(3):
+        await bench.later(60)
+        await bench.deliver()
     found = await bench.gateway.recall("bot", "note")
     assert (len(found.entries), found.degraded) == (5, [])
 
@@ -212,7 +188,18 @@ async def test_the_indexer_loses_no_delivery_when_the_database_is_away(bench: Be
     await bench.gateway.store("bot", NewMemory("text"))
     bench.database.error = DatabaseUnavailable("The database is away.")
     with pytest.raises(DatabaseUnavailable):
-        await bench.indexer.confirm()
+        await bench.indexer.round()
     bench.database.error = None
-    assert await bench.indexer.confirm() == 1
+    await bench.indexer.round()
     assert await bench.queued() == {}
+
+
+async def test_a_run_made_again_does_not_bring_back_what_was_deleted_meanwhile(bench: Bench) -> None:
+    memory_id = await bench.gateway.store("bot", NewMemory("text"), idempotency_key="once")
+    made_again = bench.database.runs[-1]
+    await bench.change("DELETE FROM idempotency")  # as without a key
+    await bench.gateway.delete("bot", memory_id)
+    *_, (verdict,) = await bench.database.inner.run(made_again)
+    assert verdict["deleted"] == 1
+    assert (await bench.memories(), await bench.queued()) == (0, {"delete": 1})
+    assert await bench.contents("text") == []

@@ -75,6 +75,21 @@ def test_the_standard_librarys_events_come_in_the_same_form(capsys: pytest.Captu
     assert (event["event"], event["level"]) == ("Started server", "info")
 
 
+def test_a_traceback_in_text_shows_no_variables(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logging("text", "info")
+
+    def fail(content: str) -> None:
+        raise KeyError(len(content))
+
+    try:
+        fail(CONTENT)
+    except KeyError:
+        structlog.get_logger().exception("failed")
+    written = capsys.readouterr().err
+    assert "KeyError" in written
+    assert CONTENT not in written
+
+
 def test_text_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     configure_logging("text", "warning")
     structlog.get_logger().info("unseen")

@@ -42,6 +42,7 @@ def test_a_leap_second_is_the_next_second_and_more_digits_than_microseconds_are_
         "2026-01-01T00:00:00",
         "2026-13-01T00:00:00Z",
         "2026-01-01T00:00:00+25:00",
+        "9999-12-31T23:59:60Z",
         "٢٠٢٦-01-01T00:00:00Z",
     ],
 )

@@ -1,18 +1,23 @@
 """Provisioning: an empty account becomes one the service runs on, in an order that leaves no vector unfiltered."""
 
+import asyncio
+import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from click.testing import CliRunner
 
 from app.adapters.cloudflare.account import Placement
+from app.adapters.cloudflare.vectorize import VectorizeIndex
 from app.bootstrap import build_provisioning
 from app.cli import cli
 from app.double.account import DoubleOptions
 from app.double.server import Handle, running
-from app.errors import IndexNotProvisioned
+from app.errors import ConfigurationError, IndexNotProvisioned, UpstreamUnavailable
 from app.model import EmbeddingConfig
 from app.provisioning import Plan
 from tests.service import serving, settings_for
@@ -122,23 +127,74 @@ async def test_an_index_that_cannot_be_made_to_fit_is_refused(
         await provision(account, tmp_path)
 
 
+async def test_a_proof_that_is_interrupted_leaves_no_probe(
+    account: Handle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(VectorizeIndex, "query", AsyncMock(side_effect=asyncio.CancelledError))
+        with pytest.raises(asyncio.CancelledError):
+            await provision(account, tmp_path)
+    account.double.settle()
+    assert account.double.calls()["vectorize.upsert"] == account.double.calls()["vectorize.delete_by_ids"] == 1
+    account.double.reset_calls()
+    plan, _ = await provision(account, tmp_path, apply=False)
+    assert plan.proof
+    assert "vectorize.get_by_ids" not in account.double.calls(), "the index is empty"
+
+
+async def test_an_index_that_holds_but_a_probe_left_behind_is_proved_and_changed_as_an_empty_one(
+    account: Handle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(VectorizeIndex, "delete", AsyncMock(side_effect=UpstreamUnavailable("gone")))
+        with pytest.raises(UpstreamUnavailable):
+            await provision(account, tmp_path)
+    account.double.settle()
+    plan, _ = await provision(account, tmp_path, filterable_metadata={**FILTERABLE, "customer": "string"})
+    assert plan.proof
+    assert set(plan.metadata_indexes) == {"customer"}
+    account.double.settle()
+    account.double.reset_calls()
+    await provision(account, tmp_path, apply=False)
+    assert "vectorize.get_by_ids" not in account.double.calls(), "the probe is gone"
+
+
+def env_of(account: Handle) -> dict[str, str]:
+    settings = {**settings_of(account), "embedder": "hashing", "filterable_metadata": "project:string"}
+    return {name.upper(): str(value) for name, value in settings.items()} | {"AUTH_SECRETS": f"test={'x' * 32}"}
+
+
+@pytest.mark.parametrize("where", ["nowhere/kept.env", "latin-1.env", "pipe"])
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_created(
+    account: Handle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "latin-1.env").write_bytes(b"NAME=\xe9\n")
+    os.mkfifo(tmp_path / "pipe")
+    done = CliRunner(env=env_of(account)).invoke(cli, ["provision", "--yes", "--write-env", where])
+    assert isinstance(done.exception, ConfigurationError)
+    assert where in done.exception.detail
+    assert account.double.calls() == {}
+
+
 def test_the_command_shows_its_plan_and_applies_it_when_told(
     account: Handle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    settings = {**settings_of(account), "embedder": "hashing", "filterable_metadata": "project:string"}
-    env = {name.upper(): str(value) for name, value in settings.items()}
-    env["AUTH_SECRETS"] = f"test={'x' * 32}"
+    env = env_of(account)
     kept = tmp_path / "kept.env"
-    kept.write_text("LOG_LEVEL=debug\nCLOUDFLARE_D1_DATABASE_ID=old\n", "utf-8")
     line = ["provision", "--poll-seconds", "0.02", "--write-env", str(kept)]
-    shown = CliRunner(env=env).invoke(cli, line)
+    shown = CliRunner(env={**env, "ENV_FILE": str(kept)}).invoke(cli, line)
     assert shown.exit_code == 0
     assert "Nothing was changed." in shown.output
+    assert not kept.exists()
+    kept.write_text("LOG_LEVEL=debug\n  export CLOUDFLARE_D1_DATABASE_ID=old\nLOG_FORMAT=text", "utf-8")
+    kept.chmod(0o644)
     applied = CliRunner(env=env).invoke(cli, [*line, "--yes"])
     assert applied.exit_code == 0, applied.output
-    first, *rest = kept.read_text("utf-8").splitlines()
-    assert first == "LOG_LEVEL=debug"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    first, second, *rest = kept.read_text("utf-8").splitlines()
+    assert (first, second) == ("LOG_LEVEL=debug", "LOG_FORMAT=text")
     assert [setting.partition("=")[0] for setting in rest] == ["CLOUDFLARE_ACCOUNT_ID", "CLOUDFLARE_D1_DATABASE_ID"]
     assert rest[1] in applied.output
     checked = CliRunner(env={**env, "ENV_FILE": str(kept)}).invoke(cli, ["doctor"])

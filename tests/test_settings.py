@@ -32,7 +32,12 @@ def test_every_setting_is_in_the_readme_with_its_description() -> None:
     ("value", "problem"),
     [
         ("short", "write each secret as kid=secret|at least 32 bytes"),
-        ("k=short", "at least 32 bytes"),
+        ("xxxxxxxx", "secret 1: write each secret as kid=secret"),
+        ("x" * 43 + "=", "secret 1: write each secret as kid=secret"),
+        ("k=" + "x" * 32 + "," + "x" * 20 + "=" + "x" * 20, "secret 2 must have at least 32 bytes"),
+        ("xx xx=" + "x" * 32, "secret 1: write each secret as kid=secret"),
+        ("x" * 33 + "=" + "x" * 32, "secret 1: write each secret as kid=secret"),
+        ("k=short", "secret 1 must have at least 32 bytes"),
         ("=" + "x" * 32, "write each secret as kid=secret"),
         ("k=" + "x" * 32 + ",k=" + "y" * 32, "kid of its own"),
     ],
@@ -63,6 +68,79 @@ def test_a_setting_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv(name, value)
     with pytest.raises(ConfigurationError, match=f"^{name}: "):
         load_settings()
+
+
+IDS = ["CLOUDFLARE_ACCOUNT_ID", "CLOUDFLARE_D1_DATABASE_ID"]
+KEYS = ["CLOUDFLARE_API_TOKEN", "OPENAI_API_KEY"]
+URLS = ["CLOUDFLARE_API_BASE_URL", "OPENAI_BASE_URL"]
+
+
+@pytest.mark.parametrize("name", [*IDS, *KEYS])
+def test_what_was_copied_with_white_space_around_it_is_taken_without(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    for value, taken in ((" abc-123_\n", "abc-123_"), (" \t", None)):
+        monkeypatch.setenv(name, value)
+        assert getattr(load_settings(), name.lower()) == taken
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, value) for name in (*IDS, *KEYS) for value in ("zz zz", "zz\nzz", "“zzzz”", "zzé", "zz\x7f")),
+        *((name, value) for name in IDS for value in ("zz/zz", "..", "zz?", "zz#", "%7a%7a")),
+    ],
+)
+def test_an_id_or_a_key_that_breaks_a_path_or_a_header_is_named_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigurationError, match=f"^{name}: must be ") as caught:
+        load_settings()
+    assert "zz" not in caught.value.detail
+
+
+@pytest.mark.parametrize("name", URLS)
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:8787/client/v4", "https://proxy.example/v1/", "http://[::1]:80", " https://a-b.example "]
+)
+def test_a_url_of_a_host_is_taken(monkeypatch: pytest.MonkeyPatch, name: str, url: str) -> None:
+    monkeypatch.setenv(name, url)
+    assert getattr(load_settings(), name.lower()) == url.strip()
+
+
+@pytest.mark.parametrize("name", URLS)
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("zz", "zz.example/v1", "//zz.example", "ftp://zz.example", "http://", "http:///v1", "https://zz zz"),
+        *("http://zz:99999", "http://zz:0", "http://zz:-1", "http://zz:port", "http://[::1", "http://999.1.1.1"),
+        *("http://zzé.example", "http://zz..example", f"http://{'z' * 64}.example", "http://zz\x00"),
+        *("http://user:zz@host.example", "https://host.example/v1?key=zz", "https://host.example/#zz"),
+    ],
+)
+def test_a_url_that_cannot_be_called_is_named_and_not_shown(name: str, url: str) -> None:
+    with pytest.raises(ConfigurationError, match="must be an http or https URL with a host") as caught:
+        load_settings(before_env_file=False, **{name.lower(): url})
+    assert caught.value.detail.startswith(f"{name}: ")
+    assert "zz" not in caught.value.detail
+
+
+def test_a_file_that_env_file_names_must_exist_unless_it_is_about_to_be_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "own.env"
+    monkeypatch.setenv("ENV_FILE", str(file))
+    with pytest.raises(ConfigurationError, match=f"ENV_FILE: {file} is no file"):
+        load_settings()
+    assert load_settings(before_env_file=True).port == 8000
+    file.write_text("PORT=9000\n", "utf-8")
+    assert load_settings().port == 9000
+    file.write_bytes(b"PORT=\xff\n")
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        load_settings()
+    monkeypatch.setenv("ENV_FILE", "")
+    assert load_settings().port == 8000
 
 
 def test_an_argument_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,14 @@ class Call:
     seconds: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Idle:
+    """A connection that waits for the next call, and since when."""
+
+    http: httpx.AsyncClient
+    since: float
+
+
 class Upstream:
     """Kept-alive HTTP/1.1 connections to one service.
 
@@ -57,7 +65,8 @@ class Upstream:
         self._urls: dict[str, httpx.URL] = {}
         self._tls = httpx.create_ssl_context()
         self._room = asyncio.Semaphore(_CONNECTIONS)
-        self._idle: list[httpx.AsyncClient] = []
+        self._idle: list[_Idle] = []
+        self._closing: set[asyncio.Task[None]] = set()
         self._closed = False
 
     async def send(self, call: Call) -> httpx.Response:
@@ -108,7 +117,9 @@ class Upstream:
         """Close the connections; one that a call still uses is closed when the call ends."""
         self._closed = True
         while self._idle:
-            await self._idle.pop().aclose()
+            self._give_up(self._idle.pop().http)
+        if self._closing:
+            await asyncio.wait(self._closing)
 
     def _request(self, call: Call) -> httpx.Request:
         """Write the request. The few paths there are get parsed once: httpx takes its time for that."""
@@ -121,15 +132,34 @@ class Upstream:
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[httpx.AsyncClient]:
-        """Take the connection used last, or a new one, and keep it for the next call."""
+        """Take the connection used last, or a new one, and keep it for the next call if this one is answered.
+
+        After a call that was cut off, httpx may hold a connection that it waits for in vain for ever.
+        """
         async with self._room:
-            http = self._idle.pop() if self._idle else self._open()
+            http = self._idle.pop().http if self._idle else self._open()
+            answered = False
             try:
                 yield http
+                answered = True
             finally:
-                self._idle.append(http)
-                if self._closed:
-                    await self.close()
+                if answered and not self._closed:
+                    self._keep(http)
+                else:
+                    self._give_up(http)
+
+    def _keep(self, http: httpx.AsyncClient) -> None:
+        """Put the connection on top, and give those up at the bottom that were not needed for long."""
+        now = time.monotonic()
+        self._idle.append(_Idle(http, now))
+        while self._idle[0].since < now - _IDLE_SECONDS:
+            self._give_up(self._idle.pop(0).http)
+
+    def _give_up(self, http: httpx.AsyncClient) -> None:
+        """Close the connection in a task of its own, so that whoever cuts the call off does not cut this off."""
+        closing = asyncio.create_task(http.aclose())
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
 
     def _open(self) -> httpx.AsyncClient:
         return httpx.AsyncClient(

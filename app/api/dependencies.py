@@ -33,6 +33,15 @@ class Access:
         self.principal.check_agent(agent_id)
         return self.runtime.gateway(self.principal.tenant_id)
 
+    def tenant_gateway(self) -> LongTermMemoryGateway:
+        """Return a fresh gateway for what concerns all of the tenant's agents; raises as ``gateway`` does."""
+        self.principal.check_every_agent()
+        return self.runtime.gateway(self.principal.tenant_id)
+
+    def operations(self) -> tuple[LongTermMemoryGateway, str | None]:
+        """Return a fresh gateway, and the only agent whose operations the credential may see, if there is one."""
+        return self.runtime.gateway(self.principal.tenant_id), self.principal.agent_id
+
 
 class _Credential(HTTPBearer):
     """Lets a request in by its bearer credential, and checks the form of what it asks."""
@@ -53,7 +62,7 @@ class _Credential(HTTPBearer):
             Unauthenticated, Forbidden: the caller is not let in, or not this far.
             UnsupportedMediaType, InvalidRequest: a body that is not JSON, or a query it does not take.
         """
-        principal = _principal(request)
+        principal = principal_of(request)
         if self._admin:
             principal.check_admin()
         if request.method == "POST":
@@ -70,13 +79,13 @@ class CredentialFirst(APIRoute):
         handle = super().get_route_handler()
 
         async def verify_then_handle(request: Request) -> Response:
-            _principal(request)
+            principal_of(request)
             return await handle(request)
 
         return verify_then_handle
 
 
-def _principal(request: Request) -> Principal:
+def principal_of(request: Request) -> Principal:
     """Return who is calling; what has been verified once costs nothing to verify again."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token:

@@ -1,19 +1,29 @@
 """The routes: parse, one call of the gateway, answer."""
 
+from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from starlette.responses import PlainTextResponse
 
-from app.api.dependencies import Administrator, Caller, CredentialFirst, no_query, runtime_of
-from app.api.problems import responses
-from app.api.schemas import (
-    DeleteQuery,
+from app.api.dependencies import Administrator, Caller, CredentialFirst, no_query, principal_of, runtime_of
+from app.api.operations_schemas import (
     EmbeddingConfigAnswer,
     HealthAnswer,
-    MemoryId,
+    OperationAnswer,
+    OperationId,
+    OutboxAnswer,
     PartAnswer,
     ReadinessAnswer,
+    ReadinessQuery,
+    operation_answer,
+)
+from app.api.problems import responses
+from app.api.schemas import (
+    AgentId,
+    DeleteQuery,
+    IdempotencyKey,
+    MemoryId,
     RecallAnswer,
     RecallRequest,
     StoreAnswer,
@@ -25,9 +35,12 @@ from app.errors import (
     CredentialsRefused,
     EmbeddingConfigMismatch,
     EmbeddingUnavailable,
+    Erasing,
     Forbidden,
+    IdempotencyKeyReused,
     InvalidRequest,
     MalformedRequest,
+    NotFound,
     QuotaExhausted,
     RateLimited,
     StorageFull,
@@ -40,6 +53,7 @@ from app.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
+from app.index.erasure import Erasure
 from app.observability.metrics import MEDIA_TYPE
 from app.runtime import Part
 
@@ -54,20 +68,24 @@ _UPSTREAM = (
     CredentialsRefused,
     UpstreamRejected,
 )
+_WRITES = (InvalidRequest, Unavailable, StorageFull, StorageReadOnly, *_UPSTREAM)
 _OUTAGE = (Unavailable, StorageFull, StorageReadOnly, EmbeddingUnavailable, EmbeddingConfigMismatch, *_UPSTREAM)
 
 memory = APIRouter(tags=["memory"], route_class=CredentialFirst)
-operations = APIRouter(tags=["operations"], dependencies=[Depends(no_query)])
+operations = APIRouter(tags=["operations"])
 
 
 @memory.post(
     "/store",
     status_code=201,
-    responses=responses(*_ACCESS, *_BODY, *_OUTAGE),
+    responses=responses(*_ACCESS, *_BODY, Erasing, IdempotencyKeyReused, *_OUTAGE),
 )
-async def store(caller: Caller, request: StoreRequest) -> StoreAnswer:
+async def store(
+    caller: Caller, request: StoreRequest, idempotency_key: Annotated[IdempotencyKey | None, Header()] = None
+) -> StoreAnswer:
     """Store a memory. The same content again, for the same session and time, is the same memory."""
-    await caller.gateway(request.agent_id).store(request.agent_id, request.memory())
+    gateway = caller.gateway(request.agent_id)
+    await gateway.store(request.agent_id, request.memory(), idempotency_key=idempotency_key)
     return StoreAnswer()
 
 
@@ -87,7 +105,7 @@ async def recall(caller: Caller, request: RecallRequest) -> RecallAnswer:
     "/memories/{memory_id}",
     status_code=204,
     response_class=Response,
-    responses=responses(*_ACCESS, InvalidRequest, Unavailable, StorageFull, StorageReadOnly, *_UPSTREAM),
+    responses=responses(*_ACCESS, *_WRITES),
 )
 async def delete_memory(
     caller: Administrator,
@@ -98,7 +116,50 @@ async def delete_memory(
     await caller.gateway(query.agent_id).delete(query.agent_id, memory_id)
 
 
-@operations.get("/healthz", responses=responses(InvalidRequest))
+@memory.delete(
+    "/agents/{agent_id}",
+    dependencies=[Depends(no_query)],
+    status_code=202,
+    response_model_exclude_none=True,
+    responses=responses(*_ACCESS, *_WRITES),
+)
+async def erase_agent(
+    caller: Administrator, agent_id: Annotated[AgentId, Path()], response: Response
+) -> OperationAnswer:
+    """Begin to erase everything of an agent, as an administrator. An erasure under way is returned instead."""
+    return _accepted(await caller.gateway(agent_id).erase(agent_id), response)
+
+
+@memory.delete(
+    "/tenant",
+    dependencies=[Depends(no_query)],
+    status_code=202,
+    response_model_exclude_none=True,
+    responses=responses(*_ACCESS, *_WRITES),
+)
+async def erase_tenant(caller: Administrator, response: Response) -> OperationAnswer:
+    """Begin to erase everything of the tenant, as an administrator. An erasure under way is returned instead."""
+    return _accepted(await caller.tenant_gateway().erase(None), response)
+
+
+@memory.get(
+    "/operations/{operation_id}",
+    dependencies=[Depends(no_query)],
+    response_model_exclude_none=True,
+    responses=responses(*_ACCESS, NotFound, InvalidRequest, Unavailable, *_UPSTREAM),
+)
+async def operation(caller: Administrator, operation_id: Annotated[OperationId, Path()]) -> OperationAnswer:
+    """Tell how far an erasure is; once it is done, with its receipt."""
+    gateway, only_agent = caller.operations()
+    return operation_answer(await gateway.erasure(operation_id, only_agent=only_agent))
+
+
+def _accepted(erasure: Erasure, response: Response) -> OperationAnswer:
+    response.headers["Location"] = f"/operations/{erasure.id}"
+    return operation_answer(erasure)
+
+
+@operations.get("/healthz", dependencies=[Depends(no_query)], responses=responses(InvalidRequest))
 async def healthz() -> HealthAnswer:
     """Say that the process is alive."""
     return HealthAnswer()
@@ -107,11 +168,13 @@ async def healthz() -> HealthAnswer:
 @operations.get(
     "/readyz",
     response_model_exclude_none=True,
-    responses={503: {"model": ReadinessAnswer}, **responses(InvalidRequest)},
+    responses={503: {"model": ReadinessAnswer}, **responses(*_ACCESS, InvalidRequest)},
 )
-async def readyz(request: Request, response: Response) -> ReadinessAnswer:
+async def readyz(request: Request, response: Response, query: Annotated[ReadinessQuery, Query()]) -> ReadinessAnswer:
     """Ask each part about itself: 200 when every one answers, else 503."""
     runtime = runtime_of(request)
+    if query.details is not None:
+        principal_of(request).check_admin()
     parts = await runtime.parts()
     ready = all(part.error is None for part in parts)
     response.status_code = 200 if ready else 503
@@ -122,10 +185,13 @@ async def readyz(request: Request, response: Response) -> ReadinessAnswer:
             provider=config.provider, model=config.model, dimensions=config.dimensions
         ),
         parts=[_part(part) for part in parts],
+        outbox=None if query.details is None or not ready else OutboxAnswer(**asdict(await runtime.outbox_status())),
     )
 
 
-@operations.get("/metrics", response_class=PlainTextResponse, responses=responses(InvalidRequest))
+@operations.get(
+    "/metrics", dependencies=[Depends(no_query)], response_class=PlainTextResponse, responses=responses(InvalidRequest)
+)
 async def metrics(request: Request) -> Response:
     """Tell what was called, how long it took and what is left of the budget, in Prometheus' text form."""
     return PlainTextResponse(runtime_of(request).metrics.render(), media_type=MEDIA_TYPE)

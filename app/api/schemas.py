@@ -8,6 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from app.limits import (
     CONTENT_BYTES,
     ID_FORM,
+    IDEMPOTENCY_KEY_FORM,
     MEMORY_ID_FORM,
     METADATA_BYTES,
     METADATA_DEPTH,
@@ -75,6 +76,16 @@ AgentId: TypeAlias = Annotated[
     ),
 ]
 MemoryId: TypeAlias = Annotated[str, Field(json_schema_extra={"pattern": f"^{MEMORY_ID_FORM}$"})]
+IdempotencyKey: TypeAlias = Annotated[
+    str,
+    Field(
+        description=(
+            "Names this request, for 24 hours and this agent: sent again with the same body it changes nothing and is "
+            "answered the same; with another body it is refused."
+        ),
+        json_schema_extra={"pattern": f"^{IDEMPOTENCY_KEY_FORM}$"},
+    ),
+]
 Moment: TypeAlias = Annotated[
     datetime, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
@@ -204,7 +215,12 @@ class RecallAnswer(BaseModel):
 
     entries: list[EntryAnswer]
     degraded: list[str] | None = Field(
-        None, description="Present when the answer may not be all there is: why. `pending_bound`: too many are new."
+        None,
+        description=(
+            "Present when the answer may not be all there is: why. `pending_bound`: of what is new only the newest "
+            "was compared. `filter_beyond_index`: the last entries match the filter, but were not compared with the "
+            "query. `index_unavailable`: the vector index did not answer; only what it may not show yet was searched."
+        ),
     )
 
 
@@ -223,35 +239,3 @@ def entry_answer(entry: Entry) -> EntryAnswer:
         score=entry.score,
         created_at=format_moment(entry.created_at),
     )
-
-
-class EmbeddingConfigAnswer(BaseModel):
-    """What vectors are made with."""
-
-    provider: str
-    model: str
-    dimensions: int
-
-
-class PartAnswer(BaseModel):
-    """One part of the service: the backend behind it, and why it does not work, if so."""
-
-    name: str
-    backend: str
-    status: Literal["ok", "failing"]
-    code: str | None = None
-    detail: str | None = None
-
-
-class ReadinessAnswer(BaseModel):
-    """Whether requests can be served, and by what."""
-
-    status: Literal["ready", "not_ready"]
-    embedding_config: EmbeddingConfigAnswer
-    parts: list[PartAnswer]
-
-
-class HealthAnswer(BaseModel):
-    """The process is alive."""
-
-    status: Literal["ok"] = "ok"

@@ -5,6 +5,8 @@ import sys
 import click
 
 from app.cli import memories, operations, serving
+from app.cli.outbox import outbox
+from app.cli.reconcile import rebuild, reconcile
 from app.errors import MemoryGatewayError
 
 
@@ -32,5 +34,8 @@ for command in (
     memories.recall,
     operations.provision,
     operations.doctor,
+    outbox,
+    reconcile,
+    rebuild,
 ):
     cli.add_command(command)

@@ -1,5 +1,7 @@
 """Commands for whoever runs the service."""
 
+import os
+import re
 import sys
 from pathlib import Path
 
@@ -10,9 +12,11 @@ from app.bootstrap import build_provisioning, build_runtime
 from app.cli.parameters import as_json_option, print_answer, quiet_settings, run
 from app.diagnosis import Check, diagnose
 from app.errors import ConfigurationError, MemoryGatewayError
-from app.settings import Settings
+from app.observability.logs import configure_logging
+from app.settings import Settings, load_settings
 
 _LOCATIONS = ["wnam", "enam", "weur", "eeur", "apac", "oc"]
+_SETTING = re.compile(r"\s*(?:export\s+)?(\w+)\s*=")
 
 
 @click.command()
@@ -32,7 +36,10 @@ def provision(
     yes: bool,
 ) -> None:
     """Make a Cloudflare account ready: database, schema, index, metadata indexes. Safe to run again."""
-    settings = quiet_settings()
+    settings = load_settings(before_env_file=True)
+    configure_logging(settings.log_format, "warning" if settings.log_level == "info" else settings.log_level)
+    if yes and write_env is not None:
+        _write_env(write_env, "")  # what cannot be written is to be known before anything is created
     placement = Placement(location, jurisdiction)
     database_id = run(_provision(settings, database, placement, poll_seconds, yes=yes))
     if database_id is None:
@@ -56,11 +63,29 @@ def doctor(*, as_json: bool) -> None:
 
 
 def _write_env(path: Path, kept: str) -> None:
-    """Put the settings into a file, for its owner alone; what else it holds stays."""
-    names = {line.partition("=")[0] for line in kept.splitlines()}
-    held = path.read_text("utf-8").splitlines(keepends=True) if path.exists() else []
-    path.touch(mode=0o600)
-    path.write_text("".join(line for line in held if line.partition("=")[0] not in names) + kept, "utf-8")
+    """Put the settings into a file, for its owner alone; what else it holds stays.
+
+    Raises:
+        ConfigurationError: the file cannot be read or written.
+    """
+    names = set(_SETTING.findall(kept))
+    try:
+        if path.exists() and not path.is_file():
+            raise ConfigurationError(f"--write-env: {path} is no file.")
+        with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="utf-8") as file:
+            os.fchmod(file.fileno(), 0o600)
+            held = [line for line in file.read().splitlines() if _name(line) not in names]
+            file.seek(0)
+            file.write("".join(f"{line}\n" for line in held) + kept)
+            file.truncate()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"--write-env: {path} cannot be written ({error}).") from error
+
+
+def _name(line: str) -> str | None:
+    """Return the setting that a line of the file sets."""
+    match = _SETTING.match(line)
+    return None if match is None else match[1].upper()
 
 
 async def _provision(

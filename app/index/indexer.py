@@ -1,166 +1,171 @@
-"""Brings the index up to date with the outbox, in the background. Crosses tenants; no request imports it."""
+"""Brings the index up to date with the outbox, in the background. Crosses tenants; no request imports it.
+
+One round is one run of the database, then what it found to do at the index. What the index answers becomes
+marks, which the next round writes (docs/reliability.md).
+"""
 
 import asyncio
-import json
-from dataclasses import dataclass
-from itertools import groupby
+from collections.abc import Callable, Mapping, Sequence
 
 import structlog
 
-from app.errors import Unavailable
-from app.index.outbox import NOW, Deliveries, Delivery, decode
-from app.model import Json, Scope
+from app.errors import Unavailable, VectorRefused
+from app.index import worklist
+from app.index.eraser import Eraser
+from app.index.marks import Kind, Mark, Marks
+from app.index.status import OutboxStatus
+from app.index.worklist import Work
 from app.ports.database import Database, Row, Statement
-from app.ports.vector_index import IndexedVector, VectorIndex
+from app.ports.vector_index import Held, VectorIndex
 
-_BATCH = 500
-_PAUSE_SECONDS = 2.0
-_GRACE_MS = 60_000
-"""A row this old has lost its request: whoever queued it has had its deadline."""
+IDLE_ROUNDS = 20
+"""An idle indexer looks once in so many pauses."""
 
-_DUE = f"""
-SELECT outbox.tenant_id, outbox.agent_id, outbox.id, outbox.operation, outbox.revision, outbox.vector,
-  memory.created_at, memory.metadata
-FROM outbox LEFT JOIN long_term_memory AS memory
-  ON memory.tenant_id = outbox.tenant_id AND memory.agent_id = outbox.agent_id AND memory.id = outbox.id
-WHERE outbox.revision <= {NOW} - iif(outbox.operation = 'delete', ?1 ->> 'grace', ?1 ->> 'age')
-  AND (outbox.revision, outbox.id) > (?1 ->> 'after_revision', ?1 ->> 'after_id')
-ORDER BY outbox.revision, outbox.id LIMIT ?1 ->> 'most'
-"""
+_BACK_OFF_MOST = 60.0
+_FAILURES_MOST = 10
+_MARKS_MOST = 20_000
+"""Of one run, which has at most a hundred statements."""
 
-_CONFIRM = """
-DELETE FROM outbox WHERE (tenant_id, agent_id, id, revision) IN (
-  SELECT value ->> 'tenant_id', value ->> 'agent_id', value ->> 'id', value ->> 'revision' FROM json_each(?1)
-)
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Cadence:
-    """How often the indexer works, in seconds: confirms what was delivered, and looks for rows that were not."""
-
-    confirm: float = 0.25
-    sweep: float = 30.0
+Report = Callable[[OutboxStatus], None]
+"""Takes how the outbox stands, after every round."""
 
 
 class Indexer:
-    """Removes what is delivered from the outbox and delivers what a request could not."""
+    """Sends what the index lacks, confirms what it shows, removes what is deleted: one process at a time, by a lease.
 
-    def __init__(self, database: Database, index: VectorIndex, deliveries: Deliveries) -> None:
-        """Take the ports and this process's deliveries; nothing runs yet."""
+    The lease saves calls and guards nothing else: whatever a second indexer does, a row changes only at the
+    revision it was read at.
+    """
+
+    def __init__(
+        self, database: Database, index: VectorIndex, marks: Marks, *, holder: str, report: Report | None = None
+    ) -> None:
+        """Take the ports, this process's marks and its name, and whom to tell how things stand; nothing runs yet."""
         self._database = database
         self._index = index
-        self._deliveries = deliveries
+        self._marks = marks
+        self._holder = holder
+        self._eraser = Eraser(database, index)
+        self._report = report
 
-    async def run(self, cadence: Cadence) -> None:
-        """Work until cancelled.
+    async def run(self, pause: float) -> None:
+        """Work until cancelled, a round at most every ``pause`` seconds, an idle one every ``IDLE_ROUNDS`` pauses.
 
-        An unavailable part is logged and tried again after a pause; anything else is a defect and is raised.
+        An unavailable part is logged and tried again, ever less often; anything else is a defect and is raised.
         """
-        loop = asyncio.get_running_loop()
-        next_sweep = loop.time() + cadence.sweep
+        failures = 0
         while True:
-            await asyncio.sleep(cadence.confirm)
             try:
-                await self.confirm()
-                if loop.time() >= next_sweep:
-                    next_sweep = loop.time() + cadence.sweep
-                    await self.deliver(older_than_ms=_GRACE_MS)
+                delay = await self.round()
             except Unavailable as error:
-                structlog.get_logger().warning("indexer_waits", code=error.code, reason=error.detail)
-                await asyncio.sleep(_PAUSE_SECONDS)
+                delay = max(pause, min(pause * 2**failures, _BACK_OFF_MOST), error.retry_after or 0)
+                failures = min(failures + 1, _FAILURES_MOST)
+                structlog.get_logger().warning("indexer_waits", code=error.code, reason=error.detail, seconds=delay)
+                await asyncio.sleep(delay)
+            else:
+                failures = 0
+                await asyncio.sleep(pause)
+                await self._marks.wait(min(delay, pause * IDLE_ROUNDS) - pause)
 
-    async def confirm(self) -> int:
-        """Remove from the outbox what this process delivered and the index shows. Return how many."""
-        if not self._deliveries:
+    async def round(self) -> float:
+        """Do what is due and return in how many seconds there may be more to do."""
+        work = await self._take()
+        if self._report is not None:
+            self._report(work.status)
+        if work.held:
+            await self._send(work.unsent)
+            await self._confirm(work)
+            for erasure in work.erasures:
+                await self._eraser.advance(erasure)
+        if self._marks or work.erasures:
             return 0
-        taken = self._deliveries.take(await self._index.watermark())
-        try:
-            await self._confirm(taken)
-        except Unavailable:
-            for delivery in taken:
-                self._deliveries.add(delivery)
-            raise
-        return len(taken)
+        return float("inf") if work.next_ms is None else max(0, work.next_ms) / 1000
+
+    async def close(self) -> None:
+        """Write the marks and give the lease back."""
+        marks = self._marks.take(_MARKS_MOST)
+        statements = worklist.write(marks, confirm_ms=self._confirm_ms)
+        await self._database.run([*statements, worklist.release(self._holder)])
 
     async def check_writable(self) -> None:
         """Raise ``DatabaseUnavailable`` if the outbox can be read but not written."""
         await self._database.run([Statement("DELETE FROM outbox WHERE FALSE", writes=True, repeatable=True)])
 
-    async def deliver(self, *, older_than_ms: int = 0) -> int:
-        """Send the queued changes that are older than this, and return how many there were.
+    @property
+    def _confirm_ms(self) -> int:
+        return int(self._index.confirm_seconds * 1000)
 
-        A deletion always waits for its grace: a slow upsert of the same vector may still be under way. What was
-        delivered and is not confirmed is sent again: an index's watermark may stand still while nothing is
-        written to it, and this moves it.
+    async def _take(self) -> Work:
+        """Write this process's marks and read what is due; marks that could not be written are kept."""
+        marks = self._marks.take(_MARKS_MOST)
+        statements = worklist.take(self._holder, marks, confirm_ms=self._confirm_ms)
+        try:
+            results = await self._database.run(statements)
+        except Unavailable:
+            self._marks.put_back(marks)
+            raise
+        return worklist.read(results[len(results) - worklist.READS :])
+
+    async def _send(self, rows: Sequence[Row]) -> None:
+        """Bring the index to what the rows say."""
+        await self._upsert([row for row in rows if row["operation"] == "upsert"])
+        for scope, group in worklist.by_scope([row for row in rows if row["operation"] == "delete"]):
+            at = await self._index.delete(scope, [str(row["id"]) for row in group])
+            self._mark(group, "acknowledged", at=at)
+
+    async def _upsert(self, rows: Sequence[Row]) -> None:
+        """Send vectors; where the index refuses some for what they are, find out which by halves."""
+        if not rows:
+            return
+        try:
+            at = await self._index.upsert([worklist.vector(row) for row in rows])
+        except VectorRefused as error:
+            if len(rows) == 1:
+                self._mark(rows, "refused", reason=error.detail)
+                return
+            half = len(rows) // 2
+            await self._upsert(rows[:half])
+            await self._upsert(rows[half:])
+        else:
+            self._mark(rows, "acknowledged", at=at)
+
+    async def _confirm(self, work: Work) -> None:
+        """Find out what the index shows of what was sent a while ago."""
+        deletes = [row for row in work.sent if row["operation"] == "delete"]
+        upserts = await self._passed(work, [row for row in work.sent if row["operation"] == "upsert"])
+        if not deletes and not upserts:
+            return
+        held = await self._index.held([str(row["id"]) for row in (*upserts, *deletes)])
+        shown = [row for row in upserts if _shows(held, row)]
+        gone = [row for row in deletes if row["id"] not in held]
+        self._mark(shown, "confirmed")
+        self._mark(gone, "settled")
+        self._mark([row for row in (*upserts, *deletes) if row not in shown and row not in gone], "lost")
+
+    async def _passed(self, work: Work, upserts: Sequence[Row]) -> list[Row]:
+        """Return the rows that the index has passed.
+
+        Its mark stands still while nothing is written to it: then one vector is sent again, to move it.
         """
-        total, after = 0, (0, "")
-        while rows := await self._due(older_than_ms, after):
-            after = (int(rows[-1]["revision"] or 0), str(rows[-1]["id"]))
-            await self._send(rows)
-            await self.confirm()
-            total += len(rows)
-        if total:
-            structlog.get_logger().info("outbox_delivered", rows=total)
-        return total
+        if not upserts:
+            return []
+        watermark = await self._index.watermark()
+        passed = [row for row in upserts if int(row["acknowledged_at"] or 0) <= watermark]
+        waiting = [row for row in upserts if int(row["acknowledged_at"] or 0) > watermark]
+        if waiting:
+            await self._index.upsert([worklist.vector(row) for row in work.last_sent])
+            self._mark(waiting, "waits")
+        return passed
 
-    async def _due(self, older_than_ms: int, after: tuple[int, str]) -> list[Row]:
-        argument: dict[str, Json] = {
-            "age": older_than_ms,
-            "grace": _GRACE_MS,
-            "after_revision": after[0],
-            "after_id": after[1],
-            "most": _BATCH,
-        }
-        (rows,) = await self._database.run([Statement(_DUE, argument)])
-        return rows
-
-    async def _send(self, rows: list[Row]) -> None:
-        """Bring the index to what the rows say. A queued vector whose memory is gone is removed as well."""
-        wanted = [row for row in rows if _is_wanted(row)]
-        if wanted:
-            self._sent(wanted, await self._index.upsert([_vector(row) for row in wanted]))
-        gone = sorted((row for row in rows if not _is_wanted(row)), key=_scope_key)
-        for _, group in groupby(gone, key=_scope_key):
-            removed = list(group)
-            self._sent(removed, await self._index.delete(_scope(removed[0]), [str(row["id"]) for row in removed]))
-
-    def _sent(self, rows: list[Row], acknowledged_at: int) -> None:
+    def _mark(self, rows: Sequence[Row], kind: Kind, *, at: int = 0, reason: str = "") -> None:
+        if not rows:
+            return
         for row in rows:
-            self._deliveries.add(Delivery(_scope(row), str(row["id"]), int(row["revision"] or 0), acknowledged_at))
-
-    async def _confirm(self, deliveries: list[Delivery]) -> None:
-        argument: list[Json] = [
-            {
-                "tenant_id": delivery.scope.tenant_id,
-                "agent_id": delivery.scope.agent_id,
-                "id": delivery.id,
-                "revision": delivery.revision,
-            }
-            for delivery in deliveries
-        ]
-        if argument:
-            await self._database.run([Statement(_CONFIRM, argument, writes=True, repeatable=True)])
+            self._marks.add(Mark(worklist.key(row), kind, at, reason))
+        level = structlog.get_logger().warning if kind in {"lost", "refused"} else structlog.get_logger().info
+        level("outbox_rows", became=kind, rows=len(rows), operations=sorted({str(row["operation"]) for row in rows}))
 
 
-def _is_wanted(row: Row) -> bool:
-    return row["operation"] == "upsert" and row["metadata"] is not None
-
-
-def _scope(row: Row) -> Scope:
-    return Scope(str(row["tenant_id"]), str(row["agent_id"]))
-
-
-def _scope_key(row: Row) -> tuple[str, str]:
-    return str(row["tenant_id"]), str(row["agent_id"])
-
-
-def _vector(row: Row) -> IndexedVector:
-    return IndexedVector(
-        scope=_scope(row),
-        id=str(row["id"]),
-        values=decode(str(row["vector"])),
-        created_at=int(row["created_at"] or 0),
-        revision=int(row["revision"] or 0),
-        metadata=json.loads(str(row["metadata"])),
-    )
+def _shows(held: Mapping[str, Held], row: Row) -> bool:
+    shown = held.get(str(row["id"]))
+    return shown is not None and shown.revision >= int(row["revision"] or 0)

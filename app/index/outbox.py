@@ -1,45 +1,65 @@
-"""The outbox: vectors the database holds until the index is known to show them (docs/architecture.md).
+"""The outbox: what the index has still to be told, or may not show yet (docs/reliability.md).
 
-A store queues its vector in the same run as the memory, so whatever happens to the index call, the
-vector is not lost: recall scores what is queued for its scope, and the indexer delivers it.
+A store queues its vector in the same run as the memory, so whatever happens to the index call, the vector
+is not lost: recall scores what is queued for its scope, and the indexer delivers it. A row lives until its
+revision is known to be visible in the index, and a minute longer.
 """
 
-import base64
-from collections.abc import Sequence
+import binascii
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from app.model import EmbeddingConfig, Filter, Scope, Vector
-from app.ports.database import Row, Statement
+from app.admission import Admission
+from app.model import EmbeddingConfig, Filter, NewMemory, Scope, Vector
+from app.ports.database import NOW, Row, Statement
 from app.tiers import filters
 
-NOW = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
-"""The database's clock in SQL, in milliseconds since the epoch."""
-
 PENDING_MOST = 512
-"""How many queued vectors of one scope a recall scores, the newest first."""
+"""How many queued vectors of one scope a recall scores, the newest first (ADR 0008)."""
 
-# The id is that of the memory which already has this content, where there is one.
+GRACE_MS = 60_000
+"""For so long a row is its request's affair: more than twice the longest deadline of a call (12 s).
+
+After it no call of that request can still reach the index, so that what is sent then is sent last."""
+
+# What every change of a row's operation or vector begins anew.
+ANEW = f"acknowledged_at = NULL, confirmed_at = NULL, refusals = 0, dead = NULL, due_at = {NOW} + {GRACE_MS}"
+
+# Queued where the memory is new, where its vector has not been delivered, and where the index filters on
+# metadata that has changed. The id is that of the memory which already has this content, where there is one.
 _QUEUE_UPSERT = f"""
-INSERT INTO outbox (tenant_id, agent_id, id, operation, revision, vector)
-SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', coalesce(present.id, ?1 ->> 'id'), 'upsert', {NOW}, ?1 ->> 'vector'
+INSERT INTO outbox (tenant_id, agent_id, id, operation, revision, vector, due_at)
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', coalesce(present.id, ?1 ->> 'id'), 'upsert', {NOW}, ?1 ->> 'vector',
+  {NOW} + {GRACE_MS}
 FROM embedding_in_use AS in_use
 LEFT JOIN long_term_memory AS present
   ON present.tenant_id = ?1 ->> 'tenant_id' AND present.agent_id = ?1 ->> 'agent_id'
   AND present.content_hash = ?1 ->> 'content_hash'
-WHERE in_use.index_name = ?1 ->> 'index_name'
+LEFT JOIN outbox AS queued
+  ON queued.tenant_id = present.tenant_id AND queued.agent_id = present.agent_id AND queued.id = present.id
+WHERE in_use.index_name = ?1 ->> 'index_name' AND {{admission}}
+  AND (present.id IS NULL OR (queued.id IS NOT NULL AND queued.acknowledged_at IS NULL) OR {{changed}})
 ON CONFLICT (tenant_id, agent_id, id) DO UPDATE SET
-  operation = excluded.operation, vector = excluded.vector, revision = max(excluded.revision, outbox.revision + 1)
+  operation = excluded.operation, vector = excluded.vector, revision = max(excluded.revision, outbox.revision + 1),
+  {ANEW}
 RETURNING id, revision
 """
+_ANY_CHANGED = "present.metadata <> ?1 ->> 'metadata'"
+_KEY_CHANGED = """EXISTS (
+    SELECT 1 FROM json_each(?1, '$.filterable') AS key
+    WHERE present.metadata -> ('$."' || key.value || '"') IS NOT ?1 ->> 'metadata' -> ('$."' || key.value || '"')
+  )"""
 
 _QUEUE_DELETE = f"""
-INSERT INTO outbox (tenant_id, agent_id, id, operation, revision)
-SELECT memory.tenant_id, memory.agent_id, memory.id, 'delete', {NOW} FROM long_term_memory AS memory
+INSERT INTO outbox (tenant_id, agent_id, id, operation, revision, due_at)
+SELECT memory.tenant_id, memory.agent_id, memory.id, 'delete', {NOW}, {NOW} + {GRACE_MS}
+FROM long_term_memory AS memory
 WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.id = ?1 ->> 'id'
 ON CONFLICT (tenant_id, agent_id, id) DO UPDATE SET
-  operation = excluded.operation, vector = NULL, revision = max(excluded.revision, outbox.revision + 1)
+  operation = excluded.operation, vector = NULL, revision = max(excluded.revision, outbox.revision + 1), {ANEW}
 """
 
 _PENDING = """
@@ -58,20 +78,28 @@ class Outbox:
 
     scope: Scope
 
-    def queue_upsert(self, memory_id: str, vector: Vector, *, content_hash: str, config: EmbeddingConfig) -> Statement:
-        """Queue a vector; returns the ``id`` it is queued for and its ``revision``.
+    def queue_upsert(
+        self,
+        memory: NewMemory,
+        vector: Vector,
+        admission: Admission,
+        *,
+        config: EmbeddingConfig,
+        filterable: Collection[str] | None,
+    ) -> Statement:
+        """Queue a vector where the index needs it; returns the ``id`` it is queued for and its ``revision``.
 
         Comes before the memory's own statement in a run: should the run stop between the two, a queued
         vector without a memory is found by nobody.
         """
+        changed = _ANY_CHANGED if filterable is None else _KEY_CHANGED
         return Statement(
-            _QUEUE_UPSERT,
-            {
-                "tenant_id": self.scope.tenant_id,
-                "agent_id": self.scope.agent_id,
-                "id": memory_id,
-                "content_hash": content_hash,
+            _QUEUE_UPSERT.format(changed=changed, admission=admission.condition),
+            admission.argument
+            | {
                 "index_name": config.index_name,
+                "metadata": memory.metadata_json,
+                "filterable": sorted(filterable or ()),
                 "vector": encode(vector),
             },
             writes=True,
@@ -104,50 +132,25 @@ def score(rows: Sequence[Row], query: Vector) -> dict[str, float]:
     """Return the cosine similarity of each pending row to the query, by id."""
     if not rows:
         return {}
-    values = np.stack([decode(str(row["vector"])) for row in rows])
-    return dict(zip((str(row["id"]) for row in rows), np.clip(values @ query, -1, 1).tolist(), strict=True))
+    values = np.empty((len(rows), len(query)), np.float32)
+    for number, row in enumerate(rows):
+        values[number] = _kept(str(row["vector"]), len(query))
+    lengths = np.sqrt(np.einsum("ij,ij->i", values, values))  # rounding has moved them a little
+    scores = np.clip(values @ query / lengths, -1, 1).tolist()
+    return dict(zip((str(row["id"]) for row in rows), scores, strict=True))
 
 
 def encode(vector: Vector) -> str:
-    """Write a vector as text: little-endian float32 in base 64."""
-    return base64.b64encode(vector.astype("<f4", copy=False).tobytes()).decode()
+    """Write a vector as text: little-endian float16 in base 64 (ADR 0008)."""
+    return binascii.b2a_base64(vector.astype("<f2").tobytes(), newline=False).decode()
 
 
-def decode(text: str) -> Vector:
+def decode(text: str, dimensions: int) -> Vector:
     """Read what ``encode`` wrote."""
-    return np.frombuffer(base64.b64decode(text), dtype="<f4")
+    return _kept(text, dimensions).astype(np.float32)
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """The index acknowledged this revision of a memory's vector at this moment (ms since the epoch)."""
-
-    scope: Scope
-    id: str
-    revision: int
-    acknowledged_at: int
-
-
-class Deliveries:
-    """What this process has delivered and the outbox still holds. Requests add, the indexer takes."""
-
-    def __init__(self) -> None:
-        """Start with none."""
-        self._waiting: dict[tuple[Scope, str], Delivery] = {}
-
-    def add(self, delivery: Delivery) -> None:
-        """Remember a delivery until its outbox row is removed; of one revision the first delivery counts."""
-        waiting = self._waiting.get((delivery.scope, delivery.id))
-        if waiting is None or waiting.revision != delivery.revision:
-            self._waiting[delivery.scope, delivery.id] = delivery
-
-    def take(self, watermark: int) -> list[Delivery]:
-        """Return and forget the deliveries acknowledged up to the watermark."""
-        taken = [delivery for delivery in self._waiting.values() if delivery.acknowledged_at <= watermark]
-        for delivery in taken:
-            del self._waiting[delivery.scope, delivery.id]
-        return taken
-
-    def __len__(self) -> int:
-        """How many wait."""
-        return len(self._waiting)
+def _kept(text: str, dimensions: int) -> npt.NDArray[np.floating]:
+    """Read the numbers as they are kept: before they were halved they had four bytes, which their length tells."""
+    data = binascii.a2b_base64(text)
+    return np.frombuffer(data, f"<f{len(data) // dimensions}")

@@ -24,7 +24,10 @@ def configure_logging(log_format: LogFormat, level: str) -> None:
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer(serializer=_to_json)
         if as_json
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        # rich, where it is installed, would show each frame's variables: contents, credentials
+        else structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+        )
     )
     structlog.configure(
         processors=[*shared, renderer],

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from app.index.status import OutboxStatus
+
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -41,6 +43,30 @@ class Metrics:
             registry=self._registry,
         )
 
+        self._outbox_rows = Gauge(
+            "memory_gateway_outbox_rows",
+            "Rows of the outbox, over all tenants, by what they wait for.",
+            ["state"],
+            registry=self._registry,
+        )
+        self._outbox_oldest = Gauge(
+            "memory_gateway_outbox_oldest_undelivered_seconds",
+            "Age of the oldest row that the index has not taken.",
+            registry=self._registry,
+        )
+        self._outbox_lag = Gauge(
+            "memory_gateway_outbox_delivery_lag_seconds",
+            "Longest time from stored to known visible in the index, of the last minute.",
+            registry=self._registry,
+        )
+        self._erasures = Gauge("memory_gateway_erasures", "Erasures under way.", registry=self._registry)
+        self._lease = Gauge(
+            "memory_gateway_indexer_lease",
+            "1 for the process that holds the indexer's lease.",
+            ["holder"],
+            registry=self._registry,
+        )
+
     def call(self, operation: str, outcome: str, seconds: float) -> None:
         """Count one call; ``outcome`` is ``ok`` or an error's code."""
         self._calls.labels(operation, outcome).observe(seconds)
@@ -65,6 +91,17 @@ class Metrics:
             registry=self._registry,
         )
         gauge.set_function(left)
+
+    def outbox(self, status: OutboxStatus) -> None:
+        """Show how the outbox stood at the indexer's last round in this process."""
+        for state in ("undelivered", "unconfirmed", "confirmed", "dead_letters"):
+            self._outbox_rows.labels(state).set(getattr(status, state))
+        self._outbox_oldest.set(status.oldest_undelivered_seconds)
+        self._outbox_lag.set(status.delivery_lag_seconds)
+        self._erasures.set(status.erasures)
+        self._lease.clear()
+        if status.lease_holder is not None:
+            self._lease.labels(status.lease_holder).set(1)
 
     def render(self) -> bytes:
         """Write everything in Prometheus' text form."""

@@ -9,6 +9,9 @@ from app.model import Json, Scalar, to_json
 Row: TypeAlias = Mapping[str, Scalar]
 """One row of a result, by column name."""
 
+NOW = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+"""The database's clock in SQL, in milliseconds since the epoch: the one clock that all replicas share."""
+
 
 @dataclass(frozen=True, slots=True)
 class Statement:
@@ -49,6 +52,11 @@ class Database(Protocol):
     @property
     def backend(self) -> str:
         """A short name for operators, such as ``sqlite``."""
+        ...
+
+    @property
+    def history_days(self) -> int:
+        """For how many days an operator can still go back to what has been deleted."""
         ...
 
     async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:

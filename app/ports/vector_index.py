@@ -1,6 +1,6 @@
 """An index over the database's vectors: it suggests, the database decides."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -47,16 +47,52 @@ class Hits:
     more: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the index has under an id, beside its values: whose it is and what was last written.
+
+    ``embedding`` is the ``label`` of the embedding config the vector was made with.
+    """
+
+    scope: Scope
+    revision: int
+    embedding: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A page of the ids an index holds, of every scope. ``cursor`` asks for the next page; None: this was the last."""
+
+    ids: Sequence[str]
+    cursor: str | None
+
+
 class VectorIndex(Protocol):
-    """Nearest vectors within one scope. There is no way to ask without a scope.
+    """Nearest vectors within one scope. There is no way to search without a scope.
 
     An adapter may show a write late; ``watermark`` tells how far it is. An index holds nothing that the
-    database could not rebuild.
+    database could not rebuild. ``held``, ``list_ids`` and ``sample`` are for what crosses scopes: the indexer,
+    the eraser and reconcile.
     """
 
     @property
     def backend(self) -> str:
         """A short name for operators, such as ``sqlite-exact``."""
+        ...
+
+    @property
+    def visible_at_once(self) -> bool:
+        """Whether every query that begins after an acknowledgement sees what was acknowledged."""
+        ...
+
+    @property
+    def confirm_seconds(self) -> float:
+        """How long after an acknowledgement it is worth asking whether the write shows."""
+        ...
+
+    @property
+    def filterable(self) -> Collection[str] | None:
+        """The metadata keys the index filters on, None for all: a vector has to be written again when one changes."""
         ...
 
     async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
@@ -79,6 +115,7 @@ class VectorIndex(Protocol):
         index cannot compare revisions may let the last to arrive win.
 
         Raises:
+            VectorRefused: the index does not take one of the vectors as it is; none was written, or some.
             Unavailable: the index cannot be written; some of the vectors may have been.
         """
         ...
@@ -90,6 +127,31 @@ class VectorIndex(Protocol):
 
         Raises:
             Unavailable: the index cannot be written; some of the vectors may be gone.
+        """
+        ...
+
+    async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
+        """Return what the index shows under these ids, of any scope; an id it does not show is left out.
+
+        Raises:
+            Unavailable: the index cannot be asked.
+        """
+        ...
+
+    async def list_ids(self, cursor: str | None = None) -> Listing:
+        """Return a page of the ids the index shows, of every scope, each at least once over all pages.
+
+        Raises:
+            CursorExpired: the index no longer knows the cursor; the listing has to begin anew.
+            Unavailable: the index cannot be asked.
+        """
+        ...
+
+    async def sample(self, tenant_id: str, agent_id: str | None = None) -> Sequence[str]:
+        """Return ids of some vectors that a search of the agent, or of the whole tenant, finds; none if it finds none.
+
+        Raises:
+            Unavailable: the index cannot be asked.
         """
         ...
 

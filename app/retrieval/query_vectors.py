@@ -20,6 +20,7 @@ class QueryCache:
         self._budget = budget
         self._held = 0
         self._vectors: OrderedDict[_Key, Vector] = OrderedDict()
+        self._epochs: dict[str, int] = {}
 
     def get(self, key: _Key) -> Vector | None:
         """Return the vector, now the most recently used, or None."""
@@ -37,6 +38,14 @@ class QueryCache:
         self._held += size
         while self._held > self._budget:
             self._held -= _size(*self._vectors.popitem(last=False))
+
+    def seen(self, tenant_id: str, epoch: int) -> None:
+        """Take note of a tenant's epoch, which each erasure moves on: what is older than it is forgotten."""
+        if epoch == self._epochs.get(tenant_id, 0):
+            return
+        self._epochs[tenant_id] = epoch
+        for key in [key for key in self._vectors if key[0] == tenant_id]:
+            self._held -= _size(key, self._vectors.pop(key))
 
     @property
     def held(self) -> int:

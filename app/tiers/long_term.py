@@ -4,7 +4,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.model import EmbeddingConfig, Entry, Filter, NewMemory, Scope, to_json
+from app.admission import Admission
+from app.model import EmbeddingConfig, Entry, Filter, NewMemory, Scope
 from app.ports.database import Row, Statement
 from app.tiers import filters
 
@@ -19,7 +20,7 @@ SELECT
   ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'id', ?1 ->> 'content', ?1 ->> 'content_hash', ?1 ->> 'metadata',
   ?1 ->> 'session_id', ?1 ->> 'occurred_at', in_use.provider, in_use.model, in_use.dimensions, ?1 ->> 'created_at'
 FROM embedding_in_use AS in_use
-WHERE in_use.index_name = ?1 ->> 'index_name'
+WHERE in_use.index_name = ?1 ->> 'index_name' AND {admission}
 ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET metadata = excluded.metadata
 RETURNING id, created_at
 """
@@ -35,21 +36,18 @@ class LongTermMemory:
 
     scope: Scope
 
-    def insert(self, memory: NewMemory, *, memory_id: str, created_at: int, config: EmbeddingConfig) -> Statement:
+    def insert(self, memory: NewMemory, admission: Admission, *, created_at: int, config: EmbeddingConfig) -> Statement:
         """Add a memory, or give the one with the same content hash the new metadata.
 
         Returns one row, ``id`` and ``created_at`` of the memory that now holds the content, or none when
-        ``config`` is not the embedding config in use.
+        ``config`` is not the embedding config in use, or the store is not let in.
         """
         return Statement(
-            _INSERT,
-            {
-                "tenant_id": self.scope.tenant_id,
-                "agent_id": self.scope.agent_id,
-                "id": memory_id,
+            _INSERT.format(admission=admission.condition),
+            admission.argument
+            | {
                 "content": memory.content,
-                "content_hash": memory.content_hash,
-                "metadata": to_json(memory.metadata),
+                "metadata": memory.metadata_json,
                 "session_id": memory.session_id,
                 "occurred_at": memory.occurred_at,
                 "index_name": config.index_name,

@@ -22,7 +22,7 @@ async def _nothing_is_written(service: Service) -> AsyncIterator[None]:
     yield
     for tenant in ("acme", "other"):
         assert await service.recall("text", tenant=tenant) == []
-    assert len(service.runtime.ports.deliveries) == 0
+    assert len(service.runtime.ports.marks) == 0
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,7 @@ async def _nothing_is_written(service: Service) -> AsyncIterator[None]:
         ("occurred_at", "2026-01-01T00:00:00"),
         ("occurred_at", "2026-02-30T00:00:00Z"),
         ("occurred_at", "2026-01-01T24:00:00Z"),
+        ("occurred_at", "9999-12-31T23:59:60Z"),
         ("occurred_at", 1767225600),
         ("tenant", "other"),
         ("tenant_id", "other"),
@@ -97,6 +98,7 @@ async def test_store_refuses_a_field_and_names_it(service: Service, field: str, 
         ("filter", {"tenant_id": "other"}, "filter.tenant_id"),
         ("filter", {"created_after": "2026"}, "filter.created_after"),
         ("filter", {"created_before": 5}, "filter.created_before"),
+        ("filter", {"created_before": "9999-12-31T23:59:60Z"}, "filter.created_before"),
         ("filter", {"metadata": {"k": [1]}}, "filter.metadata"),
         ("filter", {"metadata": {"k": {}}}, "filter.metadata"),
         ("filter", {"metadata": {"k": 2**63}}, "filter.metadata"),

@@ -19,7 +19,8 @@ async def test_every_route_says_how_it_fails_in_the_one_shape(service: Service) 
 async def test_operations_have_plain_ids_and_bodies_have_examples(service: Service) -> None:
     document = (await service.client.get("/openapi.json")).json()
     ids = {operation["operationId"] for methods in document["paths"].values() for operation in methods.values()}
-    assert ids == {"store", "recall", "delete_memory", "healthz", "readyz", "metrics"}
+    agents, operators = {"store", "recall"}, {"healthz", "readyz", "metrics"}
+    assert ids == agents | operators | {"delete_memory", "erase_agent", "erase_tenant", "operation"}
     for name in ("StoreRequest", "RecallRequest", "RecallAnswer", "Problem"):
         assert document["components"]["schemas"][name]["examples"]
 

@@ -38,6 +38,9 @@ class IndexSubject:
     """Applies every filter itself."""
     orders: bool = True
     """Compares revisions."""
+    forgets_cursors: bool = False
+    """Knows a cursor of a listing for a while only."""
+    config: EmbeddingConfig = CONFIG
 
 
 def cloudflare_client(double: Handle) -> CloudflareClient:
@@ -115,7 +118,8 @@ def subject(request: pytest.FixtureRequest, tmp_path: Path) -> IndexSubject:
         double: Handle = request.getfixturevalue("double")
         config = EmbeddingConfig("test", uuid4().hex, CONFIG.dimensions)
         double.double.create_index(config.index_name, config.dimensions, {**SCOPE_TYPES, **FILTERABLE})
-        return IndexSubject(partial(vectorize_index, double, config), exact=False, orders=False)
+        opened = partial(vectorize_index, double, config)
+        return IndexSubject(opened, exact=False, orders=False, forgets_cursors=True, config=config)
     cache_bytes = 0 if request.param == "sqlite-without-memory" else 1 << 20
     return IndexSubject(partial(sqlite_index, tmp_path / "contract.sqlite3", cache_bytes=cache_bytes))
 

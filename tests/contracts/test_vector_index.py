@@ -9,38 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.model import Filter, Json, Scalar, Scope, Vector
-from app.ports.vector_index import Hit, IndexedVector, VectorIndex
-from tests.contracts.conftest import CONFIG, IndexSubject, OpenedIndex
+from app.ports.vector_index import Hit, VectorIndex
+from tests.contracts.conftest import IndexSubject, OpenedIndex
+from tests.contracts.vectors import OTHERS, OWN, memory_id, random_unit, unit, vector
 
-OWN = Scope("tenant", "agent")
-OTHERS = [Scope("tenant", "other"), Scope("other", "agent"), Scope("agent", "tenant"), Scope("tenan", "tagent")]
 ALL = Filter()
-
-
-def unit(*values: float) -> Vector:
-    vector = np.zeros(CONFIG.dimensions, np.float32)
-    vector[: len(values)] = values
-    return (vector / np.linalg.norm(vector)).astype(np.float32)
-
-
-def random_unit(seed: int) -> Vector:
-    return unit(*np.random.default_rng(seed).normal(size=CONFIG.dimensions).tolist())
-
-
-def memory_id(n: int) -> str:
-    return f"01K{n:023d}"
-
-
-def vector(
-    n: int,
-    values: Vector,
-    *,
-    scope: Scope = OWN,
-    created_at: int = 1000,
-    revision: int = 1,
-    metadata: Mapping[str, Json] | None = None,
-) -> IndexedVector:
-    return IndexedVector(scope, memory_id(n), values, created_at, revision, metadata or {})
 
 
 async def ids(

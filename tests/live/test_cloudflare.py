@@ -10,11 +10,11 @@ from ulid import ULID
 
 from app.adapters.cloudflare.client import Refusal
 from app.adapters.upstream import Call
-from app.errors import DatabaseRejected, MemoryGatewayError, UpstreamRejected
+from app.errors import CursorExpired, DatabaseRejected, MemoryGatewayError, UpstreamRejected, VectorRefused
 from app.migrations.runner import migrate
 from app.model import Filter, Scope
 from app.ports.database import Statement
-from app.ports.vector_index import IndexedVector
+from app.ports.vector_index import Held, IndexedVector, Listing
 from tests.live.conftest import Live
 
 pytestmark = pytest.mark.live
@@ -105,6 +105,24 @@ async def test_a_written_vector_is_found_within_four_minutes_through_its_scope_a
     assert hit.id == vector.id
     assert hit.score == pytest.approx(1, abs=0.01)
     assert (await live.index.info())["processedUpToDatetime"]
+    assert await live.index.held([vector.id, str(ULID())]) == {vector.id: Held(SCOPE, 1, live.config.label)}
+    assert (await live.index.list_ids()).ids == [vector.id]
+    found = [bool(await live.index.sample(SCOPE.tenant_id, agent_id)) for agent_id in (SCOPE.agent_id, None, "another")]
+    assert found == [True, True, False]
+
+
+async def test_an_index_without_vectors_lists_none(live: Live) -> None:
+    assert await live.index.list_ids() == Listing([], None)
+
+
+async def test_a_cursor_that_nobody_handed_out_is_refused_as_expired(live: Live) -> None:
+    with pytest.raises(CursorExpired):
+        raise Told(await live.index.list_ids("nobody"))
+
+
+async def test_a_vector_that_cannot_be_taken_is_refused_as_such(live: Live) -> None:
+    with pytest.raises(VectorRefused):
+        raise Told(await live.index.upsert([IndexedVector(SCOPE, str(ULID()), np.ones(31, np.float32), 1, 1)]))
 
 
 SCOPE_READY = {"tenant_id", "agent_id", "created_at"}

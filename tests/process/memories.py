@@ -70,6 +70,13 @@ def queued(data_dir: Path, operation: str = "upsert") -> int:
     return int(rows(data_dir, f"SELECT count(*) FROM outbox WHERE operation = '{operation}'")[0][0])
 
 
+def pass_a_minute(data_dir: Path) -> None:
+    """Make everything queued as old as it would be a minute later, and leases too."""
+    with closing(sqlite3.connect(data_dir / "memory.sqlite3", timeout=10)) as connection, connection:
+        connection.execute("UPDATE outbox SET due_at = due_at - 60000")
+        connection.execute("UPDATE lease SET expires_at = expires_at - 60000")
+
+
 def halves(data_dir: Path) -> dict[str, list[tuple[Any, ...]]]:
     """Return what is in the file without its other half, by what it is, and what SQLite finds damaged."""
     findings = {

@@ -32,6 +32,12 @@ _REQUEST_TIMEOUT = 408
 _TOO_MANY = 429
 _SERVER_ERRORS = 500
 _CREDENTIALS = {401, 403}
+_MALFORMED_HEADERS = 6003
+_NO_ROUTE = 7003
+_THROTTLED = 971
+_OWN_LIMIT = re.compile(r"requests per \d+ seconds|your request speed|\bAPI\b.*\brate limit", re.IGNORECASE)
+"""How Cloudflare speaks of the limit on all calls; a product has limits of its own, and other words."""
+_WAIT_SECONDS = 10
 _POLICY = re.compile(r'"(?P<policy>[^"]*)"\s*;\s*(?P<figures>[a-z]=\d+(?:\s*;\s*[a-z]=\d+)*)')
 _FEW_LEFT = 100
 _DIGITS_MOST = 6
@@ -114,14 +120,14 @@ class CloudflareClient:
     def _refused(self, operation: str, response: httpx.Response, meaning: RefusalMap | None) -> MemoryGatewayError:
         """Map a refusal onto the tree: the product's own meaning first, then what holds for all of Cloudflare."""
         refusal = _refusal(response)
+        said = f"Cloudflare refused {operation} with {refusal.status}/{refusal.code}: {refusal.message}"
+        if refusal.code == _NO_ROUTE:  # a 404, but of the path, not of what a product would look for
+            return UpstreamRejected(f"{said}. Check CLOUDFLARE_ACCOUNT_ID and CLOUDFLARE_D1_DATABASE_ID.")
         if meaning is not None and (error := meaning(refusal)) is not None:
             return error
         if refusal.status == _TOO_MANY:
-            seconds = _seconds(response.headers.get("retry-after"))
-            self._meter.block(seconds)
-            return RateLimited(f"Cloudflare has blocked all calls ({operation}).", retry_after=seconds)
-        said = f"Cloudflare refused {operation} with {refusal.status}/{refusal.code}: {refusal.message}"
-        if refusal.status in _CREDENTIALS:
+            return self._limited(operation, refusal, response.headers.get("retry-after"))
+        if refusal.status in _CREDENTIALS or refusal.code == _MALFORMED_HEADERS:
             structlog.get_logger().error("credentials_refused", operation=operation, code=refusal.code)
             return CredentialsRefused(
                 f"Cloudflare refused the API token ({refusal.status}/{refusal.code} on {operation}). "
@@ -130,6 +136,15 @@ class CloudflareClient:
         if refusal.status == _REQUEST_TIMEOUT:
             return UpstreamTimeout(f"{said}.")
         return UpstreamUnavailable(f"{said}.") if refusal.status >= _SERVER_ERRORS else UpstreamRejected(f"{said}.")
+
+    def _limited(self, operation: str, refusal: Refusal, retry_after: str | None) -> RateLimited:
+        """Tell the limit on all calls, which then all wait, from a limit of what was called."""
+        if retry_after is None and refusal.code != _THROTTLED and not _OWN_LIMIT.search(refusal.message):
+            said = f"Cloudflare limits {operation} ({refusal.code}): {refusal.message}."
+            return RateLimited(said, retry_after=_WAIT_SECONDS)
+        seconds = _seconds(retry_after)
+        self._meter.block(seconds)
+        return RateLimited(f"Cloudflare has blocked all calls ({operation}).", retry_after=seconds)
 
     def _read_rate_limit(self, response: httpx.Response) -> None:
         """Expose what Cloudflare says of its own limit; not every product says it."""
@@ -165,14 +180,16 @@ def _refusal(response: httpx.Response) -> Refusal:
 
 
 def _seconds(retry_after: str | None) -> int:
+    """Read how long a block lasts: at least a second, and never longer than Cloudflare's own."""
     told = retry_after or ""
-    return int(told) if told.isdecimal() and len(told) <= _DIGITS_MOST else int(WINDOW_SECONDS)
+    most = int(WINDOW_SECONDS)
+    return max(1, min(int(told), most)) if told.isdecimal() and len(told) <= _DIGITS_MOST else most
 
 
 def _moment(response: httpx.Response) -> int:
     """Return the answer's ``Date`` in milliseconds; without one nothing can be said to have come after it."""
     try:
         date = parsedate_to_datetime(response.headers.get("date", ""))
-    except ValueError:
+    except (ValueError, OverflowError):
         return _NEVER
     return milliseconds(date if date.tzinfo is not None else date.replace(tzinfo=UTC))

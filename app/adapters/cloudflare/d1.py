@@ -70,6 +70,7 @@ class D1Database:
     """
 
     backend = "cloudflare-d1"
+    history_days = 30  # Time Travel, on the paid plan: https://developers.cloudflare.com/d1/reference/time-travel/
 
     def __init__(self, client: CloudflareClient, database_id: str) -> None:
         """Use a client that the caller closes."""

@@ -9,11 +9,19 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import orjson
 
+from app.adapters.cloudflare import vectorize_answers as answers
 from app.adapters.cloudflare.client import Answer, CloudflareClient, Refusal
 from app.adapters.upstream import Call
-from app.errors import IndexNotProvisioned, MemoryGatewayError, UpstreamOverloaded, UpstreamRejected
+from app.errors import (
+    CursorExpired,
+    IndexNotProvisioned,
+    MemoryGatewayError,
+    UpstreamOverloaded,
+    UpstreamRejected,
+    VectorRefused,
+)
 from app.model import EmbeddingConfig, Filter, Json, Scalar, Scope, Vector, milliseconds, parse_moment
-from app.ports.vector_index import Hit, Hits, IndexedVector
+from app.ports.vector_index import Held, Hits, IndexedVector, Listing
 
 IndexType: TypeAlias = Literal["string", "number", "boolean"]
 
@@ -22,8 +30,11 @@ SCOPE_TYPES: Mapping[str, IndexType] = {"tenant_id": "string", "agent_id": "stri
 
 # https://developers.cloudflare.com/vectorize/platform/limits/
 _TOP_K = 100
+_LIST_IDS = 1_000
 _UPSERT_VECTORS = 5_000
-_UPSERT_BYTES = 90_000_000
+_UPSERT_BYTES = 8_000_000
+"""Vectorize takes 100 MB; this much gets through a slow line within a call's deadline."""
+_FILTER_BYTES = 2_048
 _INDEXED_BYTES = 64
 _EXACT_INTEGER = 2**53
 
@@ -34,7 +45,12 @@ _DELETE_IDS = 100
 _MARGIN_MS = 120_000
 """How far the index's mark must be past a write: a batch holds what had arrived when it began, not when it ended."""
 
+_BAD_REQUEST = 400
 _NOT_FOUND = {404, 410}
+_OF_THE_CALLER = range(400, 500)
+_NOT_FOR_WHAT_WAS_SENT = {401, 403, 404, 408, 410, 429}
+"""Refusals between 400 and 499 that say nothing of the vectors in the call."""
+
 _NO_SUCH_INDEX = {3000, 3005}
 _THROTTLED = 40041
 _TYPES: Mapping[IndexType, tuple[type, ...]] = {"string": (str,), "number": (int, float), "boolean": (bool,)}
@@ -50,6 +66,9 @@ class VectorizeIndex:
     """
 
     backend = "cloudflare-vectorize"
+    visible_at_once = False
+    confirm_seconds = 180.0
+    """The margin of 120 s, and up to a minute in which a batch is processed."""
 
     def __init__(
         self, client: CloudflareClient, config: EmbeddingConfig, *, filterable: Mapping[str, IndexType]
@@ -58,25 +77,21 @@ class VectorizeIndex:
         self._client = client
         self._config = config
         self._filterable = filterable
+        self.filterable = frozenset(filterable)
         self._path = f"/vectorize/v2/indexes/{config.index_name}"
 
     async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
         """Return the most similar vectors of the scope, always as many as Vectorize gives at once."""
         del top_k  # what is asked beyond it replaces hits whose memory is gone, at no further call
-        pushed = {key: value for key, value in where.metadata.items() if self._applies(key, value)}
-        body = {
-            "vector": np.ascontiguousarray(vector),
-            "topK": _TOP_K,
-            "returnValues": False,
-            "returnMetadata": "none",
-            "filter": pushed | _time_filter(where) | _scope_filter(scope),
-        }
-        result = (await self._post("query", body)).result
-        matches = result.get("matches") if isinstance(result, dict) else None
-        if not isinstance(matches, list):
-            raise UpstreamRejected("Vectorize answered a query without matches.")
-        hits = [_hit(match) for match in matches]
-        filtered = len(pushed) == len(where.metadata) or len(hits) < _TOP_K
+        condition: dict[str, Json] = {**_scope_filter(scope), **_time_filter(where)}
+        in_full = True
+        for key, value in where.metadata.items():
+            if self._applies(key, value) and _fits(longer := {key: value, **condition}):
+                condition = longer
+            else:
+                in_full = False
+        hits = answers.read_hits((await self._search(vector, _TOP_K, condition)).result)
+        filtered = in_full or len(hits) < _TOP_K
         return Hits(hits, filtered=filtered, more=False)
 
     async def upsert(self, vectors: Sequence[IndexedVector]) -> int:
@@ -84,7 +99,7 @@ class VectorizeIndex:
         at = 0
         for body in _chunks(self._line(vector) for vector in vectors):
             call = Call("vectorize.upsert", "POST", f"{self._path}/upsert", body, "application/x-ndjson")
-            at = (await self._client.call(call, self._meaning)).at
+            at = (await self._client.call(call, self._meaning_of_upsert)).at
         return at
 
     async def delete(self, scope: Scope, ids: Sequence[str]) -> int:
@@ -92,11 +107,33 @@ class VectorizeIndex:
         at = 0
         for start in range(0, len(ids), _DELETE_IDS):
             chunk = ids[start : start + _DELETE_IDS]
-            foreign = {vector["id"] for vector in await self._get(chunk) if not _is_of(scope, vector)}
+            foreign = {id_ for id_, held in (await self.held(chunk)).items() if held.scope != scope}
             own = [id_ for id_ in chunk if id_ not in foreign]
             if own:
                 at = (await self._post("delete_by_ids", {"ids": own})).at
         return at
+
+    async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
+        """Look at the vectors; one that this service cannot have written has a scope without names."""
+        found: dict[str, Held] = {}
+        for start in range(0, len(ids), _GET_IDS):
+            answer = await self._post("get_by_ids", {"ids": list(ids[start : start + _GET_IDS])})
+            found |= answers.read_held(answer.result)
+        return found
+
+    async def list_ids(self, cursor: str | None = None) -> Listing:
+        """Return a page of a snapshot that Vectorize keeps for a while, from the first call without a cursor."""
+        query = {"count": str(_LIST_IDS)} | ({} if cursor is None else {"cursor": cursor})
+        call = Call("vectorize.list", "GET", f"{self._path}/list", query=query)
+        meaning = self._meaning if cursor is None else self._meaning_of_cursor
+        return answers.read_listing((await self._client.call(call, meaning)).result)
+
+    async def sample(self, tenant_id: str, agent_id: str | None = None) -> Sequence[str]:
+        """Ask for the vectors nearest to an arbitrary one."""
+        probe = np.zeros(self._config.dimensions, np.float32)
+        probe[0] = 1  # of length one: a cosine needs a direction
+        condition = {"tenant_id": tenant_id} | ({} if agent_id is None else {"agent_id": agent_id})
+        return [hit.id for hit in answers.read_hits((await self._search(probe, _TOP_K, condition)).result)]
 
     async def watermark(self) -> int:
         """Return the index's mark less a margin, by Cloudflare's clock; 0 while nothing was ever processed."""
@@ -143,18 +180,17 @@ class VectorizeIndex:
     async def metadata_indexes(self) -> Mapping[str, str]:
         """Return the type of every metadata key that has an index."""
         call = Call("vectorize.metadata_index.list", "GET", f"{self._path}/metadata_index/list")
-        result = (await self._client.call(call, self._meaning)).result
-        try:
-            return {entry["propertyName"]: entry["indexType"] for entry in result["metadataIndexes"]}
-        except (KeyError, TypeError) as error:
-            raise UpstreamRejected("Vectorize listed its metadata indexes in another form.") from error
+        return answers.read_metadata_indexes((await self._client.call(call, self._meaning)).result)
 
-    async def _get(self, ids: Sequence[str]) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
-        for start in range(0, len(ids), _GET_IDS):
-            answer = await self._post("get_by_ids", {"ids": list(ids[start : start + _GET_IDS])})
-            found += [] if answer.result is None else _vectors(answer.result)
-        return found
+    async def _search(self, vector: Vector, top_k: int, condition: Mapping[str, Json]) -> Answer:
+        body = {
+            "vector": np.ascontiguousarray(vector),
+            "topK": top_k,
+            "returnValues": False,
+            "returnMetadata": "none",
+            "filter": condition,
+        }
+        return await self._post("query", body)
 
     async def _post(self, method: str, body: Mapping[str, Any]) -> Answer:
         content = orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
@@ -178,13 +214,16 @@ class VectorizeIndex:
             "agent_id": vector.scope.agent_id,
             "created_at": vector.created_at,
             "revision": vector.revision,
-            "embedding": f"{self._config.provider}/{self._config.model}/{self._config.dimensions}",
+            "embedding": self._config.label,
         }
         line = {"id": vector.id, "values": np.ascontiguousarray(vector.values), "metadata": metadata}
         return orjson.dumps(line, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
 
     def _is_declared(self, key: str, value: Json) -> bool:
+        """Whether a filter may ever find the value. Long texts would take a vector past the 10 KiB it may hold."""
         kind = self._filterable.get(key)
+        if isinstance(value, str) and len(value.encode()) >= _INDEXED_BYTES:
+            return False
         return kind is not None and type(value) in _TYPES[kind]
 
     def _meaning(self, refusal: Refusal) -> MemoryGatewayError | None:
@@ -196,28 +235,28 @@ class VectorizeIndex:
             )
         return None
 
+    def _meaning_of_upsert(self, refusal: Refusal) -> MemoryGatewayError | None:
+        if (error := self._meaning(refusal)) is not None:
+            return error
+        by_vectorize = refusal.code > 0  # an edge in between, which has not seen the vectors, gives no code
+        if not by_vectorize or refusal.status not in _OF_THE_CALLER or refusal.status in _NOT_FOR_WHAT_WAS_SENT:
+            return None
+        return VectorRefused(f"Vectorize refused vectors with {refusal.status}/{refusal.code}: {refusal.message}.")
 
-def _hit(match: Any) -> Hit:  # noqa: ANN401 - as JSON has it
-    try:
-        return Hit(str(match["id"]), max(-1.0, min(1.0, float(match["score"]))))
-    except (KeyError, TypeError, ValueError) as error:
-        raise UpstreamRejected("Vectorize answered a match without id or score.") from error
-
-
-def _vectors(result: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - the same
-    readable = isinstance(result, list) and all(
-        isinstance(vector, dict)
-        and isinstance(vector.get("id"), str)
-        and isinstance(vector.get("metadata") or {}, dict)
-        for vector in result
-    )
-    if not readable:
-        raise UpstreamRejected("Vectorize answered vectors in another form.")
-    return list(result)
+    def _meaning_of_cursor(self, refusal: Refusal) -> MemoryGatewayError | None:
+        if (error := self._meaning(refusal)) is not None:
+            return error
+        if refusal.status != _BAD_REQUEST:
+            return None
+        return CursorExpired(f"Vectorize no longer knows the cursor ({refusal.code}): {refusal.message}.")
 
 
 def _scope_filter(scope: Scope) -> dict[str, Json]:
     return {"tenant_id": scope.tenant_id, "agent_id": scope.agent_id}
+
+
+def _fits(condition: Mapping[str, Json]) -> bool:
+    return len(orjson.dumps(condition)) < _FILTER_BYTES
 
 
 def _time_filter(where: Filter) -> dict[str, Json]:
@@ -227,11 +266,6 @@ def _time_filter(where: Filter) -> dict[str, Json]:
     if where.created_before is not None:
         bounds["$lt"] = where.created_before
     return {"created_at": bounds} if bounds else {}
-
-
-def _is_of(scope: Scope, vector: Mapping[str, Any]) -> bool:
-    metadata = vector.get("metadata") or {}
-    return bool(metadata.get("tenant_id") == scope.tenant_id and metadata.get("agent_id") == scope.agent_id)
 
 
 def _chunks(lines: Iterator[bytes]) -> Iterator[bytes]:

@@ -18,6 +18,7 @@ class SqliteDatabase:
     """
 
     backend = "sqlite"
+    history_days = 0
 
     def __init__(self, file: SqliteFile) -> None:
         """Use a file that the caller opened and closes."""

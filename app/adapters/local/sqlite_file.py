@@ -7,6 +7,7 @@ commit reaches the disk goes into the next, so many writers share one fsync.
 import asyncio
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,7 @@ Work = Callable[[sqlite3.Connection], T]
 
 _GROUP_MOST = 64
 _BUSY_SECONDS = 5.0
+_BUSY_AGAIN_SECONDS = 0.005
 
 # What D1 allows (https://developers.cloudflare.com/d1/platform/limits/), so that SQL which would fail
 # there fails here.
@@ -242,8 +244,26 @@ def _open(path: Path, *pragmas: str) -> sqlite3.Connection:
         for category, limit in _D1_LIMITS.items():
             connection.setlimit(category, limit)
         for pragma in ("PRAGMA foreign_keys = ON", *pragmas):
-            connection.execute(pragma)
+            _execute_patiently(connection, pragma)
     except sqlite3.Error:
         connection.close()
         raise
     return connection
+
+
+def _execute_patiently(connection: sqlite3.Connection, pragma: str) -> None:
+    """Run a pragma, again for as long as another process holds the file.
+
+    SQLite does not wait for the lock that brings a file into WAL mode (https://www.sqlite.org/wal.html,
+    "Sometimes Queries Return SQLITE_BUSY"), so of several workers that start on a new file one would fail.
+    """
+    give_up = time.monotonic() + _BUSY_SECONDS
+    done = False
+    while not done:
+        try:
+            connection.execute(pragma)
+            done = True
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= give_up:
+                raise
+            time.sleep(_BUSY_AGAIN_SECONDS)

@@ -2,7 +2,7 @@
 
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from app.adapters.local.scope_vectors import Numbers, ScopeCache, ScopeVectors
 from app.adapters.local.sqlite_file import SqliteFile, numbered
 from app.adapters.local.together import Together
 from app.model import EmbeddingConfig, Filter, Json, Scope, Vector, to_json
-from app.ports.vector_index import Hit, Hits, IndexedVector
+from app.ports.vector_index import Held, Hit, Hits, IndexedVector, Listing
 from app.tiers import filters
 
 _SCHEMA = (
@@ -31,6 +31,8 @@ _SCHEMA = (
     """,
     "CREATE UNIQUE INDEX IF NOT EXISTS local_vector_id ON local_vector (tenant_id, agent_id, index_name, id)",
     "CREATE INDEX IF NOT EXISTS local_vector_number ON local_vector (tenant_id, agent_id, index_name, number)",
+    # For what crosses scopes: the ids in order, and whose they are.
+    "CREATE INDEX IF NOT EXISTS local_vector_any_scope ON local_vector (index_name, id)",
     # How often vectors of a scope were taken away: it tells other processes to look again at what they hold.
     """
     CREATE TABLE IF NOT EXISTS local_vector_removals (
@@ -43,11 +45,17 @@ _SCHEMA = (
     """,
 )
 
+_SAMPLED = 100
+
 _SCOPE = "tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND index_name = ?1 ->> 'index_name'"
 _REMOVALS = f"SELECT removals FROM local_vector_removals WHERE {_SCOPE}"
 _COUNT = f"SELECT count(*) FROM local_vector WHERE {_SCOPE}"
 _NUMBERS = f"SELECT number FROM local_vector WHERE {_SCOPE}"
 _VECTORS = f"SELECT number, id, vector FROM local_vector WHERE {_SCOPE} AND number > ?1 ->> 'after' ORDER BY number"
+_OF_AGENT = f"SELECT id FROM local_vector WHERE {_SCOPE} LIMIT {_SAMPLED}"
+_OF_TENANT = f"""
+SELECT id FROM local_vector WHERE tenant_id = ?1 ->> 'tenant_id' AND index_name = ?1 ->> 'index_name' LIMIT {_SAMPLED}
+"""
 _REMOVE = f"DELETE FROM local_vector WHERE {_SCOPE} AND id = ?1 ->> 'id'"
 _REMOVE_OLDER = f"{_REMOVE} AND revision <= ?1 ->> 'revision'"
 _REMOVED = """
@@ -69,7 +77,17 @@ VALUES (
 )
 ON CONFLICT DO NOTHING
 """
+# These two cross scopes: they tell whose an id is, and of which ids there is anything at all.
+_HELD = """
+SELECT id, tenant_id, agent_id, revision FROM local_vector
+WHERE index_name = ?1 ->> 'index_name' AND id IN (SELECT value FROM json_each(?1, '$.ids'))
+"""
+_LISTED = """
+SELECT DISTINCT id FROM local_vector
+WHERE index_name = ?1 ->> 'index_name' AND id > ?1 ->> 'after' ORDER BY id LIMIT ?1 ->> 'most'
+"""
 
+_LIST_IDS = 1000
 _STREAMED = 4096
 _FLOATS = npt.NDArray[np.float32]
 
@@ -90,6 +108,9 @@ class SqliteVectorIndex:
     """
 
     backend = "sqlite-exact"
+    visible_at_once = True
+    confirm_seconds = 0.0
+    filterable = None
 
     def __init__(self, file: SqliteFile, config: EmbeddingConfig, *, cache_bytes: int) -> None:
         """Use a file that the caller opened and closes; keep at most ``cache_bytes`` of vectors in memory."""
@@ -120,14 +141,36 @@ class SqliteVectorIndex:
         return await self.watermark()
 
     async def delete(self, scope: Scope, ids: Sequence[str]) -> int:
-        """Remove the vectors in one transaction."""
+        """Remove the vectors in one transaction; several at once, as an erasure does, leave no copy in memory."""
 
         def work(connection: sqlite3.Connection) -> None:
             for id_ in ids:
                 _take(connection, _argument(self._config, scope, id=id_))
 
         await self._file.write(work)
+        if len(ids) > 1:  # one alone stays in memory until the next search of the scope: loading all anew costs more
+            self._cache.forget(scope)
         return await self.watermark()
+
+    async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
+        """Read whose the vectors are; all are of this index's config."""
+        argument = to_json({"index_name": self._config.index_name, "ids": list(ids)})
+        rows = await self._file.read(lambda connection: connection.execute(_HELD, numbered(argument)).fetchall())
+        return {id_: Held(Scope(tenant, agent), revision, self._config.label) for id_, tenant, agent, revision in rows}
+
+    async def list_ids(self, cursor: str | None = None) -> Listing:
+        """Return the ids that follow the cursor, which is an id itself and never expires."""
+        argument = to_json({"index_name": self._config.index_name, "after": cursor or "", "most": _LIST_IDS})
+        rows = await self._file.read(lambda connection: connection.execute(_LISTED, numbered(argument)).fetchall())
+        ids = [id_ for (id_,) in rows]
+        return Listing(ids, ids[-1] if len(ids) == _LIST_IDS else None)
+
+    async def sample(self, tenant_id: str, agent_id: str | None = None) -> Sequence[str]:
+        """Look into the file: a search scores every vector in it."""
+        sql = _OF_TENANT if agent_id is None else _OF_AGENT
+        argument = _argument(self._config, Scope(tenant_id, agent_id or ""))
+        rows = await self._file.read(lambda connection: connection.execute(sql, numbered(argument)).fetchall())
+        return [id_ for (id_,) in rows]
 
     async def watermark(self) -> int:
         """Every acknowledged write is visible: the watermark is now."""
@@ -142,18 +185,21 @@ class SqliteVectorIndex:
 
     def _search(self, connection: sqlite3.Connection, scope: Scope, searches: Sequence[_Search]) -> list[list[Hit]]:
         """Answer searches of one scope together: its vectors pass through memory once for all of them."""
+        # Taken before the first read, so that a removal in between is forgotten with what this search loads.
+        vectors = self._cache.get(scope)
         allowed = [self._passing(connection, scope, s.where) if s.where else None for s in searches]
         queries = np.stack([search.vector for search in searches])
         best: list[list[tuple[float, int, str]]] = [[] for _ in searches]
-        for numbers, ids, values in self._blocks(connection, scope):
+        for numbers, ids, values in self._blocks(connection, scope, vectors):
             for found, search, passing, scores in zip(best, searches, allowed, queries @ values.T, strict=True):
                 positions = None if passing is None else np.flatnonzero(np.isin(numbers, passing))
                 found.extend(_best(numbers, ids, scores, positions, search.top_k))
         return [_hits(found, search.top_k) for found, search in zip(best, searches, strict=True)]
 
-    def _blocks(self, connection: sqlite3.Connection, scope: Scope) -> Iterator[tuple[Numbers, list[str], _FLOATS]]:
+    def _blocks(
+        self, connection: sqlite3.Connection, scope: Scope, vectors: ScopeVectors
+    ) -> Iterator[tuple[Numbers, list[str], _FLOATS]]:
         """Yield the scope's vectors as of now: in one block from memory, or in several from the file."""
-        vectors = self._cache.get(scope)
         argument = _argument(self._config, scope, after=0)
         if not vectors.count and not self._cache.fits(connection.execute(_COUNT, numbered(argument)).fetchone()[0]):
             self._cache.forget(scope)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from app.double.clock import Clock
+from app.double.d1.date_functions import DateFunctions
 from app.double.d1.guard import Guard
 from app.double.d1.statements import Bound, sql_error
 from app.double.wire import ConnectionCut, Refusal
@@ -63,6 +64,7 @@ class Database:
         self._clock = clock
         self._deadline = 0.0
         self._guard = Guard()
+        self._dates = DateFunctions(clock)
         self._connection = self._open()
 
     def run(self, statements: Sequence[Bound], *, atomic: bool, stop_after: int | None) -> list[Result]:
@@ -97,6 +99,7 @@ class Database:
         """Finish what runs and close the file."""
         self.thread.shutdown()
         self._connection.close()
+        self._dates.close()
 
     def delete(self) -> None:
         """Close and remove the file."""
@@ -116,6 +119,7 @@ class Database:
             connection.execute("PRAGMA synchronous = NORMAL")
         for category, limit in _LIMITS.items():
             connection.setlimit(category, limit)
+        self._dates.install(connection)
         connection.set_authorizer(self._guard)
         connection.set_progress_handler(self._is_late, _STEPS_BETWEEN_CHECKS)
         return connection
@@ -149,6 +153,7 @@ class Database:
 
     def _execute(self, statement: Bound) -> Result:
         self._guard.own = False
+        self._dates.begin_statement()
         before = self._connection.total_changes
         started = time.perf_counter()
         cursor = self._connection.execute(statement.sql, statement.values)

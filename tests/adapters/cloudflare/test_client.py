@@ -62,7 +62,9 @@ async def test_an_answer_is_the_envelopes_result_with_cloudflares_clock(
     assert (got.result, got.info, got.at) == ({"a": 1}, {"cursor": "c"}, DATE_MS)
 
 
-@pytest.mark.parametrize("date", [None, "", "soon", "Fri, 20 Nov 99999 10:00:00 GMT"])
+@pytest.mark.parametrize(
+    "date", [None, "", "soon", "Fri, 20 Nov 99999 10:00:00 GMT", f"Fri, 20 Nov 2026 {'9' * 20}:00:00 GMT"]
+)
 async def test_an_answer_without_a_date_is_acknowledged_after_everything(
     api: respx.MockRouter, client: CloudflareClient, date: str | None
 ) -> None:
@@ -80,6 +82,8 @@ REFUSALS: list[tuple[httpx.Response, type[MemoryGatewayError], str]] = [
     (refusal(400, 1234, "no such field"), UpstreamRejected, "thing.do with 400/1234: no such field"),
     (refusal(408, 1, "slow"), UpstreamTimeout, "408/1: slow"),
     (refusal(404, 7003, "no route"), UpstreamRejected, "404/7003: no route"),
+    (refusal(404, 7003, "no route"), UpstreamRejected, "Check CLOUDFLARE_ACCOUNT_ID"),
+    (refusal(400, 6003, f"Invalid request headers: {TOKEN}"), CredentialsRefused, "CLOUDFLARE_API_TOKEN"),
     (refusal(413, 3006, "too large"), UpstreamRejected, "413/3006"),
     (refusal(500, 9, "broken"), UpstreamUnavailable, "500/9: broken"),
     (html(502), UpstreamUnavailable, "502/0: no reason given"),
@@ -111,6 +115,7 @@ async def test_a_refusal_is_mapped_once_and_not_asked_again(
     error = await refused(client)
     assert type(error) is kind
     assert said in error.detail
+    assert TOKEN not in error.detail
     assert route.call_count == 1
 
 

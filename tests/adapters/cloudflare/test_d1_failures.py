@@ -133,6 +133,8 @@ REFUSALS: list[tuple[httpx.Response, type[MemoryGatewayError], str]] = [
     (refusal(400, 7500, "database or disk is full: SQLITE_FULL"), StorageFull, "full"),
     (refusal(500, 7500, "Exceeded maximum DB size"), StorageFull, "maximum DB size"),
     (refusal(404, 7404, "The database db-1 could not be found"), DatabaseUnavailable, "CLOUDFLARE_D1_DATABASE_ID"),
+    (refusal(404, 7003, "Could not route"), UpstreamRejected, "CLOUDFLARE_ACCOUNT_ID"),
+    (refusal(400, 6003, "Invalid request headers"), CredentialsRefused, "CLOUDFLARE_API_TOKEN"),
     (refusal(401, 10000, "Authentication error"), CredentialsRefused, "CLOUDFLARE_API_TOKEN"),
     (refusal(403, 7403, "not authorized"), CredentialsRefused, "CLOUDFLARE_API_TOKEN"),
     (refusal(429, 971, "Please wait"), RateLimited, "blocked"),

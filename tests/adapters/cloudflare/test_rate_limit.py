@@ -39,13 +39,21 @@ def told(metrics: Metrics) -> dict[tuple[str, ...], float]:
     [
         (refusal(429, 971, BLOCKED, retry_after="120"), 120),
         (refusal(429, 971, BLOCKED), 300),
-        (html(429), 300),
+        (refusal(429, 971, "Slower, please"), 300),
+        (refusal(429, 1, BLOCKED), 300),
+        (refusal(429, 1, "Please wait and consider throttling your request speed"), 300),
+        (refusal(429, 1, "Cloudflare API: rate limited"), 300),
+        (refusal(429, retry_after="0"), 1),
+        (refusal(429, retry_after="86400"), 300),
         (refusal(429, retry_after="Wed, 21 Oct 2026 07:28:00 GMT"), 300),
         (refusal(429, retry_after="-5"), 300),
         (refusal(429, retry_after="1.5"), 300),
         (refusal(429, retry_after=""), 300),
     ],
-    ids=["told", "untold", "html", "a date", "negative", "a fraction", "empty"],
+    ids=[
+        *("told", "untold", "by its code", "by its message", "by advice", "by its name", "no time", "a day"),
+        *("a date", "negative", "a fraction", "empty"),
+    ],
 )
 async def test_a_block_is_passed_on_and_no_call_is_sent_until_it_is_over(
     api: respx.MockRouter, client: CloudflareClient, clock: Clock, reply: httpx.Response, seconds: int
@@ -82,6 +90,24 @@ async def test_a_429_that_a_product_means_otherwise_blocks_nothing(
         await client.call(CALL, meaning)
     await client.call(CALL, meaning)
     assert route.call_count == 2
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [html(429), refusal(429, 9999, "Rate limited by this model"), refusal(429, 3040, "full")],
+    ids=["html", "a product's own", "a full machine"],
+)
+async def test_a_limit_of_what_was_called_stops_no_other_call(
+    api: respx.MockRouter, client: CloudflareClient, reply: httpx.Response
+) -> None:
+    api.post("/thing").mock(side_effect=[reply, answer()])
+    api.get("/other").mock(return_value=answer())
+    error = await limited(client)
+    assert error.retry_after is not None
+    assert 1 <= error.retry_after <= 60
+    assert "thing.do" in error.detail
+    await client.call(OTHER)
+    await client.call(CALL)
 
 
 async def test_a_share_that_is_used_up_sends_nothing_and_says_when_it_will(api: respx.MockRouter, clock: Clock) -> None:

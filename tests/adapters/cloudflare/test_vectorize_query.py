@@ -4,6 +4,7 @@ from typing import Any
 
 import httpx
 import numpy as np
+import orjson
 import pytest
 import respx
 
@@ -135,6 +136,24 @@ async def test_one_key_that_is_left_out_keeps_the_others_in_the_filter(
     assert not hits.filtered
 
 
+@pytest.mark.parametrize("value", ["\x01" * 63, '"' * 63, "x" * 63], ids=["long in JSON", "quotes", "plain"])
+async def test_a_filter_never_passes_the_bytes_that_vectorize_takes(
+    api: respx.MockRouter, client: CloudflareClient, value: str
+) -> None:
+    keys = [f"{number}".rjust(64, "k") for number in range(7)]
+    index = VectorizeIndex(client, CONFIG, filterable=dict.fromkeys(keys, "string"))
+    route = api.post(QUERY).mock(return_value=matches(100))
+    scope = Scope("t" * 64, "a" * 64)
+    hits = await query(index, Filter(2**52, 2**53, dict.fromkeys(keys, value)), scope=scope)
+    sent = body_of(route.calls.last)["filter"]
+    assert len(orjson.dumps(sent)) < 2048
+    assert (sent["tenant_id"], sent["agent_id"]) == ("t" * 64, "a" * 64)
+    assert sent["created_at"] == {"$gt": 2**52, "$lt": 2**53}
+    assert any(key in sent for key in keys)
+    assert hits.filtered is all(key in sent for key in keys)
+    assert hits.filtered is (value[0] != "\x01")
+
+
 @pytest.mark.parametrize("key", ["tenant_id", "agent_id"])
 async def test_no_declared_key_reaches_another_scope(api: respx.MockRouter, client: CloudflareClient, key: str) -> None:
     route = api.post(QUERY).mock(return_value=matches(0))
@@ -175,6 +194,7 @@ REFUSALS: list[tuple[httpx.Response, type[MemoryGatewayError], str]] = [
     (refusal(400, 3000, "no such index"), IndexNotProvisioned, CONFIG.index_name),
     (refusal(400, 3005, "deleted"), IndexNotProvisioned, CONFIG.index_name),
     (html(404), IndexNotProvisioned, CONFIG.index_name),
+    (refusal(404, 7003, "Could not route"), UpstreamRejected, "CLOUDFLARE_ACCOUNT_ID"),
     (refusal(429, 40041, "throttled"), UpstreamOverloaded, "throttled"),
     (refusal(500, 40041, "throttled"), UpstreamOverloaded, "throttled"),
     (refusal(400, 40025, "max top K is 50"), UpstreamRejected, "max top K is 50"),

@@ -5,13 +5,15 @@ from typing import Any
 
 import httpx
 import numpy as np
+import orjson
 import pytest
 import respx
 
+from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.vectorize import VectorizeIndex
 from app.errors import UpstreamRejected, UpstreamUnavailable
 from app.model import Scope
-from tests.adapters.cloudflare.vectors import INDEX, OTHERS, SCOPE, stored, vector
+from tests.adapters.cloudflare.vectors import CONFIG, INDEX, OTHERS, SCOPE, stored, vector
 from tests.adapters.cloudflare.wire import DATE_MS, answer, body_of, html
 from tests.observability.samples import calls
 
@@ -43,19 +45,44 @@ async def test_a_vectors_metadata_is_its_scope_what_it_was_made_with_and_the_dec
     route = api.post(UPSERT).mock(return_value=answer(MUTATION))
     own = {"tenant_id": "tenant-1", "agent_id": "agent-1", "created_at": 1_700_000_000_123, "revision": 7}
     own["embedding"] = "openai/text-embedding-3-small/4"
-    declared: dict[str, Any] = {"text": "x" * 100, "number": 2**60, "flag": False}
+    declared: dict[str, Any] = {"text": "x" * 63, "number": 2**60, "flag": False}
     await index.upsert(
         [
             vector("a", **declared, undeclared="x"),
             vector("b", text=1, number=True, flag=1),
             vector("c", text=None, number="1", flag=None),
             vector("d", text=["x"], number={"a": 1}),
+            vector("f", text="x" * 64),
+            vector("g", text="é" * 32),
             vector("e", tenant_id="tenant-2", agent_id="agent-2", created_at=0, revision=0, embedding="other"),
         ]
     )
     first, *others = [line["metadata"] for line in lines_of(route.calls.last)]
     assert first == own | declared
-    assert others == [own] * 4
+    assert others == [own] * 6
+
+
+@pytest.mark.parametrize("value", ["x" * 10_200, "\x01" * 63, "é" * 31], ids=["long", "long in JSON", "plain"])
+async def test_no_admissible_memory_takes_its_metadata_past_the_10_kib_of_a_vector(
+    api: respx.MockRouter, client: CloudflareClient, value: str
+) -> None:
+    route = api.post(UPSERT).mock(return_value=answer(MUTATION))
+    keys = [f"{number}".rjust(64, "k") for number in range(7)]
+    index = VectorizeIndex(client, CONFIG, filterable=dict.fromkeys(keys, "string"))
+    metadata: dict[str, Any] = dict.fromkeys(keys, value)
+    await index.upsert([vector("a", scope=Scope("t" * 64, "a" * 64), **metadata)])
+    (line,) = lines_of(route.calls.last)
+    assert len(orjson.dumps(line["metadata"])) < 10_240
+
+
+async def test_one_call_carries_no_more_than_a_slow_line_takes_within_its_deadline(
+    api: respx.MockRouter, index: VectorizeIndex
+) -> None:
+    route = api.post(UPSERT).mock(return_value=answer(MUTATION))
+    values = np.random.default_rng(1).random(1536, np.float32)
+    await index.upsert([vector(str(number), values=values) for number in range(600)])
+    assert sum(len(lines_of(call)) for call in route.calls) == 600
+    assert max(len(call.request.content) for call in route.calls) <= 8_000_000
 
 
 async def test_every_float_arrives_as_the_float_it_was(api: respx.MockRouter, index: VectorizeIndex) -> None:

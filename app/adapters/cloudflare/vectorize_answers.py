@@ -1,0 +1,77 @@
+"""What Vectorize answers, as the port has it. Nothing is taken for granted: an odd answer is an error of the tree."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.errors import UpstreamRejected
+from app.model import Scope
+from app.ports.vector_index import Held, Hit, Listing
+
+NOT_OURS = Held(Scope("", ""), 0, "")
+"""What is held under an id whose metadata names no scope: no scope of this service is without names."""
+
+
+def read_hits(result: Any) -> list[Hit]:  # noqa: ANN401 - as JSON has it
+    """Read what ``query`` answers."""
+    matches = result.get("matches") if isinstance(result, dict) else None
+    if not isinstance(matches, list):
+        raise UpstreamRejected("Vectorize answered a query without matches.")
+    return [_hit(match) for match in matches]
+
+
+def read_held(result: Any) -> dict[str, Held]:  # noqa: ANN401 - the same
+    """Read what ``get_by_ids`` answers: null where the index shows none of the ids."""
+    if result is None:
+        return {}
+    readable = isinstance(result, list) and all(
+        isinstance(vector, dict)
+        and isinstance(vector.get("id"), str)
+        and isinstance(vector.get("metadata") or {}, dict)
+        for vector in result
+    )
+    if not readable:
+        raise UpstreamRejected("Vectorize answered vectors in another form.")
+    return {vector["id"]: _held(vector.get("metadata") or {}) for vector in result}
+
+
+def read_listing(result: Any) -> Listing:  # noqa: ANN401 - the same
+    """Read what ``list`` answers. A listing cut short unseen would make vectors look absent."""
+    try:
+        vectors, truncated, cursor = result["vectors"], result["isTruncated"], result.get("nextCursor")
+        ids = [vector["id"] for vector in vectors]
+    except (AttributeError, KeyError, TypeError) as error:
+        raise UpstreamRejected("Vectorize listed its vectors in another form.") from error
+    readable = isinstance(vectors, list) and isinstance(truncated, bool) and all(isinstance(id_, str) for id_ in ids)
+    if not readable or (truncated and not (isinstance(cursor, str) and cursor)):
+        raise UpstreamRejected("Vectorize listed its vectors in another form.")
+    return Listing(ids, cursor if truncated else None)
+
+
+def read_metadata_indexes(result: Any) -> dict[str, str]:  # noqa: ANN401 - the same
+    """Read what ``metadata_index/list`` answers: the type of every key that has an index."""
+    try:
+        return {entry["propertyName"]: entry["indexType"] for entry in result["metadataIndexes"]}
+    except (KeyError, TypeError) as error:
+        raise UpstreamRejected("Vectorize listed its metadata indexes in another form.") from error
+
+
+def _hit(match: Any) -> Hit:  # noqa: ANN401 - the same
+    try:
+        return Hit(str(match["id"]), max(-1.0, min(1.0, float(match["score"]))))
+    except (KeyError, TypeError, ValueError) as error:
+        raise UpstreamRejected("Vectorize answered a match without id or score.") from error
+
+
+def _held(metadata: Mapping[str, Any]) -> Held:
+    tenant_id, agent_id = metadata.get("tenant_id"), metadata.get("agent_id")
+    if not isinstance(tenant_id, str) or not isinstance(agent_id, str):
+        return NOT_OURS
+    revision, embedding = metadata.get("revision"), metadata.get("embedding")
+    return Held(Scope(tenant_id, agent_id), _whole(revision), embedding if isinstance(embedding, str) else "")
+
+
+def _whole(number: Any) -> int:  # noqa: ANN401 - the same
+    """Return a whole number, also one that the index has made a float of; 0 for anything else."""
+    if isinstance(number, float):
+        return int(number) if number.is_integer() else 0
+    return number if isinstance(number, int) and not isinstance(number, bool) else 0

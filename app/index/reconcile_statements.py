@@ -1,0 +1,166 @@
+"""The statements of reconcile. They cross tenants; no request imports them."""
+
+from collections.abc import Mapping, Sequence
+
+from app.index.outbox import ANEW, GRACE_MS
+from app.index.worklist import LEASE_SECONDS
+from app.model import EmbeddingConfig, Json, to_json
+from app.ports.database import NOW, Statement
+
+LEASE = "reconcile"
+_WINDOW = 5000
+_CLEARED = 10_000
+
+_HOLD = f"""
+INSERT INTO lease (name, holder, expires_at)
+VALUES ('{LEASE}', ?1 ->> 'holder', {NOW} + {LEASE_SECONDS * 1000})
+ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
+WHERE lease.expires_at <= {NOW} OR lease.holder = excluded.holder
+RETURNING expires_at
+"""
+_RELEASE = f"DELETE FROM lease WHERE lease.name = '{LEASE}' AND lease.holder = ?1 ->> 'holder'"
+_BEGIN = f"""
+INSERT INTO reconcile (singleton, index_name, started_at, phase, findings)
+VALUES (1, ?1 ->> 'index_name', {NOW}, 'listing', '{{}}') ON CONFLICT DO NOTHING
+"""
+_STATE = """
+SELECT index_name, started_at, phase, cursor, findings, (SELECT count(*) FROM long_term_memory) AS memories
+FROM reconcile
+"""
+_KEEP = "UPDATE reconcile SET phase = ?1 ->> 'phase', cursor = ?1 ->> 'cursor', findings = ?1 ->> 'findings'"
+_END = "DELETE FROM reconcile"
+_CLEAR = f"DELETE FROM reconcile_listed WHERE id IN (SELECT id FROM reconcile_listed LIMIT {_CLEARED}) RETURNING 1"
+
+_LISTED = "INSERT INTO reconcile_listed (id) SELECT value FROM json_each(?1, '$.ids') WHERE TRUE ON CONFLICT DO NOTHING"
+_ORPHANS = """
+SELECT value AS id FROM json_each(?1, '$.ids')
+WHERE NOT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE memory.id = value)
+  AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.id = value)
+"""
+_STALE = """
+SELECT memory.id, length(CAST(memory.content AS BLOB)) AS bytes
+FROM json_each(?1, '$.ids') CROSS JOIN long_term_memory AS memory
+WHERE memory.id = value AND (memory.embedding_provider, memory.embedding_model, memory.embedding_dimensions)
+  <> (?1 ->> 'provider', ?1 ->> 'model', ?1 ->> 'dimensions')
+"""
+_MISSING = f"""
+SELECT memory.id, length(CAST(memory.content AS BLOB)) AS bytes, memory.created_at FROM (
+  SELECT id, tenant_id, agent_id, content, created_at FROM long_term_memory
+  WHERE id > ?1 ->> 'after' ORDER BY id LIMIT {_WINDOW}
+) AS memory
+WHERE NOT EXISTS (SELECT 1 FROM reconcile_listed AS listed WHERE listed.id = memory.id)
+  AND NOT EXISTS (
+    SELECT 1 FROM outbox
+    WHERE outbox.tenant_id = memory.tenant_id AND outbox.agent_id = memory.agent_id AND outbox.id = memory.id
+  )
+ORDER BY memory.id
+"""
+_LAST = f"""
+SELECT max(id) AS last, count(*) AS memories FROM (
+  SELECT id FROM long_term_memory WHERE id > ?1 ->> 'after' ORDER BY id LIMIT {_WINDOW}
+)
+"""
+
+_CONTENTS = """
+SELECT memory.id, memory.content FROM json_each(?1, '$.ids') CROSS JOIN long_term_memory AS memory
+WHERE memory.id = value
+"""
+_QUEUE_UPSERTS = f"""
+INSERT INTO outbox (tenant_id, agent_id, id, operation, revision, vector, due_at)
+SELECT memory.tenant_id, memory.agent_id, memory.id, 'upsert', {NOW}, value ->> 'vector', {NOW} + {GRACE_MS}
+FROM json_each(?1, '$.vectors') CROSS JOIN long_term_memory AS memory WHERE memory.id = value ->> 'id'
+ON CONFLICT (tenant_id, agent_id, id) DO UPDATE SET
+  operation = excluded.operation, vector = excluded.vector, revision = max(excluded.revision, outbox.revision + 1),
+  {ANEW}
+"""
+_RENEW_CONFIG = """
+UPDATE long_term_memory SET embedding_provider = ?1 ->> 'provider', embedding_model = ?1 ->> 'model',
+  embedding_dimensions = ?1 ->> 'dimensions'
+WHERE id IN (SELECT value ->> 'id' FROM json_each(?1, '$.vectors'))
+"""
+_QUEUED = """
+SELECT outbox.tenant_id, outbox.agent_id, outbox.id, outbox.revision, outbox.vector, memory.created_at, memory.metadata,
+  memory.embedding_dimensions AS dimensions
+FROM json_each(?1, '$.vectors') CROSS JOIN long_term_memory AS memory CROSS JOIN outbox
+WHERE memory.id = value ->> 'id' AND outbox.tenant_id = memory.tenant_id AND outbox.agent_id = memory.agent_id
+  AND outbox.id = memory.id AND outbox.operation = 'upsert'
+"""
+_QUEUE_DELETES = f"""
+INSERT INTO outbox (tenant_id, agent_id, id, operation, revision, due_at)
+SELECT value ->> 'tenant_id', value ->> 'agent_id', value ->> 'id', 'delete', {NOW}, {NOW}
+FROM json_each(?1, '$.orphans')
+WHERE NOT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE memory.id = value ->> 'id')
+ON CONFLICT DO NOTHING
+"""
+
+
+def begin(index_name: str) -> list[Statement]:
+    """Begin, or find what was begun; the second statement returns how far it is."""
+    return [
+        Statement(_BEGIN, {"index_name": index_name}, writes=True, repeatable=True),
+        Statement(_STATE),
+    ]
+
+
+def hold(holder: str) -> Statement:
+    """Take or renew the lease; returns a row where it is ours."""
+    return Statement(_HOLD, {"holder": holder}, writes=True, repeatable=True)
+
+
+def keep(phase: str, cursor: str | None, findings: Mapping[str, Json]) -> Statement:
+    """Keep how far it is."""
+    argument: dict[str, Json] = {"phase": phase, "cursor": cursor, "findings": to_json(findings)}
+    return Statement(_KEEP, argument, writes=True, repeatable=True)
+
+
+def listed(ids: Sequence[str], config: EmbeddingConfig) -> list[Statement]:
+    """Note ids the index has listed; the last two statements return orphans and memories of another config."""
+    argument: dict[str, Json] = {"ids": list(ids)}
+    return [
+        Statement(_LISTED, argument, writes=True, repeatable=True),
+        Statement(_ORPHANS, argument),
+        Statement(_STALE, argument | _config(config)),
+    ]
+
+
+def missing(after: str) -> list[Statement]:
+    """Read the memories of a window that are neither listed nor queued; then the window's last id and size."""
+    return [Statement(_MISSING, {"after": after}), Statement(_LAST, {"after": after})]
+
+
+def contents(ids: Sequence[str]) -> Statement:
+    """Read what has to be embedded again."""
+    return Statement(_CONTENTS, {"ids": list(ids)})
+
+
+def queue_upserts(vectors: Mapping[str, str], config: EmbeddingConfig) -> list[Statement]:
+    """Queue vectors by id, encoded, for memories that are still there; the last statement returns what is queued."""
+    queued: list[Json] = [{"id": id_, "vector": vector} for id_, vector in vectors.items()]
+    argument: dict[str, Json] = {"vectors": queued}
+    return [
+        Statement(_QUEUE_UPSERTS, argument, writes=True, repeatable=True),
+        Statement(_RENEW_CONFIG, argument | _config(config), writes=True, repeatable=True),
+        Statement(_QUEUED, argument),
+    ]
+
+
+def queue_deletes(orphans: Sequence[Mapping[str, Json]]) -> Statement:
+    """Queue the removal of vectors that have no memory."""
+    return Statement(_QUEUE_DELETES, {"orphans": list(orphans)}, writes=True, repeatable=True)
+
+
+def clear() -> Statement:
+    """Forget some of the listed ids; returns a row for each."""
+    return Statement(_CLEAR, writes=True, repeatable=True)
+
+
+def end(holder: str) -> list[Statement]:
+    """Forget that there was anything under way."""
+    return [
+        Statement(_END, writes=True, repeatable=True),
+        Statement(_RELEASE, {"holder": holder}, writes=True, repeatable=True),
+    ]
+
+
+def _config(config: EmbeddingConfig) -> dict[str, Json]:
+    return {"provider": config.provider, "model": config.model, "dimensions": config.dimensions}

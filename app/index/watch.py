@@ -1,0 +1,34 @@
+"""What every store and recall learns in passing: whether the indexer is missed, and whether something was erased."""
+
+from app.admission import Admission
+from app.ports.database import NOW, Statement
+
+INDEXER = "indexer"
+"""Name of the lease that the indexer holds."""
+
+_OVERDUE_MS = 20_000
+"""An indexer that is alive has begun what is due by then."""
+
+# One bit about all tenants, which no caller is shown: is anything overdue while nobody works?
+_UNATTENDED = f"""
+NOT EXISTS (SELECT 1 FROM lease WHERE lease.name = '{INDEXER}' AND lease.expires_at > {NOW})
+AND (
+  EXISTS (SELECT 1 FROM outbox WHERE outbox.due_at <= {NOW} - {_OVERDUE_MS})
+  OR EXISTS (SELECT 1 FROM erasure WHERE erasure.receipt IS NULL AND erasure.advanced_at <= {NOW} - {_OVERDUE_MS})
+)
+"""
+
+_COLUMNS = f"""
+(SELECT count(*) + count(receipt) FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id') AS epoch,
+  {_UNATTENDED} AS unattended
+"""
+
+
+def watch(tenant_id: str, admission: Admission | None = None) -> Statement:
+    """Read the tenant's ``epoch``, which each erasure moves on twice, and whether work is ``unattended``.
+
+    At the end of a store's run, read its verdict too.
+    """
+    if admission is None:
+        return Statement(f"SELECT {_COLUMNS}", {"tenant_id": tenant_id})
+    return Statement(f"SELECT {_COLUMNS}, {admission.verdict}", admission.argument)

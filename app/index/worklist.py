@@ -1,0 +1,220 @@
+"""The indexer's statements: marks to write and work to take. They cross tenants; no request imports them."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from app.admission import KEPT_MS
+from app.index import status
+from app.index.marks import Kind, Mark, RowKey
+from app.index.outbox import decode
+from app.index.status import OutboxStatus
+from app.index.watch import INDEXER
+from app.model import Json, Scope
+from app.ports.database import NOW, Row, Statement
+from app.ports.vector_index import IndexedVector
+
+LEASE_SECONDS = 60
+NEVER = 2**53 - 1
+"""A ``due_at`` that does not come."""
+
+_LINGER_MS = 60_000
+"""For so long a confirmed row is still scored: a recall asks the index before the database, and takes less."""
+_WAIT_MS = 60_000
+_REFUSALS_MOST = 3
+_SEND_MOST = 500
+_CONFIRM_MOST = 1000
+_MARKS_MOST = 2000
+"""Of one statement: its argument stays well below the 2 MB that D1 takes."""
+
+_LEASE = f"""
+INSERT INTO lease (name, holder, expires_at)
+VALUES (?1 ->> 'name', ?1 ->> 'holder', {NOW} + {LEASE_SECONDS * 1000})
+ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
+WHERE lease.expires_at <= {NOW} OR lease.holder = excluded.holder
+RETURNING expires_at
+"""
+_RELEASE = "DELETE FROM lease WHERE lease.name = ?1 ->> 'name' AND lease.holder = ?1 ->> 'holder'"
+
+_MARKED = """
+FROM (
+  SELECT value ->> 'tenant_id' AS tenant_id, value ->> 'agent_id' AS agent_id, value ->> 'id' AS id,
+    value ->> 'revision' AS revision, value ->> 'at' AS at, value ->> 'reason' AS reason
+  FROM json_each(?1, '$.marks')
+) AS mark
+WHERE outbox.tenant_id = mark.tenant_id AND outbox.agent_id = mark.agent_id AND outbox.id = mark.id
+  AND outbox.revision = mark.revision
+"""
+_CHANGES: dict[Kind, str] = {
+    "acknowledged": (
+        f"acknowledged_at = coalesce(outbox.acknowledged_at, mark.at), due_at = {NOW} + ?1 ->> 'confirm_ms'"
+    ),
+    "lost": f"acknowledged_at = NULL, due_at = {NOW}",
+    "waits": f"due_at = {NOW} + {_WAIT_MS}",
+    "confirmed": f"confirmed_at = {NOW}, due_at = {NOW} + {_LINGER_MS}",
+    "refused": (
+        "refusals = outbox.refusals + 1, acknowledged_at = NULL, "
+        f"dead = iif(outbox.refusals + 1 < {_REFUSALS_MOST}, NULL, mark.reason), "
+        f"due_at = iif(outbox.refusals + 1 < {_REFUSALS_MOST}, {NOW} + {_WAIT_MS} * (outbox.refusals + 1), {NEVER})"
+    ),
+}
+_SETTLED = """
+DELETE FROM outbox WHERE (tenant_id, agent_id, id, revision) IN (
+  SELECT value ->> 'tenant_id', value ->> 'agent_id', value ->> 'id', value ->> 'revision'
+  FROM json_each(?1, '$.marks')
+)
+"""
+
+# A run that stopped between the two statements of a delete leaves the memory; whoever asked was not told it is gone.
+_FINISH_DELETES = f"""
+DELETE FROM long_term_memory WHERE id IN (
+  SELECT outbox.id FROM outbox WHERE outbox.due_at <= {NOW} AND outbox.operation = 'delete'
+)
+"""
+# So does one that stopped between the two of a store: the vector has no memory.
+_FINISH_STORES = f"""
+UPDATE outbox SET operation = 'delete', vector = NULL
+WHERE outbox.due_at <= {NOW} AND outbox.operation = 'upsert'
+  AND NOT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE memory.id = outbox.id)
+"""
+_FORGET_CONFIRMED = f"DELETE FROM outbox WHERE due_at <= {NOW} AND confirmed_at IS NOT NULL"
+_FORGET_KEYS = f"DELETE FROM idempotency WHERE created_at <= {NOW} - {KEPT_MS}"
+
+_DUE = f"""
+SELECT outbox.tenant_id, outbox.agent_id, outbox.id, outbox.operation, outbox.revision, outbox.acknowledged_at
+  {{more}}
+FROM outbox {{join}}
+WHERE outbox.due_at <= {NOW} AND outbox.confirmed_at IS NULL AND outbox.acknowledged_at IS {{state}}
+  AND EXISTS (
+    SELECT 1 FROM lease WHERE lease.name = ?1 ->> 'name' AND lease.holder = ?1 ->> 'holder' AND lease.expires_at > {NOW}
+  )
+ORDER BY outbox.due_at {{order}}, outbox.id LIMIT {{most}}
+"""
+_VECTOR = ", outbox.vector, memory.created_at, memory.metadata, memory.embedding_dimensions AS dimensions"
+_MEMORY = "LEFT JOIN long_term_memory AS memory ON memory.id = outbox.id AND memory.tenant_id = outbox.tenant_id"
+_UNSENT = _DUE.format(more=_VECTOR, join=_MEMORY, state="NULL", order="ASC", most=_SEND_MOST)
+_SENT = _DUE.format(more="", join="", state="NOT NULL", order="ASC", most=_CONFIRM_MOST)
+_LAST_SENT = _DUE.format(
+    more=_VECTOR, join=_MEMORY, state="NOT NULL AND outbox.operation = 'upsert'", order="DESC", most=1
+)
+
+_NEXT = f"SELECT min(due_at) - {NOW} AS milliseconds FROM outbox"
+_ERASURES = "SELECT id, tenant_id, agent_id FROM erasure WHERE receipt IS NULL ORDER BY accepted_at LIMIT 8"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one run of the database gave the indexer.
+
+    Attributes:
+        held: Whether this process holds the lease; where not, there is nothing to do.
+        unsent: Rows to send.
+        sent: Rows to confirm, without their vectors.
+        last_sent: The last upsert of those sent, with its vector.
+        erasures: Erasures under way.
+        next_ms: In how many milliseconds another row is due; None where no row is left.
+        status: How the outbox stood.
+    """
+
+    held: bool
+    unsent: Sequence[Row]
+    sent: Sequence[Row]
+    last_sent: Sequence[Row]
+    erasures: Sequence[Row]
+    next_ms: int | None
+    status: OutboxStatus
+
+
+def take(holder: str, marks: Sequence[Mark], *, confirm_ms: int) -> list[Statement]:
+    """Write the marks, take or renew the lease and read what is due: ``read`` reads the answer."""
+    who: dict[str, Json] = {"name": INDEXER, "holder": holder}
+    return [
+        *write(marks, confirm_ms=confirm_ms),
+        Statement(_LEASE, who, writes=True, repeatable=True),
+        Statement(_FINISH_DELETES, writes=True, repeatable=True),
+        Statement(_FINISH_STORES, writes=True, repeatable=True),
+        Statement(_FORGET_CONFIRMED, writes=True, repeatable=True),
+        Statement(_FORGET_KEYS, writes=True, repeatable=True),
+        Statement(_UNSENT, who),
+        Statement(_SENT, who),
+        Statement(_LAST_SENT, who),
+        Statement(_ERASURES),
+        Statement(_NEXT),
+        status.READ,
+    ]
+
+
+READS = 11
+"""How many results of ``take`` come after those of the marks."""
+
+
+def read(results: Sequence[list[Row]]) -> Work:
+    """Read the last ``READS`` results of ``take``."""
+    lease, _, _, _, _, unsent, sent, last_sent, erasures, (next_,), (figures,) = results
+    milliseconds = next_["milliseconds"]
+    return Work(
+        held=bool(lease),
+        unsent=unsent,
+        sent=sent,
+        last_sent=last_sent,
+        erasures=erasures if lease else [],
+        next_ms=None if milliseconds is None else int(milliseconds),
+        status=status.status(figures),
+    )
+
+
+def write(marks: Sequence[Mark], *, confirm_ms: int) -> list[Statement]:
+    """Write the marks, each only if the row still has its revision: a statement or more for each kind."""
+    return [
+        Statement(
+            _SETTLED if kind == "settled" else f"UPDATE outbox SET {_CHANGES[kind]} {_MARKED}",
+            {"marks": [_as_json(mark) for mark in of_kind[start : start + _MARKS_MOST]], "confirm_ms": confirm_ms},
+            writes=True,
+            repeatable=kind != "refused",
+        )
+        for kind in dict.fromkeys(mark.kind for mark in marks)
+        for of_kind in [[mark for mark in marks if mark.kind == kind]]
+        for start in range(0, len(of_kind), _MARKS_MOST)
+    ]
+
+
+def release(holder: str) -> Statement:
+    """Give the lease back."""
+    return Statement(_RELEASE, {"name": INDEXER, "holder": holder}, writes=True, repeatable=True)
+
+
+def key(row: Row) -> RowKey:
+    """Name the revision that a row is at."""
+    return RowKey(Scope(str(row["tenant_id"]), str(row["agent_id"])), str(row["id"]), int(row["revision"] or 0))
+
+
+def vector(row: Row) -> IndexedVector:
+    """Make what is sent of a row that was read with its vector."""
+    row_key = key(row)
+    return IndexedVector(
+        scope=row_key.scope,
+        id=row_key.id,
+        values=decode(str(row["vector"]), int(row["dimensions"] or 0)),
+        created_at=int(row["created_at"] or 0),
+        revision=row_key.revision,
+        metadata=json.loads(str(row["metadata"])),
+    )
+
+
+def by_scope(rows: Sequence[Row]) -> Iterator[tuple[Scope, list[Row]]]:
+    """Group rows by whose they are."""
+    groups: dict[Scope, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(key(row).scope, []).append(row)
+    yield from groups.items()
+
+
+def _as_json(mark: Mark) -> Json:
+    return {
+        "tenant_id": mark.row.scope.tenant_id,
+        "agent_id": mark.row.scope.agent_id,
+        "id": mark.row.id,
+        "revision": mark.row.revision,
+        "at": mark.at,
+        "reason": mark.reason,
+    }

@@ -1,0 +1,143 @@
+"""Which connection a call takes, and what becomes of it when the call ends, well or not."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from app.adapters.upstream import Call, Upstream
+from app.errors import UpstreamTimeout
+from tests.adapters.replies import BODY, CALL, done, failed, hangs, http, serving, upstream_of
+
+
+async def test_calls_one_after_another_share_a_connection() -> None:
+    async with serving(done) as service, upstream_of(service.url) as upstream:
+        for _ in range(5):
+            assert (await upstream.send(CALL)).content == BODY
+        assert (service.requests, service.connections) == (5, 1)
+
+
+async def test_calls_at_once_have_a_connection_each_and_later_ones_take_those() -> None:
+    async with serving(done) as service, upstream_of(service.url) as upstream:
+        for _ in range(3):
+            await asyncio.gather(*(upstream.send(CALL) for _ in range(8)))
+        assert service.requests == 24
+        assert service.connections <= 8
+
+
+async def test_closing_closes_every_connection() -> None:
+    async with serving(done) as service:
+        async with upstream_of(service.url) as upstream:
+            await asyncio.gather(*(upstream.send(CALL) for _ in range(4)))
+            assert service.open
+        async with asyncio.timeout(2):
+            while service.open:
+                await asyncio.sleep(0.01)
+
+
+async def test_a_call_under_way_at_the_close_leaves_no_connection_open() -> None:
+    answered = asyncio.Event()
+
+    async def later(writer: asyncio.StreamWriter) -> None:
+        await answered.wait()
+        writer.write(http(BODY))
+
+    async with serving(later) as service, upstream_of(service.url) as upstream:
+        task = asyncio.create_task(upstream.send(CALL))
+        while not service.requests:
+            await asyncio.sleep(0.005)
+        await upstream.close()
+        answered.set()
+        assert (await task).content == BODY
+        async with asyncio.timeout(0.3):
+            while service.open:
+                await asyncio.sleep(0.01)
+
+
+async def test_a_connection_that_the_service_closed_meanwhile_is_replaced() -> None:
+    async def last(writer: asyncio.StreamWriter) -> None:
+        writer.write(http(BODY))
+        await writer.drain()
+        writer.close()
+
+    async with serving(last, done) as service, upstream_of(service.url) as upstream:
+        await upstream.send(CALL)
+        while service.open:
+            await asyncio.sleep(0.01)
+        assert (await upstream.send(CALL)).content == BODY
+        assert service.connections == 2
+
+
+async def test_a_call_that_its_caller_leaves_gives_its_connection_up() -> None:
+    async with serving(hangs, done) as service, upstream_of(service.url) as upstream:
+        task = asyncio.create_task(upstream.send(CALL))
+        while not service.requests:
+            await asyncio.sleep(0.005)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (await upstream.send(CALL)).content == BODY
+
+
+async def cut_off(upstream: Upstream, after: int, cancels: int) -> None:
+    """Leave a call after so many steps of the loop, once or again while it is being left."""
+    task = asyncio.create_task(upstream.send(CALL))
+    for _ in range(after):
+        await asyncio.sleep(0)
+    for _ in range(cancels):
+        task.cancel()
+        await asyncio.sleep(0)
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["a new connection", "a kept one"])
+@pytest.mark.parametrize("cancels", [1, 2])
+async def test_a_call_left_at_any_moment_leaves_no_connection_that_answers_nothing(cancels: int, *, kept: bool) -> None:
+    async with serving(done) as service:
+        for steps in range(16):
+            async with upstream_of(service.url, seconds=1.0) as upstream:
+                if kept:
+                    await upstream.send(CALL)
+                await cut_off(upstream, steps, cancels)
+                for _ in range(3):
+                    assert (await upstream.send(CALL)).content == BODY, steps
+        async with asyncio.timeout(2):
+            while service.open:
+                await asyncio.sleep(0.01)
+
+
+async def test_a_connection_not_needed_for_long_is_closed_when_another_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("app.adapters.upstream._IDLE_SECONDS", 0.2)
+    async with serving(done) as service, upstream_of(service.url) as upstream:
+        await asyncio.gather(*(upstream.send(CALL) for _ in range(4)))
+        async with asyncio.timeout(3):
+            while len(service.open) > 1:
+                await asyncio.sleep(0.05)
+                await upstream.send(CALL)
+        assert service.connections == 4
+
+
+async def test_an_error_status_is_an_answer_and_keeps_its_connection() -> None:
+    async def refuses(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n")
+
+    async with serving(refuses) as service, upstream_of(service.url) as upstream:
+        assert [(await upstream.send(CALL)).status_code for _ in range(3)] == [500] * 3
+        assert service.connections == 1
+
+
+async def test_calls_beyond_the_connections_wait_for_one_within_their_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.adapters.upstream._CONNECTIONS", 1)
+    async with serving(hangs, done) as service, upstream_of(service.url) as upstream:
+        holding = asyncio.create_task(upstream.send(CALL))
+        while not service.requests:
+            await asyncio.sleep(0.005)
+        waiting = asyncio.create_task(upstream.send(CALL))
+        assert type(await failed(upstream, Call("thing.do", "GET", "/thing", seconds=0.05))) is UpstreamTimeout
+        assert service.requests == 1
+        holding.cancel()
+        assert (await waiting).content == BODY
+        assert service.requests == 2

@@ -1,0 +1,155 @@
+"""What every ``VectorIndex`` tells of its contents across scopes: to the indexer, the eraser and reconcile."""
+
+import pytest
+
+from app.errors import CursorExpired
+from app.model import Filter, Scope, Vector
+from app.ports.vector_index import Held, VectorIndex
+from tests.contracts.conftest import FILTERABLE, IndexSubject, OpenedIndex
+from tests.contracts.vectors import OTHERS, OWN, memory_id, random_unit, unit, vector
+
+
+async def all_ids(index: VectorIndex) -> list[list[str]]:
+    """Every page of a listing."""
+    pages = [await index.list_ids()]
+    while pages[-1].cursor is not None:
+        pages.append(await index.list_ids(pages[-1].cursor))
+    return [list(page.ids) for page in pages]
+
+
+async def test_what_is_held_tells_whose_it_is_its_revision_and_its_embedding(
+    index: VectorIndex, subject: IndexSubject
+) -> None:
+    scopes = [OWN, *OTHERS]
+    await index.upsert([vector(n, unit(1), scope=scope, revision=n + 3) for n, scope in enumerate(scopes)])
+    held = await index.held([memory_id(n) for n in range(len(scopes))])
+    assert held == {memory_id(n): Held(scope, n + 3, subject.config.label) for n, scope in enumerate(scopes)}
+
+
+async def test_an_id_that_is_not_held_is_left_out(index: VectorIndex) -> None:
+    await index.upsert([vector(1, unit(1)), vector(2, unit(1))])
+    await index.delete(OWN, [memory_id(2)])
+    assert set(await index.held([memory_id(n) for n in range(1, 4)])) == {memory_id(1)}
+
+
+@pytest.mark.parametrize("count", [0, 1, 130])
+async def test_any_number_of_ids_can_be_looked_at_in_one_call(index: VectorIndex, count: int) -> None:
+    await index.upsert([vector(n, random_unit(n), revision=n) for n in range(200)])
+    held = await index.held([memory_id(n) for n in range(count)])
+    assert {id_: each.revision for id_, each in held.items()} == {memory_id(n): n for n in range(count)}
+
+
+async def test_an_id_that_is_asked_for_twice_is_held_once(index: VectorIndex) -> None:
+    await index.upsert([vector(1, unit(1))])
+    assert set(await index.held([memory_id(1)] * 30)) == {memory_id(1)}
+
+
+@pytest.mark.parametrize("values", [unit(1), unit(0, 1)])
+async def test_what_is_held_is_what_was_written_last(index: VectorIndex, values: Vector) -> None:
+    await index.upsert([vector(1, unit(1), revision=1)])
+    await index.upsert([vector(1, values, revision=2)])
+    assert (await index.held([memory_id(1)]))[memory_id(1)].revision == 2
+
+
+async def test_what_one_connection_wrote_another_holds(open_index: OpenedIndex) -> None:
+    async with open_index() as first, open_index() as second:
+        await first.upsert([vector(1, unit(1))])
+        assert set(await second.held([memory_id(1)])) == {memory_id(1)}
+        assert await second.sample(OWN.tenant_id)
+        assert (await second.list_ids()).ids == [memory_id(1)]
+
+
+async def test_an_empty_index_lists_nothing(index: VectorIndex) -> None:
+    assert await all_ids(index) == [[]]
+
+
+@pytest.mark.parametrize("count", [1, 1000, 2001])
+async def test_a_listing_names_every_id_of_every_scope(index: VectorIndex, count: int) -> None:
+    scopes = [OWN, *OTHERS]
+    vectors = [vector(n, random_unit(n), scope=scopes[n % len(scopes)]) for n in range(count)]
+    await index.upsert(vectors)
+    pages = await all_ids(index)
+    assert all(len(page) <= 1000 for page in pages)
+    assert {id_ for page in pages for id_ in page} == {memory_id(n) for n in range(count)}
+
+
+async def test_a_deleted_id_is_not_listed(index: VectorIndex) -> None:
+    await index.upsert([vector(n, random_unit(n)) for n in range(5)])
+    await index.delete(OWN, [memory_id(1), memory_id(3)])
+    assert {id_ for page in await all_ids(index) for id_ in page} == {memory_id(n) for n in (0, 2, 4)}
+
+
+async def test_what_is_removed_between_two_pages_costs_the_listing_no_other_id(index: VectorIndex) -> None:
+    await index.upsert([vector(n, random_unit(n)) for n in range(1500)])
+    first = await index.list_ids()
+    await index.delete(OWN, list(first.ids[:3]) + list(first.ids[-1:]))
+    rest = await index.list_ids(first.cursor)
+    assert {*first.ids, *rest.ids} == {memory_id(n) for n in range(1500)}
+
+
+async def test_a_cursor_that_the_index_does_not_know_has_expired(index: VectorIndex, subject: IndexSubject) -> None:
+    await index.upsert([vector(n, unit(1)) for n in range(3)])
+    if not subject.forgets_cursors:
+        # A cursor is the id to go on after: it holds for ever.
+        assert (await index.list_ids(memory_id(1))).ids == [memory_id(2)]
+        return
+    with pytest.raises(CursorExpired):
+        await index.list_ids("nobody:1")
+
+
+async def test_an_agent_is_found_alone_and_as_part_of_its_tenant(index: VectorIndex) -> None:
+    await index.upsert([vector(1, unit(-1, -1))])
+    assert await index.sample("tenant", "agent")
+    assert await index.sample("tenant")
+
+
+@pytest.mark.parametrize(
+    ("tenant_id", "agent_id"),
+    [
+        ("tenant", "other"),
+        ("tenant", "agen"),
+        ("tenant", "agent2"),
+        ("other", "agent"),
+        ("other", None),
+        ("tenan", None),
+        ("tenan", "agent"),
+        ("tenant2", None),
+        ("agent", None),
+        ("agent", "tenant"),
+    ],
+)
+async def test_nobody_else_is_found(index: VectorIndex, tenant_id: str, agent_id: str | None) -> None:
+    await index.upsert([vector(n, random_unit(n)) for n in range(20)])
+    assert not await index.sample(tenant_id, agent_id)
+
+
+async def test_nothing_is_found_in_an_empty_index(index: VectorIndex) -> None:
+    assert not await index.sample("tenant")
+    assert not await index.sample("tenant", "agent")
+
+
+async def test_a_tenant_is_found_until_the_last_of_its_agents_is_deleted(index: VectorIndex) -> None:
+    other = Scope("tenant", "other")
+    await index.upsert([vector(1, unit(1)), vector(2, unit(1)), vector(3, unit(1), scope=other)])
+    await index.delete(OWN, [memory_id(1), memory_id(2)])
+    assert not await index.sample("tenant", "agent")
+    assert await index.sample("tenant")
+    await index.delete(other, [memory_id(3)])
+    assert not await index.sample("tenant")
+
+
+async def test_deleting_several_at_once_leaves_the_others_to_be_found(index: VectorIndex) -> None:
+    await index.upsert([vector(n, unit(1, n / 10)) for n in range(6)])
+    assert len((await index.query(OWN, unit(1), top_k=9, where=Filter())).hits) == 6
+    await index.delete(OWN, [memory_id(0), memory_id(2), memory_id(4)])
+    hits = (await index.query(OWN, unit(1), top_k=9, where=Filter())).hits
+    assert [hit.id for hit in hits] == [memory_id(n) for n in (1, 3, 5)]
+
+
+async def test_only_an_index_that_shows_a_write_late_has_to_be_asked_whether_it_shows(index: VectorIndex) -> None:
+    assert index.confirm_seconds >= 0
+    assert index.visible_at_once == (index.confirm_seconds == 0)
+
+
+async def test_an_index_filters_on_every_key_or_on_the_declared_ones(index: VectorIndex) -> None:
+    assert index.filterable is None or set(index.filterable) == set(FILTERABLE)

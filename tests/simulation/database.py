@@ -1,0 +1,55 @@
+"""A SQLite file that lives in memory and is used without threads, on the simulation's clock."""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+from app.adapters.local.sqlite_errors import mapped
+from app.adapters.local.sqlite_file import SqliteFile, T, Work, _open
+
+_UNIX_EPOCH = 2_440_587.5
+_DAY_MS = 86_400_000
+
+
+class InlineFile(SqliteFile):
+    """What ``SqliteFile`` does, with D1's limits, done at once on one connection: no thread, no wait."""
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        """Begin empty; SQL's ``julianday('now')`` tells ``clock``, in milliseconds since the epoch."""
+        self.path = Path(":memory:")
+        self.connection = _open(self.path)
+        self.connection.create_function("julianday", -1, _julian_day(clock))
+
+    async def read(self, work: Work[T]) -> T:
+        return self._run(work, "BEGIN", "ROLLBACK")
+
+    async def write(self, work: Work[T]) -> T:
+        return self._run(work, "BEGIN IMMEDIATE", "COMMIT")
+
+    async def close(self) -> None:
+        self.connection.close()
+
+    def rows(self, sql: str) -> list[tuple[object, ...]]:
+        """Look, past every port, at what is there now."""
+        return self.connection.execute(sql).fetchall()
+
+    def _run(self, work: Work[T], begin: str, end: str) -> T:
+        try:
+            self.connection.execute(begin)
+            result = work(self.connection)
+            self.connection.execute(end)
+        except sqlite3.Error as error:
+            raise mapped(error) from error
+        finally:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+        return result
+
+
+def _julian_day(clock: Callable[[], int]) -> Callable[..., float]:
+    def julian_day(*moment: str) -> float:
+        if moment != ("now",):
+            raise ValueError("The simulation knows julianday('now') alone.")
+        return _UNIX_EPOCH + (clock() + 0.5) / _DAY_MS  # half a millisecond: a double this large is exact to 0.04
+
+    return julian_day

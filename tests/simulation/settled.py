@@ -1,0 +1,52 @@
+"""What must hold once all is quiet, and what must hold at any moment."""
+
+import numpy as np
+
+from app.model import Scope, Vector
+from tests.simulation.embedder import vector_of
+from tests.simulation.index import LateIndex
+from tests.simulation.world import World
+
+Shown = dict[str, tuple[Scope, Vector]]
+
+
+def shown(world: World) -> Shown:
+    """Return every vector that the index shows."""
+    if isinstance(world.index, LateIndex):
+        return {id_: (vector.scope, vector.values) for id_, vector in world.index.shown.items()}
+    rows = world.file.rows("SELECT id, tenant_id, agent_id, vector FROM local_vector")
+    return {
+        str(id_): (Scope(str(tenant), str(agent)), np.frombuffer(bytes(values), "<f4"))  # type: ignore[call-overload]
+        for id_, tenant, agent, values in rows
+    }
+
+
+def memories_of(world: World) -> Shown:
+    """Return the vector that each memory ought to have."""
+    rows = world.file.rows("SELECT id, tenant_id, agent_id, content FROM long_term_memory")
+    return {str(id_): (Scope(str(tenant), str(agent)), vector_of(str(text))) for id_, tenant, agent, text in rows}
+
+
+def flaws(world: World) -> list[str]:
+    """Name every memory that neither the index nor the outbox knows, and every vector nobody will remove."""
+    memories = memories_of(world)
+    queued = {str(id_): operation for id_, operation in world.file.rows("SELECT id, operation FROM outbox")}
+    vectors = shown(world)
+    lost = [id_ for id_ in memories if id_ not in vectors and queued.get(id_) != "upsert"]
+    stray = [id_ for id_ in vectors if id_ not in memories and queued.get(id_) != "delete" and not _goes(world, id_)]
+    wrong = [id_ for id_ in memories.keys() & vectors.keys() if not _same(memories[id_], vectors[id_])]
+    named = {"lost": lost, "stray": stray, "wrong": sorted(wrong)}
+    return [f"{kind}: {ids}" for kind, ids in named.items() if ids]
+
+
+def left(world: World) -> list[tuple[object, ...]]:
+    """Return what is still in the outbox."""
+    return world.file.rows("SELECT * FROM outbox")
+
+
+def _goes(world: World, id_: str) -> bool:
+    return isinstance(world.index, LateIndex) and world.index.removes(id_)
+
+
+def _same(memory: tuple[Scope, Vector], vector: tuple[Scope, Vector]) -> bool:
+    return memory[0] == vector[0] and float(memory[1] @ vector[1]) > 0.999

@@ -1,0 +1,89 @@
+"""The index fails for long: stores and recalls go on, and nobody is told that there is nothing."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from app.errors import Unavailable
+from app.model import Filter, NewMemory
+from tests.simulation import clock
+from tests.simulation.weather import calm
+from tests.simulation.workload import Agent
+from tests.simulation.world import Kind, World, world
+
+KINDS: list[Kind] = ["late", "embedded"]
+_AGENTS = 8
+_UPSERTS = 1000
+
+
+@asynccontextmanager
+async def _agents(kind: Kind) -> AsyncIterator[tuple[World, list[Agent]]]:
+    """Two replicas at work, without faults, and some agents."""
+    async with world(kind, 1) as made:
+        for _ in range(2):
+            made.replica().start()
+        yield made, [Agent(made, "acme", f"bot-{n}") for n in range(_AGENTS)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_thousand_failed_upserts_in_a_row_lose_nothing_and_all_stay_found(kind: Kind) -> None:
+    async def scenario() -> None:
+        async with _agents(kind) as (made, agents):
+            made.network.down.add("index.upsert")
+            for n in range(_UPSERTS):
+                agent = agents[n % _AGENTS]
+                assert await agent.store((f"note {n}", None))
+            for agent in agents:
+                await agent.recall_all()
+            made.network.down.clear()
+            await calm(made)
+            for agent in agents:
+                await agent.recall_all()
+
+    clock.run(scenario())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_while_the_index_is_away_stores_go_on_and_recalls_find_them_and_say_so(kind: Kind) -> None:
+    async def scenario() -> None:
+        async with _agents(kind) as (made, (agent, *_)):
+            await agent.store(("known to the index", None))
+            await calm(made)
+            made.network.down.add("index")
+            for n in range(100):
+                assert await agent.store((f"note {n}", None))
+                assert await agent.recall(f"note {n}") == "index_unavailable"
+            await agent.delete(agent.history.existing()[-1])
+            assert await agent.recall("note 99") == "index_unavailable"
+            await asyncio.sleep(600)
+            for n in range(99):
+                assert await agent.recall(f"note {n}") == "index_unavailable"
+            made.network.down.clear()
+            await calm(made)
+            await agent.recall_all()
+
+    clock.run(scenario())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_never_the_answer_where_the_index_could_not_be_asked_what_it_knows(kind: Kind) -> None:
+    async def scenario() -> None:
+        async with _agents(kind) as (made, (agent, newcomer, *_)):
+            await agent.store(("known to the index", "a"))
+            await calm(made)
+            made.network.down.add("index")
+            gateway = made.replicas[0].gateway("acme")
+            for query in ("known to the index", "anything else"):
+                with pytest.raises(Unavailable):
+                    await gateway.recall(agent.agent_id, query)
+            with pytest.raises(Unavailable):
+                await gateway.recall(agent.agent_id, "anything", where=Filter(metadata={"session": "a"}))
+            nothing = await gateway.recall(newcomer.agent_id, "anything")
+            assert (nothing.entries, nothing.degraded) == ([], ["index_unavailable"])
+            await gateway.store(newcomer.agent_id, NewMemory("only in the outbox"))
+            (entry,) = (await gateway.recall(newcomer.agent_id, "anything")).entries
+            assert entry.content == "only in the outbox"
+
+    clock.run(scenario())

@@ -1,0 +1,208 @@
+"""Agents that store, recall and delete through two replicas, and check every answer."""
+
+import asyncio
+from dataclasses import dataclass, field
+from math import inf
+
+from app.errors import Erasing, MemoryGatewayError, Unavailable
+from app.gateway import LongTermMemoryGateway, Recall
+from app.model import Filter, NewMemory
+from tests.simulation import clock
+from tests.simulation.history import History, Text, ViolationError
+from tests.simulation.killer import KilledError
+from tests.simulation.settled import memories_of, shown
+from tests.simulation.world import World
+
+TOP_K = 20
+_SESSIONS = (None, "a", "b", "c", "d")
+_THINKS_SECONDS = 6.0
+_RECENT = 8
+_POLLS_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class Agent:
+    """One agent, whose callers may act at the same time; what was done and answered is in its history."""
+
+    world: World
+    tenant_id: str
+    agent_id: str
+    history: History = field(default_factory=History)
+
+    async def act(self, times: int) -> None:
+        """Do so many operations, one after the other."""
+        dice = self.world.random
+        actions = (self._store_any, self._recall_any, self._delete_any)
+        for _ in range(times):
+            await asyncio.sleep(dice.expovariate(1 / _THINKS_SECONDS))
+            (action,) = dice.choices(actions, (40, 45, 15))
+            try:
+                await action()
+            except ViolationError as error:
+                raise ViolationError(f"{error}\n{self._traced(str(error))}") from None
+
+    async def store(self, text: Text) -> str | None:
+        """Store and return the id; None where it failed."""
+        number = self.world.next_number()
+        gateway, replica = self._gateway()
+        store = self.history.begin_store(number, text)
+        self._note("store", replica, number, text)
+        try:
+            memory = NewMemory(text[0], {"number": number, "session": text[1], "shade": store.shade}, text[1])
+            id_ = await gateway.store(self.agent_id, memory)
+        except Erasing as error:
+            self._failed("store", replica, error)
+            self.history.refuse_store(store)
+            return None
+        except (Unavailable, KilledError) as error:
+            self.history.fail(store)
+            self._failed("store", replica, error)
+            return None
+        self._note("stored", replica, number, id_)
+        self.history.acknowledge_store(store, id_)
+        self.world.counts["stored"] += 1
+        return id_
+
+    async def delete(self, id_: str) -> None:
+        """Delete a memory that was there, or may have been."""
+        gateway, replica = self._gateway()
+        delete = self.history.begin_delete(id_)
+        self._note("delete", replica, id_)
+        try:
+            await gateway.delete(self.agent_id, id_)
+        except (Unavailable, KilledError) as error:
+            self.history.fail(delete)
+            self._failed("delete", replica, error)
+            return
+        self._note("deleted", replica, id_)
+        self.history.acknowledge_delete(delete)
+        self.world.counts["deleted"] += 1
+
+    async def recall(self, content: str, where: Filter | None = None) -> str:
+        """Ask for a content and check the answer; return ``failed``, ``whole`` or in what way it was degraded."""
+        gateway, replica = self._gateway()
+        where = where or Filter()
+        began, pending = self.history.tick(), self._pending()
+        self._note("recall", replica, content, where)
+        try:
+            found = await gateway.recall(self.agent_id, content, top_k=TOP_K, where=where)
+        except (Unavailable, KilledError) as error:
+            self._failed("recall", replica, error)
+            return "failed"
+        ids = [entry.id for entry in found.entries if entry.content == content]
+        self._note("recalled", replica, content, ids, found.degraded)
+        self._check(content, where, began, found, pending & self._pending())
+        kind = "+".join(found.degraded) or "whole"
+        self.world.counts[f"recalled {kind}"] += 1
+        return kind
+
+    async def recall_all(self) -> None:
+        """Ask for everything there ever was: each answer must now be there and be whole."""
+        for content in self.history.contents:
+            if await self.recall(content) != "whole":
+                raise ViolationError(f"{content} was not answered, or not in full, without any fault")
+
+    async def erase(self) -> None:
+        """Ask until the receipt is there, then look past every port whether it is true."""
+        erasure, id_ = self.history.begin_erasure(), ""
+        while not erasure.ended < inf:
+            await asyncio.sleep(_POLLS_SECONDS)
+            gateway, replica = self._gateway()
+            try:
+                id_ = id_ or (await gateway.erase(self.agent_id)).id
+                if erasure.accepted == inf:
+                    self.history.accept_erasure()
+                receipt = (await gateway.erasure(id_)).receipt
+            except Unavailable as error:
+                self._failed("erase", replica, error)
+                continue
+            self._note("erasing", replica, id_, receipt)
+            if receipt is not None:
+                self._check_erased(self.history.finish_erasure(erasure))
+        self.world.counts["erased"] += 1
+
+    def _check_erased(self, ids: list[str]) -> None:
+        memories, vectors = memories_of(self.world), shown(self.world)
+        if remaining := [id_ for id_ in ids if id_ in memories or id_ in vectors]:
+            raise ViolationError(f"a receipt was written, but these are still there: {remaining}")
+
+    async def _store_any(self) -> None:
+        stored = self._text()
+        if await self.store(stored) and self.world.random.random() < 0.05:
+            await self.recall(stored[0])
+
+    async def _delete_any(self) -> None:
+        dice = self.world.random
+        ids = self.history.ids(deleted=dice.random() < 0.1) or self.history.ids()
+        if ids:
+            await self.delete(dice.choice(ids[-_RECENT:] if dice.random() < 0.5 else ids))
+
+    async def _recall_any(self) -> None:
+        dice, contents = self.world.random, self.history.contents
+        if contents:
+            content = dice.choice(contents[-_RECENT:] if dice.random() < 0.5 else contents)
+            (wanted,) = dice.choices(
+                ({}, {"session": dice.choice(_SESSIONS)}, {"shade": dice.randint(0, 1)}), (8, 1, 1)
+            )
+            await self.recall(content, Filter(metadata=wanted))
+
+    def _check(self, content: str, where: Filter, began: int, found: Recall, pending: set[tuple[str, int]]) -> None:
+        ids = {entry.id for entry in found.entries}
+        self.history.check_found(began, found.entries)
+        if "pending_bound" in found.degraded:
+            raise ViolationError("more was pending than a recall looks at: the scenario is wrong")
+        for key, value in where.metadata.items():
+            if foreign := [entry for entry in found.entries if entry.metadata[key] != value]:
+                raise ViolationError(f"recall returned {foreign} though it asked for {where}")
+        if "index_unavailable" in found.degraded:
+            self._check_pending(content, where, began, ids, pending)
+            return
+        texts = [t for t in self.history.texts_of(content) if where.metadata.get("session", t[1]) == t[1]]
+        if "shade" in where.metadata:
+            self.history.check_missing_shade(began, int(str(where.metadata["shade"])), texts, ids)
+        else:
+            self.history.check_missing(began, texts, ids)
+
+    def _check_pending(
+        self, content: str, where: Filter, began: int, found: set[str], pending: set[tuple[str, int]]
+    ) -> None:
+        """Without the index there is still all that it may not show yet, and never an answer that says: nothing."""
+        known = {id_ for id_, _ in pending if id_ in self.history.ids() and self.history.text_of(id_)[0] == content}
+        if not where and known - found:
+            raise ViolationError(f"recall did not return {sorted(known - found)}, which the outbox held all the time")
+        if not where and not found and self.history.existing(began):
+            raise ViolationError(f"recall of {content} returned nothing though the index could not be asked")
+
+    def _text(self) -> Text:
+        """Something new, or what has been stored, or tried, before, for this session or another."""
+        dice, contents = self.world.random, self.history.contents
+        if not contents or dice.random() < 0.4:
+            return f"note {len(contents)}", dice.choice(_SESSIONS)
+        content = dice.choice(contents[-_RECENT:] if dice.random() < 0.7 else contents)
+        return dice.choice([*self.history.texts_of(content), (content, dice.choice(_SESSIONS))])
+
+    def _gateway(self) -> tuple[LongTermMemoryGateway, str]:
+        replica = self.world.random.choice(self.world.replicas)
+        return replica.gateway(self.tenant_id), replica.name
+
+    def _pending(self) -> set[tuple[str, int]]:
+        """Return the ids and revisions that the outbox holds for this agent, with their memories."""
+        rows = self.world.file.rows(
+            "SELECT id, revision FROM outbox JOIN long_term_memory USING (tenant_id, agent_id, id)"
+            f" WHERE tenant_id = '{self.tenant_id}' AND agent_id = '{self.agent_id}' AND operation = 'upsert'"
+        )
+        return {(str(id_), int(str(revision))) for id_, revision in rows}
+
+    def _failed(self, what: str, replica: str, error: BaseException) -> None:
+        kind = error.code if isinstance(error, MemoryGatewayError) else "killed"
+        self.world.counts[f"{what} {kind}"] += 1
+        self._note(f"{what} failed", replica, kind)
+
+    def _note(self, what: str, replica: str, *details: object) -> None:
+        self.world.trace.note(what, self.tenant_id, self.agent_id, replica, *details)
+
+    def _traced(self, message: str) -> str:
+        """Show what happened to the ids that a message names."""
+        words = [word.strip("'[](),:") for word in message.split()]
+        ids = [word for word in words if len(word) == 26 and word.isupper()]
+        return f"at {clock.now():.3f} s:\n{self.world.trace.about(*ids)}" if ids else ""

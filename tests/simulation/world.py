@@ -1,0 +1,174 @@
+"""One simulation: the replicas, what they share, and how it stands in the end."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+from unittest.mock import patch
+
+import structlog
+import ulid
+
+from app.adapters.local.sqlite_database import SqliteDatabase
+from app.adapters.local.sqlite_index import SqliteVectorIndex
+from app.gateway import LongTermMemoryGateway, Ports
+from app.index.indexer import Indexer
+from app.index.marks import Marks
+from app.index.reconcile import Findings, Pacer, Reconcile
+from app.migrations.runner import migrate
+from app.ports.vector_index import VectorIndex
+from app.retrieval.query_vectors import QueryCache
+from tests.simulation import clock
+from tests.simulation.database import InlineFile
+from tests.simulation.embedder import CONFIG, DigestEmbedder
+from tests.simulation.index import LateIndex
+from tests.simulation.intercept import Between, Chain, InterceptedDatabase, InterceptedEmbedder, InterceptedIndex
+from tests.simulation.network import Network
+from tests.simulation.trace import Trace
+
+Kind: TypeAlias = Literal["late", "embedded"]
+"""Which index: one that shows writes late, or the embedded one."""
+
+PAUSE_SECONDS = 1.0
+_SKEW_MS = 2_000
+_CALLS_PER_MINUTE = 120
+_CACHE_BYTES = 1_000_000
+_LONGEST_SECONDS = 24 * 3600.0
+
+
+class _EmbeddedIndex(SqliteVectorIndex):
+    """The real one, on virtual time."""
+
+    async def watermark(self) -> int:
+        return clock.now_ms()
+
+
+@dataclass(slots=True)
+class Replica:
+    """One process: its ports, its marks and its indexer."""
+
+    name: str
+    ports: Ports
+    indexer: Indexer
+    work: asyncio.Task[None] | None = None
+
+    def gateway(self, tenant_id: str) -> LongTermMemoryGateway:
+        return LongTermMemoryGateway(tenant_id, self.ports)
+
+    async def reconcile(self, *, repair: bool) -> Findings:
+        """Compare the index with the database, as the command does."""
+        comparison = Reconcile(
+            self.ports.database,
+            self.ports.index,
+            self.ports.embedder,
+            holder=self.name,
+            pacer=Pacer(_CALLS_PER_MINUTE),
+            repair=repair,
+            report=lambda _: None,
+        )
+        return await comparison.run()
+
+    def start(self) -> None:
+        self.work = asyncio.create_task(self.indexer.run(PAUSE_SECONDS), name=self.name)
+
+    async def stop(self) -> None:
+        """End the indexer as a process that is killed does: nothing is written any more."""
+        if self.work is not None:
+            self.work.cancel()
+            with suppress(asyncio.CancelledError):
+                await self.work
+            self.work = None
+
+
+@dataclass(slots=True)
+class World:
+    """What all replicas share. Everything random in it comes from ``random``."""
+
+    kind: Kind
+    random: random.Random
+    trace: Trace
+    network: Network
+    file: InlineFile
+    index: VectorIndex
+    replicas: list[Replica] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    """How often each thing happened: a simulation in which nothing goes wrong proves nothing."""
+    _begun: int = 0
+    _number: int = 0
+
+    def next_number(self) -> int:
+        """Return a number that nothing else in this world has."""
+        self._number += 1
+        return self._number
+
+    def replica(self, *between: Between) -> Replica:
+        """Begin a process, its clock a little off; ``between`` sees its calls before the network does."""
+        self._begun += 1
+        name = f"replica-{self._begun}"
+        skew = self.random.randint(-_SKEW_MS, _SKEW_MS)
+        chain = Chain([*between, self.network])
+        database = InterceptedDatabase(SqliteDatabase(self.file), chain)
+        index = InterceptedIndex(self.index, chain)
+        marks = Marks()
+        ports = Ports(
+            database=database,
+            index=index,
+            embedder=InterceptedEmbedder(DigestEmbedder(), chain),
+            queries=QueryCache(_CACHE_BYTES),
+            marks=marks,
+            clock=lambda: clock.now_ms() + skew,
+        )
+        indexer = Indexer(database, index, marks, holder=name)
+        replica = Replica(name, ports, indexer)
+        self.replicas.append(replica)
+        return replica
+
+    async def shut(self) -> None:
+        for replica in self.replicas:
+            await replica.stop()
+        await self.network.settled()
+        await self.file.close()
+
+
+@asynccontextmanager
+async def world(kind: Kind, seed: int) -> AsyncIterator[World]:
+    """Make a world, migrated and without faults yet, in which the seed decides everything."""
+    seeded = random.Random(seed)
+    trace = Trace()
+    file = InlineFile(clock.now_ms)
+    index = await _index(kind, file, seeded)
+    made = World(kind, seeded, trace, Network(seeded, trace), file, index)
+    ids = ulid.ULIDGenerator(randomness=lambda _: seeded.randbytes(10), policy=ulid.PureRandomPolicy())
+    with patch.object(ulid, "default_generator", ids):
+        random.seed(seed)  # should the product ever roll dice
+        _quiet_log()
+        await migrate(SqliteDatabase(file))
+        try:
+            async with asyncio.timeout(_LONGEST_SECONDS):
+                yield made
+        finally:
+            await made.shut()
+
+
+async def _index(kind: Kind, file: InlineFile, seeded: random.Random) -> VectorIndex:
+    if kind == "late":
+        skew = seeded.randint(-_SKEW_MS, _SKEW_MS)
+        filterable = seeded.choice((frozenset(), frozenset({"shade"})))
+        return LateIndex(CONFIG, _skewed(skew), seeded, filterable=filterable)
+    index = _EmbeddedIndex(file, CONFIG, cache_bytes=_CACHE_BYTES)
+    await index.prepare()
+    return index
+
+
+def _skewed(milliseconds: int) -> Callable[[], int]:
+    return lambda: clock.now_ms() + milliseconds
+
+
+def _quiet_log() -> None:
+    """Keep what the product logs of the faults it is given out of the way, at no cost."""
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(50), logger_factory=structlog.ReturnLoggerFactory()
+    )
