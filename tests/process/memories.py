@@ -77,6 +77,12 @@ def pass_a_minute(data_dir: Path) -> None:
         connection.execute("UPDATE lease SET expires_at = expires_at - 60000")
 
 
+async def outbox_is_empty_in_time(data_dir: Path) -> bool:
+    """What was sent without a note of it is sent again after a minute, and forgotten after another."""
+    pass_a_minute(data_dir)
+    return queued(data_dir, "upsert") + queued(data_dir, "delete") == 0
+
+
 def halves(data_dir: Path) -> dict[str, list[tuple[Any, ...]]]:
     """Return what is in the file without its other half, by what it is, and what SQLite finds damaged."""
     findings = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 
 from tests.process.conftest import Start
-from tests.process.memories import Memory, forgotten, halves, held, made, pass_a_minute, queued, recall, store
+from tests.process.memories import Memory, forgotten, halves, held, made, outbox_is_empty_in_time, recall, store
 from tests.process.server import Server, until
 
 CLIENTS = 16
@@ -95,9 +95,3 @@ async def test_a_kill_brings_back_no_memory_whose_delete_was_acknowledged(start:
     assert halves(data_dir) == {}  # a vector whose removal was cut off is still queued for it
     async with server.client() as client:
         assert await forgotten(client, deleted) == deleted
-
-
-async def outbox_is_empty_in_time(data_dir: Path) -> bool:
-    """What a killed process has sent without a note of it is sent again after a minute, and forgotten after another."""
-    pass_a_minute(data_dir)
-    return queued(data_dir, "upsert") + queued(data_dir, "delete") == 0

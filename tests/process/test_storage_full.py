@@ -19,8 +19,8 @@ from app.adapters.local.sqlite_file import SqliteFile
 from app.errors import StorageFull
 from app.ports.database import Statement
 from tests.process.conftest import Spawn, Start
-from tests.process.memories import Memory, forgotten, halves, held, made, queued, store
-from tests.process.server import Server
+from tests.process.memories import Memory, forgotten, halves, held, made, outbox_is_empty_in_time, store
+from tests.process.server import Server, until
 
 CLIENTS = 16
 
@@ -86,9 +86,9 @@ async def test_a_disk_that_fills_up_loses_nothing_and_the_service_recovers_by_it
 
     assert await server.stop() == -signal.SIGTERM
     assert "Traceback" not in server.log.read_text()
-    await start()
+    await start(INDEXER_SECONDS="0.1")
     assert halves(data_dir) == {}
-    assert queued(data_dir) == 0
+    await until(lambda: outbox_is_empty_in_time(data_dir))
 
 
 @pytest.fixture
