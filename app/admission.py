@@ -1,6 +1,7 @@
 """What may keep a store out, checked inside its own run: an erasure, a key used before, its own run made before."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from app.errors import Erasing, IdempotencyKeyReused
 from app.model import Json, NewMemory, Scope
@@ -24,8 +25,14 @@ SELECT 1 FROM outbox AS deleted WHERE deleted.tenant_id = ?1 ->> 'tenant_id' AND
   AND deleted.id = ?1 ->> 'id' AND deleted.operation = 'delete'
 """
 
-_OPEN = f"NOT EXISTS ({_ERASING}) AND NOT EXISTS ({_DELETED})"
-_OPEN_FOR_KEY = f"{_OPEN} AND NOT EXISTS (SELECT 1 {_USED})"
+LET_IN = f"NOT EXISTS ({_ERASING}) AND NOT EXISTS ({_DELETED}) AND NOT EXISTS (SELECT 1 {_USED})"
+"""A boolean SQL expression for every statement of a store that writes; it reads an ``Admission``'s ``argument``."""
+
+VERDICT = f"""
+EXISTS ({_ERASING}) AS erasing, EXISTS ({_DELETED}) AS deleted,
+  (SELECT used.request_hash {_USED}) AS request_hash, (SELECT used.memory_id {_USED}) AS memory_id
+"""
+"""The SQL columns that ``Admission.check`` judges by, read at the end of the run from the same argument."""
 
 # Comes after the memory's own statement: should the run stop before it, storing again is the same memory.
 _REMEMBER = f"""
@@ -33,18 +40,13 @@ INSERT INTO idempotency (tenant_id, agent_id, key, request_hash, memory_id, crea
 SELECT memory.tenant_id, memory.agent_id, ?1 ->> 'key', ?1 ->> 'request_hash', memory.id, {NOW}
 FROM long_term_memory AS memory
 WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'
-  AND memory.content_hash = ?1 ->> 'content_hash' AND {_OPEN_FOR_KEY}
+  AND memory.content_hash = ?1 ->> 'content_hash' AND {LET_IN}
 ON CONFLICT (tenant_id, agent_id, key) DO UPDATE SET
   request_hash = excluded.request_hash, memory_id = excluded.memory_id, created_at = excluded.created_at
 """
 
-_VERDICT = f"EXISTS ({_ERASING}) AS erasing, EXISTS ({_DELETED}) AS deleted"
-_VERDICT_FOR_KEY = f"""
-{_VERDICT}, (SELECT used.request_hash {_USED}) AS request_hash, (SELECT used.memory_id {_USED}) AS memory_id
-"""
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Admission:
     """One store that asks to be let in, under a new id. The tenant is bound here; ``key`` may be None."""
 
@@ -53,14 +55,9 @@ class Admission:
     memory: NewMemory
     key: str | None = None
 
-    @property
-    def condition(self) -> str:
-        """Return a boolean SQL expression for every statement of the store that writes; it reads ``argument``."""
-        return _OPEN if self.key is None else _OPEN_FOR_KEY
-
-    @property
+    @cached_property
     def argument(self) -> dict[str, Json]:
-        """Return what ``condition`` reads, and the hash of the content."""
+        """Return what ``LET_IN`` and ``VERDICT`` read, and the hash of the content."""
         return {
             "tenant_id": self.scope.tenant_id,
             "agent_id": self.scope.agent_id,
@@ -74,11 +71,6 @@ class Admission:
         argument = self.argument | {"request_hash": self.memory.request_hash}
         return Statement(_REMEMBER, argument, writes=True, repeatable=True)
 
-    @property
-    def verdict(self) -> str:
-        """Return the SQL columns that ``check`` judges by, to be read at the end of the run; they read ``argument``."""
-        return _VERDICT if self.key is None else _VERDICT_FOR_KEY
-
     def check(self, verdict: Row) -> str | None:
         """Return the id of what was stored before, by this run or with this key; None where it was neither.
 
@@ -90,7 +82,7 @@ class Admission:
             raise Erasing("The agent, or its tenant, is being erased. Store again once the erasure has its receipt.")
         if verdict["deleted"]:
             return self.memory_id
-        if self.key is None or verdict["request_hash"] is None:
+        if verdict["request_hash"] is None:
             return None
         if verdict["request_hash"] != self.memory.request_hash:
             raise IdempotencyKeyReused("The Idempotency-Key was used for another request in the last 24 hours.")

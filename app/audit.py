@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass
 
-from app.admission import Admission
+from app.admission import LET_IN, Admission
 from app.model import EmbeddingConfig, Json, Scope, to_json
 from app.ports.database import Statement
 
-_STORED = """
+_STORED = f"""
 INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at)
 SELECT memory.tenant_id, memory.agent_id, memory.id, 'stored', ?1 ->> 'detail', ?1 ->> 'now'
 FROM long_term_memory AS memory
 WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'
-  AND memory.content_hash = ?1 ->> 'content_hash' AND memory.embedding_model = ?1 ->> 'model' AND {admission}
+  AND memory.content_hash = ?1 ->> 'content_hash' AND memory.embedding_model = ?1 ->> 'model' AND {LET_IN}
 """
 
 _DELETED = """
@@ -49,7 +49,7 @@ class Audit:
             "embedding_ms": round(milliseconds, 1),
         }
         return Statement(
-            _STORED.format(admission=admission.condition),
+            _STORED,
             admission.argument | {"model": config.model, "detail": to_json(detail), "now": now},
             writes=True,
             repeatable=True,

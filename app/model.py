@@ -137,11 +137,10 @@ def parse_moment(text: str) -> datetime:
     date, seconds, fraction, offset = match.groups()
     leap = timedelta(seconds=1) if seconds == "60" else timedelta(0)
     whole = f"{date[:10]}T{date[11:]}:{'59' if leap else seconds}"
-    read = datetime.fromisoformat(f"{whole}.{(fraction or '').ljust(6, '0')[:6]}{offset.upper()}")
     try:
-        return read + leap
-    except OverflowError as error:
-        raise ValueError("must be a moment of the years up to 9999") from error
+        return datetime.fromisoformat(f"{whole}.{(fraction or '').ljust(6, '0')[:6]}{offset.upper()}") + leap
+    except (ValueError, OverflowError) as error:
+        raise ValueError("must be a moment of the calendar, of the years 1 to 9999") from error
 
 
 def format_moment(milliseconds_: int) -> str:

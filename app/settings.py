@@ -13,7 +13,8 @@ from app.errors import ConfigurationError
 
 _SECRET_BYTES = 32
 _KID = re.compile(r"[A-Za-z0-9._-]{1,32}")
-_ID = re.compile(r"[A-Za-z0-9_-]+")
+_ACCOUNT_ID = re.compile(r"[0-9A-Fa-f]{32}")
+_DATABASE_ID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _PRINTABLE = re.compile(r"[!-~]+")
 _PORTS = range(1, 65536)
 _FILTERABLE_MOST = 7
@@ -35,8 +36,8 @@ class Settings(BaseSettings):
     auth_secrets: Annotated[dict[str, str], NoDecode] = Field(
         default_factory=dict,
         description=(
-            "Secrets that sign credentials, `kid=secret` separated by commas, each at least 32 bytes. The first "
-            "signs, all verify. Empty: one is made in DATA_DIR."
+            "Secrets that sign credentials, `kid=secret` separated by commas: the kid 1 to 32 of `A-Z a-z 0-9 . _ -`, "
+            "the secret at least 32 bytes. The first signs, all verify. Empty: one is made in DATA_DIR."
         ),
         repr=False,
     )
@@ -141,19 +142,28 @@ class Settings(BaseSettings):
     def _check_secrets(cls, value: dict[str, str]) -> dict[str, str]:
         for number, (kid, secret) in enumerate(value.items(), 1):  # where the kid was forgotten, it is the secret
             if not _KID.fullmatch(kid) or not secret:
-                form = "write each secret as kid=secret, the kid in at most 32 of A-Z a-z 0-9 . _ -"
+                form = "write each secret as kid=secret, the kid of 1 to 32 of A-Z a-z 0-9 . _ -"
                 raise ValueError(f"secret {number}: {form}")
             if len(secret.encode()) < _SECRET_BYTES:
                 raise ValueError(f"secret {number} must have at least {_SECRET_BYTES} bytes")
         return value
 
-    @field_validator("cloudflare_account_id", "cloudflare_d1_database_id")
+    @field_validator("cloudflare_account_id")
     @classmethod
-    def _check_id(cls, value: str | None) -> str | None:
+    def _check_account_id(cls, value: str | None) -> str | None:
         """Take an id with white space around it; it becomes a part of a path."""
         id_ = (value or "").strip()
-        if id_ and not _ID.fullmatch(id_):
-            raise ValueError("must be of A-Z a-z 0-9 _ - alone")
+        if id_ and not _ACCOUNT_ID.fullmatch(id_):
+            raise ValueError("must be the account's id, 32 hexadecimal digits, and not its name")
+        return id_ or None
+
+    @field_validator("cloudflare_d1_database_id")
+    @classmethod
+    def _check_database_id(cls, value: str | None) -> str | None:
+        """Take an id with white space around it; it becomes a part of a path."""
+        id_ = (value or "").strip()
+        if id_ and not _DATABASE_ID.fullmatch(id_):
+            raise ValueError("must be the database's id, a UUID, and not its name; `provision` prints it")
         return id_ or None
 
     @field_validator("cloudflare_api_token", "openai_api_key")
@@ -185,13 +195,15 @@ def load_settings(*, before_env_file: bool = False, **overrides: object) -> Sett
         ConfigurationError: a setting cannot be used; the message names the variable.
     """
     given = {name: value for name, value in overrides.items() if value is not None}
-    named = os.environ.get("ENV_FILE") or ".env"
-    if named != ".env" and not before_env_file and not _is_readable(Path(named).expanduser()):
+    named = os.environ.get("ENV_FILE")
+    if named and not before_env_file and not _is_readable(Path(named).expanduser()):
         raise ConfigurationError(f"ENV_FILE: {named} is no file.")
+    env_files = (".env", named) if named else (".env",)
     try:
-        return Settings(_env_file=(".env", named), **given)  # type: ignore[arg-type]
+        return Settings(_env_file=env_files, **given)  # type: ignore[arg-type]
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"ENV_FILE: .env or {named} cannot be read ({type(error).__name__}).") from error
+        said = f"{' or '.join(env_files)} cannot be read ({type(error).__name__})."
+        raise ConfigurationError(f"Settings: {said}") from error
     except ValidationError as error:
         problems = [
             f"{'.'.join(map(str, e['loc'])).upper()}: {e['msg'].removeprefix('Value error, ')}"

@@ -19,7 +19,8 @@ _EMBEDDING_SECONDS, _CALL_SECONDS = 0.1, 0.04
 _RATIO, _CPU_MS = 1.10, 6.0
 _ROUNDS = 5
 _OPERATIONS = {1: 20, 16: 240}
-_WARM_UP = 48
+_WARM_UP = _PENDING = 100
+_PENDING_MS = 5.0
 _SEED = 4
 _START_SECONDS = 20.0
 _INDEXED_SECONDS = 2.0
@@ -29,17 +30,18 @@ _CONFIRMED_SECONDS = 33.0
 
 async def upstream() -> list[Figure]:
     """Measure the wall time of stores and recalls against their critical path, and the service's own CPU."""
-    requests = Requests(one_agent(), seed=_SEED)
+    requests, others = Requests(one_agent(), seed=_SEED), Requests(one_agent("other"), seed=_SEED)
     (first,) = requests.recalls(1)
     with tempfile.TemporaryDirectory() as directory:
         async with _account(Path(directory)) as settings, service(Path(directory), settings, first) as server:
-            await drive(server.port, requests.stores(_WARM_UP))
+            for agent in (requests, others):
+                await drive(server.port, agent.stores(_WARM_UP))
             await drive(server.port, requests.recalls(_WARM_UP))
             await asyncio.sleep(_INDEXED_SECONDS)
             await drive(server.port, requests.stores(1))  # a later write, so that the index's mark passes the others
             await asyncio.sleep(_CONFIRMED_SECONDS)
             _slow_down(settings["OPENAI_BASE_URL"].removesuffix("/v1"))
-            path, figures = _calls(settings), []
+            path, figures = _calls(settings), [await _pending(server, requests, others)]
             for name, make in (("recall", requests.recalls), ("store", requests.stores)):
                 for clients, operations in _OPERATIONS.items():
                     rounds = [
@@ -49,6 +51,18 @@ async def upstream() -> list[Figure]:
                     limit = _CPU_MS if name == "recall" and clients > 1 else None
                     figures += _figures(f"{name} on Cloudflare, {clients} at a time", rounds, limit)
     return figures
+
+
+async def _pending(server: Server, settled: Requests, pending: Requests) -> Figure:
+    """Measure what vectors that the index does not show yet add to a recall, beside an agent that has none."""
+    await drive(server.port, pending.stores(_PENDING))
+    added = []
+    for _ in range(_ROUNDS):
+        _, without = await _cost(server, settled.recalls(_OPERATIONS[16]), 16)
+        _, with_them = await _cost(server, pending.recalls(_OPERATIONS[16]), 16)
+        added.append(with_them - without)
+    name = f"recall on Cloudflare: what {_PENDING} pending vectors of 1,536 dimensions add"
+    return Figure(name, "ms CPU", added, limit=_PENDING_MS)
 
 
 @dataclass(frozen=True, slots=True)

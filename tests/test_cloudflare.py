@@ -267,7 +267,11 @@ async def test_an_index_not_made_for_the_service_keeps_it_from_serving(
         assert (await service.client.get("/readyz")).status_code == 503
 
 
-ALL = {"cloudflare_account_id": "a", "cloudflare_api_token": "t", "cloudflare_d1_database_id": "d"}
+ALL = {
+    "cloudflare_account_id": "0" * 32,
+    "cloudflare_api_token": "t",
+    "cloudflare_d1_database_id": "00000000-0000-0000-0000-000000000000",
+}
 
 
 @pytest.mark.parametrize("missing", list(ALL))

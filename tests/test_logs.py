@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import structlog
 
-from app.observability.logs import configure_logging
+from app.observability.logs import LogFormat, configure_logging
 from tests.service import serving
 
 CONTENT = "the content that must stay out"
@@ -75,8 +75,12 @@ def test_the_standard_librarys_events_come_in_the_same_form(capsys: pytest.Captu
     assert (event["event"], event["level"]) == ("Started server", "info")
 
 
-def test_a_traceback_in_text_shows_no_variables(capsys: pytest.CaptureFixture[str]) -> None:
-    configure_logging("text", "info")
+@pytest.mark.parametrize("log_format", ["text", "json"])
+@pytest.mark.parametrize("logger", ["the service's", "the standard library's"])
+def test_a_traceback_is_plain_and_shows_no_variables(
+    capsys: pytest.CaptureFixture[str], log_format: LogFormat, logger: str
+) -> None:
+    configure_logging(log_format, "info")
 
     def fail(content: str) -> None:
         raise KeyError(len(content))
@@ -84,10 +88,15 @@ def test_a_traceback_in_text_shows_no_variables(capsys: pytest.CaptureFixture[st
     try:
         fail(CONTENT)
     except KeyError:
-        structlog.get_logger().exception("failed")
+        if logger == "the service's":
+            structlog.get_logger().exception("failed")
+        else:
+            logging.getLogger("asyncio").exception("failed")
     written = capsys.readouterr().err
-    assert "KeyError" in written
+    assert "Traceback (most recent call last):" in written
+    assert f"KeyError: {len(CONTENT)}" in written
     assert CONTENT not in written
+    assert not set("╭│─❱") & set(written)
 
 
 def test_text_is_for_people(capsys: pytest.CaptureFixture[str]) -> None:

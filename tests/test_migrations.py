@@ -45,6 +45,19 @@ async def test_a_migration_that_fails_leaves_nothing_behind(database: SqliteData
     assert await migrate(database, [FIRST, SECOND]) == ["0002_c.sql"]
 
 
+@pytest.mark.parametrize("number", range(len(known_migrations())))
+async def test_a_migration_that_stopped_half_way_is_refused_by_what_is_there_and_never_recorded(
+    database: SqliteDatabase, number: int
+) -> None:
+    known = known_migrations()
+    before = await migrate(database, known[:number])
+    await database.run([Statement(known[number].statements[0], writes=True)])
+    for _ in range(2):
+        with pytest.raises(DatabaseRejected, match=r"already exists|duplicate column name"):
+            await migrate(database)
+    assert await applied_migrations(database) == before
+
+
 async def test_a_database_of_a_newer_version_is_refused_by_name(database: SqliteDatabase) -> None:
     await migrate(database, [FIRST, SECOND])
     with pytest.raises(SchemaTooNew, match=r"newer version \(0002_c\.sql unknown here\)"):

@@ -70,7 +70,8 @@ def test_a_setting_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch,
         load_settings()
 
 
-IDS = ["CLOUDFLARE_ACCOUNT_ID", "CLOUDFLARE_D1_DATABASE_ID"]
+ACCOUNT_ID, DATABASE_ID = "023e105f4ecef8ad9ca31a8372d0c353", "6f1c0f2e-5b3a-4d7e-9c8b-0a1b2c3d4e5f"
+IDS = {"CLOUDFLARE_ACCOUNT_ID": ACCOUNT_ID, "CLOUDFLARE_D1_DATABASE_ID": DATABASE_ID}
 KEYS = ["CLOUDFLARE_API_TOKEN", "OPENAI_API_KEY"]
 URLS = ["CLOUDFLARE_API_BASE_URL", "OPENAI_BASE_URL"]
 
@@ -79,7 +80,8 @@ URLS = ["CLOUDFLARE_API_BASE_URL", "OPENAI_BASE_URL"]
 def test_what_was_copied_with_white_space_around_it_is_taken_without(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    for value, taken in ((" abc-123_\n", "abc-123_"), (" \t", None)):
+    plain = IDS.get(name, "abc-123_")
+    for value, taken in ((f" {plain}\n", plain), (" \t", None)):
         monkeypatch.setenv(name, value)
         assert getattr(load_settings(), name.lower()) == taken
 
@@ -88,10 +90,12 @@ def test_what_was_copied_with_white_space_around_it_is_taken_without(
     ("name", "value"),
     [
         *((name, value) for name in (*IDS, *KEYS) for value in ("zz zz", "zz\nzz", "“zzzz”", "zzé", "zz\x7f")),
-        *((name, value) for name in IDS for value in ("zz/zz", "..", "zz?", "zz#", "%7a%7a")),
+        *((name, value) for name in IDS for value in ("zz/zz", "..", "zz?", "zz#", "%7a%7a", "zz-memory")),
+        *(("CLOUDFLARE_ACCOUNT_ID", value) for value in (DATABASE_ID, ACCOUNT_ID[1:], f"{ACCOUNT_ID}0", "z" * 32)),
+        *(("CLOUDFLARE_D1_DATABASE_ID", value) for value in (ACCOUNT_ID, DATABASE_ID[1:], f"{DATABASE_ID}/zz")),
     ],
 )
-def test_an_id_or_a_key_that_breaks_a_path_or_a_header_is_named_and_not_shown(
+def test_an_id_or_a_key_of_another_form_is_named_and_not_shown(
     monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
     monkeypatch.setenv(name, value)
@@ -137,10 +141,20 @@ def test_a_file_that_env_file_names_must_exist_unless_it_is_about_to_be_written(
     file.write_text("PORT=9000\n", "utf-8")
     assert load_settings().port == 9000
     file.write_bytes(b"PORT=\xff\n")
-    with pytest.raises(ConfigurationError, match="cannot be read"):
+    with pytest.raises(ConfigurationError, match=f".env or {file} cannot be read"):
         load_settings()
     monkeypatch.setenv("ENV_FILE", "")
     assert load_settings().port == 8000
+
+
+def test_the_usual_file_must_exist_only_where_it_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert load_settings().port == 8000
+    monkeypatch.setenv("ENV_FILE", ".env")
+    with pytest.raises(ConfigurationError, match=r"ENV_FILE: \.env is no file"):
+        load_settings()
+    (tmp_path / ".env").write_text("PORT=9000\n", "utf-8")
+    assert load_settings().port == 9000
 
 
 def test_an_argument_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

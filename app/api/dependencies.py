@@ -62,7 +62,7 @@ class _Credential(HTTPBearer):
             Unauthenticated, Forbidden: the caller is not let in, or not this far.
             UnsupportedMediaType, InvalidRequest: a body that is not JSON, or a query it does not take.
         """
-        principal = principal_of(request)
+        principal: Principal = request.state.principal
         if self._admin:
             principal.check_admin()
         if request.method == "POST":
@@ -79,7 +79,7 @@ class CredentialFirst(APIRoute):
         handle = super().get_route_handler()
 
         async def verify_then_handle(request: Request) -> Response:
-            principal_of(request)
+            request.state.principal = principal_of(request)
             return await handle(request)
 
         return verify_then_handle

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from starlette.responses import PlainTextResponse
 
 from app.api.dependencies import Administrator, Caller, CredentialFirst, no_query, principal_of, runtime_of
@@ -20,9 +20,9 @@ from app.api.operations_schemas import (
 )
 from app.api.problems import responses
 from app.api.schemas import (
+    IDEMPOTENCY_KEY,
     AgentId,
     DeleteQuery,
-    IdempotencyKey,
     MemoryId,
     RecallAnswer,
     RecallRequest,
@@ -79,13 +79,13 @@ operations = APIRouter(tags=["operations"])
     "/store",
     status_code=201,
     responses=responses(*_ACCESS, *_BODY, Erasing, IdempotencyKeyReused, *_OUTAGE),
+    openapi_extra={"parameters": [IDEMPOTENCY_KEY]},
 )
-async def store(
-    caller: Caller, request: StoreRequest, idempotency_key: Annotated[IdempotencyKey | None, Header()] = None
-) -> StoreAnswer:
+async def store(caller: Caller, request: StoreRequest, http: Request) -> StoreAnswer:
     """Store a memory. The same content again, for the same session and time, is the same memory."""
     gateway = caller.gateway(request.agent_id)
-    await gateway.store(request.agent_id, request.memory(), idempotency_key=idempotency_key)
+    key = http.headers.get(IDEMPOTENCY_KEY["name"])
+    await gateway.store(request.agent_id, request.memory(), idempotency_key=key)
     return StoreAnswer()
 
 

@@ -1,7 +1,5 @@
 """Commands for whoever runs the service."""
 
-import os
-import re
 import sys
 from pathlib import Path
 
@@ -9,6 +7,7 @@ import click
 
 from app.adapters.cloudflare.account import Placement
 from app.bootstrap import build_provisioning, build_runtime
+from app.cli.env_file import write_settings
 from app.cli.parameters import as_json_option, print_answer, quiet_settings, run
 from app.diagnosis import Check, diagnose
 from app.errors import ConfigurationError, MemoryGatewayError
@@ -16,7 +15,6 @@ from app.observability.logs import configure_logging
 from app.settings import Settings, load_settings
 
 _LOCATIONS = ["wnam", "enam", "weur", "eeur", "apac", "oc"]
-_SETTING = re.compile(r"\s*(?:export\s+)?(\w+)\s*=")
 
 
 @click.command()
@@ -39,15 +37,16 @@ def provision(
     settings = load_settings(before_env_file=True)
     configure_logging(settings.log_format, "warning" if settings.log_level == "info" else settings.log_level)
     if yes and write_env is not None:
-        _write_env(write_env, "")  # what cannot be written is to be known before anything is created
+        write_settings(write_env, {})  # what cannot be written is to be known before anything is created
     placement = Placement(location, jurisdiction)
     database_id = run(_provision(settings, database, placement, poll_seconds, yes=yes))
     if database_id is None:
         return
-    kept = f"CLOUDFLARE_ACCOUNT_ID={settings.cloudflare_account_id}\nCLOUDFLARE_D1_DATABASE_ID={database_id}\n"
-    click.echo(f"\nReady. Keep these settings:\n\n{kept}")
+    kept = {"CLOUDFLARE_ACCOUNT_ID": settings.cloudflare_account_id or "", "CLOUDFLARE_D1_DATABASE_ID": database_id}
+    lines = "\n".join(f"{name}={value}" for name, value in kept.items())
+    click.echo(f"\nReady. Keep these settings:\n\n{lines}\n")
     if write_env is not None:
-        _write_env(write_env, kept)
+        write_settings(write_env, kept)
 
 
 @click.command()
@@ -60,32 +59,6 @@ def doctor(*, as_json: bool) -> None:
     print_answer({"checks": found}, "\n".join(lines), as_json)
     if not all(check.ok for check in checks):
         sys.exit(1)
-
-
-def _write_env(path: Path, kept: str) -> None:
-    """Put the settings into a file, for its owner alone; what else it holds stays.
-
-    Raises:
-        ConfigurationError: the file cannot be read or written.
-    """
-    names = set(_SETTING.findall(kept))
-    try:
-        if path.exists() and not path.is_file():
-            raise ConfigurationError(f"--write-env: {path} is no file.")
-        with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="utf-8") as file:
-            os.fchmod(file.fileno(), 0o600)
-            held = [line for line in file.read().splitlines() if _name(line) not in names]
-            file.seek(0)
-            file.write("".join(f"{line}\n" for line in held) + kept)
-            file.truncate()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"--write-env: {path} cannot be written ({error}).") from error
-
-
-def _name(line: str) -> str | None:
-    """Return the setting that a line of the file sets."""
-    match = _SETTING.match(line)
-    return None if match is None else match[1].upper()
 
 
 async def _provision(

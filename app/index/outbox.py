@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.admission import Admission
+from app.admission import LET_IN, Admission
 from app.model import EmbeddingConfig, Filter, NewMemory, Scope, Vector
 from app.ports.database import NOW, Row, Statement
 from app.tiers import filters
@@ -40,18 +40,20 @@ LEFT JOIN long_term_memory AS present
   AND present.content_hash = ?1 ->> 'content_hash'
 LEFT JOIN outbox AS queued
   ON queued.tenant_id = present.tenant_id AND queued.agent_id = present.agent_id AND queued.id = present.id
-WHERE in_use.index_name = ?1 ->> 'index_name' AND {{admission}}
+WHERE in_use.index_name = ?1 ->> 'index_name' AND {LET_IN}
   AND (present.id IS NULL OR (queued.id IS NOT NULL AND queued.acknowledged_at IS NULL) OR {{changed}})
 ON CONFLICT (tenant_id, agent_id, id) DO UPDATE SET
   operation = excluded.operation, vector = excluded.vector, revision = max(excluded.revision, outbox.revision + 1),
   {ANEW}
 RETURNING id, revision
 """
-_ANY_CHANGED = "present.metadata <> ?1 ->> 'metadata'"
-_KEY_CHANGED = """EXISTS (
+_QUEUE_IF_ANY_CHANGED = _QUEUE_UPSERT.format(changed="present.metadata <> ?1 ->> 'metadata'")
+_QUEUE_IF_KEY_CHANGED = _QUEUE_UPSERT.format(
+    changed="""EXISTS (
     SELECT 1 FROM json_each(?1, '$.filterable') AS key
     WHERE present.metadata -> ('$."' || key.value || '"') IS NOT ?1 ->> 'metadata' -> ('$."' || key.value || '"')
   )"""
+)
 
 _QUEUE_DELETE = f"""
 INSERT INTO outbox (tenant_id, agent_id, id, operation, revision, due_at)
@@ -92,9 +94,8 @@ class Outbox:
         Comes before the memory's own statement in a run: should the run stop between the two, a queued
         vector without a memory is found by nobody.
         """
-        changed = _ANY_CHANGED if filterable is None else _KEY_CHANGED
         return Statement(
-            _QUEUE_UPSERT.format(changed=changed, admission=admission.condition),
+            _QUEUE_IF_ANY_CHANGED if filterable is None else _QUEUE_IF_KEY_CHANGED,
             admission.argument
             | {
                 "index_name": config.index_name,

@@ -1,6 +1,6 @@
 """What every store and recall learns in passing: whether the indexer is missed, and whether something was erased."""
 
-from app.admission import Admission
+from app.admission import VERDICT, Admission
 from app.ports.database import NOW, Statement
 
 INDEXER = "indexer"
@@ -18,10 +18,11 @@ AND (
 )
 """
 
-_COLUMNS = f"""
-(SELECT count(*) + count(receipt) FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id') AS epoch,
+_WATCH = f"""
+SELECT (SELECT count(*) + count(receipt) FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id') AS epoch,
   {_UNATTENDED} AS unattended
 """
+_WATCH_STORE = f"{_WATCH}, {VERDICT}"
 
 
 def watch(tenant_id: str, admission: Admission | None = None) -> Statement:
@@ -30,5 +31,5 @@ def watch(tenant_id: str, admission: Admission | None = None) -> Statement:
     At the end of a store's run, read its verdict too.
     """
     if admission is None:
-        return Statement(f"SELECT {_COLUMNS}", {"tenant_id": tenant_id})
-    return Statement(f"SELECT {_COLUMNS}, {admission.verdict}", admission.argument)
+        return Statement(_WATCH, {"tenant_id": tenant_id})
+    return Statement(_WATCH_STORE, admission.argument)

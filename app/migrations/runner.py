@@ -2,6 +2,11 @@
 
 ``wrangler d1 migrations apply`` reads the same files and keeps the same table, so either tool may be
 used, in any order (https://developers.cloudflare.com/d1/reference/migrations/).
+
+A migration and its record are one run of the database. SQLite makes it whole or not at all. Cloudflare does not
+document that a REST batch on D1 is atomic (docs/decisions/0005-cloudflare-over-rest.md): should one stop half way,
+the migration is half applied and not recorded. Nothing here repairs that: every later attempt is refused by the
+first statement that was already done (``DatabaseRejected``), so that no service starts on what is half there.
 """
 
 import sqlite3
@@ -56,12 +61,12 @@ async def applied_migrations(database: Database) -> list[str]:
 
 
 async def migrate(database: Database, migrations: Sequence[Migration] | None = None) -> list[str]:
-    """Apply what is missing, each migration whole or not at all, and return the names applied.
+    """Apply what is missing, each migration as one run with its record, and return the names applied.
 
     Raises:
         SchemaTooNew: the database has a migration that this version does not know; nothing was applied.
         DatabaseUnavailable: the database cannot be read or written.
-        DatabaseRejected: a migration does not fit the database; it was not applied.
+        DatabaseRejected: a migration does not fit the database, or was half applied before; it was not recorded.
     """
     known = known_migrations() if migrations is None else migrations
     present = await applied_migrations(database)

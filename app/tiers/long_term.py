@@ -4,14 +4,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.admission import Admission
+from app.admission import LET_IN, Admission
 from app.model import EmbeddingConfig, Entry, Filter, NewMemory, Scope
 from app.ports.database import Row, Statement
 from app.tiers import filters
 
 _SCOPE = "memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'"
 
-_INSERT = """
+_INSERT = f"""
 INSERT INTO long_term_memory (
   tenant_id, agent_id, id, content, content_hash, metadata, session_id, occurred_at,
   embedding_provider, embedding_model, embedding_dimensions, created_at
@@ -20,7 +20,7 @@ SELECT
   ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'id', ?1 ->> 'content', ?1 ->> 'content_hash', ?1 ->> 'metadata',
   ?1 ->> 'session_id', ?1 ->> 'occurred_at', in_use.provider, in_use.model, in_use.dimensions, ?1 ->> 'created_at'
 FROM embedding_in_use AS in_use
-WHERE in_use.index_name = ?1 ->> 'index_name' AND {admission}
+WHERE in_use.index_name = ?1 ->> 'index_name' AND {LET_IN}
 ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET metadata = excluded.metadata
 RETURNING id, created_at
 """
@@ -43,7 +43,7 @@ class LongTermMemory:
         ``config`` is not the embedding config in use, or the store is not let in.
         """
         return Statement(
-            _INSERT.format(admission=admission.condition),
+            _INSERT,
             admission.argument
             | {
                 "content": memory.content,

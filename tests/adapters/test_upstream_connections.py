@@ -3,11 +3,12 @@
 import asyncio
 from contextlib import suppress
 
+import httpx
 import pytest
 
 from app.adapters.upstream import Call, Upstream
 from app.errors import UpstreamTimeout
-from tests.adapters.replies import BODY, CALL, done, failed, hangs, http, serving, upstream_of
+from tests.adapters.replies import BODY, CALL, Reply, done, failed, hangs, http, serving, upstream_of
 
 
 async def test_calls_one_after_another_share_a_connection() -> None:
@@ -105,6 +106,72 @@ async def test_a_call_left_at_any_moment_leaves_no_connection_that_answers_nothi
         async with asyncio.timeout(2):
             while service.open:
                 await asyncio.sleep(0.01)
+
+
+async def numbered(writer: asyncio.StreamWriter, number: int, seconds: float) -> None:
+    await asyncio.sleep(seconds)
+    writer.write(http(str(number).encode()))
+
+
+@pytest.mark.parametrize("how", ["its deadline", "its caller", "its caller, twice"])
+async def test_no_call_reads_the_answer_of_one_that_was_cut_off(how: str) -> None:
+    """The answer cut off comes a moment later; on the same connection the next call would take it for its own."""
+    late: list[Reply] = [
+        lambda writer: numbered(writer, 0, 0.0),
+        lambda writer: numbered(writer, 1, 0.06),
+        lambda writer: numbered(writer, 2, 0.1),
+        lambda writer: numbered(writer, 3, 0.0),
+    ]
+    async with serving(*late) as service, upstream_of(service.url) as upstream:
+        assert (await upstream.send(CALL)).content == b"0"
+        cut = Call("thing.do", "POST", "/thing", b"{}", seconds=0.03 if how == "its deadline" else None)
+        task = asyncio.create_task(upstream.send(cut))
+        while service.requests < 2:
+            await asyncio.sleep(0.001)
+        for _ in range({"its caller": 1, "its caller, twice": 2}.get(how, 0)):
+            task.cancel()
+            await asyncio.sleep(0)
+        with pytest.raises((UpstreamTimeout, asyncio.CancelledError)):
+            await task
+        assert [(await upstream.send(CALL)).content for _ in range(2)] == [b"2", b"3"]
+        assert (service.connections, len(service.open)) == (2, 1)
+
+
+async def test_whoever_cuts_a_call_off_does_not_cut_the_closing_of_its_connection_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    close = httpx.AsyncClient.aclose
+
+    async def slowly(client: httpx.AsyncClient) -> None:
+        await asyncio.sleep(0.05)
+        await close(client)
+        closed.append(client)
+
+    closed: list[httpx.AsyncClient] = []
+    monkeypatch.setattr(httpx.AsyncClient, "aclose", slowly)
+    async with serving(hangs, done) as service, upstream_of(service.url) as upstream:
+        task = asyncio.create_task(upstream.send(CALL))
+        while not service.requests:
+            await asyncio.sleep(0.001)
+        for _ in range(5):
+            task.cancel()
+            await asyncio.sleep(0.005)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        async with asyncio.timeout(2):
+            while not closed:
+                await asyncio.sleep(0.005)
+        assert (await upstream.send(CALL)).content == BODY
+
+
+async def test_a_connection_idle_for_long_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.adapters.upstream._IDLE_SECONDS", 0.05)
+    async with serving(done) as service, upstream_of(service.url) as upstream:
+        await upstream.send(CALL)
+        await asyncio.sleep(0.1)
+        assert (await upstream.send(CALL)).content == BODY
+        assert service.connections == 2
+        assert len(service.open) == 1
 
 
 async def test_a_connection_not_needed_for_long_is_closed_when_another_is_kept(

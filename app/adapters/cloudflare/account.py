@@ -4,6 +4,7 @@ https://developers.cloudflare.com/api/resources/d1/subresources/database/methods
 https://developers.cloudflare.com/api/resources/vectorize/subresources/indexes/methods/create/
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from app.adapters.upstream import Call
 from app.errors import UpstreamRejected
 from app.model import EmbeddingConfig
 
+_DATABASE_ID = re.compile(r"[A-Za-z0-9_-]+")
 _DATABASES = "/d1/database"
 _INDEXES = "/vectorize/v2/indexes"
 
@@ -77,9 +79,11 @@ class Account:
 
 
 def _uuid(database: Any) -> str:  # noqa: ANN401 - as JSON has it
-    if not isinstance(database, dict) or not database.get("uuid"):
+    """Return the id, which becomes a part of paths and a line of a file of settings."""
+    id_ = database.get("uuid") if isinstance(database, dict) else None
+    if not isinstance(id_, str) or not _DATABASE_ID.fullmatch(id_):
         raise UpstreamRejected("Cloudflare told of a database without telling its id.")
-    return str(database["uuid"])
+    return id_
 
 
 def _entries(result: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - as JSON has it

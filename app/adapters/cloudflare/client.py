@@ -34,6 +34,8 @@ _SERVER_ERRORS = 500
 _CREDENTIALS = {401, 403}
 _MALFORMED_HEADERS = 6003
 _NO_ROUTE = 7003
+_BEFORE_ANY_PRODUCT = {_MALFORMED_HEADERS, _NO_ROUTE}
+"""Refused before it reached what was called, with a status that a product gives for reasons of its own."""
 _THROTTLED = 971
 _OWN_LIMIT = re.compile(r"requests per \d+ seconds|your request speed|\bAPI\b.*\brate limit", re.IGNORECASE)
 """How Cloudflare speaks of the limit on all calls; a product has limits of its own, and other words."""
@@ -41,16 +43,15 @@ _WAIT_SECONDS = 10
 _POLICY = re.compile(r'"(?P<policy>[^"]*)"\s*;\s*(?P<figures>[a-z]=\d+(?:\s*;\s*[a-z]=\d+)*)')
 _FEW_LEFT = 100
 _DIGITS_MOST = 6
-_NEVER = 2**63 - 1
 _FIGURES = {"r": "remaining", "t": "reset_seconds", "q": "quota", "w": "window_seconds"}
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a call returned, and when by Cloudflare's clock (ms since the epoch)."""
+    """What a call returned, and when by Cloudflare's clock (ms since the epoch); None where it did not say."""
 
     result: Any
-    at: int
+    at: int | None
     info: Any = None
 
 
@@ -121,10 +122,11 @@ class CloudflareClient:
         """Map a refusal onto the tree: the product's own meaning first, then what holds for all of Cloudflare."""
         refusal = _refusal(response)
         said = f"Cloudflare refused {operation} with {refusal.status}/{refusal.code}: {refusal.message}"
-        if refusal.code == _NO_ROUTE:  # a 404, but of the path, not of what a product would look for
+        own = None if meaning is None or refusal.code in _BEFORE_ANY_PRODUCT else meaning(refusal)
+        if own is not None:
+            return own
+        if refusal.code == _NO_ROUTE:
             return UpstreamRejected(f"{said}. Check CLOUDFLARE_ACCOUNT_ID and CLOUDFLARE_D1_DATABASE_ID.")
-        if meaning is not None and (error := meaning(refusal)) is not None:
-            return error
         if refusal.status == _TOO_MANY:
             return self._limited(operation, refusal, response.headers.get("retry-after"))
         if refusal.status in _CREDENTIALS or refusal.code == _MALFORMED_HEADERS:
@@ -186,10 +188,10 @@ def _seconds(retry_after: str | None) -> int:
     return max(1, min(int(told), most)) if told.isdecimal() and len(told) <= _DIGITS_MOST else most
 
 
-def _moment(response: httpx.Response) -> int:
-    """Return the answer's ``Date`` in milliseconds; without one nothing can be said to have come after it."""
+def _moment(response: httpx.Response) -> int | None:
+    """Return the answer's ``Date`` in milliseconds, None where there is none that can be read."""
     try:
         date = parsedate_to_datetime(response.headers.get("date", ""))
     except (ValueError, OverflowError):
-        return _NEVER
+        return None
     return milliseconds(date if date.tzinfo is not None else date.replace(tzinfo=UTC))

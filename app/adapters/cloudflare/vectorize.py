@@ -99,7 +99,7 @@ class VectorizeIndex:
         at = 0
         for body in _chunks(self._line(vector) for vector in vectors):
             call = Call("vectorize.upsert", "POST", f"{self._path}/upsert", body, "application/x-ndjson")
-            at = (await self._client.call(call, self._meaning_of_upsert)).at
+            at = _acknowledged(await self._client.call(call, self._meaning_of_upsert))
         return at
 
     async def delete(self, scope: Scope, ids: Sequence[str]) -> int:
@@ -110,7 +110,7 @@ class VectorizeIndex:
             foreign = {id_ for id_, held in (await self.held(chunk)).items() if held.scope != scope}
             own = [id_ for id_ in chunk if id_ not in foreign]
             if own:
-                at = (await self._post("delete_by_ids", {"ids": own})).at
+                at = _acknowledged(await self._post("delete_by_ids", {"ids": own}))
         return at
 
     async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
@@ -249,6 +249,13 @@ class VectorizeIndex:
         if refusal.status != _BAD_REQUEST:
             return None
         return CursorExpired(f"Vectorize no longer knows the cursor ({refusal.code}): {refusal.message}.")
+
+
+def _acknowledged(answer: Answer) -> int:
+    """Return when a write was acknowledged; without it nothing could ever tell that the index shows the write."""
+    if answer.at is None:
+        raise UpstreamRejected("Vectorize acknowledged a write without a Date that can be read.")
+    return answer.at
 
 
 def _scope_filter(scope: Scope) -> dict[str, Json]:

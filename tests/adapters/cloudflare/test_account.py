@@ -54,7 +54,7 @@ async def test_a_database_is_created_where_it_is_to_be(
     assert body_of(route.calls.last) == body
 
 
-@pytest.mark.parametrize("result", [None, [], {}, {"uuid": ""}])
+@pytest.mark.parametrize("result", [None, [], {}, {"uuid": ""}, {"uuid": 1}, {"uuid": "u-1\nX=1"}, {"uuid": "../x"}])
 async def test_a_database_without_an_id_is_not_believed(api: respx.MockRouter, account: Account, result: Any) -> None:
     api.post(DATABASES).mock(return_value=answer(result))
     with pytest.raises(UpstreamRejected, match="without telling its id"):

@@ -65,17 +65,17 @@ async def test_an_answer_is_the_envelopes_result_with_cloudflares_clock(
 @pytest.mark.parametrize(
     "date", [None, "", "soon", "Fri, 20 Nov 99999 10:00:00 GMT", f"Fri, 20 Nov 2026 {'9' * 20}:00:00 GMT"]
 )
-async def test_an_answer_without_a_date_is_acknowledged_after_everything(
+async def test_an_answer_without_a_date_that_can_be_read_does_not_say_when(
     api: respx.MockRouter, client: CloudflareClient, date: str | None
 ) -> None:
     api.post("/thing").mock(return_value=answer(date=date))
-    assert (await client.call(CALL)).at == 2**63 - 1
+    assert (await client.call(CALL)).at is None
 
 
 @pytest.mark.parametrize("date", ["Fri, 20 Nov 2026 10:00:00", "Fri, 20 Nov 2026 10:00:00 -0000"])
 async def test_a_date_without_a_zone_breaks_nothing(api: respx.MockRouter, client: CloudflareClient, date: str) -> None:
     api.post("/thing").mock(return_value=answer(date=date))
-    assert (await client.call(CALL)).at in {DATE_MS, 2**63 - 1}
+    assert (await client.call(CALL)).at in {DATE_MS, None}
 
 
 REFUSALS: list[tuple[httpx.Response, type[MemoryGatewayError], str]] = [
@@ -117,6 +117,14 @@ async def test_a_refusal_is_mapped_once_and_not_asked_again(
     assert said in error.detail
     assert TOKEN not in error.detail
     assert route.call_count == 1
+
+
+async def test_headers_that_cloudflare_cannot_read_are_no_matter_for_the_product_that_was_called(
+    api: respx.MockRouter, client: CloudflareClient
+) -> None:
+    api.post("/thing").mock(return_value=refusal(400, 6003, "Invalid request headers"))
+    with pytest.raises(CredentialsRefused, match="400/6003 on thing"):
+        await client.call(CALL, lambda refused: UpstreamRejected(f"a product's own: {refused.message}"))
 
 
 @pytest.mark.parametrize("status", [401, 403])

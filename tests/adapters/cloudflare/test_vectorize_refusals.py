@@ -50,6 +50,10 @@ async def test_a_refusal_without_a_code_of_vectorize_tells_nothing_of_the_vector
 OF_THE_MOMENT: list[tuple[httpx.Response, type[MemoryGatewayError]]] = [
     (refusal(401, 10000, "token"), CredentialsRefused),
     (refusal(403, 10000, "token"), CredentialsRefused),
+    (refusal(400, 6003, "Invalid request headers"), CredentialsRefused),
+    (refusal(404, 7003, "no route"), UpstreamRejected),
+    (answer({"mutationId": "m-1"}, date=None), UpstreamRejected),
+    (answer({"mutationId": "m-1"}, date="Fri, 20 Nov 99999 10:00:00 GMT"), UpstreamRejected),
     (refusal(404, 3000, "no such index"), IndexNotProvisioned),
     (html(404), IndexNotProvisioned),
     (refusal(410, 3005, "deleted"), IndexNotProvisioned),
@@ -75,6 +79,15 @@ async def test_a_write_that_failed_for_another_reason_is_none_of_the_vectors_doi
     with pytest.raises(MemoryGatewayError) as caught:
         await index.upsert([vector("a")])
     assert type(caught.value) is kind
+
+
+async def test_a_delete_acknowledged_at_no_moment_that_can_be_read_is_not_taken_for_done(
+    api: respx.MockRouter, index: VectorizeIndex
+) -> None:
+    api.post(GET).mock(return_value=answer([]))
+    api.post(DELETE).mock(return_value=answer({"mutationId": "m-1"}, date="soon"))
+    with pytest.raises(UpstreamRejected, match="without a Date"):
+        await index.delete(SCOPE, ["a"])
 
 
 async def test_a_delete_that_is_refused_is_no_refusal_of_a_vector(api: respx.MockRouter, index: VectorizeIndex) -> None:
