@@ -67,6 +67,7 @@ class NewMemory:
     metadata: Mapping[str, Json] = field(default_factory=dict)
     session_id: str | None = None
     occurred_at: int | None = None
+    expires_at: int | None = None
 
     @cached_property
     def content_hash(self) -> str:
@@ -82,8 +83,8 @@ class NewMemory:
     @cached_property
     def request_hash(self) -> str:
         """SHA-256, in hex, of everything that was asked: two requests with one hash ask the same."""
-        asked = json.dumps([self.content, self.metadata, self.session_id, self.occurred_at], sort_keys=True)
-        return hashlib.sha256(asked.encode()).hexdigest()
+        asked = [self.content, self.metadata, self.session_id, self.occurred_at, self.expires_at]
+        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
