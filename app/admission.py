@@ -1,9 +1,13 @@
-"""What may keep a store out, checked inside its own run: an erasure, a key used before, its own run made before."""
+"""What may keep a store out, checked inside its own run.
+
+Another embedding config in use, an erasure, a key used before, its own run made before.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
 
 from app.errors import Erasing, IdempotencyKeyReused
+from app.in_use import HOLDS, InUse
 from app.model import Json, NewMemory, Scope
 from app.ports.database import NOW, Row, Statement
 
@@ -25,7 +29,7 @@ SELECT 1 FROM outbox AS deleted WHERE deleted.tenant_id = ?1 ->> 'tenant_id' AND
   AND deleted.id = ?1 ->> 'id' AND deleted.operation = 'delete'
 """
 
-LET_IN = f"NOT EXISTS ({_ERASING}) AND NOT EXISTS ({_DELETED}) AND NOT EXISTS (SELECT 1 {_USED})"
+LET_IN = f"{HOLDS} AND NOT EXISTS ({_ERASING}) AND NOT EXISTS ({_DELETED}) AND NOT EXISTS (SELECT 1 {_USED})"
 """A boolean SQL expression for every statement of a store that writes; it reads an ``Admission``'s ``argument``."""
 
 VERDICT = f"""
@@ -46,6 +50,9 @@ ON CONFLICT (tenant_id, agent_id, key) DO UPDATE SET
 """
 
 
+_LEAVE_OUT = f"UPDATE reembedding SET left_out = left_out + 1 WHERE {LET_IN}"
+
+
 @dataclass(frozen=True)
 class Admission:
     """One store that asks to be let in, under a new id. The tenant is bound here; ``key`` may be None."""
@@ -53,6 +60,7 @@ class Admission:
     scope: Scope
     memory_id: str
     memory: NewMemory
+    in_use: InUse
     key: str | None = None
 
     @cached_property
@@ -64,12 +72,17 @@ class Admission:
             "id": self.memory_id,
             "key": self.key,
             "content_hash": self.memory.content_hash,
+            **self.in_use.argument,
         }
 
     def remember(self) -> Statement:
         """Keep the key, once the memory is stored."""
         argument = self.argument | {"request_hash": self.memory.request_hash}
         return Statement(_REMEMBER, argument, writes=True, repeatable=True)
+
+    def leave_out(self) -> Statement:
+        """Note that the vector for the config beside the one in use could not be made."""
+        return Statement(_LEAVE_OUT, self.argument, writes=True, repeatable=True)
 
     def check(self, verdict: Row) -> str | None:
         """Return the id of what was stored before, by this run or with this key; None where it was neither.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from app.admission import LET_IN, Admission
-from app.model import EmbeddingConfig, Json, Scope, to_json
+from app.model import Json, Scope, to_json
 from app.ports.database import Statement
 
 _STORED = f"""
@@ -11,7 +11,7 @@ INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at)
 SELECT memory.tenant_id, memory.agent_id, memory.id, 'stored', ?1 ->> 'detail', ?1 ->> 'now'
 FROM long_term_memory AS memory
 WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'
-  AND memory.content_hash = ?1 ->> 'content_hash' AND memory.embedding_model = ?1 ->> 'model' AND {LET_IN}
+  AND memory.content_hash = ?1 ->> 'content_hash' AND {LET_IN}
 """
 
 _DELETED = """
@@ -33,7 +33,6 @@ class Audit:
         admission: Admission,
         *,
         now: int,
-        config: EmbeddingConfig,
         tokens: int | None,
         milliseconds: float,
     ) -> Statement:
@@ -41,6 +40,7 @@ class Audit:
 
         A run that is made twice leaves two rows: it was attempted twice.
         """
+        config = admission.in_use.active
         detail: Json = {
             "provider": config.provider,
             "model": config.model,
@@ -50,7 +50,7 @@ class Audit:
         }
         return Statement(
             _STORED,
-            admission.argument | {"model": config.model, "detail": to_json(detail), "now": now},
+            admission.argument | {"detail": to_json(detail), "now": now},
             writes=True,
             repeatable=True,
         )

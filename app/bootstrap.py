@@ -26,21 +26,20 @@ from app.adapters.local.transformer import TransformerEmbedder, packaged_model_d
 from app.adapters.openai.embedder import OpenAIEmbedder
 from app.auth import Credentials
 from app.errors import ConfigurationError
-from app.gateway import Ports
 from app.index.marks import Marks
-from app.index.reconcile import Pacer, Progress, Reconcile
+from app.index.spaces import Spaces
+from app.model import EmbeddingConfig
 from app.observability.metrics import Metrics
 from app.ports.database import Database
 from app.ports.embedder import Embedder
 from app.ports.vector_index import VectorIndex
+from app.process import Ports
 from app.provisioning import Provisioning, Wanted
 from app.retrieval.query_vectors import QueryCache
 from app.runtime import Pace, Runtime
 from app.settings import Settings
 
 _DATABASE_NAME = "memory.sqlite3"
-_UNMETERED = 1e9
-"""Calls per minute on one's own machine."""
 _METERED = Pace(indexer_seconds=15.0, look_again_seconds=30.0)
 """On Cloudflare every call counts."""
 
@@ -147,34 +146,6 @@ def build_provisioning(
     return provisioning, close
 
 
-async def build_reconcile(
-    settings: Settings, *, repair: bool, calls_per_minute: float, report: Callable[[Progress], None]
-) -> tuple[Reconcile, Close]:
-    """Make what compares the index with the database, ready to run; the second value closes it.
-
-    Raises:
-        ConfigurationError: a setting is missing.
-        Unavailable: the data cannot be reached, or was embedded with another config.
-    """
-    runtime = build_runtime(settings)
-    try:
-        await runtime.prepare()
-    except BaseException:
-        await runtime.close()
-        raise
-    ports = runtime.ports
-    comparison = Reconcile(
-        ports.database,
-        ports.index,
-        ports.embedder,
-        holder=runtime.name,
-        pacer=Pacer(calls_per_minute if settings.on_cloudflare else _UNMETERED),
-        repair=repair,
-        report=report,
-    )
-    return comparison, runtime.close
-
-
 def open_database(settings: Settings) -> tuple[Database, Close]:
     """Open the database alone; the second value closes it."""
     if settings.on_cloudflare:
@@ -189,13 +160,18 @@ def _embedded(settings: Settings, metrics: Metrics) -> Runtime:
     embedder = build_embedder(settings, metrics=metrics)
     file = _open_file(settings)
     index = SqliteVectorIndex(file, embedder.config, cache_bytes=settings.index_cache_bytes)
+    closers: list[Close] = [embedder.close, file.close]
+    spaces = Spaces(
+        lambda config: SqliteVectorIndex(file, config, cache_bytes=settings.index_cache_bytes),
+        _opener(settings, None, metrics, closers),
+    )
     return Runtime(
-        _ports(settings, SqliteDatabase(file), index, embedder),
+        _ports(settings, SqliteDatabase(file), index, embedder, spaces),
         credentials,
         metrics,
         name=_process_name(),
-        prepare_index=index.prepare,
-        closers=[embedder.close, file.close],
+        prepare_index=lambda _: index.prepare(),
+        closers=closers,
         pace=_pace(settings, Pace()),
     )
 
@@ -205,16 +181,43 @@ def _on_cloudflare(settings: Settings, metrics: Metrics) -> Runtime:
     credentials = build_credentials(settings)
     client = build_client(settings, metrics)
     embedder = build_embedder(settings, client, metrics)
-    index = VectorizeIndex(client, embedder.config, filterable=settings.filterable_metadata)
+    closers: list[Close] = [embedder.close, client.close]
+
+    def open_index(config: EmbeddingConfig) -> VectorizeIndex:
+        return VectorizeIndex(client, config, filterable=settings.filterable_metadata)
+
+    spaces = Spaces(open_index, _opener(settings, client, metrics, closers))
     return Runtime(
-        _ports(settings, D1Database(client, database_id), index, embedder),
+        _ports(settings, D1Database(client, database_id), open_index(embedder.config), embedder, spaces),
         credentials,
         metrics,
         name=_process_name(),
-        prepare_index=index.check,
-        closers=[embedder.close, client.close],
+        prepare_index=lambda config: open_index(config).check(),
+        closers=closers,
         pace=_pace(settings, _METERED),
     )
+
+
+def _opener(
+    settings: Settings, client: CloudflareClient | None, metrics: Metrics, closers: list[Close]
+) -> Callable[[EmbeddingConfig], Embedder | None]:
+    """Return what opens an embedder for a config that the data has and the settings do not name, if it can."""
+
+    def opened(config: EmbeddingConfig) -> Embedder | None:
+        named: dict[str, object] = {"embedder": config.provider}
+        if config.provider in {"openai", "workers-ai"}:
+            shortened = config.dimensions if config.shortened else None
+            named |= {"embedding_model": config.model, "embedding_dimensions": shortened}
+        try:
+            embedder = build_embedder(settings.model_copy(update=named), client, metrics)
+        except ConfigurationError:  # a key or a model is missing: the caller says what cannot be served
+            return None
+        if embedder.config != config:
+            return None
+        closers.insert(0, embedder.close)
+        return embedder
+
+    return opened
 
 
 def _pace(settings: Settings, usual: Pace) -> Pace:
@@ -227,7 +230,7 @@ def _process_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
-def _ports(settings: Settings, database: Database, index: VectorIndex, embedder: Embedder) -> Ports:
+def _ports(settings: Settings, database: Database, index: VectorIndex, embedder: Embedder, spaces: Spaces) -> Ports:
     return Ports(
         database=database,
         index=index,
@@ -235,6 +238,7 @@ def _ports(settings: Settings, database: Database, index: VectorIndex, embedder:
         queries=QueryCache(settings.query_cache_bytes),
         marks=Marks(),
         clock=wall_clock,
+        spaces=spaces,
     )
 
 

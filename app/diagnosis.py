@@ -73,7 +73,7 @@ async def _migrations(runtime: Runtime) -> str:
 
 
 async def _index(runtime: Runtime) -> str:
-    await runtime.prepare_index()
+    await runtime.prepare_index(runtime.config)
     return f"{runtime.ports.embedder.config.dimensions} dimensions, and every filter it needs"
 
 

@@ -1,32 +1,30 @@
 """The gateway: one tenant's way to its memories, made anew for each request."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 import structlog
 from ulid import ULID
 
-from app import limits
+from app import in_use, limits
 from app.admission import Admission
 from app.audit import Audit
 from app.errors import NotFound, Unavailable
-from app.index import in_use
 from app.index.erasure import Erasure, Erasures, erasure
-from app.index.marks import Kind, Mark, Marks, RowKey
+from app.index.marks import Kind, Mark, RowKey
 from app.index.outbox import PENDING_MOST, Outbox, score
 from app.index.watch import watch
-from app.model import Entry, Filter, NewMemory, Scope, Vector, moment
-from app.ports.database import Database, Row
-from app.ports.embedder import Embedder
+from app.model import EmbeddingConfig, Entry, Filter, NewMemory, Scope, Vector, moment
+from app.ports.database import Row
 from app.ports.vector_index import Hit, Hits, IndexedVector, VectorIndex
-from app.retrieval.query_vectors import QueryCache, QueryVectors
+from app.process import Ports
+from app.retrieval.query_vectors import QueryVectors
 from app.tiers.long_term import LongTermMemory, entry
 
-Clock = Callable[[], int]
-"""Returns now, in milliseconds since the epoch."""
-
+_TRIES = 3
+"""Of one request, while the config in use is being changed."""
 _SPARE_HITS = 5
 """Hits asked for beyond top_k, in place of those whose memory is gone."""
 
@@ -37,18 +35,6 @@ class Recall:
 
     entries: Sequence[Entry]
     degraded: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Ports:
-    """What a gateway works with; the same for every request of a process."""
-
-    database: Database
-    index: VectorIndex
-    embedder: Embedder
-    queries: QueryCache
-    marks: Marks
-    clock: Clock
 
 
 class LongTermMemoryGateway:
@@ -62,7 +48,6 @@ class LongTermMemoryGateway:
         """Bind the tenant."""
         self._tenant_id = tenant_id
         self._ports = ports
-        self._queries = QueryVectors(tenant_id, ports.embedder, ports.queries)
 
     async def store(self, agent_id: str, memory: NewMemory, *, idempotency_key: str | None = None) -> str:
         """Store a memory and return its id; the same content again is the same memory.
@@ -80,38 +65,11 @@ class LongTermMemoryGateway:
         """
         limits.check_store(agent_id, memory, idempotency_key)
         scope = Scope(self._tenant_id, agent_id)
-        config = self._ports.embedder.config
-        started = time.perf_counter()
-        embedded = await self._ports.embedder.embed([memory.content], "document")
-        embedding_ms = (time.perf_counter() - started) * 1000
-        (vector,) = embedded.vectors
-        now = self._ports.clock()
-        new_id = str(ULID.from_datetime(moment(now)))
-        admission = Admission(scope, new_id, memory, idempotency_key)
-        filterable = self._ports.index.filterable
-        run = [
-            Outbox(scope).queue_upsert(memory, vector, admission, config=config, filterable=filterable),
-            LongTermMemory(scope).insert(memory, admission, created_at=now, config=config),
-            Audit(scope).stored(admission, now=now, config=config, tokens=embedded.tokens, milliseconds=embedding_ms),
-            *([] if idempotency_key is None else [admission.remember()]),
-            watch(self._tenant_id, admission),
-        ]
-        queued, stored, *_, (watched,) = await self._ports.database.run(run)
-        self._saw(watched)
-        stored_before = admission.check(watched)
-        if not stored and stored_before is None:  # another config is in use, perhaps of data that is gone
-            await in_use.claim(self._ports.database, config)
-            queued, stored, *_ = await self._ports.database.run(run)
-            if not stored:
-                raise Unavailable("The embedding config in use has just changed. Nothing was stored; try again.")
-        if not stored:
-            return str(stored_before)
-        memory_id, created_at = str(stored[0]["id"]), int(stored[0]["created_at"] or 0)
-        for row in queued:
-            revision = int(row["revision"] or 0)
-            sent = IndexedVector(scope, memory_id, vector, created_at, revision, memory.metadata)
-            await self._deliver(sent, first_time=memory_id == new_id)
-        return memory_id
+        for _ in range(_TRIES):
+            memory_id = await self._store(scope, memory, idempotency_key)
+            if memory_id is not None:
+                return memory_id
+        raise _changing()
 
     async def recall(self, agent_id: str, query: str, *, top_k: int = 5, where: Filter | None = None) -> Recall:
         """Return the memories most similar to the query, at most ``top_k`` of those that pass the filter.
@@ -125,31 +83,11 @@ class LongTermMemoryGateway:
         where = where or Filter()
         limits.check_recall(agent_id, query, top_k, where)
         scope = Scope(self._tenant_id, agent_id)
-        vector = await self._queries.of(query)
-        asked = top_k + _SPARE_HITS
-        while True:
-            # The index comes first: what the indexer confirms meanwhile is then in the hits, not in neither.
-            answer, away = await self._ask_index(scope, vector, asked, where)
-            config_rows, (watched,), pending, found, *filling = await self._ports.database.run(
-                [
-                    in_use.READ,
-                    watch(self._tenant_id),
-                    Outbox(scope).pending(where),
-                    LongTermMemory(scope).read([hit.id for hit in answer.hits], where, most=top_k),
-                    *([] if answer.filtered else [LongTermMemory(scope).newest(where, most=top_k)]),
-                ]
-            )
-            self._saw(watched)
-            in_use.check(config_rows, self._ports.embedder.config)
-            if away is not None:
-                if not pending and any(filling):
-                    raise away
-                return Recall(_merge([], [], pending, vector)[:top_k], ["index_unavailable", *_bounded(pending)])
-            if len(found) == top_k or not answer.more:
-                beyond = ["filter_beyond_index"] if filling and len(found) < top_k else []
-                entries = _merge(answer.hits, [*chain(*filling), *found], pending, vector)
-                return Recall(entries[:top_k], [*_bounded(pending), *beyond])
-            asked *= 4  # vectors whose memory is gone took the places
+        for _ in range(_TRIES):
+            found = await self._recall(scope, query, top_k, where)
+            if found is not None:
+                return found
+        raise _changing()
 
     async def delete(self, agent_id: str, memory_id: str) -> None:
         """Delete a memory; one that is not there, or not in this scope, is no error.
@@ -162,7 +100,7 @@ class LongTermMemoryGateway:
         """
         limits.check_delete(agent_id, memory_id)
         scope = Scope(self._tenant_id, agent_id)
-        _, _, deleted, (watched,) = await self._ports.database.run(
+        queued, _, deleted, (watched,) = await self._ports.database.run(
             [
                 Outbox(scope).queue_delete(memory_id),
                 Audit(scope).deleted(memory_id, now=self._ports.clock()),
@@ -173,10 +111,14 @@ class LongTermMemoryGateway:
         self._saw(watched)
         if not deleted:
             return
-        try:
-            await self._ports.index.delete(scope, [memory_id])
-        except Unavailable as error:  # the memory is gone; the indexer removes the vector
-            _deferred("delete", error)
+        names = {row["index_name"] for row in queued}
+        for config in self._ports.in_use(self._tenant_id).configs:
+            if config.index_name not in names:
+                continue
+            try:
+                await self._ports.index_of(config).delete(scope, [memory_id])
+            except Unavailable as error:  # the memory is gone; the indexer removes the vector
+                _deferred("delete", error)
 
     async def erase(self, agent_id: str | None) -> Erasure:
         """Begin to erase an agent, or with None the whole tenant; one under way that covers it is returned instead.
@@ -208,34 +150,123 @@ class LongTermMemoryGateway:
             raise NotFound("There is no such operation.")
         return erasure(rows[0])
 
-    async def _ask_index(
-        self, scope: Scope, vector: Vector, asked: int, where: Filter
-    ) -> tuple[Hits, Unavailable | None]:
-        """Ask the index; where it is away, give no hits and the reason."""
-        try:
-            return await self._ports.index.query(scope, vector, top_k=asked, where=where), None
-        except Unavailable as error:
-            structlog.get_logger().warning("index_away", code=error.code, reason=error.detail)
-            return Hits([], filtered=False), error
+    async def _store(self, scope: Scope, memory: NewMemory, key: str | None) -> str | None:
+        """Store with the config that was last seen in use; None where another one is: nothing was written."""
+        used = self._ports.in_use(self._tenant_id)
+        started = time.perf_counter()
+        embedded = await self._ports.embedder_of(used.active).embed([memory.content], "document")
+        embedding_ms = (time.perf_counter() - started) * 1000
+        vectors = {used.active.index_name: embedded.vectors[0]} | await self._shadow(memory.content, used.shadow)
+        now = self._ports.clock()
+        new_id = str(ULID.from_datetime(moment(now)))
+        admission = Admission(scope, new_id, memory, used, key)
+        filterable = self._ports.index_of(used.active).filterable
+        queued, stored, *_, (watched,) = await self._ports.database.run(
+            [
+                Outbox(scope).queue_upsert(memory, vectors, admission, filterable=filterable),
+                LongTermMemory(scope).insert(memory, admission, created_at=now),
+                Audit(scope).stored(admission, now=now, tokens=embedded.tokens, milliseconds=embedding_ms),
+                *([] if len(vectors) == len(used.configs) else [admission.leave_out()]),
+                *([] if key is None else [admission.remember()]),
+                watch(self._tenant_id, admission),
+            ]
+        )
+        self._saw(watched)
+        stored_before = admission.check(watched)
+        if stored_before is not None:
+            return stored_before
+        if not stored:
+            await self._claim_if_empty(watched)
+            return None
+        memory_id, created_at = str(stored[0]["id"]), int(stored[0]["created_at"] or 0)
+        indexed = [(config, row) for config in used.configs for row in queued if row["index_name"] == config.index_name]
+        for config, row in indexed:
+            values, revision = vectors[config.index_name], int(row["revision"] or 0)
+            vector = IndexedVector(scope, memory_id, values, created_at, revision, memory.metadata)
+            await self._deliver(config, vector, first_time=memory_id == new_id)
+        return memory_id
 
-    async def _deliver(self, vector: IndexedVector, *, first_time: bool) -> None:
-        """Bring a stored memory's vector to the index; what fails stays in the outbox for the indexer."""
+    async def _shadow(self, content: str, config: EmbeddingConfig | None) -> dict[str, Vector]:
+        """Embed for the config that is kept up to date beside the one in use; where that fails, leave it out."""
+        if config is None:
+            return {}
         try:
-            acknowledged_at = await self._ports.index.upsert([vector])
+            embedded = await self._ports.embedder_of(config).embed([content], "document")
+        except Unavailable as error:
+            _deferred("shadow", error)
+            return {}
+        return {config.index_name: embedded.vectors[0]}
+
+    async def _claim_if_empty(self, watched: Row) -> None:
+        """Take over data without memories: whoever stores first decides with which config."""
+        if not watched["any_memory"]:
+            self._ports.spaces.seen(await in_use.claim(self._ports.database, self._ports.embedder.config))
+
+    async def _recall(self, scope: Scope, query: str, top_k: int, where: Filter) -> Recall | None:
+        """Recall with the config that was last seen in use; None where another one is."""
+        active = self._ports.in_use(self._tenant_id).active
+        index = self._ports.index_of(active)
+        queries = QueryVectors(self._tenant_id, self._ports.embedder_of(active), self._ports.queries)
+        vector = await queries.of(query)
+        asked = top_k + _SPARE_HITS
+        while True:
+            # The index comes first: what the indexer confirms meanwhile is then in the hits, not in neither.
+            answer, away = await _ask(index, scope, vector, asked, where)
+            (watched,), pending, found, *filling = await self._ports.database.run(
+                [
+                    watch(self._tenant_id),
+                    Outbox(scope).pending(where, active.index_name),
+                    LongTermMemory(scope).read([hit.id for hit in answer.hits], where, most=top_k),
+                    *([] if answer.filtered else [LongTermMemory(scope).newest(where, most=top_k)]),
+                ]
+            )
+            if self._saw(watched) not in {None, active}:
+                return None
+            if away is not None:
+                if not pending and any(filling):
+                    raise away
+                return Recall(_merge([], [], pending, vector)[:top_k], ["index_unavailable", *_bounded(pending)])
+            if len(found) == top_k or not answer.more:
+                beyond = ["filter_beyond_index"] if filling and len(found) < top_k else []
+                entries = _merge(answer.hits, [*chain(*filling), *found], pending, vector)
+                return Recall(entries[:top_k], [*_bounded(pending), *beyond])
+            asked *= 4  # vectors whose memory is gone took the places
+
+    async def _deliver(self, config: EmbeddingConfig, vector: IndexedVector, *, first_time: bool) -> None:
+        """Bring a stored memory's vector to an index; what fails stays in the outbox for the indexer."""
+        index = self._ports.index_of(config)
+        try:
+            acknowledged_at = await index.upsert([vector])
         except Unavailable as error:
             _deferred("upsert", error)
             return
-        row = RowKey(vector.scope, vector.id, vector.revision)
+        row = RowKey(vector.scope, vector.id, config.index_name, vector.revision)
         # Where it shows at once, a recall that begins after a first store finds it there: nothing is left to confirm.
         # One that began before a second store may have asked the index too early, and needs the row a while yet.
-        kind: Kind = "settled" if self._ports.index.visible_at_once and first_time else "acknowledged"
-        self._ports.marks.add(Mark(row, kind, acknowledged_at))
+        kind: Kind = "settled" if index.visible_at_once and first_time else "acknowledged"
+        self._ports.marks.add(Mark(row, kind, acknowledged_at, confirm_ms=int(index.confirm_seconds * 1000)))
 
-    def _saw(self, watched: Row) -> None:
-        """Act on what a run has learned in passing."""
+    def _saw(self, watched: Row) -> EmbeddingConfig | None:
+        """Act on what a run has learned in passing. Return the config in use; None where there is no memory."""
         self._ports.queries.seen(self._tenant_id, int(watched["epoch"] or 0))
         if watched["unattended"]:
             self._ports.marks.wake()
+        found = in_use.read(watched)
+        if found is None or not watched["any_memory"]:
+            return None
+        self._ports.spaces.seen(found, self._tenant_id)
+        return found.active
+
+
+async def _ask(
+    index: VectorIndex, scope: Scope, vector: Vector, asked: int, where: Filter
+) -> tuple[Hits, Unavailable | None]:
+    """Ask the index; where it is away, give no hits and the reason."""
+    try:
+        return await index.query(scope, vector, top_k=asked, where=where), None
+    except Unavailable as error:
+        structlog.get_logger().warning("index_away", code=error.code, reason=error.detail)
+        return Hits([], filtered=False), error
 
 
 def _merge(hits: Sequence[Hit], rows: Sequence[Row], pending: list[Row], vector: Vector) -> list[Entry]:
@@ -253,6 +284,10 @@ def _merge(hits: Sequence[Hit], rows: Sequence[Row], pending: list[Row], vector:
 def _bounded(pending: list[Row]) -> list[str]:
     """Say so where more is pending than a recall scores."""
     return ["pending_bound"] if len(pending) > PENDING_MOST else []
+
+
+def _changing() -> Unavailable:
+    return Unavailable("The embedding config in use is just being changed. Nothing was stored or found; try again.")
 
 
 def _deferred(operation: str, error: Unavailable) -> None:

@@ -7,14 +7,18 @@ from dataclasses import dataclass
 
 import structlog
 
+from app import in_use
 from app.auth import Credentials
 from app.errors import MemoryGatewayError, Unavailable
-from app.gateway import LongTermMemoryGateway, Ports
-from app.index import in_use, status
+from app.gateway import LongTermMemoryGateway
+from app.in_use import InUse
+from app.index import status
 from app.index.indexer import Indexer
 from app.index.status import OutboxStatus
 from app.migrations.runner import migrate
+from app.model import EmbeddingConfig
 from app.observability.metrics import Metrics
+from app.process import Ports
 
 _RETRY_SECONDS = 1.0
 _RETRY_SECONDS_MOST = 60.0
@@ -32,11 +36,12 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part the service needs: which backend serves it, and what is wrong with it, if anything."""
+    """One part the service needs: which backend serves it, what is wrong with it, if anything, and what to know."""
 
     name: str
     backend: str
     error: MemoryGatewayError | None = None
+    notice: str | None = None
 
 
 class Runtime:
@@ -53,7 +58,7 @@ class Runtime:
         metrics: Metrics,
         *,
         name: str,
-        prepare_index: Callable[[], Awaitable[None]],
+        prepare_index: Callable[[EmbeddingConfig], Awaitable[None]],
         closers: Sequence[Callable[[], Awaitable[None]]] = (),
         pace: Pace | None = None,
     ) -> None:
@@ -62,11 +67,13 @@ class Runtime:
         self.credentials = credentials
         self.metrics = metrics
         self.name = name
+        self.config = ports.embedder.config
+        """What is served: the data's embedding config where there is data, else the settings'."""
         self.pace = pace or Pace()
         self._looking = asyncio.Lock()
         self._parts: tuple[float, list[Part]] | None = None
         self._retry_seconds = _RETRY_SECONDS
-        self.indexer = Indexer(ports.database, ports.index, ports.marks, holder=name, report=metrics.outbox)
+        self.indexer = Indexer(ports.database, ports.index_of, ports.marks, holder=name, report=metrics.outbox)
         self.prepare_index = prepare_index
         self.closers = closers
         self._not_ready: MemoryGatewayError | None = Unavailable("The service has not started yet.")
@@ -80,8 +87,8 @@ class Runtime:
             Unavailable: the data cannot be reached or written, or was embedded with another config.
         """
         applied = await migrate(self.ports.database)
-        await self.prepare_index()
-        await in_use.begin(self.ports.database, self.ports.embedder.config)
+        self.config = config = await self._config_to_serve()
+        await self.prepare_index(config)
         await self.indexer.check_writable()
         self._not_ready = None
         self._retry_seconds = _RETRY_SECONDS
@@ -90,8 +97,26 @@ class Runtime:
             migrations=applied,
             database=self.ports.database.backend,
             index=self.ports.index.backend,
-            embedding_config=str(self.ports.embedder.config),
+            embedding_config=str(config),
         )
+
+    async def _config_to_serve(self) -> EmbeddingConfig:
+        """Return the config the data has, where there is any, else the one in the settings.
+
+        Raises:
+            EmbeddingConfigMismatch: the data has another one, and this process cannot embed with it.
+        """
+        settled = await in_use.begin(self.ports.database, self.ports.embedder.config)
+        data = await in_use.now(self.ports.database)
+        if data is None:
+            return self.ports.embedder.config
+        self.ports.embedder_of(data.active)
+        self.ports.spaces.seen(settled)
+        if data.active != self.ports.embedder.config:
+            structlog.get_logger().warning(
+                "another_config_in_settings", notice=_another_config(data, self.ports.embedder.config)
+            )
+        return data.active
 
     async def start(self) -> None:
         """Prepare the data and begin the background work; data that cannot be reached is waited for.
@@ -152,18 +177,29 @@ class Runtime:
         return status.status(row)
 
     async def _ask_parts(self) -> list[Part]:
-        database, index, embedder = self.ports.database, self.ports.index, self.ports.embedder
+        database, index, embedder = self.ports.database, self.ports.index_of(self.config), self.ports.embedder
+        if self._not_ready is None:
+            embedder = self.ports.embedder_of(self.config)
         return [
             await _ping("database", database.backend, database.ping),
             await _ping("index", index.backend, index.ping),
             await _ping("embedder", embedder.config.provider, embedder.ping),
-            await _ping("data", embedder.config.index_name, self._check_data),
+            await self._data(),
         ]
 
-    async def _check_data(self) -> None:
-        if self._not_ready is not None:
-            raise self._not_ready.with_traceback(None)
-        await in_use.verify(self.ports.database, self.ports.embedder.config)
+    async def _data(self) -> Part:
+        """Say whether the data can be served, and what to do where the settings name another config than it has."""
+        name = self.config.index_name
+        try:
+            if self._not_ready is not None:
+                raise self._not_ready.with_traceback(None)
+            data = await in_use.now(self.ports.database)
+            if data is None or data.active == self.ports.embedder.config:
+                return Part("data", name)
+            self.ports.embedder_of(data.active)
+        except MemoryGatewayError as error:
+            return Part("data", name, error)
+        return Part("data", data.active.index_name, notice=_another_config(data, self.ports.embedder.config))
 
     async def _work(self) -> None:
         """Prepare until it works, then keep the index up to date; nothing but being cancelled ends this."""
@@ -197,6 +233,14 @@ class Runtime:
             await self.indexer.close()
         except Unavailable as error:  # the rows are looked at again
             structlog.get_logger().warning("marks_left", code=error.code, reason=error.detail)
+
+
+def _another_config(data: InUse, settings: EmbeddingConfig) -> str:
+    """Say what is served and what to run."""
+    state = f"The data is embedded with {data.active} and served so; the settings name {settings}."
+    if data.shadow == settings:
+        return f"{state} A re-embedding is under way: memory-gateway reembed status."
+    return f"{state} To move the data: memory-gateway reembed start. To stay: set the embedder to the data's."
 
 
 async def _ping(name: str, backend: str, ping: Callable[[], Awaitable[None]]) -> Part:

@@ -10,10 +10,11 @@ from ulid import ULID
 from app.adapters.local.hashing import HashingEmbedder
 from app.admission import Admission
 from app.bootstrap import build_runtime, wall_clock
-from app.gateway import Ports
+from app.in_use import InUse
 from app.model import NewMemory, Scope, Vector
 from app.observability.logs import configure_logging
 from app.ports.vector_index import IndexedVector
+from app.process import Ports
 from app.settings import load_settings
 from app.tiers.long_term import LongTermMemory
 from bench.data import SECRETS, notes
@@ -54,7 +55,7 @@ async def _put(ports: Ports, scope: Scope, texts: Sequence[str], vectors: Sequen
     await ports.database.run(
         [
             *(
-                tier.insert(NewMemory(text), Admission(scope, id_, NewMemory(text)), created_at=now, config=config)
+                tier.insert(NewMemory(text), Admission(scope, id_, NewMemory(text), InUse(config)), created_at=now)
                 for text, id_ in zip(texts, ids, strict=True)
             ),
         ]

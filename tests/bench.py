@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from app import in_use
 from app.bootstrap import build_runtime
 from app.gateway import LongTermMemoryGateway
-from app.index import in_use
 from app.index.indexer import Indexer
 from app.migrations.runner import migrate
 from app.ports.database import Row, Statement
@@ -79,10 +79,10 @@ async def bench_on(data_dir: Path, backend: Backend | None = None, **overrides: 
     embedder = FailingEmbedder(runtime.ports.embedder)
     ports = replace(runtime.ports, database=database, index=index, embedder=embedder)
     await migrate(database)
-    await runtime.prepare_index()
+    await runtime.prepare_index(embedder.config)
     await in_use.begin(database, embedder.config)
     journal.clear()
-    indexer = Indexer(database, index, ports.marks, holder="bench")
+    indexer = Indexer(database, ports.index_of, ports.marks, holder="bench")
     yield Bench(LongTermMemoryGateway("acme", ports), database, index, embedder, indexer, ports)
     for close in runtime.closers:
         await close()

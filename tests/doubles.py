@@ -114,6 +114,9 @@ class FailingIndex:
         _raise(self.error)
         return await self.inner.sample(tenant_id, agent_id)
 
+    async def destroy(self) -> None:
+        await self.inner.destroy()
+
     async def watermark(self) -> int:
         _raise(self.error)
         return await self.inner.watermark()

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 
 from app.bootstrap import build_runtime
-from app.gateway import Ports
 from app.main import create_app
+from app.process import Ports
 from app.runtime import Runtime
 from app.settings import Settings
 from tests.backends import Backend

@@ -4,8 +4,9 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from app.gateway import Ports
+from app.index.spaces import Spaces
 from app.model import EmbeddingConfig
+from app.process import Ports
 from tests.doubles import FailingEmbedder
 from tests.problem_shape import assert_problem
 from tests.service import Service, serving
@@ -22,7 +23,8 @@ class OtherEmbedder(FailingEmbedder):
 
 
 def other(ports: Ports) -> Ports:
-    return replace(ports, embedder=OtherEmbedder(ports.embedder))
+    """A process that knows its own model and no other."""
+    return replace(ports, embedder=OtherEmbedder(ports.embedder), spaces=Spaces())
 
 
 async def assert_mismatch(service: Service) -> None:

@@ -202,7 +202,7 @@ async def test_a_vector_queued_half_way_is_removed(bench: Bench) -> None:
 
 
 async def test_one_indexer_works_at_a_time_and_another_takes_over_when_its_lease_ends(bench: Bench) -> None:
-    second = Indexer(bench.database, bench.index, Marks(), holder="second")
+    second = Indexer(bench.database, bench.ports.index_of, Marks(), holder="second")
     await bench.indexer.round()
     await undelivered(bench, "text")
     await second.round()
@@ -266,7 +266,7 @@ async def test_a_run_that_fails_is_made_again_less_and_less_often(bench: Bench) 
 
 
 def test_of_one_revision_the_first_acknowledgement_counts_and_a_later_mark_of_another_kind() -> None:
-    marks, row = Marks(), RowKey(Scope("acme", "bot"), "1", 7)
+    marks, row = Marks(), RowKey(Scope("acme", "bot"), "1", "index", 7)
     marks.add(Mark(row, "acknowledged", 5))
     marks.add(Mark(row, "acknowledged", 9))
     assert marks.take(10) == [Mark(row, "acknowledged", 5)]

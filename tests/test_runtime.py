@@ -12,8 +12,8 @@ from app import bootstrap, runtime
 from app.adapters.local.transformer import TransformerEmbedder
 from app.bootstrap import build_embedder, build_runtime
 from app.errors import DatabaseUnavailable, EmbeddingUnavailable, SchemaTooNew, StorageReadOnly
-from app.gateway import Ports
 from app.ports.database import Statement
+from app.process import Ports
 from tests.doubles import FailingDatabase, FailingEmbedder, FailingIndex
 from tests.problem_shape import assert_problem
 from tests.service import Service, serving, settings_for

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from app import in_use
 from app.adapters.local import sqlite_index
 from app.admission import Admission
 from app.audit import Audit
-from app.index import in_use
+from app.in_use import InUse
 from app.index.erasure import Erasures
 from app.index.outbox import Outbox
 from app.index.watch import watch
@@ -27,22 +28,20 @@ def statements() -> Iterator[tuple[str, Statement]]:
     """Every statement the request path can make, by the method that makes it."""
     memory, queue = LongTermMemory(SCOPE), Outbox(SCOPE)
     vector = np.zeros(384, np.float32)
-    new, admission = NewMemory("text"), Admission(SCOPE, "1", NewMemory("text"), "key")
-    yield "insert", memory.insert(new, admission, created_at=1, config=CONFIG)
+    new, admission = NewMemory("text"), Admission(SCOPE, "1", NewMemory("text"), InUse(CONFIG), "key")
+    yield "insert", memory.insert(new, admission, created_at=1)
     yield "delete", memory.delete("1")
     yield "read", memory.read(["1"], WHERE, most=5)
     yield "newest", memory.newest(WHERE, most=5)
     audit = Audit(SCOPE)
-    yield "stored", audit.stored(admission, now=1, config=CONFIG, tokens=1, milliseconds=1.0)
+    yield "stored", audit.stored(admission, now=1, tokens=1, milliseconds=1.0)
     yield "deleted", audit.deleted("1", now=1)
     yield "remember", admission.remember()
+    yield "leave_out", admission.leave_out()
     for filterable in (None, {"k"}):
-        yield (
-            "queue_upsert",
-            queue.queue_upsert(new, vector, admission, config=CONFIG, filterable=filterable),
-        )
+        yield "queue_upsert", queue.queue_upsert(new, {"index": vector}, admission, filterable=filterable)
     yield "queue_delete", queue.queue_delete("1")
-    yield "pending", queue.pending(WHERE)
+    yield "pending", queue.pending(WHERE, "index")
     for statement in Erasures("acme").accept("1", "bot"):
         yield "accept", statement
     yield "read_erasure", Erasures("acme").read("1", None)
@@ -61,7 +60,13 @@ def test_no_method_that_makes_a_statement_is_forgotten_here() -> None:
 @pytest.mark.parametrize(("name", "statement"), list(statements()))
 def test_a_statement_names_the_tenant_before_anything_else(name: str, statement: Statement) -> None:
     conditions = re.findall(r"\b(?:WHERE|ON)\s+(?!CONFLICT)(.*?)(?= AND |\n|\)|$)", statement.sql)
-    about_values = ("in_use.", "NOT EXISTS", "held.", "present.metadata ->")  # of the bound tenant's row, or of no row
+    about_values = (
+        "config.",
+        "coalesce(",
+        "NOT EXISTS",
+        "held.",
+        "present.metadata ->",
+    )  # of the tenant's row, or of none
     about_rows = [c for c in conditions if not c.startswith(about_values) and "wanted" not in c]
     assert all(re.fullmatch(TENANT, condition) for condition in about_rows), about_rows
     # Rows are written with the bound tenant and no other.
@@ -70,14 +75,17 @@ def test_a_statement_names_the_tenant_before_anything_else(name: str, statement:
     assert statement.argument["tenant_id"] == "acme"
 
 
-def test_the_statement_without_a_tenant_learns_no_more_than_whether_there_is_any_memory() -> None:
-    sql = "SELECT provider, model, dimensions FROM embedding_in_use WHERE EXISTS (SELECT 1 FROM long_term_memory)"
-    assert in_use.READ.sql == sql
-
-
-def test_the_other_statement_that_looks_beyond_the_tenant_learns_one_bit() -> None:
-    sql = watch("acme").sql
+def test_what_looks_beyond_the_tenant_learns_two_bits_and_which_configs_are_kept() -> None:
+    sql = watch("acme").sql.split(f", {in_use.COLUMNS}")[0]
     assert re.findall(r"SELECT (.*?) FROM", sql) == ["(SELECT count(*) + count(receipt)", "1", "1", "1"]
+    configs = set(re.findall(r"SELECT (.*?)\s+FROM (\w+)", in_use.COLUMNS))
+    assert configs == {
+        ("json_array(config.provider, config.model, config.dimensions, config.index_name)", "embedding_config"),
+        ("of_tenant.index_name", "embedding_of_tenant"),
+        ("in_use.index_name", "embedding_in_use"),
+        ("in_use.epoch", "embedding_in_use"),
+        ("1", "long_term_memory"),
+    }
     assert sql.count("WHERE erasure.tenant_id = ?1 ->> 'tenant_id'") == 1
     assert re.findall(r"(NOT EXISTS|EXISTS) \(SELECT 1 FROM (\w+)", sql) == [
         ("NOT EXISTS", "lease"),

@@ -178,7 +178,7 @@ async def readyz(request: Request, response: Response, query: Annotated[Readines
     parts = await runtime.parts()
     ready = all(part.error is None for part in parts)
     response.status_code = 200 if ready else 503
-    config = runtime.ports.embedder.config
+    config = runtime.config
     return ReadinessAnswer(
         status="ready" if ready else "not_ready",
         embedding_config=EmbeddingConfigAnswer(
@@ -199,7 +199,7 @@ async def metrics(request: Request) -> Response:
 
 def _part(part: Part) -> PartAnswer:
     if part.error is None:
-        return PartAnswer(name=part.name, backend=part.backend, status="ok")
+        return PartAnswer(name=part.name, backend=part.backend, status="ok", detail=part.notice)
     return PartAnswer(
         name=part.name, backend=part.backend, status="failing", code=part.error.code, detail=part.error.detail
     )

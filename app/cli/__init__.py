@@ -7,6 +7,7 @@ import click
 from app.cli import memories, operations, serving
 from app.cli.outbox import outbox
 from app.cli.reconcile import rebuild, reconcile
+from app.cli.reembed import reembed
 from app.errors import MemoryGatewayError
 
 
@@ -37,5 +38,6 @@ for command in (
     outbox,
     reconcile,
     rebuild,
+    reembed,
 ):
     cli.add_command(command)

@@ -1,16 +1,19 @@
 """Commands that compare the index with the database, and rebuild it."""
 
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 
 import click
 
 from app.adapters.cloudflare.account import Placement
-from app.bootstrap import build_provisioning, build_reconcile
+from app.bootstrap import build_provisioning
 from app.cli.parameters import as_json_option, print_answer, quiet_settings, run
 from app.errors import MemoryGatewayError
 from app.index.reconcile import Findings, Progress
+from app.operating import operating
+from app.settings import Settings
 
 rate_option = click.option(
     "--calls-per-minute",
@@ -47,34 +50,37 @@ def rebuild(*, yes: bool, poll_seconds: float, calls_per_minute: float, as_json:
 async def _rebuild(poll_seconds: float, calls_per_minute: float) -> Findings:
     settings = quiet_settings()
     if settings.on_cloudflare:
-        provisioning, close = build_provisioning(settings, "", Placement(), poll_seconds=poll_seconds)
-        try:
-            plan = await provisioning.plan()
-            if plan.database_id is None:
-                raise MemoryGatewayError("There is no database to rebuild the index from.")
-            await provisioning.apply(plan, lambda line: click.echo(f"... {line}", err=True))
-        finally:
-            await close()
+        await provision_index(settings, poll_seconds)
     return await _reconcile(repair=True, calls_per_minute=calls_per_minute)
 
 
 async def _reconcile(*, repair: bool, calls_per_minute: float) -> Findings:
-    with click.progressbar(length=1, label="Comparing", file=sys.stderr) as bar:
+    async with operating(quiet_settings(), calls_per_minute) as prepared:
+        with comparing("Comparing") as report:
+            return await prepared.comparison(prepared.runtime.config, repair=repair, report=report).run()
+
+
+@contextmanager
+def comparing(label: str) -> Iterator[Callable[[Progress], None]]:
+    """Show a bar while an index is compared with the database; what is yielded takes how far it is."""
+    with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
 
         def report(progress: Progress) -> None:
             bar.length = max(2 * progress.memories, 1)
             done = min(progress.findings.listed + progress.findings.walked, 2 * progress.memories)
             bar.update(done - bar.pos)
 
-        comparison, close = await build_reconcile(
-            quiet_settings(), repair=repair, calls_per_minute=calls_per_minute, report=report
-        )
-        return await _closing(comparison.run, close)
+        yield report
 
 
-async def _closing(work: Callable[[], Awaitable[Findings]], close: Callable[[], Awaitable[None]]) -> Findings:
+async def provision_index(settings: Settings, poll_seconds: float) -> None:
+    """Create the index of the config in the settings where it is absent, on Cloudflare."""
+    provisioning, close = build_provisioning(settings, "", Placement(), poll_seconds=poll_seconds)
     try:
-        return await work()
+        plan = await provisioning.plan()
+        if plan.database_id is None:
+            raise MemoryGatewayError("There is no database to make the index from.")
+        await provisioning.apply(plan, lambda line: click.echo(f"... {line}", err=True))
     finally:
         await close()
 

@@ -8,7 +8,7 @@ from app.model import Json
 from app.ports.database import NOW, Database, Row, Statement
 
 _LIST = f"""
-SELECT tenant_id, agent_id, id, operation, refusals, dead, {NOW} - revision AS age_ms,
+SELECT tenant_id, agent_id, id, index_name, operation, refusals, dead, {NOW} - revision AS age_ms,
   CASE WHEN dead IS NOT NULL THEN 'dead' WHEN confirmed_at IS NOT NULL THEN 'confirmed'
     WHEN acknowledged_at IS NOT NULL THEN 'unconfirmed' ELSE 'undelivered' END AS state
 FROM outbox WHERE NOT ?1 ->> 'only_dead' OR dead IS NOT NULL

@@ -1,14 +1,16 @@
 """Does what an erasure asks, a chunk at a time, resumable at any point. Crosses tenants; no request imports it."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import structlog
 
+from app.in_use import config_of
 from app.index.outbox import ANEW, GRACE_MS
-from app.model import Json, to_json
+from app.index.spaces import OpenIndex
+from app.model import EmbeddingConfig, Json, Scalar, to_json
 from app.ports.database import NOW, Database, Row, Statement
-from app.ports.vector_index import VectorIndex
 
 _CHUNK = 500
 _CHUNKS_AT_ONCE = 20
@@ -41,10 +43,10 @@ WHERE {outbox} AND outbox.operation = 'upsert'
   AND NOT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE memory.id = outbox.id)
 """
 _QUEUE = """
-INSERT INTO outbox (tenant_id, agent_id, id, operation, revision, due_at)
-SELECT memory.tenant_id, memory.agent_id, memory.id, 'delete', {now}, {now} + {grace}
-FROM long_term_memory AS memory WHERE {memory} AND memory.id IN ({chunk_of})
-ON CONFLICT (tenant_id, agent_id, id) DO UPDATE SET
+INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
+SELECT memory.tenant_id, memory.agent_id, memory.id, config.index_name, 'delete', {now}, {now} + {grace}
+FROM long_term_memory AS memory CROSS JOIN embedding_config AS config WHERE {memory} AND memory.id IN ({chunk_of})
+ON CONFLICT (tenant_id, agent_id, id, index_name) DO UPDATE SET
   operation = excluded.operation, vector = NULL, revision = max(excluded.revision, outbox.revision + 1), {anew}
 """
 _DELETE = "DELETE FROM long_term_memory AS memory WHERE {memory} AND memory.id IN ({chunk_of})"
@@ -52,13 +54,14 @@ _DELETE_KEYS = "DELETE FROM idempotency WHERE {idempotency}"
 _STATE = """
 SELECT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE {memory}) AS more,
   EXISTS (SELECT 1 FROM outbox WHERE {outbox}) AS queued,
-  erasure.memories, erasure.outbox_rows, erasure.dead_letters, erasure.idempotency_keys, {now} AS now
+  erasure.memories, erasure.outbox_rows, erasure.dead_letters, erasure.idempotency_keys, {now} AS now,
+  (SELECT json_group_array(json_array(provider, model, dimensions, index_name)) FROM embedding_config) AS configs
 FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id' AND erasure.id = ?1 ->> 'id'
 """
 
 _QUEUE_STRAYS = f"""
-INSERT INTO outbox (tenant_id, agent_id, id, operation, revision, due_at)
-SELECT ?1 ->> 'tenant_id', value ->> 'agent_id', value ->> 'id', 'delete', {NOW}, {NOW}
+INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
+SELECT ?1 ->> 'tenant_id', value ->> 'agent_id', value ->> 'id', ?1 ->> 'index_name', 'delete', {NOW}, {NOW}
 FROM json_each(?1, '$.strays') WHERE TRUE
 ON CONFLICT DO NOTHING
 """
@@ -102,13 +105,17 @@ def _sql(scope: str) -> _Sql:
 _OF_AGENT, _OF_TENANT = _sql(_AGENT), _sql(_TENANT)
 
 
+def _texts(array: Scalar) -> list[str]:
+    return [json.dumps(config) for config in json.loads(str(array))]
+
+
 class Eraser:
     """Takes erasures further: rows first, then, once their vectors are known to be gone, the receipt."""
 
-    def __init__(self, database: Database, index: VectorIndex) -> None:
+    def __init__(self, database: Database, index_of: OpenIndex) -> None:
         """Take the ports."""
         self._database = database
-        self._index = index
+        self._index_of = index_of
 
     async def advance(self, row: Row) -> None:
         """Take one erasure under way as far as it gets now.
@@ -125,7 +132,10 @@ class Eraser:
                 break
         else:
             return
-        if not state["queued"] and not await self._queue_strays(argument):
+        if state["queued"]:
+            return
+        strays = [await self._queue_strays(argument, config_of(text)) for text in _texts(state["configs"])]
+        if not any(strays):
             await self._finish(argument, state)
 
     async def _chunk(self, argument: Mapping[str, Json]) -> Row:
@@ -139,16 +149,16 @@ class Eraser:
         )
         return state
 
-    async def _queue_strays(self, argument: Mapping[str, Json]) -> bool:
-        """Queue what a search still finds of the scope, though no row names it. Return whether there was any."""
-        agent_id = argument["agent_id"]
-        ids = await self._index.sample(str(argument["tenant_id"]), None if agent_id is None else str(agent_id))
+    async def _queue_strays(self, argument: Mapping[str, Json], config: EmbeddingConfig) -> bool:
+        """Queue what a search of an index still finds of the scope, though no row names it. Return whether any."""
+        agent_id, index = argument["agent_id"], self._index_of(config)
+        ids = await index.sample(str(argument["tenant_id"]), None if agent_id is None else str(agent_id))
         if not ids:
             return False
-        held = await self._index.held(ids)
+        held = await index.held(ids)
         strays: list[Json] = [{"id": id_, "agent_id": found.scope.agent_id} for id_, found in held.items()]
-        statement = Statement(_QUEUE_STRAYS, {**argument, "strays": strays}, writes=True, repeatable=True)
-        await self._database.run([statement])
+        named = {**argument, "index_name": config.index_name, "strays": strays}
+        await self._database.run([Statement(_QUEUE_STRAYS, named, writes=True, repeatable=True)])
         return True
 
     async def _finish(self, argument: Mapping[str, Json], state: Row) -> None:

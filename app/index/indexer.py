@@ -13,8 +13,10 @@ from app.errors import Unavailable, VectorRefused
 from app.index import worklist
 from app.index.eraser import Eraser
 from app.index.marks import Kind, Mark, Marks
+from app.index.spaces import OpenIndex
 from app.index.status import OutboxStatus
 from app.index.worklist import Work
+from app.model import EmbeddingConfig
 from app.ports.database import Database, Row, Statement
 from app.ports.vector_index import Held, VectorIndex
 
@@ -38,14 +40,14 @@ class Indexer:
     """
 
     def __init__(
-        self, database: Database, index: VectorIndex, marks: Marks, *, holder: str, report: Report | None = None
+        self, database: Database, index_of: OpenIndex, marks: Marks, *, holder: str, report: Report | None = None
     ) -> None:
         """Take the ports, this process's marks and its name, and whom to tell how things stand; nothing runs yet."""
         self._database = database
-        self._index = index
+        self._index_of = index_of
         self._marks = marks
         self._holder = holder
-        self._eraser = Eraser(database, index)
+        self._eraser = Eraser(database, index_of)
         self._report = report
 
     async def run(self, pause: float) -> None:
@@ -73,7 +75,7 @@ class Indexer:
         if self._report is not None:
             self._report(work.status)
         if work.held:
-            await self._send(work.unsent)
+            await self._send(work)
             await self._confirm(work)
             for erasure in work.erasures:
                 await self._eraser.advance(erasure)
@@ -84,21 +86,16 @@ class Indexer:
     async def close(self) -> None:
         """Write the marks and give the lease back."""
         marks = self._marks.take(_MARKS_MOST)
-        statements = worklist.write(marks, confirm_ms=self._confirm_ms)
-        await self._database.run([*statements, worklist.release(self._holder)])
+        await self._database.run([*worklist.write(marks), worklist.release(self._holder)])
 
     async def check_writable(self) -> None:
         """Raise ``DatabaseUnavailable`` if the outbox can be read but not written."""
         await self._database.run([Statement("DELETE FROM outbox WHERE FALSE", writes=True, repeatable=True)])
 
-    @property
-    def _confirm_ms(self) -> int:
-        return int(self._index.confirm_seconds * 1000)
-
     async def _take(self) -> Work:
         """Write this process's marks and read what is due; marks that could not be written are kept."""
         marks = self._marks.take(_MARKS_MOST)
-        statements = worklist.take(self._holder, marks, confirm_ms=self._confirm_ms)
+        statements = worklist.take(self._holder, marks)
         try:
             results = await self._database.run(statements)
         except Unavailable:
@@ -106,62 +103,70 @@ class Indexer:
             raise
         return worklist.read(results[len(results) - worklist.READS :])
 
-    async def _send(self, rows: Sequence[Row]) -> None:
-        """Bring the index to what the rows say."""
-        await self._upsert([row for row in rows if row["operation"] == "upsert"])
-        for scope, group in worklist.by_scope([row for row in rows if row["operation"] == "delete"]):
-            at = await self._index.delete(scope, [str(row["id"]) for row in group])
-            self._mark(group, "acknowledged", at=at)
+    async def _send(self, work: Work) -> None:
+        """Bring each index to what the rows say."""
+        for config, rows in work.by_config(work.unsent):
+            index = self._index_of(config)
+            await self._upsert(index, config, [row for row in rows if row["operation"] == "upsert"])
+            for scope, group in worklist.by_scope([row for row in rows if row["operation"] == "delete"]):
+                at = await index.delete(scope, [str(row["id"]) for row in group])
+                self._acknowledged(index, group, at)
 
-    async def _upsert(self, rows: Sequence[Row]) -> None:
+    async def _upsert(self, index: VectorIndex, config: EmbeddingConfig, rows: Sequence[Row]) -> None:
         """Send vectors; where the index refuses some for what they are, find out which by halves."""
         if not rows:
             return
         try:
-            at = await self._index.upsert([worklist.vector(row) for row in rows])
+            at = await index.upsert([worklist.vector(row, config.dimensions) for row in rows])
         except VectorRefused as error:
             if len(rows) == 1:
                 self._mark(rows, "refused", reason=error.detail)
                 return
             half = len(rows) // 2
-            await self._upsert(rows[:half])
-            await self._upsert(rows[half:])
+            await self._upsert(index, config, rows[:half])
+            await self._upsert(index, config, rows[half:])
         else:
-            self._mark(rows, "acknowledged", at=at)
+            self._acknowledged(index, rows, at)
 
     async def _confirm(self, work: Work) -> None:
-        """Find out what the index shows of what was sent a while ago."""
-        deletes = [row for row in work.sent if row["operation"] == "delete"]
-        upserts = await self._passed(work, [row for row in work.sent if row["operation"] == "upsert"])
-        if not deletes and not upserts:
-            return
-        held = await self._index.held([str(row["id"]) for row in (*upserts, *deletes)])
+        """Find out what each index shows of what was sent a while ago."""
+        last_sent = dict(work.by_config(work.last_sent))
+        for config, rows in work.by_config(work.sent):
+            index = self._index_of(config)
+            deletes = [row for row in rows if row["operation"] == "delete"]
+            upserts = [row for row in rows if row["operation"] == "upsert"]
+            passed = await self._passed(index, upserts)
+            if len(passed) < len(upserts):
+                # The mark stands still while nothing is written: one vector is sent again, to move it.
+                nudge = last_sent.get(config, [])
+                await index.upsert([worklist.vector(row, config.dimensions) for row in nudge])
+            if deletes or passed:
+                await self._compare(index, passed, deletes)
+
+    async def _passed(self, index: VectorIndex, upserts: Sequence[Row]) -> list[Row]:
+        """Return the rows that the index has passed; the others wait."""
+        if not upserts:
+            return []
+        watermark = await index.watermark()
+        self._mark([row for row in upserts if int(row["acknowledged_at"] or 0) > watermark], "waits")
+        return [row for row in upserts if int(row["acknowledged_at"] or 0) <= watermark]
+
+    async def _compare(self, index: VectorIndex, upserts: Sequence[Row], deletes: Sequence[Row]) -> None:
+        held = await index.held([str(row["id"]) for row in (*upserts, *deletes)])
         shown = [row for row in upserts if _shows(held, row)]
         gone = [row for row in deletes if row["id"] not in held]
         self._mark(shown, "confirmed")
         self._mark(gone, "settled")
         self._mark([row for row in (*upserts, *deletes) if row not in shown and row not in gone], "lost")
 
-    async def _passed(self, work: Work, upserts: Sequence[Row]) -> list[Row]:
-        """Return the rows that the index has passed.
+    def _acknowledged(self, index: VectorIndex, rows: Sequence[Row], at: int) -> None:
+        self._mark(rows, "acknowledged", at=at, confirm_ms=int(index.confirm_seconds * 1000))
 
-        Its mark stands still while nothing is written to it: then one vector is sent again, to move it.
-        """
-        if not upserts:
-            return []
-        watermark = await self._index.watermark()
-        passed = [row for row in upserts if int(row["acknowledged_at"] or 0) <= watermark]
-        waiting = [row for row in upserts if int(row["acknowledged_at"] or 0) > watermark]
-        if waiting:
-            await self._index.upsert([worklist.vector(row) for row in work.last_sent])
-            self._mark(waiting, "waits")
-        return passed
-
-    def _mark(self, rows: Sequence[Row], kind: Kind, *, at: int = 0, reason: str = "") -> None:
+    def _mark(self, rows: Sequence[Row], kind: Kind, *, at: int = 0, reason: str = "", confirm_ms: int = 0) -> None:
         if not rows:
             return
         for row in rows:
-            self._marks.add(Mark(worklist.key(row), kind, at, reason))
+            self._marks.add(Mark(worklist.key(row), kind, at, reason, confirm_ms))
         level = structlog.get_logger().warning if kind in {"lost", "refused"} else structlog.get_logger().info
         level("outbox_rows", became=kind, rows=len(rows), operations=sorted({str(row["operation"]) for row in rows}))
 

@@ -29,6 +29,7 @@ class RowKey:
 
     scope: Scope
     id: str
+    index_name: str
     revision: int
 
 
@@ -40,6 +41,8 @@ class Mark:
     kind: Kind
     at: int = 0
     reason: str = ""
+    confirm_ms: int = 0
+    """After an acknowledgement, how long it is not worth asking whether the index shows it."""
 
 
 class Marks:

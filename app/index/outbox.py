@@ -6,14 +6,14 @@ revision is known to be visible in the index, and a minute longer.
 """
 
 import binascii
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from app.admission import LET_IN, Admission
-from app.model import EmbeddingConfig, Filter, NewMemory, Scope, Vector
+from app.model import Filter, NewMemory, Scope, Vector
 from app.ports.database import NOW, Row, Statement
 from app.tiers import filters
 
@@ -28,24 +28,25 @@ After it no call of that request can still reach the index, so that what is sent
 # What every change of a row's operation or vector begins anew.
 ANEW = f"acknowledged_at = NULL, confirmed_at = NULL, refusals = 0, dead = NULL, due_at = {NOW} + {GRACE_MS}"
 
-# Queued where the memory is new, where its vector has not been delivered, and where the index filters on
-# metadata that has changed. The id is that of the memory which already has this content, where there is one.
+# Queued for each index where the memory is new, where its vector has not been delivered, and where the index filters
+# on metadata that has changed. The id is that of the memory which already has this content, where there is one.
 _QUEUE_UPSERT = f"""
-INSERT INTO outbox (tenant_id, agent_id, id, operation, revision, vector, due_at)
-SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', coalesce(present.id, ?1 ->> 'id'), 'upsert', {NOW}, ?1 ->> 'vector',
+INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, vector, due_at)
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', coalesce(present.id, ?1 ->> 'id'), made.key, 'upsert', {NOW}, made.value,
   {NOW} + {GRACE_MS}
-FROM embedding_in_use AS in_use
+FROM json_each(?1, '$.vectors') AS made
 LEFT JOIN long_term_memory AS present
   ON present.tenant_id = ?1 ->> 'tenant_id' AND present.agent_id = ?1 ->> 'agent_id'
   AND present.content_hash = ?1 ->> 'content_hash'
 LEFT JOIN outbox AS queued
   ON queued.tenant_id = present.tenant_id AND queued.agent_id = present.agent_id AND queued.id = present.id
-WHERE in_use.index_name = ?1 ->> 'index_name' AND {LET_IN}
+  AND queued.index_name = made.key
+WHERE {LET_IN}
   AND (present.id IS NULL OR (queued.id IS NOT NULL AND queued.acknowledged_at IS NULL) OR {{changed}})
-ON CONFLICT (tenant_id, agent_id, id) DO UPDATE SET
+ON CONFLICT (tenant_id, agent_id, id, index_name) DO UPDATE SET
   operation = excluded.operation, vector = excluded.vector, revision = max(excluded.revision, outbox.revision + 1),
   {ANEW}
-RETURNING id, revision
+RETURNING id, index_name, revision
 """
 _QUEUE_IF_ANY_CHANGED = _QUEUE_UPSERT.format(changed="present.metadata <> ?1 ->> 'metadata'")
 _QUEUE_IF_KEY_CHANGED = _QUEUE_UPSERT.format(
@@ -56,12 +57,13 @@ _QUEUE_IF_KEY_CHANGED = _QUEUE_UPSERT.format(
 )
 
 _QUEUE_DELETE = f"""
-INSERT INTO outbox (tenant_id, agent_id, id, operation, revision, due_at)
-SELECT memory.tenant_id, memory.agent_id, memory.id, 'delete', {NOW}, {NOW} + {GRACE_MS}
-FROM long_term_memory AS memory
+INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
+SELECT memory.tenant_id, memory.agent_id, memory.id, config.index_name, 'delete', {NOW}, {NOW} + {GRACE_MS}
+FROM long_term_memory AS memory CROSS JOIN embedding_config AS config
 WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.id = ?1 ->> 'id'
-ON CONFLICT (tenant_id, agent_id, id) DO UPDATE SET
+ON CONFLICT (tenant_id, agent_id, id, index_name) DO UPDATE SET
   operation = excluded.operation, vector = NULL, revision = max(excluded.revision, outbox.revision + 1), {ANEW}
+RETURNING index_name
 """
 
 _PENDING = """
@@ -69,7 +71,7 @@ SELECT memory.id, memory.content, memory.metadata, memory.created_at, outbox.vec
 FROM outbox JOIN long_term_memory AS memory
   ON memory.tenant_id = outbox.tenant_id AND memory.agent_id = outbox.agent_id AND memory.id = outbox.id
 WHERE outbox.tenant_id = ?1 ->> 'tenant_id' AND outbox.agent_id = ?1 ->> 'agent_id' AND outbox.operation = 'upsert'
-  AND {condition}
+  AND outbox.index_name = ?1 ->> 'index_name' AND {condition}
 ORDER BY outbox.revision DESC LIMIT ?1 ->> 'most'
 """
 
@@ -83,13 +85,14 @@ class Outbox:
     def queue_upsert(
         self,
         memory: NewMemory,
-        vector: Vector,
+        vectors: Mapping[str, Vector],
         admission: Admission,
         *,
-        config: EmbeddingConfig,
         filterable: Collection[str] | None,
     ) -> Statement:
-        """Queue a vector where the index needs it; returns the ``id`` it is queued for and its ``revision``.
+        """Queue vectors, by index name, where their index needs them.
+
+        Returns a row for each that is queued: the ``id`` it is queued for, its ``index_name`` and ``revision``.
 
         Comes before the memory's own statement in a run: should the run stop between the two, a queued
         vector without a memory is found by nobody.
@@ -98,17 +101,16 @@ class Outbox:
             _QUEUE_IF_ANY_CHANGED if filterable is None else _QUEUE_IF_KEY_CHANGED,
             admission.argument
             | {
-                "index_name": config.index_name,
                 "metadata": memory.metadata_json,
                 "filterable": sorted(filterable or ()),
-                "vector": encode(vector),
+                "vectors": {index_name: encode(vector) for index_name, vector in vectors.items()},
             },
             writes=True,
             repeatable=True,
         )
 
     def queue_delete(self, memory_id: str) -> Statement:
-        """Queue the removal of a memory's vector, where the scope has such a memory."""
+        """Queue the removal of a memory's vectors, where the scope has such a memory; returns their ``index_name``."""
         return Statement(
             _QUEUE_DELETE,
             {"tenant_id": self.scope.tenant_id, "agent_id": self.scope.agent_id, "id": memory_id},
@@ -116,13 +118,17 @@ class Outbox:
             repeatable=True,
         )
 
-    def pending(self, where: Filter) -> Statement:
-        """Read the queued memories that pass the filter with their vectors, newest first, one over the bound."""
+    def pending(self, where: Filter, index_name: str) -> Statement:
+        """Read the memories queued for an index that pass the filter, with their vectors, newest first.
+
+        One more than is scored at most is read, to tell that there are more.
+        """
         return Statement(
             _PENDING.format(condition=filters.condition(where, "memory")),
             {
                 "tenant_id": self.scope.tenant_id,
                 "agent_id": self.scope.agent_id,
+                "index_name": index_name,
                 "where": filters.argument(where),
                 "most": PENDING_MOST + 1,
             },

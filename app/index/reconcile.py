@@ -115,7 +115,7 @@ class Reconcile:
             await self._list(cursor)
             cursor = None
         await self._walk(cursor or "", int(state["started_at"] or 0))
-        await self._run([*worklist.write(self._marks, confirm_ms=self._confirm_ms), *statements.end(self._holder)])
+        await self._run([*worklist.write(self._marks), *statements.end(self._holder)])
         await self._clear()
         return self._findings
 
@@ -158,7 +158,8 @@ class Reconcile:
         """Walk the database for memories without a vector."""
         while True:
             _, rows, (window,) = await self._step(
-                statements.keep("missing", after, asdict(self._findings)), *statements.missing(after)
+                statements.keep("missing", after, asdict(self._findings)),
+                *statements.missing(after, self._embedder.config),
             )
             missing = await self._really_missing(rows, started_at)
             self._findings.add("missing", [str(row["id"]) for row in missing])
@@ -191,7 +192,7 @@ class Reconcile:
         orphans: list[dict[str, Json]] = [
             {"id": id_, "tenant_id": held[id_].scope.tenant_id, "agent_id": held[id_].scope.agent_id} for id_ in ours
         ]
-        await self._step(statements.queue_deletes(orphans))
+        await self._step(statements.queue_deletes(orphans, self._embedder.config))
         self._findings.repaired += len(ours)
 
     async def _embed_again(self, rows: Sequence[Row]) -> None:
@@ -207,7 +208,7 @@ class Reconcile:
             vectors = {str(row["id"]): encode(vector) for row, vector in zip(texts, embedded.vectors, strict=True)}
             marks, self._marks = self._marks, []
             *_, queued = await self._step(
-                *worklist.write(marks, confirm_ms=self._confirm_ms),
+                *worklist.write(marks),
                 *statements.queue_upserts(vectors, self._embedder.config),
             )
             await self._send(queued)
@@ -219,18 +220,16 @@ class Reconcile:
             return
         await self._pacer.spend()
         try:
-            at = await self._index.upsert([worklist.vector(row) for row in queued])
+            dimensions = self._embedder.config.dimensions
+            at = await self._index.upsert([worklist.vector(row, dimensions) for row in queued])
         except VectorRefused:  # the indexer finds out which
             return
-        self._marks = [Mark(worklist.key(row), "acknowledged", at) for row in queued]
+        confirm_ms = int(self._index.confirm_seconds * 1000)
+        self._marks = [Mark(worklist.key(row), "acknowledged", at, confirm_ms=confirm_ms) for row in queued]
 
     async def _clear(self) -> None:
         while any(await self._run([statements.clear()])):
             pass
-
-    @property
-    def _confirm_ms(self) -> int:
-        return int(self._index.confirm_seconds * 1000)
 
     async def _step(self, *then: Statement) -> list[list[Row]]:
         """Renew the lease and run the statements; return their rows."""

@@ -35,13 +35,15 @@ _LISTED = "INSERT INTO reconcile_listed (id) SELECT value FROM json_each(?1, '$.
 _ORPHANS = """
 SELECT value AS id FROM json_each(?1, '$.ids')
 WHERE NOT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE memory.id = value)
-  AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.id = value)
+  AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.id = value AND outbox.index_name = ?1 ->> 'index_name')
 """
 _STALE = """
 SELECT memory.id, length(CAST(memory.content AS BLOB)) AS bytes
 FROM json_each(?1, '$.ids') CROSS JOIN long_term_memory AS memory
-WHERE memory.id = value AND (memory.embedding_provider, memory.embedding_model, memory.embedding_dimensions)
-  <> (?1 ->> 'provider', ?1 ->> 'model', ?1 ->> 'dimensions')
+WHERE memory.id = value
+  AND (memory.embedding_provider, memory.embedding_model, memory.embedding_dimensions) NOT IN (
+    SELECT config.provider, config.model, config.dimensions FROM embedding_config AS config
+  )
 """
 _MISSING = f"""
 SELECT memory.id, length(CAST(memory.content AS BLOB)) AS bytes, memory.created_at FROM (
@@ -52,6 +54,7 @@ WHERE NOT EXISTS (SELECT 1 FROM reconcile_listed AS listed WHERE listed.id = mem
   AND NOT EXISTS (
     SELECT 1 FROM outbox
     WHERE outbox.tenant_id = memory.tenant_id AND outbox.agent_id = memory.agent_id AND outbox.id = memory.id
+      AND outbox.index_name = ?1 ->> 'index_name'
   )
 ORDER BY memory.id
 """
@@ -66,10 +69,11 @@ SELECT memory.id, memory.content FROM json_each(?1, '$.ids') CROSS JOIN long_ter
 WHERE memory.id = value
 """
 _QUEUE_UPSERTS = f"""
-INSERT INTO outbox (tenant_id, agent_id, id, operation, revision, vector, due_at)
-SELECT memory.tenant_id, memory.agent_id, memory.id, 'upsert', {NOW}, value ->> 'vector', {NOW} + {GRACE_MS}
+INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, vector, due_at)
+SELECT memory.tenant_id, memory.agent_id, memory.id, ?1 ->> 'index_name', 'upsert', {NOW}, value ->> 'vector',
+  {NOW} + {GRACE_MS}
 FROM json_each(?1, '$.vectors') CROSS JOIN long_term_memory AS memory WHERE memory.id = value ->> 'id'
-ON CONFLICT (tenant_id, agent_id, id) DO UPDATE SET
+ON CONFLICT (tenant_id, agent_id, id, index_name) DO UPDATE SET
   operation = excluded.operation, vector = excluded.vector, revision = max(excluded.revision, outbox.revision + 1),
   {ANEW}
 """
@@ -79,15 +83,15 @@ UPDATE long_term_memory SET embedding_provider = ?1 ->> 'provider', embedding_mo
 WHERE id IN (SELECT value ->> 'id' FROM json_each(?1, '$.vectors'))
 """
 _QUEUED = """
-SELECT outbox.tenant_id, outbox.agent_id, outbox.id, outbox.revision, outbox.vector, memory.created_at, memory.metadata,
-  memory.embedding_dimensions AS dimensions
+SELECT outbox.tenant_id, outbox.agent_id, outbox.id, outbox.index_name, outbox.revision, outbox.vector,
+  memory.created_at, memory.metadata
 FROM json_each(?1, '$.vectors') CROSS JOIN long_term_memory AS memory CROSS JOIN outbox
 WHERE memory.id = value ->> 'id' AND outbox.tenant_id = memory.tenant_id AND outbox.agent_id = memory.agent_id
-  AND outbox.id = memory.id AND outbox.operation = 'upsert'
+  AND outbox.id = memory.id AND outbox.index_name = ?1 ->> 'index_name' AND outbox.operation = 'upsert'
 """
 _QUEUE_DELETES = f"""
-INSERT INTO outbox (tenant_id, agent_id, id, operation, revision, due_at)
-SELECT value ->> 'tenant_id', value ->> 'agent_id', value ->> 'id', 'delete', {NOW}, {NOW}
+INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
+SELECT value ->> 'tenant_id', value ->> 'agent_id', value ->> 'id', ?1 ->> 'index_name', 'delete', {NOW}, {NOW}
 FROM json_each(?1, '$.orphans')
 WHERE NOT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE memory.id = value ->> 'id')
 ON CONFLICT DO NOTHING
@@ -114,18 +118,19 @@ def keep(phase: str, cursor: str | None, findings: Mapping[str, Json]) -> Statem
 
 
 def listed(ids: Sequence[str], config: EmbeddingConfig) -> list[Statement]:
-    """Note ids the index has listed; the last two statements return orphans and memories of another config."""
-    argument: dict[str, Json] = {"ids": list(ids)}
+    """Note ids the index has listed; the last two statements return orphans, and memories of a config not kept."""
+    argument: dict[str, Json] = {"ids": list(ids), "index_name": config.index_name}
     return [
         Statement(_LISTED, argument, writes=True, repeatable=True),
         Statement(_ORPHANS, argument),
-        Statement(_STALE, argument | _config(config)),
+        Statement(_STALE, argument),
     ]
 
 
-def missing(after: str) -> list[Statement]:
+def missing(after: str, config: EmbeddingConfig) -> list[Statement]:
     """Read the memories of a window that are neither listed nor queued; then the window's last id and size."""
-    return [Statement(_MISSING, {"after": after}), Statement(_LAST, {"after": after})]
+    argument: dict[str, Json] = {"after": after, "index_name": config.index_name}
+    return [Statement(_MISSING, argument), Statement(_LAST, argument)]
 
 
 def contents(ids: Sequence[str]) -> Statement:
@@ -136,17 +141,24 @@ def contents(ids: Sequence[str]) -> Statement:
 def queue_upserts(vectors: Mapping[str, str], config: EmbeddingConfig) -> list[Statement]:
     """Queue vectors by id, encoded, for memories that are still there; the last statement returns what is queued."""
     queued: list[Json] = [{"id": id_, "vector": vector} for id_, vector in vectors.items()]
-    argument: dict[str, Json] = {"vectors": queued}
+    argument: dict[str, Json] = {
+        "vectors": queued,
+        "index_name": config.index_name,
+        "provider": config.provider,
+        "model": config.model,
+        "dimensions": config.dimensions,
+    }
     return [
         Statement(_QUEUE_UPSERTS, argument, writes=True, repeatable=True),
-        Statement(_RENEW_CONFIG, argument | _config(config), writes=True, repeatable=True),
+        Statement(_RENEW_CONFIG, argument, writes=True, repeatable=True),
         Statement(_QUEUED, argument),
     ]
 
 
-def queue_deletes(orphans: Sequence[Mapping[str, Json]]) -> Statement:
+def queue_deletes(orphans: Sequence[Mapping[str, Json]], config: EmbeddingConfig) -> Statement:
     """Queue the removal of vectors that have no memory."""
-    return Statement(_QUEUE_DELETES, {"orphans": list(orphans)}, writes=True, repeatable=True)
+    argument: dict[str, Json] = {"orphans": list(orphans), "index_name": config.index_name}
+    return Statement(_QUEUE_DELETES, argument, writes=True, repeatable=True)
 
 
 def clear() -> Statement:
@@ -160,7 +172,3 @@ def end(holder: str) -> list[Statement]:
         Statement(_END, writes=True, repeatable=True),
         Statement(_RELEASE, {"holder": holder}, writes=True, repeatable=True),
     ]
-
-
-def _config(config: EmbeddingConfig) -> dict[str, Json]:
-    return {"provider": config.provider, "model": config.model, "dimensions": config.dimensions}

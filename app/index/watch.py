@@ -1,6 +1,7 @@
 """What every store and recall learns in passing: whether the indexer is missed, and whether something was erased."""
 
 from app.admission import VERDICT, Admission
+from app.in_use import COLUMNS
 from app.ports.database import NOW, Statement
 
 INDEXER = "indexer"
@@ -20,13 +21,13 @@ AND (
 
 _WATCH = f"""
 SELECT (SELECT count(*) + count(receipt) FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id') AS epoch,
-  {_UNATTENDED} AS unattended
+  {_UNATTENDED} AS unattended, {COLUMNS}
 """
 _WATCH_STORE = f"{_WATCH}, {VERDICT}"
 
 
 def watch(tenant_id: str, admission: Admission | None = None) -> Statement:
-    """Read the tenant's ``epoch``, which each erasure moves on twice, and whether work is ``unattended``.
+    """Read the tenant's ``epoch``, which each erasure moves on twice, whether work is ``unattended``, what is in use.
 
     At the end of a store's run, read its verdict too.
     """

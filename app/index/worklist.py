@@ -1,16 +1,17 @@
 """The indexer's statements: marks to write and work to take. They cross tenants; no request imports them."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.admission import KEPT_MS
+from app.in_use import config_of
 from app.index import status
 from app.index.marks import Kind, Mark, RowKey
 from app.index.outbox import decode
 from app.index.status import OutboxStatus
 from app.index.watch import INDEXER
-from app.model import Json, Scope
+from app.model import EmbeddingConfig, Json, Scope
 from app.ports.database import NOW, Row, Statement
 from app.ports.vector_index import IndexedVector
 
@@ -39,16 +40,15 @@ _RELEASE = "DELETE FROM lease WHERE lease.name = ?1 ->> 'name' AND lease.holder 
 _MARKED = """
 FROM (
   SELECT value ->> 'tenant_id' AS tenant_id, value ->> 'agent_id' AS agent_id, value ->> 'id' AS id,
-    value ->> 'revision' AS revision, value ->> 'at' AS at, value ->> 'reason' AS reason
+    value ->> 'index_name' AS index_name, value ->> 'revision' AS revision, value ->> 'at' AS at,
+    value ->> 'reason' AS reason, value ->> 'confirm_ms' AS confirm_ms
   FROM json_each(?1, '$.marks')
 ) AS mark
 WHERE outbox.tenant_id = mark.tenant_id AND outbox.agent_id = mark.agent_id AND outbox.id = mark.id
-  AND outbox.revision = mark.revision
+  AND outbox.index_name = mark.index_name AND outbox.revision = mark.revision
 """
 _CHANGES: dict[Kind, str] = {
-    "acknowledged": (
-        f"acknowledged_at = coalesce(outbox.acknowledged_at, mark.at), due_at = {NOW} + ?1 ->> 'confirm_ms'"
-    ),
+    "acknowledged": (f"acknowledged_at = coalesce(outbox.acknowledged_at, mark.at), due_at = {NOW} + mark.confirm_ms"),
     "lost": f"acknowledged_at = NULL, due_at = {NOW}",
     "waits": f"due_at = {NOW} + {_WAIT_MS}",
     "confirmed": f"confirmed_at = {NOW}, due_at = {NOW} + {_LINGER_MS}",
@@ -59,8 +59,8 @@ _CHANGES: dict[Kind, str] = {
     ),
 }
 _SETTLED = """
-DELETE FROM outbox WHERE (tenant_id, agent_id, id, revision) IN (
-  SELECT value ->> 'tenant_id', value ->> 'agent_id', value ->> 'id', value ->> 'revision'
+DELETE FROM outbox WHERE (tenant_id, agent_id, id, index_name, revision) IN (
+  SELECT value ->> 'tenant_id', value ->> 'agent_id', value ->> 'id', value ->> 'index_name', value ->> 'revision'
   FROM json_each(?1, '$.marks')
 )
 """
@@ -77,26 +77,37 @@ UPDATE outbox SET operation = 'delete', vector = NULL
 WHERE outbox.due_at <= {NOW} AND outbox.operation = 'upsert'
   AND NOT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE memory.id = outbox.id)
 """
-_FORGET_CONFIRMED = f"DELETE FROM outbox WHERE due_at <= {NOW} AND confirmed_at IS NOT NULL"
+# With them what is queued for an index that is kept no longer.
+_FORGET_CONFIRMED = f"""
+DELETE FROM outbox WHERE due_at <= {NOW} AND (
+  confirmed_at IS NOT NULL
+  OR NOT EXISTS (SELECT 1 FROM embedding_config AS config WHERE config.index_name = outbox.index_name)
+)
+"""
 _FORGET_KEYS = f"DELETE FROM idempotency WHERE created_at <= {NOW} - {KEPT_MS}"
 
 _DUE = f"""
-SELECT outbox.tenant_id, outbox.agent_id, outbox.id, outbox.operation, outbox.revision, outbox.acknowledged_at
-  {{more}}
+SELECT outbox.tenant_id, outbox.agent_id, outbox.id, outbox.index_name, outbox.operation, outbox.revision,
+  outbox.acknowledged_at {{more}}
 FROM outbox {{join}}
 WHERE outbox.due_at <= {NOW} AND outbox.confirmed_at IS NULL AND outbox.acknowledged_at IS {{state}}
   AND EXISTS (
     SELECT 1 FROM lease WHERE lease.name = ?1 ->> 'name' AND lease.holder = ?1 ->> 'holder' AND lease.expires_at > {NOW}
   )
-ORDER BY outbox.due_at {{order}}, outbox.id LIMIT {{most}}
+{{last}}
 """
-_VECTOR = ", outbox.vector, memory.created_at, memory.metadata, memory.embedding_dimensions AS dimensions"
+_VECTOR = ", outbox.vector, memory.created_at, memory.metadata"
 _MEMORY = "LEFT JOIN long_term_memory AS memory ON memory.id = outbox.id AND memory.tenant_id = outbox.tenant_id"
-_UNSENT = _DUE.format(more=_VECTOR, join=_MEMORY, state="NULL", order="ASC", most=_SEND_MOST)
-_SENT = _DUE.format(more="", join="", state="NOT NULL", order="ASC", most=_CONFIRM_MOST)
+_OLDEST = "ORDER BY outbox.due_at, outbox.id LIMIT {most}"
+_UNSENT = _DUE.format(more=_VECTOR, join=_MEMORY, state="NULL", last=_OLDEST.format(most=_SEND_MOST))
+_SENT = _DUE.format(more="", join="", state="NOT NULL", last=_OLDEST.format(most=_CONFIRM_MOST))
 _LAST_SENT = _DUE.format(
-    more=_VECTOR, join=_MEMORY, state="NOT NULL AND outbox.operation = 'upsert'", order="DESC", most=1
+    more=f"{_VECTOR}, max(outbox.due_at)",
+    join=_MEMORY,
+    state="NOT NULL AND outbox.operation = 'upsert'",
+    last="GROUP BY outbox.index_name",
 )
+_CONFIGS = "SELECT json_array(provider, model, dimensions, index_name) AS config FROM embedding_config"
 
 _NEXT = f"SELECT min(due_at) - {NOW} AS milliseconds FROM outbox"
 _ERASURES = "SELECT id, tenant_id, agent_id FROM erasure WHERE receipt IS NULL ORDER BY accepted_at LIMIT 8"
@@ -110,7 +121,8 @@ class Work:
         held: Whether this process holds the lease; where not, there is nothing to do.
         unsent: Rows to send.
         sent: Rows to confirm, without their vectors.
-        last_sent: The last upsert of those sent, with its vector.
+        last_sent: Of each index the last upsert of those sent, with its vector.
+        configs: The embedding configs that are kept, by the name of their index.
         erasures: Erasures under way.
         next_ms: In how many milliseconds another row is due; None where no row is left.
         status: How the outbox stood.
@@ -120,16 +132,23 @@ class Work:
     unsent: Sequence[Row]
     sent: Sequence[Row]
     last_sent: Sequence[Row]
+    configs: Mapping[str, EmbeddingConfig]
     erasures: Sequence[Row]
     next_ms: int | None
     status: OutboxStatus
 
+    def by_config(self, rows: Sequence[Row]) -> Iterator[tuple[EmbeddingConfig, list[Row]]]:
+        """Group rows by the config whose index they are for."""
+        for name, group in by_index(rows):
+            if name in self.configs:
+                yield self.configs[name], group
 
-def take(holder: str, marks: Sequence[Mark], *, confirm_ms: int) -> list[Statement]:
+
+def take(holder: str, marks: Sequence[Mark]) -> list[Statement]:
     """Write the marks, take or renew the lease and read what is due: ``read`` reads the answer."""
     who: dict[str, Json] = {"name": INDEXER, "holder": holder}
     return [
-        *write(marks, confirm_ms=confirm_ms),
+        *write(marks),
         Statement(_LEASE, who, writes=True, repeatable=True),
         Statement(_FINISH_DELETES, writes=True, repeatable=True),
         Statement(_FINISH_STORES, writes=True, repeatable=True),
@@ -138,37 +157,39 @@ def take(holder: str, marks: Sequence[Mark], *, confirm_ms: int) -> list[Stateme
         Statement(_UNSENT, who),
         Statement(_SENT, who),
         Statement(_LAST_SENT, who),
+        Statement(_CONFIGS),
         Statement(_ERASURES),
         Statement(_NEXT),
         status.READ,
     ]
 
 
-READS = 11
+READS = 12
 """How many results of ``take`` come after those of the marks."""
 
 
 def read(results: Sequence[list[Row]]) -> Work:
     """Read the last ``READS`` results of ``take``."""
-    lease, _, _, _, _, unsent, sent, last_sent, erasures, (next_,), (figures,) = results
+    lease, _, _, _, _, unsent, sent, last_sent, configs, erasures, (next_,), (figures,) = results
     milliseconds = next_["milliseconds"]
     return Work(
         held=bool(lease),
         unsent=unsent,
         sent=sent,
         last_sent=last_sent,
+        configs={config.index_name: config for config in (config_of(str(row["config"])) for row in configs)},
         erasures=erasures if lease else [],
         next_ms=None if milliseconds is None else int(milliseconds),
         status=status.status(figures),
     )
 
 
-def write(marks: Sequence[Mark], *, confirm_ms: int) -> list[Statement]:
+def write(marks: Sequence[Mark]) -> list[Statement]:
     """Write the marks, each only if the row still has its revision: a statement or more for each kind."""
     return [
         Statement(
             _SETTLED if kind == "settled" else f"UPDATE outbox SET {_CHANGES[kind]} {_MARKED}",
-            {"marks": [_as_json(mark) for mark in of_kind[start : start + _MARKS_MOST]], "confirm_ms": confirm_ms},
+            {"marks": [_as_json(mark) for mark in of_kind[start : start + _MARKS_MOST]]},
             writes=True,
             repeatable=kind != "refused",
         )
@@ -185,20 +206,29 @@ def release(holder: str) -> Statement:
 
 def key(row: Row) -> RowKey:
     """Name the revision that a row is at."""
-    return RowKey(Scope(str(row["tenant_id"]), str(row["agent_id"])), str(row["id"]), int(row["revision"] or 0))
+    scope = Scope(str(row["tenant_id"]), str(row["agent_id"]))
+    return RowKey(scope, str(row["id"]), str(row["index_name"]), int(row["revision"] or 0))
 
 
-def vector(row: Row) -> IndexedVector:
+def vector(row: Row, dimensions: int) -> IndexedVector:
     """Make what is sent of a row that was read with its vector."""
     row_key = key(row)
     return IndexedVector(
         scope=row_key.scope,
         id=row_key.id,
-        values=decode(str(row["vector"]), int(row["dimensions"] or 0)),
+        values=decode(str(row["vector"]), dimensions),
         created_at=int(row["created_at"] or 0),
         revision=row_key.revision,
         metadata=json.loads(str(row["metadata"])),
     )
+
+
+def by_index(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
+    """Group rows by the name of their index."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(str(row["index_name"]), []).append(row)
+    yield from groups.items()
 
 
 def by_scope(rows: Sequence[Row]) -> Iterator[tuple[Scope, list[Row]]]:
@@ -214,7 +244,9 @@ def _as_json(mark: Mark) -> Json:
         "tenant_id": mark.row.scope.tenant_id,
         "agent_id": mark.row.scope.agent_id,
         "id": mark.row.id,
+        "index_name": mark.row.index_name,
         "revision": mark.row.revision,
         "at": mark.at,
         "reason": mark.reason,
+        "confirm_ms": mark.confirm_ms,
     }

@@ -155,6 +155,14 @@ class VectorIndex(Protocol):
         """
         ...
 
+    async def destroy(self) -> None:
+        """Remove the index with all it holds, of every scope; an absent one is no error.
+
+        Raises:
+            Unavailable: the index cannot be reached; it may be gone.
+        """
+        ...
+
     async def watermark(self) -> int:
         """Return the moment (ms since the epoch) up to which every acknowledged write is visible."""
         ...

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.admission import LET_IN, Admission
-from app.model import EmbeddingConfig, Entry, Filter, NewMemory, Scope
+from app.model import Entry, Filter, NewMemory, Scope
 from app.ports.database import Row, Statement
 from app.tiers import filters
 
@@ -18,9 +18,9 @@ INSERT INTO long_term_memory (
 )
 SELECT
   ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'id', ?1 ->> 'content', ?1 ->> 'content_hash', ?1 ->> 'metadata',
-  ?1 ->> 'session_id', ?1 ->> 'occurred_at', in_use.provider, in_use.model, in_use.dimensions, ?1 ->> 'created_at'
-FROM embedding_in_use AS in_use
-WHERE in_use.index_name = ?1 ->> 'index_name' AND {LET_IN}
+  ?1 ->> 'session_id', ?1 ->> 'occurred_at', ?1 ->> 'provider', ?1 ->> 'model', ?1 ->> 'dimensions',
+  ?1 ->> 'created_at'
+WHERE {LET_IN}
 ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET metadata = excluded.metadata
 RETURNING id, created_at
 """
@@ -36,12 +36,13 @@ class LongTermMemory:
 
     scope: Scope
 
-    def insert(self, memory: NewMemory, admission: Admission, *, created_at: int, config: EmbeddingConfig) -> Statement:
+    def insert(self, memory: NewMemory, admission: Admission, *, created_at: int) -> Statement:
         """Add a memory, or give the one with the same content hash the new metadata.
 
-        Returns one row, ``id`` and ``created_at`` of the memory that now holds the content, or none when
-        ``config`` is not the embedding config in use, or the store is not let in.
+        Returns one row, ``id`` and ``created_at`` of the memory that now holds the content, or none when the
+        store is not let in.
         """
+        config = admission.in_use.active
         return Statement(
             _INSERT,
             admission.argument
@@ -50,7 +51,9 @@ class LongTermMemory:
                 "metadata": memory.metadata_json,
                 "session_id": memory.session_id,
                 "occurred_at": memory.occurred_at,
-                "index_name": config.index_name,
+                "provider": config.provider,
+                "model": config.model,
+                "dimensions": config.dimensions,
                 "created_at": created_at,
             },
             writes=True,

@@ -124,6 +124,9 @@ class LateIndex:
         ]
         return found[:_TOP_K]
 
+    async def destroy(self) -> None:
+        self.lose_everything()
+
     async def watermark(self) -> int:
         """Return the last acknowledgement that the newest of what shows is two minutes of processing past."""
         self._settle()

@@ -130,6 +130,9 @@ class InterceptedIndex:
         call = PortCall("index.sample", (tenant_id, agent_id))
         return await self.between.pass_on(call, lambda: self.inner.sample(tenant_id, agent_id))
 
+    async def destroy(self) -> None:
+        await self.between.pass_on(PortCall("index.destroy"), self.inner.destroy)
+
     async def watermark(self) -> int:
         return await self.between.pass_on(PortCall("index.watermark"), self.inner.watermark)
 

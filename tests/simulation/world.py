@@ -14,12 +14,13 @@ import ulid
 
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_index import SqliteVectorIndex
-from app.gateway import LongTermMemoryGateway, Ports
+from app.gateway import LongTermMemoryGateway
 from app.index.indexer import Indexer
 from app.index.marks import Marks
 from app.index.reconcile import Findings, Pacer, Reconcile
 from app.migrations.runner import migrate
 from app.ports.vector_index import VectorIndex
+from app.process import Ports
 from app.retrieval.query_vectors import QueryCache
 from tests.simulation import clock
 from tests.simulation.database import InlineFile
@@ -121,7 +122,7 @@ class World:
             marks=marks,
             clock=lambda: clock.now_ms() + skew,
         )
-        indexer = Indexer(database, index, marks, holder=name)
+        indexer = Indexer(database, ports.index_of, marks, holder=name)
         replica = Replica(name, ports, indexer)
         self.replicas.append(replica)
         return replica

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import orjson
+import structlog
 
 from app.adapters.cloudflare import vectorize_answers as answers
 from app.adapters.cloudflare.client import Answer, CloudflareClient, Refusal
@@ -144,6 +145,13 @@ class VectorizeIndex:
             return max(0, milliseconds(parse_moment(str(processed))) - _MARGIN_MS)
         except ValueError as error:
             raise UpstreamRejected(f"Vectorize's mark {processed!r} is no moment.") from error
+
+    async def destroy(self) -> None:
+        """Delete the index; its name may be refused for a while afterwards."""
+        try:
+            await self._client.call(Call("vectorize.delete", "DELETE", self._path), self._meaning)
+        except IndexNotProvisioned:
+            structlog.get_logger().info("index_absent", index=self._config.index_name)
 
     async def ping(self) -> None:
         """Ask the index about itself."""

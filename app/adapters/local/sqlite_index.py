@@ -87,6 +87,12 @@ SELECT DISTINCT id FROM local_vector
 WHERE index_name = ?1 ->> 'index_name' AND id > ?1 ->> 'after' ORDER BY id LIMIT ?1 ->> 'most'
 """
 
+# Other processes find a scope's count of removals gone, and look again.
+_DESTROY = (
+    "DELETE FROM local_vector WHERE index_name = ?1 ->> 'index_name'",
+    "UPDATE local_vector_removals SET removals = removals + 1 WHERE index_name = ?1 ->> 'index_name'",
+)
+
 _LIST_IDS = 1000
 _STREAMED = 4096
 _FLOATS = npt.NDArray[np.float32]
@@ -171,6 +177,16 @@ class SqliteVectorIndex:
         argument = _argument(self._config, Scope(tenant_id, agent_id or ""))
         rows = await self._file.read(lambda connection: connection.execute(sql, numbered(argument)).fetchall())
         return [id_ for (id_,) in rows]
+
+    async def destroy(self) -> None:
+        """Remove the vectors of this config; a process that holds some in memory finds out at its next search."""
+        argument = to_json({"index_name": self._config.index_name})
+
+        def work(connection: sqlite3.Connection) -> None:
+            for sql in _DESTROY:
+                connection.execute(sql, numbered(argument))
+
+        await self._file.write(work)
 
     async def watermark(self) -> int:
         """Every acknowledged write is visible: the watermark is now."""

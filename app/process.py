@@ -1,0 +1,56 @@
+"""What every gateway of a process works with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from app.errors import EmbeddingConfigMismatch
+from app.in_use import InUse
+from app.index.marks import Marks
+from app.index.spaces import Spaces
+from app.model import EmbeddingConfig
+from app.ports.database import Database
+from app.ports.embedder import Embedder
+from app.ports.vector_index import VectorIndex
+from app.retrieval.query_vectors import QueryCache
+
+Clock = Callable[[], int]
+"""Returns now, in milliseconds since the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """The ports, the same for every request. ``index`` and ``embedder`` are those of the config in the settings."""
+
+    database: Database
+    index: VectorIndex
+    embedder: Embedder
+    queries: QueryCache
+    marks: Marks
+    clock: Clock
+    spaces: Spaces = field(default_factory=Spaces)
+
+    def index_of(self, config: EmbeddingConfig) -> VectorIndex:
+        """Return the config's index.
+
+        Raises:
+            EmbeddingConfigMismatch: this process has no way to it.
+        """
+        index = self.index if config == self.embedder.config else self.spaces.index(config)
+        if index is None:
+            raise EmbeddingConfigMismatch(stored=config, configured=self.embedder.config)
+        return index
+
+    def embedder_of(self, config: EmbeddingConfig) -> Embedder:
+        """Return what embeds with the config.
+
+        Raises:
+            EmbeddingConfigMismatch: this process cannot: a key or a model is missing.
+        """
+        embedder = self.embedder if config == self.embedder.config else self.spaces.embedder(config)
+        if embedder is None:
+            raise EmbeddingConfigMismatch(stored=config, configured=self.embedder.config)
+        return embedder
+
+    def in_use(self, tenant_id: str) -> InUse:
+        """Return what the tenant was last seen to use; every run of the database checks it."""
+        return self.spaces.in_use(tenant_id) or InUse(self.embedder.config)
