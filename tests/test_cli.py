@@ -217,6 +217,29 @@ def test_a_lost_index_is_rebuilt_by_one_command(line: Line) -> None:
     assert [entry["content"] for entry in line.json("recall", "memory 1", "--top-k", "1")["entries"]] == ["memory 1"]
 
 
+def test_the_data_moves_to_another_model_by_five_commands(line: Line) -> None:
+    contents = [f"memory {n} of the {thing}" for n, thing in enumerate(("harbour", "violin", "glacier"))]
+    for content in contents:
+        line.ok("store", content)
+    model = {"EMBEDDER": "local"}
+    assert "No re-embedding is under way" in line.fails("reembed", "status", code=1)
+    started = json.loads(line.run("reembed", "start", "--json", **model).stdout)
+    assert (started["complete"], started["used"]) == (True, "hashing/ngrams-v1 (384 dimensions)")
+    assert "have not been compared" in line.run("reembed", "switch", **model).stderr
+    questions = line.folder / "questions.jsonl"
+    asked = [{"tenant": "default", "agent_id": "default", "query": content} for content in contents]
+    questions.write_text("\n".join(map(json.dumps, asked)), "utf-8")
+    compared = json.loads(line.run("reembed", "parity", "--queries", str(questions), "--json", **model).stdout)
+    assert (compared["queries"], compared["reciprocal_after"]) == (3, 1.0)
+    switched = json.loads(line.run("reembed", "switch", "--json", **model).stdout)
+    assert switched["used"] == started["other"]
+    assert "--yes" in line.fails("reembed", "drop", code=2)
+    assert "hashing/ngrams-v1" in line.run("reembed", "drop", "--yes", **model).stdout
+    for content in contents:
+        assert line.json("recall", content, "--top-k", "1")["entries"][0]["content"] == content
+    assert "being moved" not in line.run("reembed", "status", **model).stderr
+
+
 def test_dead_letters_are_listed_sent_again_and_dropped(line: Line) -> None:
     memory_id = line.json("store", "text")["id"]
     line.ok("store", "other")

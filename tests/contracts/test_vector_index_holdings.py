@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.errors import CursorExpired
+from app.errors import CursorExpired, IndexNotProvisioned
 from app.model import Filter, Scope, Vector
 from app.ports.vector_index import Held, VectorIndex
 from tests.contracts.conftest import FILTERABLE, IndexSubject, OpenedIndex
@@ -153,3 +153,19 @@ async def test_only_an_index_that_shows_a_write_late_has_to_be_asked_whether_it_
 
 async def test_an_index_filters_on_every_key_or_on_the_declared_ones(index: VectorIndex) -> None:
     assert index.filterable is None or set(index.filterable) == set(FILTERABLE)
+
+
+async def test_an_index_that_is_destroyed_is_gone_for_whoever_held_it_open_and_again_is_no_error(
+    open_index: OpenedIndex,
+) -> None:
+    async with open_index() as first, open_index() as second:
+        await first.upsert([vector(1, unit(1)), vector(2, unit(1), scope=OTHERS[0])])
+        await second.query(OWN, unit(1), top_k=5, where=Filter())
+        await first.destroy()
+        await first.destroy()
+        try:
+            left = await second.query(OWN, unit(1), top_k=5, where=Filter())
+        except IndexNotProvisioned:  # an index of an account is not there any more
+            return
+        assert list(left.hits) == []
+        assert await second.held([memory_id(1), memory_id(2)]) == {}

@@ -87,10 +87,13 @@ SELECT DISTINCT id FROM local_vector
 WHERE index_name = ?1 ->> 'index_name' AND id > ?1 ->> 'after' ORDER BY id LIMIT ?1 ->> 'most'
 """
 
-# Other processes find a scope's count of removals gone, and look again.
 _DESTROY = (
+    """
+    INSERT INTO local_vector_removals (tenant_id, agent_id, index_name, removals)
+    SELECT DISTINCT tenant_id, agent_id, index_name, 1 FROM local_vector WHERE index_name = ?1 ->> 'index_name'
+    ON CONFLICT DO UPDATE SET removals = removals + 1
+    """,
     "DELETE FROM local_vector WHERE index_name = ?1 ->> 'index_name'",
-    "UPDATE local_vector_removals SET removals = removals + 1 WHERE index_name = ?1 ->> 'index_name'",
 )
 
 _LIST_IDS = 1000
