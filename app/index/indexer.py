@@ -131,31 +131,33 @@ class Indexer:
 
     async def _confirm(self, work: Work) -> None:
         """Find out what the index shows of what was sent a while ago."""
-        deletes = [row for row in work.sent if row["operation"] == "delete"]
-        upserts = await self._passed(work, [row for row in work.sent if row["operation"] == "upsert"])
-        if not deletes and not upserts:
+        passed = await self._passed(work)
+        if not passed:
             return
-        held = await self._index.held([str(row["id"]) for row in (*upserts, *deletes)])
-        shown = [row for row in upserts if _shows(held, row)]
-        gone = [row for row in deletes if row["id"] not in held]
+        held = await self._index.held([str(row["id"]) for row in passed])
+        shown = [row for row in passed if row["operation"] == "upsert" and _shows(held, row)]
+        gone = [row for row in passed if row["operation"] == "delete" and row["id"] not in held]
         self._mark(shown, "confirmed")
         self._mark(gone, "settled")
-        self._mark([row for row in (*upserts, *deletes) if row not in shown and row not in gone], "lost")
+        self._mark([row for row in passed if row not in shown and row not in gone], "lost")
 
-    async def _passed(self, work: Work, upserts: Sequence[Row]) -> list[Row]:
-        """Return the rows that the index has passed.
-
-        Its mark stands still while nothing is written to it: then one vector is sent again, to move it.
-        """
-        if not upserts:
+    async def _passed(self, work: Work) -> list[Row]:
+        """Return the rows that the index has passed: what it does not show before then, it may show yet."""
+        if not work.sent:
             return []
         watermark = await self._index.watermark()
-        passed = [row for row in upserts if int(row["acknowledged_at"] or 0) <= watermark]
-        waiting = [row for row in upserts if int(row["acknowledged_at"] or 0) > watermark]
+        waiting = [row for row in work.sent if int(row["acknowledged_at"] or 0) > watermark]
         if waiting:
-            await self._index.upsert([worklist.vector(row) for row in work.last_sent])
+            await self._nudge(work.last_sent, waiting[-1])
             self._mark(waiting, "waits")
-        return passed
+        return [row for row in work.sent if int(row["acknowledged_at"] or 0) <= watermark]
+
+    async def _nudge(self, last_sent: Sequence[Row], waiting: Row) -> None:
+        """Send one change again: the index's mark stands still while nothing is written to it."""
+        if last_sent:
+            await self._index.upsert([worklist.vector(row) for row in last_sent])
+        else:
+            await self._index.delete(worklist.key(waiting).scope, [str(waiting["id"])])
 
     def _mark(self, rows: Sequence[Row], kind: Kind, *, at: int = 0, reason: str = "") -> None:
         if not rows:
