@@ -7,7 +7,7 @@ NODE   := tests/conformance/node
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help run test conformance check format bench lock clean
+.PHONY: help run test soak conformance check format bench lock clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 13
@@ -34,6 +34,11 @@ run: $(VENV)/runtime ## install, migrate and serve on http://127.0.0.1:8000 (HOS
 
 test: $(VENV)/dev ## run the tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/conformance
+
+# A seed that fails is printed; SEED=... runs it again, SOAK_SEED=... the choices of the processes.
+soak: $(VENV)/dev ## the long proofs: more seeds of the simulation, longer runs of processes (SOAK_SEEDS, SOAK_OPERATIONS)
+	SOAK_SEEDS=$${SOAK_SEEDS:-500} SOAK_OPERATIONS=$${SOAK_OPERATIONS:-10000} $(BIN)/python -m pytest -n 2 \
+	  --dist worksteal tests/simulation/test_linearizable.py tests/process/test_reliability.py
 
 # Cloudflare's own software, from npm, with the node it asks for; package.json names every version. Where there is
 # no npm the proofs that need it are skipped, which is a failure where CI is set.

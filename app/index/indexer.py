@@ -18,7 +18,7 @@ from app.index.status import OutboxStatus
 from app.index.worklist import Work
 from app.model import EmbeddingConfig
 from app.ports.database import Database, Row, Statement
-from app.ports.vector_index import Held, VectorIndex
+from app.ports.vector_index import Held, IndexedVector, VectorIndex
 
 IDLE_ROUNDS = 20
 """An idle indexer looks once in so many pauses."""
@@ -133,31 +133,26 @@ class Indexer:
         last_sent = dict(work.by_config(work.last_sent))
         for config, rows in work.by_config(work.sent):
             index = self._index_of(config)
-            deletes = [row for row in rows if row["operation"] == "delete"]
-            upserts = [row for row in rows if row["operation"] == "upsert"]
-            passed = await self._passed(index, upserts)
-            if len(passed) < len(upserts):
-                # The mark stands still while nothing is written: one vector is sent again, to move it.
-                nudge = last_sent.get(config, [])
-                await index.upsert([worklist.vector(row, config.dimensions) for row in nudge])
-            if deletes or passed:
-                await self._compare(index, passed, deletes)
+            passed = await self._passed(index, rows)
+            if len(passed) < len(rows):
+                vectors = [worklist.vector(row, config.dimensions) for row in last_sent.get(config, [])]
+                await _nudge(index, vectors, rows[-1])
+            if passed:
+                await self._compare(index, passed)
 
-    async def _passed(self, index: VectorIndex, upserts: Sequence[Row]) -> list[Row]:
-        """Return the rows that the index has passed; the others wait."""
-        if not upserts:
-            return []
+    async def _passed(self, index: VectorIndex, rows: Sequence[Row]) -> list[Row]:
+        """Return the rows that the index has passed, and let the others wait: they may show yet."""
         watermark = await index.watermark()
-        self._mark([row for row in upserts if int(row["acknowledged_at"] or 0) > watermark], "waits")
-        return [row for row in upserts if int(row["acknowledged_at"] or 0) <= watermark]
+        self._mark([row for row in rows if int(row["acknowledged_at"] or 0) > watermark], "waits")
+        return [row for row in rows if int(row["acknowledged_at"] or 0) <= watermark]
 
-    async def _compare(self, index: VectorIndex, upserts: Sequence[Row], deletes: Sequence[Row]) -> None:
-        held = await index.held([str(row["id"]) for row in (*upserts, *deletes)])
-        shown = [row for row in upserts if _shows(held, row)]
-        gone = [row for row in deletes if row["id"] not in held]
+    async def _compare(self, index: VectorIndex, passed: Sequence[Row]) -> None:
+        held = await index.held([str(row["id"]) for row in passed])
+        shown = [row for row in passed if row["operation"] == "upsert" and _shows(held, row)]
+        gone = [row for row in passed if row["operation"] == "delete" and row["id"] not in held]
         self._mark(shown, "confirmed")
         self._mark(gone, "settled")
-        self._mark([row for row in (*upserts, *deletes) if row not in shown and row not in gone], "lost")
+        self._mark([row for row in passed if row not in shown and row not in gone], "lost")
 
     def _acknowledged(self, index: VectorIndex, rows: Sequence[Row], at: int) -> None:
         self._mark(rows, "acknowledged", at=at, confirm_ms=int(index.confirm_seconds * 1000))
@@ -169,6 +164,14 @@ class Indexer:
             self._marks.add(Mark(worklist.key(row), kind, at, reason, confirm_ms))
         level = structlog.get_logger().warning if kind in {"lost", "refused"} else structlog.get_logger().info
         level("outbox_rows", became=kind, rows=len(rows), operations=sorted({str(row["operation"]) for row in rows}))
+
+
+async def _nudge(index: VectorIndex, vectors: Sequence[IndexedVector], waiting: Row) -> None:
+    """Send one change again: an index's mark stands still while nothing is written to it."""
+    if vectors:
+        await index.upsert(vectors)
+    else:
+        await index.delete(worklist.key(waiting).scope, [str(waiting["id"])])
 
 
 def _shows(held: Mapping[str, Held], row: Row) -> bool:

@@ -24,8 +24,8 @@ SEED = int(os.environ.get("SOAK_SEED", "20"))
 KILLS = 4
 HEALED_SECONDS = 30.0
 INDEXER_SECONDS = "0.1"
-FAULTS = [
-    {"operation": "vectorize.upsert", "share": 0.08, "status": 500},
+FAULTS = [  # of the upserts one in five fails
+    {"operation": "vectorize.upsert", "share": 0.11, "status": 500},
     {"operation": "vectorize.upsert", "share": 0.06, "kind": "after_effect_cut"},
     {"operation": "vectorize.upsert", "share": 0.04, "kind": "cut"},
     {"operation": "vectorize.upsert", "share": 0.04, "kind": "delay", "delay_seconds": 0.3},

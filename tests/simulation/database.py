@@ -15,10 +15,13 @@ class InlineFile(SqliteFile):
     """What ``SqliteFile`` does, with D1's limits, done at once on one connection: no thread, no wait."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
-        """Begin empty; SQL's ``julianday('now')`` tells ``clock``, in milliseconds since the epoch."""
+        """Begin empty; SQL's ``julianday('now')`` tells ``clock``, in milliseconds since the epoch.
+
+        It is declared deterministic so that SQLite asks it once for a statement, as it does its own.
+        """
         self.path = Path(":memory:")
         self.connection = _open(self.path)
-        self.connection.create_function("julianday", -1, _julian_day(clock))
+        self.connection.create_function("julianday", -1, _julian_day(clock), deterministic=True)
 
     async def read(self, work: Work[T]) -> T:
         return self._run(work, "BEGIN", "ROLLBACK")

@@ -31,6 +31,8 @@ class Store:
     """Known once it was acknowledged or seen: it happened."""
     never: float = inf
     """From then on known not to have happened, or to have been undone."""
+    kept_out: bool = False
+    """An erasure was in its way: at most it happened before that, in a run that was made again, and is erased."""
 
     @property
     def shade(self) -> int:
@@ -121,7 +123,7 @@ class History:
 
     def refuse_store(self, store: Store) -> None:
         """Check, and keep, that a store was kept out by an erasure."""
-        store.ended = store.never = self.tick()
+        store.ended, store.kept_out = self.tick(), True
         if not any(erasure.ended > store.began for erasure in self._erasures):
             raise ViolationError(f"store {store.number} was kept out though nothing was being erased")
 
@@ -140,11 +142,10 @@ class History:
         for other in self._erasures:
             if other.began <= erasure.began:
                 other.ended = min(other.ended, self.tick())
-        for stores in self._stores.values():
-            for store in stores:
-                if store.ended < erasure.began:
-                    store.never = min(store.never, erasure.ended)
-        erased = [id_ for id_, memory in self._memories.items() if any(s.ended < erasure.began for s in memory.stores)]
+        undone = {store for stores in self._stores.values() for store in stores if _undone(store, erasure)}
+        for store in undone:
+            store.never = min(store.never, erasure.ended)
+        erased = [id_ for id_, memory in self._memories.items() if not undone.isdisjoint(memory.stores)]
         for id_ in erased:
             self._memories[id_].gone = min(self._memories[id_].gone, erasure.ended)
         return erased
@@ -258,6 +259,10 @@ class History:
         if memory.text != text:
             raise ViolationError(f"{id_} was {memory.text} and is now {text}")
         return memory
+
+
+def _undone(store: Store, erasure: Erasure) -> bool:
+    return store.kept_out or store.ended < erasure.began
 
 
 def _number(store: Store) -> int:

@@ -16,7 +16,7 @@ from app.ports.vector_index import Held, Hit, Hits, IndexedVector, Listing
 
 _TOP_K = 100
 _MARGIN_MS = 120_000
-_SECONDS = (5.0, 120.0)
+_SHOWS_SECONDS = (5.0, 120.0)
 _PAGE = 10
 _EXPIRES = 0.02
 
@@ -52,6 +52,10 @@ class LateIndex:
     ) -> None:
         """Hold vectors of this embedding config; acknowledge by ``clock``; filter on some metadata keys."""
         self.filterable: Collection[str] | None = filterable
+        self.shows_seconds = _SHOWS_SECONDS
+        """How long after its acknowledgement a mutation shows, at least and at most."""
+        self.loses = 0.0
+        """The share of what it acknowledges that never shows."""
         self._config = config
         self._clock = clock
         self._random = seeded
@@ -75,6 +79,11 @@ class LateIndex:
         processed = self._processed()
         self._stalls_end = self._clock() + int(seconds * 1000)
         self._behind = self._stalls_end - processed
+
+    @property
+    def behind_seconds(self) -> float:
+        """How much later it shows things than it would had it never stalled."""
+        return self._behind / 1000
 
     @property
     def shown(self) -> Mapping[str, IndexedVector]:
@@ -139,7 +148,9 @@ class LateIndex:
     def _acknowledge(self, changes: Mapping[str, IndexedVector | None]) -> int:
         at, processed = self._clock(), self._processed()
         self._acknowledged.append((processed, at))
-        visible_at = processed + int(self._random.uniform(*_SECONDS) * 1000)
+        if self._random.random() < self.loses:
+            return at
+        visible_at = processed + int(self._random.uniform(*self.shows_seconds) * 1000)
         heapq.heappush(self._coming, _Mutation(visible_at, next(self._numbers), processed, changes))
         return at
 

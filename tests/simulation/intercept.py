@@ -21,6 +21,8 @@ class PortCall:
     about: object = None
     repeatable: bool = False
     """Whether it may be made twice."""
+    statements: Sequence[Statement] = ()
+    """What a run of the database consists of."""
 
 
 class Between(Protocol):
@@ -59,7 +61,7 @@ class InterceptedDatabase:
     async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
         writes = sum(statement.writes for statement in statements)
         repeatable = all(statement.repeatable or not statement.writes for statement in statements)
-        call = PortCall("database.run", (len(statements), writes), repeatable)
+        call = PortCall("database.run", (len(statements), writes), repeatable, statements)
         return await self.between.pass_on(call, lambda: self.inner.run(statements))
 
     async def ping(self) -> None:

@@ -27,7 +27,7 @@ def memories_of(world: World) -> Shown:
     return {str(id_): (Scope(str(tenant), str(agent)), vector_of(str(text))) for id_, tenant, agent, text in rows}
 
 
-def flaws(world: World) -> list[str]:
+def flaws(world: World) -> set[tuple[str, str]]:
     """Name every memory that neither the index nor the outbox knows, and every vector nobody will remove."""
     memories = memories_of(world)
     queued = {str(id_): operation for id_, operation in world.file.rows("SELECT id, operation FROM outbox")}
@@ -35,8 +35,7 @@ def flaws(world: World) -> list[str]:
     lost = [id_ for id_ in memories if id_ not in vectors and queued.get(id_) != "upsert"]
     stray = [id_ for id_ in vectors if id_ not in memories and queued.get(id_) != "delete" and not _goes(world, id_)]
     wrong = [id_ for id_ in memories.keys() & vectors.keys() if not _same(memories[id_], vectors[id_])]
-    named = {"lost": lost, "stray": stray, "wrong": sorted(wrong)}
-    return [f"{kind}: {ids}" for kind, ids in named.items() if ids]
+    return {(kind, id_) for kind, ids in (("lost", lost), ("stray", stray), ("wrong", wrong)) for id_ in ids}
 
 
 def left(world: World) -> list[tuple[object, ...]]:

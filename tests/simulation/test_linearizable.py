@@ -1,4 +1,7 @@
-"""Whatever fails meanwhile: what was acknowledged is found, and what was deleted is not."""
+"""Whatever fails meanwhile: what was acknowledged is found, and what was deleted is not.
+
+``SOAK_SEEDS`` says how many seeds make a run, ``SEED`` runs a single one again.
+"""
 
 import asyncio
 import os
@@ -8,6 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.simulation import clock
+from tests.simulation.trace import Trace
 from tests.simulation.weather import calm, storm, watch
 from tests.simulation.workload import Agent
 from tests.simulation.world import Kind, World, world
@@ -16,18 +20,17 @@ OPERATIONS = 3000
 _TENANTS = ("acme", "globex")
 _AGENTS = ("bot-1", "bot-2", "bot-3", "bot-4")
 _CALLERS = 2
-_SEEDS = int(os.environ.get("SOAK_SEEDS", "50"))
+_SEEDS = int(os.environ.get("SOAK_SEEDS", "40"))
 _TOGETHER = 5
 _ERASES_SECONDS = 200.0
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a simulation went: the same for the same seed."""
+    """How a simulation went: all of it, and how often each thing happened."""
 
-    digest: str
+    trace: Trace
     counts: Counter[str]
-    seconds: float
 
 
 def simulate(kind: Kind, seed: int, operations: int = OPERATIONS) -> Outcome:
@@ -42,12 +45,12 @@ async def _simulate(kind: Kind, seed: int, operations: int) -> Outcome:
     async with world(kind, seed) as made:
         for _ in range(2):
             made.replica().start()
-            agents = [Agent(made, tenant, agent) for tenant in _TENANTS for agent in _AGENTS]
-        await _work(made, agents, operations // (len(agents) * _CALLERS))
+        agents = [Agent(made, tenant, agent) for tenant in _TENANTS for agent in _AGENTS]
+        await _work(made, agents, -(-operations // (len(agents) * _CALLERS)))
         await calm(made)
         for agent in agents:
             await agent.recall_all()
-        return Outcome(made.trace.digest(), made.counts, clock.now())
+        return Outcome(made.trace, made.counts)
 
 
 async def _work(made: World, agents: list[Agent], times: int) -> None:
@@ -84,7 +87,7 @@ def test_every_answer_is_true_over_an_index_that_shows_writes_late(seeds: range)
         _check_eventful(simulate("late", seed))
 
 
-@pytest.mark.parametrize("seeds", _seeds(_SEEDS // 5), ids=str)
+@pytest.mark.parametrize("seeds", _seeds(_SEEDS // 4), ids=str)
 def test_every_answer_is_true_over_the_embedded_index(seeds: range) -> None:
     for seed in seeds:
         _check_eventful(simulate("embedded", seed))
@@ -97,6 +100,3 @@ def _check_eventful(outcome: Outcome) -> None:
     assert outcome.counts["recalled whole"] > 600
     assert outcome.counts["recalled index_unavailable"] > 10
     assert outcome.counts["store upstream_timeout"] > 5
-    # An index that has stalled may show a vector whose removal it has taken but not processed: that reads as an
-    # orphan, and goes by itself. A stray that nothing removes is looked for all the time (settled.py).
-    assert outcome.counts["reconcile missing"] == 0

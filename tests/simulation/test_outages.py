@@ -1,14 +1,16 @@
-"""The index fails for long: stores and recalls go on, and nobody is told that there is nothing."""
+"""A part fails for long: nobody is told what is not so, and without the index stores and recalls go on."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 
 import pytest
 
 from app.errors import Unavailable
 from app.model import Filter, NewMemory
 from tests.simulation import clock
+from tests.simulation.settled import shown
 from tests.simulation.weather import calm
 from tests.simulation.workload import Agent
 from tests.simulation.world import Kind, World, world
@@ -75,11 +77,10 @@ def test_nothing_is_never_the_answer_where_the_index_could_not_be_asked_what_it_
             await calm(made)
             made.network.down.add("index")
             gateway = made.replicas[0].gateway("acme")
-            for query in ("known to the index", "anything else"):
-                with pytest.raises(Unavailable):
-                    await gateway.recall(agent.agent_id, query)
-            with pytest.raises(Unavailable):
-                await gateway.recall(agent.agent_id, "anything", where=Filter(metadata={"session": "a"}))
+            for where in (Filter(), Filter(metadata={"session": "a"})):
+                for query in ("known to the index", "anything else"):
+                    with pytest.raises(Unavailable):
+                        await gateway.recall(agent.agent_id, query, where=where)
             nothing = await gateway.recall(newcomer.agent_id, "anything")
             assert (nothing.entries, nothing.degraded) == ([], ["index_unavailable"])
             await gateway.store(newcomer.agent_id, NewMemory("only in the outbox"))
@@ -87,3 +88,56 @@ def test_nothing_is_never_the_answer_where_the_index_could_not_be_asked_what_it_
             assert entry.content == "only in the outbox"
 
     clock.run(scenario())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_the_database_nothing_is_acknowledged_and_nothing_was_done(kind: Kind) -> None:
+    async def scenario() -> None:
+        async with _agents(kind) as (made, (agent, *_)):
+            await agent.store(("known", None))
+            await calm(made)
+            (id_,), before = agent.history.existing(), made.file.connection.total_changes
+            made.network.down.add("database")
+            gateway = made.replicas[0].gateway("acme")
+            for call in (
+                gateway.store(agent.agent_id, NewMemory("new")),
+                gateway.recall(agent.agent_id, "known"),
+                gateway.delete(agent.agent_id, id_),
+                gateway.erase(agent.agent_id),
+            ):
+                await _is_unavailable(call)
+            await asyncio.sleep(600)
+            assert made.file.connection.total_changes == before
+            assert set(shown(made)) == {id_}
+            made.network.down.clear()
+            await calm(made)
+            await agent.recall_all()
+
+    clock.run(scenario())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_the_embedder_nothing_is_written_and_what_is_there_can_be_deleted(kind: Kind) -> None:
+    async def scenario() -> None:
+        async with _agents(kind) as (made, (agent, *_)):
+            await agent.store(("known", None))
+            await calm(made)
+            made.network.down.add("embedder")
+            gateway = made.replicas[0].gateway("acme")
+            await _is_unavailable(gateway.store(agent.agent_id, NewMemory("new")))
+            await _is_unavailable(gateway.recall(agent.agent_id, "never asked before"))
+            tables = ("long_term_memory", "outbox", "audit")
+            assert [len(made.file.rows(f"SELECT 1 FROM {table}")) for table in tables] == [1, 0, 1]
+            assert len(shown(made)) == 1
+            await agent.delete(agent.history.existing()[0])
+            await calm(made)
+            assert shown(made) == {}
+
+    clock.run(scenario())
+
+
+async def _is_unavailable(call: Awaitable[object]) -> None:
+    """What an outage is answered with over HTTP: a client may try again."""
+    with pytest.raises(Unavailable) as raised:
+        await call
+    assert raised.value.status in {HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT}

@@ -1,6 +1,7 @@
 """What happens to the replicas meanwhile: the index goes away, processes are killed and others take their place."""
 
 import asyncio
+from collections.abc import Mapping
 
 from app.errors import Conflict, Unavailable
 from tests.simulation.history import ViolationError
@@ -11,24 +12,36 @@ from tests.simulation.world import World
 
 QUIET_SECONDS = 20 * 60.0
 _CALM_SECONDS = 60.0
-_OUTAGE_SECONDS = (20.0, 150.0)
+_OUTAGE_SECONDS: Mapping[str, tuple[float, float]] = {
+    "index": (20.0, 150.0),
+    "database": (5.0, 20.0),
+    "embedder": (5.0, 20.0),
+}
 _STALL_SECONDS = (60.0, 400.0)
+_BEHIND_SECONDS = 600.0
+"""At most: it does not catch up, and what is left to do has to be done in the quiet."""
 _LOOKS_SECONDS = 30.0
+_LOSES = 0.02
 
 
 async def storm(world: World) -> None:
     """Make calls fail, and now and then a whole part, until cancelled."""
     world.network.rates = Rates()
+    if isinstance(world.index, LateIndex):
+        world.index.loses = _LOSES
     events = (_outage, _replace, _stall, _reconcile)
+    weights = (3, 4, 1, 2)
     try:
         while True:
             await asyncio.sleep(world.random.expovariate(1 / _CALM_SECONDS))
-            await world.random.choice(events)(world)
+            (event,) = world.random.choices(events, weights)
+            await event(world)
     finally:
         world.network.rates = SOUND
         world.network.down.clear()
         if isinstance(world.index, LateIndex):
             world.index.stall(0)
+            world.index.loses = 0.0
 
 
 async def watch(world: World) -> None:
@@ -40,26 +53,32 @@ async def watch(world: World) -> None:
 
 async def calm(world: World) -> None:
     """Let the replicas work in peace, then check that nothing is left to do."""
+    await peace(world)
+    check_nothing_is_lost(world)
+
+
+async def peace(world: World) -> None:
+    """Let the replicas work in peace, then check that they have done all they know of."""
     await world.network.settled()
     await asyncio.sleep(QUIET_SECONDS)
-    check_nothing_is_lost(world)
     if left(world):
         raise ViolationError(f"after {QUIET_SECONDS} s of peace the outbox still holds {left(world)}")
 
 
 def check_nothing_is_lost(world: World) -> None:
     if found := flaws(world):
-        ids = [word.strip("'[],") for flaw in found for word in flaw.split()[1:]]
-        raise ViolationError(f"{found}\n{world.trace.about(*ids)}")
+        raise ViolationError(f"{sorted(found)}\n{world.trace.about(*(id_ for _, id_ in found))}")
 
 
 async def _outage(world: World) -> None:
-    world.trace.note("the index goes away")
-    world.counts["outages"] += 1
-    world.network.down.add("index")
-    await asyncio.sleep(world.random.uniform(*_OUTAGE_SECONDS))
+    """Let one of the ports refuse every call: most often the index, without which the service is to go on."""
+    (port,) = world.random.choices(list(_OUTAGE_SECONDS), (4, 1, 1))
+    world.trace.note("goes away", port)
+    world.counts[f"{port} away"] += 1
+    world.network.down.add(port)
+    await asyncio.sleep(world.random.uniform(*_OUTAGE_SECONDS[port]))
     world.network.down.clear()
-    world.trace.note("the index is back")
+    world.trace.note("is back", port)
 
 
 async def _replace(world: World) -> None:
@@ -73,12 +92,11 @@ async def _replace(world: World) -> None:
 
 async def _stall(world: World) -> None:
     """Let the index fall behind: it takes everything and shows nothing new."""
-    if isinstance(world.index, LateIndex):
+    seconds = world.random.uniform(*_STALL_SECONDS)
+    if isinstance(world.index, LateIndex) and world.index.behind_seconds + seconds < _BEHIND_SECONDS:
         world.trace.note("the index stalls")
         world.counts["stalls"] += 1
-        seconds = world.random.uniform(*_STALL_SECONDS)
         world.index.stall(seconds)
-        await asyncio.sleep(seconds)
 
 
 async def _reconcile(world: World) -> None:

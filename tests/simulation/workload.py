@@ -13,7 +13,7 @@ from tests.simulation.killer import KilledError
 from tests.simulation.settled import memories_of, shown
 from tests.simulation.world import World
 
-TOP_K = 20
+TOP_K = 10
 _SESSIONS = (None, "a", "b", "c", "d")
 _THINKS_SECONDS = 6.0
 _RECENT = 8

@@ -33,7 +33,8 @@ from tests.simulation.trace import Trace
 Kind: TypeAlias = Literal["late", "embedded"]
 """Which index: one that shows writes late, or the embedded one."""
 
-PAUSE_SECONDS = 1.0
+_PAUSES_SECONDS = (1.0, 5.0, 15.0)
+"""Between an indexer's rounds: a brisk one has more to do with requests at work, a slow one leaves more undone."""
 _SKEW_MS = 2_000
 _CALLS_PER_MINUTE = 120
 _CACHE_BYTES = 1_000_000
@@ -54,6 +55,7 @@ class Replica:
     name: str
     ports: Ports
     indexer: Indexer
+    pause_seconds: float
     work: asyncio.Task[None] | None = None
 
     def gateway(self, tenant_id: str) -> LongTermMemoryGateway:
@@ -73,7 +75,7 @@ class Replica:
         return await comparison.run()
 
     def start(self) -> None:
-        self.work = asyncio.create_task(self.indexer.run(PAUSE_SECONDS), name=self.name)
+        self.work = asyncio.create_task(self.indexer.run(self.pause_seconds), name=self.name)
 
     async def stop(self) -> None:
         """End the indexer as a process that is killed does: nothing is written any more."""
@@ -94,6 +96,7 @@ class World:
     network: Network
     file: InlineFile
     index: VectorIndex
+    pause_seconds: float
     replicas: list[Replica] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     """How often each thing happened: a simulation in which nothing goes wrong proves nothing."""
@@ -123,7 +126,7 @@ class World:
             clock=lambda: clock.now_ms() + skew,
         )
         indexer = Indexer(database, ports.index_of, marks, holder=name)
-        replica = Replica(name, ports, indexer)
+        replica = Replica(name, ports, indexer, self.pause_seconds)
         self.replicas.append(replica)
         return replica
 
@@ -141,7 +144,7 @@ async def world(kind: Kind, seed: int) -> AsyncIterator[World]:
     trace = Trace()
     file = InlineFile(clock.now_ms)
     index = await _index(kind, file, seeded)
-    made = World(kind, seeded, trace, Network(seeded, trace), file, index)
+    made = World(kind, seeded, trace, Network(seeded, trace), file, index, _PAUSES_SECONDS[seed % 3])
     ids = ulid.ULIDGenerator(randomness=lambda _: seeded.randbytes(10), policy=ulid.PureRandomPolicy())
     with patch.object(ulid, "default_generator", ids):
         random.seed(seed)  # should the product ever roll dice
