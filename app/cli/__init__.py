@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from app.cli import memories, operations, serving
+from app.cli import memories, operations, serving, transfer
 from app.cli.outbox import outbox
 from app.cli.reconcile import rebuild, reconcile
 from app.errors import MemoryGatewayError
@@ -34,6 +34,9 @@ for command in (
     memories.recall,
     operations.provision,
     operations.doctor,
+    transfer.export,
+    transfer.import_,
+    transfer.verify,
     outbox,
     reconcile,
     rebuild,

@@ -67,8 +67,10 @@ DELETE FROM outbox WHERE (tenant_id, agent_id, id, revision) IN (
 
 # A run that stopped between the two statements of a delete leaves the memory; whoever asked was not told it is gone.
 _FINISH_DELETES = f"""
-DELETE FROM long_term_memory WHERE id IN (
-  SELECT outbox.id FROM outbox WHERE outbox.due_at <= {NOW} AND outbox.operation = 'delete'
+DELETE FROM long_term_memory WHERE rowid IN (
+  SELECT memory.rowid FROM outbox CROSS JOIN long_term_memory AS memory
+  WHERE outbox.due_at <= {NOW} AND outbox.operation = 'delete' AND memory.id = outbox.id
+    AND memory.tenant_id = outbox.tenant_id AND memory.agent_id = outbox.agent_id
 )
 """
 # So does one that stopped between the two of a store: the vector has no memory.
