@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryFile
@@ -72,7 +72,16 @@ def export(tenant: str, agent: str | None, output: Path | None, format_: str, *,
 def import_(file: Path, tenant: str, agent: str | None, format_: str, *, as_json: bool) -> None:
     """Store what an export wrote to FILE, or to standard input where FILE is -. What is there already stays."""
     _known(format_)
-    report = Report()
+    with closing(Report()) as report:
+        _import(report, file, tenant, agent, format_)
+        _tell_problems(report)
+        counts = ", ".join(f"{report.counts[status]} {status}" for status in STATUSES)
+        print_answer(report.summary, f"{counts}. {_END[report.end]}", as_json)
+        if not report.flawless:
+            sys.exit(1)
+
+
+def _import(report: Report, file: Path, tenant: str, agent: str | None, format_: str) -> None:
     with _opened(file) as stream, _bar("Importing", _size(stream)) as progress:
 
         async def work(runtime: Runtime) -> None:
@@ -95,12 +104,6 @@ def import_(file: Path, tenant: str, agent: str | None, format_: str, *, as_json
                     await indexing
 
         run(with_runtime(work))
-    _tell_problems(report)
-    counts = ", ".join(f"{report.counts[status]} {status}" for status in STATUSES)
-    print_answer(report.summary, f"{counts}. {_END[report.end]}", as_json)
-    report.close()
-    if not report.flawless:
-        sys.exit(1)
 
 
 @click.command()

@@ -74,16 +74,15 @@ WHERE outbox.operation = 'delete' AND outbox.id = wanted.value
 
 _ERASING = """
 SELECT 1 FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id'
-  AND (erasure.agent_id IS NULL OR erasure.agent_id = {agent}) AND erasure.receipt IS NULL
+  AND (erasure.agent_id IS NULL OR erasure.agent_id {agent}) AND erasure.receipt IS NULL
 """
-_ANY_AGENT = "(SELECT agent.value FROM json_each(?1, '$.agents') AS agent WHERE agent.value = erasure.agent_id)"
 
 WITHIN_QUOTA = "TRUE"
 """The seam for quotas: a boolean SQL expression over ``line.value`` and ``?1``, in every statement that writes."""
 
 # A run whose end is not known may be made again: by then what it brought may have been deleted.
 LINE_LET_IN = f"""
-NOT EXISTS ({_ERASING.format(agent="line.value ->> 'agent_id'")}) AND NOT EXISTS (
+NOT EXISTS ({_ERASING.format(agent="= line.value ->> 'agent_id'")}) AND NOT EXISTS (
     SELECT 1 FROM outbox AS deleted
     WHERE deleted.tenant_id = ?1 ->> 'tenant_id' AND deleted.agent_id = line.value ->> 'agent_id'
       AND deleted.id = line.value ->> 'id' AND deleted.operation = 'delete'
@@ -152,7 +151,8 @@ class Bulk:
 
     def erasing(self, agent_ids: Sequence[str]) -> Statement:
         """Tell whether the tenant, or one of these agents, is being erased."""
-        sql = f"SELECT EXISTS ({_ERASING.format(agent=_ANY_AGENT).strip()}) AS erasing"
+        named = "IN (SELECT value FROM json_each(?1, '$.agents'))"
+        sql = f"SELECT EXISTS ({_ERASING.format(agent=named)}) AS erasing"
         return Statement(sql, {"tenant_id": self.tenant_id, "agents": list(agent_ids)})
 
     def insert(self, lines: Sequence[Line], config: EmbeddingConfig) -> Statement:

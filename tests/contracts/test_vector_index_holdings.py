@@ -1,5 +1,6 @@
 """What every ``VectorIndex`` tells of its contents across scopes: to the indexer, the eraser and reconcile."""
 
+import numpy as np
 import pytest
 
 from app.errors import CursorExpired
@@ -153,3 +154,21 @@ async def test_only_an_index_that_shows_a_write_late_has_to_be_asked_whether_it_
 
 async def test_an_index_filters_on_every_key_or_on_the_declared_ones(index: VectorIndex) -> None:
     assert index.filterable is None or set(index.filterable) == set(FILTERABLE)
+
+
+async def test_the_vectors_under_ids_are_as_they_were_written(index: VectorIndex) -> None:
+    written = {memory_id(n): random_unit(n) for n in range(45)}
+    await index.upsert([vector(n, random_unit(n)) for n in range(45)])
+    found = await index.vectors(OWN.tenant_id, [*written, memory_id(99)])
+    assert {id_: values.tobytes() for id_, values in found.items()} == {
+        id_: values.tobytes() for id_, values in written.items()
+    }
+    assert all(values.dtype == np.float32 for values in found.values())
+    assert await index.vectors(OWN.tenant_id, []) == {}
+
+
+async def test_the_vectors_of_another_tenant_are_not_given_out(index: VectorIndex) -> None:
+    scopes = [OWN, *OTHERS]
+    await index.upsert([vector(n, unit(1), scope=scope) for n, scope in enumerate(scopes)])
+    found = await index.vectors(OWN.tenant_id, [memory_id(n) for n in range(len(scopes))])
+    assert set(found) == {memory_id(n) for n, scope in enumerate(scopes) if scope.tenant_id == OWN.tenant_id}
