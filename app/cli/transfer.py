@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
+from io import TextIOWrapper
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryFile
 from typing import IO, BinaryIO
@@ -45,7 +46,7 @@ file_argument = click.argument("file", type=click.Path(dir_okay=False, allow_das
 @format_option
 def export(tenant: str, agent: str | None, output: Path | None, format_: str, *, vectors: bool) -> None:
     """Write a tenant's memories, line by line."""
-    _known(format_)
+    _known(format_, to_write=True)
     with _written(output) as file, _bar("Exporting") as progress:
 
         async def work(runtime: Runtime) -> None:
@@ -58,7 +59,7 @@ def export(tenant: str, agent: str | None, output: Path | None, format_: str, *,
             with TemporaryFile() as lines:
                 await _export(running, lines, progress)
                 lines.seek(0)
-                file.writelines(piece.encode() for piece in formats()[format_].write(_records(lines)))
+                _translate(lines, file, format_)
 
         run(with_runtime(work))
 
@@ -97,7 +98,8 @@ def _import(report: Report, file: Path, tenant: str, agent: str | None, format_:
                 if format_ == FORMAT:
                     await import_lines(_chunks(stream, progress), taking, tenant, report)
                 else:
-                    await import_records(formats()[format_].read(stream, agent or _DEFAULT_AGENT), taking, report)
+                    text = TextIOWrapper(stream, "utf-8")
+                    await import_records(formats()[format_].read(text, agent or _DEFAULT_AGENT), taking, report)
             finally:
                 indexing.cancel()
                 with suppress(asyncio.CancelledError):
@@ -133,9 +135,20 @@ def _said(verdict: Verdict) -> str:
     return "\n".join([found, f"{verdict.flaws} flaws:", *verdict.examples]) + more
 
 
-def _known(name: str) -> None:
-    if name != FORMAT and name not in formats():
+def _known(name: str, *, to_write: bool = False) -> None:
+    if name == FORMAT:
+        return
+    if name not in formats():
         raise click.UsageError(f"There is no format {name!r}. Known: {', '.join([FORMAT, *sorted(formats())])}.")
+    if to_write and formats()[name].write is None:
+        raise click.UsageError(f"Nothing reads files in the format {name!r}.")
+
+
+def _translate(lines: IO[bytes], file: IO[bytes], format_: str) -> None:
+    """Write what was exported in another system's format."""
+    write = formats()[format_].write
+    if write is not None:
+        file.writelines(piece.encode() for piece in write(_records(lines)))
 
 
 async def _export(running: Export, file: IO[bytes], progress: Callable[[int, int], None]) -> None:

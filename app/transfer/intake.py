@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterable, Iterator
 
+from app.transfer.foreign import Flaw
 from app.transfer.importer import Import
 from app.transfer.lines import LINE_BYTES, VERSION, BadLineError, End, Line, Manifest, Total, read_line
 from app.transfer.record import Record
@@ -117,11 +118,14 @@ async def import_lines(chunks: AsyncIterator[bytes], to: Import, tenant_id: str,
     report.end = "missing" if reader.end is None else "holds" if reader.whole else "wrong"
 
 
-async def import_records(records: Iterable[Record], to: Import, report: Report) -> None:
-    """Import what was read from another format, each record for a line. Raises as ``Import`` does."""
+async def import_records(records: Iterable[Record | Flaw], to: Import, report: Report) -> None:
+    """Import what was read from another format, each entry for a line. Raises as ``Import`` does."""
     await to.begin()
     for number, record in enumerate(records, start=1):
-        await to.add(number, record)
+        if isinstance(record, Record):
+            await to.add(number, record)
+        else:
+            await to.reject(number, f"{record.place}: {record.reason}")
         report.lines = number
     await to.flush()
     report.end = "holds"

@@ -1,12 +1,16 @@
 """The commands that move memories, as their user runs them."""
 
 import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 from click.testing import CliRunner, Result
 
 from app.cli import cli
+from app.transfer.record import Record
 from tests.transfer.corpus import file_of, numbered
 
 
@@ -87,3 +91,31 @@ def test_one_agent_is_exported_and_imported_alone(line: Line) -> None:
     line.ok("import", "both")
     assert len(line.ok("export", "--agent", "other").stdout.splitlines()) == 4
     assert len(line.ok("export", "--tenant", "another").stdout.splitlines()) == 2
+
+
+@dataclass(frozen=True)
+class Flaw:
+    place: str
+    reason: str
+
+
+class Lines:
+    """Another system's format: a text a line, and nothing else."""
+
+    def read(self, stream: TextIO, agent_id: str) -> Iterator[Record | Flaw]:
+        for number, text in enumerate(stream, start=1):
+            yield Record(agent_id, text.strip()) if text.strip() else Flaw(f"line {number}", "is empty")
+
+    def write(self, records: Iterable[Record]) -> Iterator[str]:
+        for record in records:
+            yield f"{record.content}\n"
+
+
+def test_another_systems_format_is_read_and_written(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.cli.transfer.formats", lambda: {"lines": Lines()})
+    done = line.run("import", "-", "--format", "lines", "--agent", "bot", stdin=b"one\n\ntwo\n")
+    assert "2 imported, 0 unchanged, 0 duplicate, 0 conflict, 1 rejected" in done.stdout
+    assert '"detail":"line 2: is empty"' in done.stderr
+    again = line.ok("import", "-", "--format", "lines", "--agent", "bot", stdin=b"one\ntwo\n")
+    assert "0 imported, 2 unchanged" in again.stdout
+    assert set(line.ok("export", "--format", "lines").stdout.split()) == {"one", "two"}
