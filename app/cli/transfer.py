@@ -19,8 +19,9 @@ from app.transfer.export import Export
 from app.transfer.foreign import formats
 from app.transfer.importer import Import
 from app.transfer.intake import LineCutter, import_lines, import_records
-from app.transfer.lines import FORMAT, MemoryLine, read_line
+from app.transfer.lines import FORMAT, MemoryLine
 from app.transfer.patience import Patience
+from app.transfer.reading import read_line
 from app.transfer.record import Record
 from app.transfer.report import STATUSES, Report
 from app.transfer.verify import Verdict

@@ -17,9 +17,10 @@ from app.ports.vector_index import IndexedVector
 from app.tiers.bulk import Bulk
 from app.transfer.batch import Entry, candidates, judge, known, look_up
 from app.transfer.export import PATIENCE_SECONDS
-from app.transfer.lines import BadLineError, check
+from app.transfer.lines import BadLineError
 from app.transfer.patience import Patience
 from app.transfer.queueing import queue
+from app.transfer.reading import check
 from app.transfer.record import Record
 from app.transfer.report import Report
 

@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 
 from app.transfer.foreign import Flaw
 from app.transfer.importer import Import
-from app.transfer.lines import LINE_BYTES, VERSION, BadLineError, End, Line, Manifest, Total, read_line
+from app.transfer.lines import LINE_BYTES, VERSION, BadLineError, End, Line, Manifest, Total
+from app.transfer.reading import read_line
 from app.transfer.record import Record
 from app.transfer.report import Report
 

@@ -13,7 +13,8 @@ from app.model import Json, to_json
 from app.transfer.export import Export
 from app.transfer.importer import Import
 from app.transfer.intake import import_lines
-from app.transfer.lines import BadLineError, Manifest, Total, check, write_end, write_manifest, write_memory
+from app.transfer.lines import BadLineError, Manifest, Total, write_end, write_manifest, write_memory
+from app.transfer.reading import check
 from app.transfer.record import Record
 from app.transfer.report import Report
 from tests.bench import Bench
