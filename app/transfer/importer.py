@@ -1,5 +1,6 @@
 """Stores memories that come from elsewhere, in batches, each under the rules of a store (docs/format.md)."""
 
+import asyncio
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -57,6 +58,7 @@ class Import:
         self._bulk = Bulk(tenant_id)
         self._entries: list[Entry] = []
         self._bytes = 0
+        self._vectors: list[IndexedVector] = []
 
     async def begin(self) -> None:
         """Make sure that something could be imported.
@@ -104,14 +106,26 @@ class Import:
         """
         entries, self._entries, self._bytes = self._entries, [], 0
         asked = [entry for entry in entries if entry.status is None]
-        if asked:
-            found = known(await self._patience.of(lambda: self._ports.database.run(look_up(self._bulk, asked))))
-            new = judge(asked, found)
-            if new:
-                await self._embed(new)
-                await self._store(new)
+        # The index takes the last batch while this one is looked up and embedded.
+        new, _ = await asyncio.gather(self._new(asked), self._deliver())
+        if new:
+            await self._store(new)
         for entry in entries:
             self._report.add(entry.line, entry.status or "rejected", id_=entry.told_id, detail=entry.detail)
+
+    async def finish(self) -> None:
+        """Store and report what is left, and bring the last vectors to the index. Raises as ``flush`` does."""
+        await self.flush()
+        await self._deliver()
+
+    async def _new(self, asked: Sequence[Entry]) -> list[Entry]:
+        """Settle what is there already, and return the others with their vectors."""
+        if not asked:
+            return []
+        found = known(await self._patience.of(lambda: self._ports.database.run(look_up(self._bulk, asked))))
+        new = judge(asked, found)
+        await self._embed(new)
+        return new
 
     async def _take(self, entry: Entry, size: int) -> None:
         self._entries.append(entry)
@@ -165,7 +179,7 @@ class Import:
             queued, held = await self._run(run)
         for number, entry in enumerate(entries):
             _settle(entry, held.get(number))
-        await self._deliver([entry for entry in entries if entry.status == "imported"], lines, queued)
+        self._vectors = self._to_deliver([entry for entry in entries if entry.status == "imported"], lines, queued)
 
     async def _run(self, run: Sequence[Statement]) -> tuple[list[Row], dict[int, str]]:
         """Make a batch's run; return what it queued, and by line which id has the content now."""
@@ -176,14 +190,16 @@ class Import:
         _check_erasing(erasing)
         return queued, {int(row["line"] or 0): str(row["id"]) for row in held}
 
-    async def _deliver(self, entries: Sequence[Entry], lines: Sequence[Mapping[str, Json]], queued: list[Row]) -> None:
-        """Bring the vectors to the index; what fails, and what undoes a deletion, is left to the indexer.
+    def _to_deliver(
+        self, entries: Sequence[Entry], lines: Sequence[Mapping[str, Json]], queued: list[Row]
+    ) -> list[IndexedVector]:
+        """Return what the index may be told at once; what undoes a deletion is left to the indexer.
 
         A deletion under way may reach the index at any moment of its minute of grace; what is sent after it is safe.
         """
         revisions = {str(row["id"]): int(row["revision"] or 0) for row in queued}
         created = {str(line["id"]): int(str(line["created_at"])) for line in lines}
-        vectors = [
+        return [
             IndexedVector(
                 Scope(self._tenant_id, entry.record.agent_id),
                 entry.id,
@@ -195,6 +211,10 @@ class Import:
             for entry in entries
             if entry.record is not None and entry.vector is not None and entry.id in revisions and not entry.undoes
         ]
+
+    async def _deliver(self) -> None:
+        """Bring the last batch's vectors to the index; what fails is left to the indexer."""
+        vectors, self._vectors = self._vectors, []
         if not vectors:
             return
         try:

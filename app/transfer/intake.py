@@ -113,7 +113,7 @@ async def import_lines(chunks: AsyncIterator[bytes], to: Import, tenant_id: str,
     async for chunk in chunks:
         await take(cutter.lines(chunk))
     await take(cutter.last())
-    await to.flush()
+    await to.finish()
     report.lines = cutter.number
     report.manifest = reader.manifest is not None
     report.end = "missing" if reader.end is None else "holds" if reader.whole else "wrong"
@@ -128,5 +128,5 @@ async def import_records(records: Iterable[Record | Flaw], to: Import, report: R
         else:
             await to.reject(number, f"{record.place}: {record.reason}")
         report.lines = number
-    await to.flush()
+    await to.finish()
     report.end = "holds"
