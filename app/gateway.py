@@ -115,8 +115,9 @@ class LongTermMemoryGateway:
         for config in self._ports.in_use(self._tenant_id).configs:
             if config.index_name not in names:
                 continue
+            index = self._ports.index_of(config)
             try:
-                await self._ports.index_of(config).delete(scope, [memory_id])
+                await index.delete(scope, [memory_id])
             except Unavailable as error:  # the memory is gone; the indexer removes the vector
                 _deferred("delete", error)
 
@@ -154,7 +155,8 @@ class LongTermMemoryGateway:
         """Store with the config that was last seen in use; None where another one is: nothing was written."""
         used = self._ports.in_use(self._tenant_id)
         started = time.perf_counter()
-        embedded = await self._ports.embedder_of(used.active).embed([memory.content], "document")
+        embedder = self._ports.embedder_of(used.active)
+        embedded = await embedder.embed([memory.content], "document")
         embedding_ms = (time.perf_counter() - started) * 1000
         vectors = {used.active.index_name: embedded.vectors[0]} | await self._shadow(memory.content, used.shadow)
         now = self._ports.clock()
@@ -191,7 +193,8 @@ class LongTermMemoryGateway:
         if config is None:
             return {}
         try:
-            embedded = await self._ports.embedder_of(config).embed([content], "document")
+            embedder = self._ports.embedder_of(config)
+            embedded = await embedder.embed([content], "document")
         except Unavailable as error:
             _deferred("shadow", error)
             return {}

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from app.api import docs, problems
 from app.api.middleware import RequestContext
 from app.api.routes import memory, operations
+from app.api.transfer_routes import transfer
 from app.runtime import Runtime
 
 
@@ -35,5 +36,6 @@ def create_app(runtime: Runtime) -> FastAPI:
     problems.install(app)
     app.include_router(memory)
     app.include_router(operations)
+    app.include_router(transfer)
     docs.install(app)
     return app

@@ -104,6 +104,11 @@ class FailingIndex:
         _raise(self.error)
         return await self.inner.held(ids)
 
+    async def vectors(self, tenant_id: str, ids: Sequence[str]) -> Mapping[str, Vector]:
+        self.journal.append("index.vectors")
+        _raise(self.error)
+        return await self.inner.vectors(tenant_id, ids)
+
     async def list_ids(self, cursor: str | None = None) -> Listing:
         self.journal.append("index.list_ids")
         _raise(self.error)

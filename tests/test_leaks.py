@@ -1,5 +1,6 @@
 """One tenant, or one agent, never learns anything of another: on every route of the OpenAPI document."""
 
+import json
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -8,6 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
+from app.ports.database import Statement
+from app.transfer.lines import write_memory
+from app.transfer.record import Record
 from tests.backends import Backend
 from tests.service import Service, serving
 
@@ -69,6 +73,38 @@ async def probe_erase_tenant(service: Service, tenant: str, agent_id: str) -> li
     return [await service.client.delete("/tenant", headers=service.credential(other, admin=True))]
 
 
+async def probe_export(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    if tenant == "owner":  # an owner may export what it owns, but not with the credential of another agent
+        headers = service.credential(tenant, agent_id, admin=True)
+    else:
+        headers = service.credential(tenant, admin=True)
+    return [
+        await service.client.get("/export", params=params, headers=headers)
+        for params in ({}, {"vectors": "true"}, {"agent_id": agent_id, "vectors": "true"})
+    ]
+
+
+async def probe_import(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    """Bring a memory of one's own under the very id of the owner's, which must tell nothing of it."""
+    (row,) = (
+        await service.runtime.ports.database.run([Statement("SELECT id FROM long_term_memory ORDER BY rowid LIMIT 1")])
+    )[0]
+    record = Record(agent_id=agent_id, content="mine", id=str(row["id"]), created_at=1)
+    headers = service.credential(tenant, admin=True) | {"Content-Type": "application/x-ndjson"}
+    if tenant == "owner":
+        headers |= service.credential(tenant, agent_id, admin=True)
+    answers = [await service.client.post("/import", content=write_memory(record)[0], headers=headers) for _ in range(2)]
+    if tenant != "owner":
+        statuses = [json.loads(answer.text.splitlines()[0])["status"] for answer in answers]
+        assert statuses == ["imported", "unchanged"]
+    return [_without(answer, str(row["id"])) for answer in answers]
+
+
+def _without(answer: httpx.Response, own_words: str) -> httpx.Response:
+    """Give an answer without the id that the caller has named itself."""
+    return httpx.Response(answer.status_code, text=answer.text.replace(own_words, "*"))
+
+
 PROBES: dict[str, Probe] = {
     "POST /store": probe_store,
     "POST /recall": probe_recall,
@@ -76,6 +112,8 @@ PROBES: dict[str, Probe] = {
     "DELETE /agents/{agent_id}": probe_erase,
     "DELETE /tenant": probe_erase_tenant,
     "GET /operations/{operation_id}": probe_operation,
+    "GET /export": probe_export,
+    "POST /import": probe_import,
     "GET /healthz": probe_health,
     "GET /readyz": probe_health,
     "GET /metrics": probe_metrics,
@@ -131,7 +169,8 @@ async def test_an_outsider_is_answered_as_if_nothing_were_there(tmp_path: Path, 
 
 def told(answer: httpx.Response) -> tuple[int, str]:
     """What an answer says, but for ids made for it and the time."""
-    return answer.status_code, re.sub(r"[0-9a-f]{32}|01[0-9A-HJKMNP-TV-Z]{24}|20\d\d-[^\"]*Z", "*", answer.text)
+    made = r"[0-9a-f]{32}|01[0-9A-HJKMNP-TV-Z]{24}|20\d\d-[^\"]*Z"
+    return answer.status_code, re.sub(made, "*", answer.text)
 
 
 async def test_a_query_another_tenant_asked_is_embedded_anew(tmp_path: Path, backend: Backend) -> None:

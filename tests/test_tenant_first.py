@@ -16,12 +16,18 @@ from app.index.outbox import Outbox
 from app.index.watch import watch
 from app.model import EmbeddingConfig, Filter, NewMemory, Scope
 from app.ports.database import Statement
+from app.tiers.bulk import Bulk, Line
 from app.tiers.long_term import LongTermMemory
+from app.transfer import queueing
 
 SCOPE = Scope("acme", "bot")
 CONFIG = EmbeddingConfig("hashing", "ngrams-v1", 384)
 WHERE = Filter(created_after=1, created_before=9, metadata={"k": 1})
 TENANT = r"\w*\.?tenant_id = (\?1 ->> 'tenant_id'|\w+\.tenant_id)"
+
+
+BEYOND = {"taken", "removed"}
+"""Ids are unique over all tenants: these learn of others' whether one is free, and nothing else."""
 
 
 def statements() -> Iterator[tuple[str, Statement]]:
@@ -44,29 +50,35 @@ def statements() -> Iterator[tuple[str, Statement]]:
     yield "pending", queue.pending(WHERE, "index")
     for statement in Erasures("acme").accept("1", "bot"):
         yield "accept", statement
+    line: Line = dict.fromkeys(("agent_id", "id", "content_hash", "vector", "deleted", "embedded"), "x")
+    bulk = Bulk("acme", "bot")
+    yield "survey", bulk.survey()
+    yield "page", bulk.page((1, "1"), last=9, now=1)
+    yield "by_id", bulk.by_id(["1"])
+    yield "by_content", bulk.by_content([line])
+    yield "erasing", bulk.erasing(["bot"])
+    yield "insert", bulk.insert([line], InUse(CONFIG))
+    yield "imported", bulk.imported([line], CONFIG, now=1)
+    yield "queue", queueing.queue("acme", [line], InUse(CONFIG))
+    yield "waiting", queueing.waiting("acme", [("bot", "1")], "index")
     yield "read_erasure", Erasures("acme").read("1", None)
 
 
 def test_no_method_that_makes_a_statement_is_forgotten_here() -> None:
     makers = {
         name
-        for owner in (LongTermMemory, Outbox, Audit, Admission, Erasures)
+        for owner in (LongTermMemory, Outbox, Audit, Admission, Erasures, Bulk, queueing)
         for name, method in vars(owner).items()
         if getattr(method, "__annotations__", {}).get("return") in (Statement, list[Statement])
     }
-    assert makers == {name.removesuffix("_erasure") for name, _ in statements()}
+    assert makers - BEYOND == {name.removesuffix("_erasure") for name, _ in statements()}
 
 
 @pytest.mark.parametrize(("name", "statement"), list(statements()))
 def test_a_statement_names_the_tenant_before_anything_else(name: str, statement: Statement) -> None:
     conditions = re.findall(r"\b(?:WHERE|ON)\s+(?!CONFLICT)(.*?)(?= AND |\n|\)|$)", statement.sql)
-    about_values = (
-        "config.",
-        "coalesce(",
-        "NOT EXISTS",
-        "held.",
-        "present.metadata ->",
-    )  # of the tenant's row, or of none
+    # Of the bound tenant's row, or of no row; the last is about an id, which is unique over all tenants.
+    about_values = ("config.", "coalesce(", "NOT EXISTS", "held.", "present.metadata ->", "holder.id")
     about_rows = [c for c in conditions if not c.startswith(about_values) and "wanted" not in c]
     assert all(re.fullmatch(TENANT, condition) for condition in about_rows), about_rows
     # Rows are written with the bound tenant and no other.
@@ -92,6 +104,18 @@ def test_what_looks_beyond_the_tenant_learns_two_bits_and_which_configs_are_kept
         ("EXISTS", "outbox"),
         ("EXISTS", "erasure"),
     ]
+
+
+def test_an_import_learns_of_other_tenants_whether_an_id_is_free() -> None:
+    bulk = Bulk("acme")
+    taken, removed = bulk.taken(["1"]).sql, bulk.removed(["1"]).sql
+    assert re.findall(r"SELECT (.*?)\s+FROM", taken, re.DOTALL) == ["wanted.value AS id", "1"]
+    line: Line = dict.fromkeys(("agent_id", "id", "content_hash", "vector", "deleted", "embedded"), "x")
+    queue = queueing.queue("acme", [line], InUse(CONFIG)).sql
+    assert "NOT EXISTS (SELECT 1 FROM long_term_memory AS holder WHERE holder.id = line.value ->> 'id')" in queue
+    columns = re.findall(r"SELECT (.*?)\s+FROM", removed, re.DOTALL)[0].split(",")
+    assert columns[0] == "outbox.id"
+    assert all("CASE WHEN outbox.tenant_id = ?1 ->> 'tenant_id' THEN" in column for column in columns[1:])
 
 
 # The indexer, the eraser and reconcile ask the index whose an id is and which ids it has at all, without a scope;

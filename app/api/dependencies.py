@@ -13,6 +13,7 @@ from starlette.responses import Response
 from app.auth import Principal
 from app.errors import FieldError, InvalidRequest, Unauthenticated, UnsupportedMediaType
 from app.gateway import LongTermMemoryGateway
+from app.process import Ports
 from app.runtime import Runtime
 
 
@@ -38,6 +39,16 @@ class Access:
         self.principal.check_every_agent()
         return self.runtime.gateway(self.principal.tenant_id)
 
+    def data(self, agent_id: str | None = None) -> tuple[Ports, str | None]:
+        """Return what a transfer of the tenant's data works with, and the only agent it may touch, if there is one.
+
+        Raises as ``gateway`` does.
+        """
+        if agent_id is not None:
+            self.principal.check_agent(agent_id)
+        self.runtime.gateway(self.principal.tenant_id)
+        return self.runtime.ports, agent_id or self.principal.agent_id
+
     def operations(self) -> tuple[LongTermMemoryGateway, str | None]:
         """Return a fresh gateway, and the only agent whose operations the credential may see, if there is one."""
         return self.runtime.gateway(self.principal.tenant_id), self.principal.agent_id
@@ -46,27 +57,28 @@ class Access:
 class _Credential(HTTPBearer):
     """Lets a request in by its bearer credential, and checks the form of what it asks."""
 
-    def __init__(self, *, admin: bool) -> None:
-        """Ask for the admin scope, or only for ``memory``."""
+    def __init__(self, *, admin: bool, media_type: str = "application/json") -> None:
+        """Ask for the admin scope, or only for ``memory``; and for bodies of this type."""
         super().__init__(
             bearerFormat="JWT",
             scheme_name="credential",
             description="A credential from `memory-gateway token`: it names the tenant.",
         )
         self._admin = admin
+        self._media_type = media_type
 
     async def __call__(self, request: Request) -> Access:  # type: ignore[override]  # gives what the bearer reaches
         """Verify the credential, then the form of the request.
 
         Raises:
             Unauthenticated, Forbidden: the caller is not let in, or not this far.
-            UnsupportedMediaType, InvalidRequest: a body that is not JSON, or a query it does not take.
+            UnsupportedMediaType, InvalidRequest: a body of another type, or a query it does not take.
         """
         principal: Principal = request.state.principal
         if self._admin:
             principal.check_admin()
         if request.method == "POST":
-            _check_json(request)
+            _check_media_type(request, self._media_type)
             await no_query(request)
         return Access(principal, runtime_of(request))
 
@@ -104,10 +116,10 @@ async def no_query(request: Request) -> None:
         raise InvalidRequest("This request takes no query parameters.", errors=errors)
 
 
-def _check_json(request: Request) -> None:
+def _check_media_type(request: Request, wanted: str) -> None:
     media_type = request.headers.get("content-type", "").split(";")[0]
-    if media_type.strip().lower() != "application/json":
-        raise UnsupportedMediaType("Send the body as Content-Type: application/json.")
+    if media_type.strip().lower() != wanted:
+        raise UnsupportedMediaType(f"Send the body as Content-Type: {wanted}.")
 
 
 def runtime_of(request: Request) -> Runtime:
@@ -120,3 +132,5 @@ Caller = Annotated[Access, Depends(_Credential(admin=False))]
 """Anyone with a credential of the scope ``memory``."""
 Administrator = Annotated[Access, Depends(_Credential(admin=True))]
 """Anyone with a credential of the scope ``memory admin``."""
+Importer = Annotated[Access, Depends(_Credential(admin=True, media_type="application/x-ndjson"))]
+"""The same, with a body of lines."""

@@ -13,6 +13,9 @@ from app.errors import ContentTooLarge, MemoryGatewayError
 
 BODY_BYTES = 1024 * 1024
 
+_UNLIMITED = ("POST", "/import")
+"""The one request that is read line by line, each within its own limit, and never as a whole."""
+
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 
@@ -64,6 +67,8 @@ def _request_id(headers: Headers) -> str:
 
 def _limited(scope: Scope, receive: Receive) -> Receive:
     """Refuse a body over the limit: at once where its length is announced, else as soon as it is passed."""
+    if (scope["method"], scope["path"].removeprefix(scope.get("root_path", ""))) == _UNLIMITED:
+        return receive
     received = 0
     announced = Headers(scope=scope).get("content-length", "")
 

@@ -57,7 +57,7 @@ from app.index.erasure import Erasure
 from app.observability.metrics import MEDIA_TYPE
 from app.runtime import Part
 
-_ACCESS = (Unauthenticated, Forbidden)
+ACCESS = (Unauthenticated, Forbidden)
 _BODY = (MalformedRequest, ContentTooLarge, UnsupportedMediaType, InvalidRequest)
 _UPSTREAM = (
     RateLimited,
@@ -69,7 +69,7 @@ _UPSTREAM = (
     UpstreamRejected,
 )
 _WRITES = (InvalidRequest, Unavailable, StorageFull, StorageReadOnly, *_UPSTREAM)
-_OUTAGE = (Unavailable, StorageFull, StorageReadOnly, EmbeddingUnavailable, EmbeddingConfigMismatch, *_UPSTREAM)
+OUTAGE = (Unavailable, StorageFull, StorageReadOnly, EmbeddingUnavailable, EmbeddingConfigMismatch, *_UPSTREAM)
 
 memory = APIRouter(tags=["memory"], route_class=CredentialFirst)
 operations = APIRouter(tags=["operations"])
@@ -78,7 +78,7 @@ operations = APIRouter(tags=["operations"])
 @memory.post(
     "/store",
     status_code=201,
-    responses=responses(*_ACCESS, *_BODY, Erasing, IdempotencyKeyReused, *_OUTAGE),
+    responses=responses(*ACCESS, *_BODY, Erasing, IdempotencyKeyReused, *OUTAGE),
     openapi_extra={"parameters": [IDEMPOTENCY_KEY]},
 )
 async def store(caller: Caller, request: StoreRequest, http: Request) -> StoreAnswer:
@@ -92,7 +92,7 @@ async def store(caller: Caller, request: StoreRequest, http: Request) -> StoreAn
 @memory.post(
     "/recall",
     response_model_exclude_none=True,
-    responses=responses(*_ACCESS, *_BODY, *_OUTAGE),
+    responses=responses(*ACCESS, *_BODY, *OUTAGE),
 )
 async def recall(caller: Caller, request: RecallRequest) -> RecallAnswer:
     """Return the agent's memories most similar to the query."""
@@ -105,7 +105,7 @@ async def recall(caller: Caller, request: RecallRequest) -> RecallAnswer:
     "/memories/{memory_id}",
     status_code=204,
     response_class=Response,
-    responses=responses(*_ACCESS, *_WRITES),
+    responses=responses(*ACCESS, *_WRITES),
 )
 async def delete_memory(
     caller: Administrator,
@@ -121,7 +121,7 @@ async def delete_memory(
     dependencies=[Depends(no_query)],
     status_code=202,
     response_model_exclude_none=True,
-    responses=responses(*_ACCESS, *_WRITES),
+    responses=responses(*ACCESS, *_WRITES),
 )
 async def erase_agent(
     caller: Administrator, agent_id: Annotated[AgentId, Path()], response: Response
@@ -135,7 +135,7 @@ async def erase_agent(
     dependencies=[Depends(no_query)],
     status_code=202,
     response_model_exclude_none=True,
-    responses=responses(*_ACCESS, *_WRITES),
+    responses=responses(*ACCESS, *_WRITES),
 )
 async def erase_tenant(caller: Administrator, response: Response) -> OperationAnswer:
     """Begin to erase everything of the tenant, as an administrator. An erasure under way is returned instead."""
@@ -146,7 +146,7 @@ async def erase_tenant(caller: Administrator, response: Response) -> OperationAn
     "/operations/{operation_id}",
     dependencies=[Depends(no_query)],
     response_model_exclude_none=True,
-    responses=responses(*_ACCESS, NotFound, InvalidRequest, Unavailable, *_UPSTREAM),
+    responses=responses(*ACCESS, NotFound, InvalidRequest, Unavailable, *_UPSTREAM),
 )
 async def operation(caller: Administrator, operation_id: Annotated[OperationId, Path()]) -> OperationAnswer:
     """Tell how far an erasure is; once it is done, with its receipt."""
@@ -168,7 +168,7 @@ async def healthz() -> HealthAnswer:
 @operations.get(
     "/readyz",
     response_model_exclude_none=True,
-    responses={503: {"model": ReadinessAnswer}, **responses(*_ACCESS, InvalidRequest)},
+    responses={503: {"model": ReadinessAnswer}, **responses(*ACCESS, InvalidRequest)},
 )
 async def readyz(request: Request, response: Response, query: Annotated[ReadinessQuery, Query()]) -> ReadinessAnswer:
     """Ask each part about itself: 200 when every one answers, else 503."""

@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from app.cli import memories, operations, serving
+from app.cli import memories, operations, serving, transfer
 from app.cli.outbox import outbox
 from app.cli.reconcile import rebuild, reconcile
 from app.cli.reembed import reembed
@@ -35,6 +35,9 @@ for command in (
     memories.recall,
     operations.provision,
     operations.doctor,
+    transfer.export,
+    transfer.import_,
+    transfer.verify,
     outbox,
     reconcile,
     rebuild,

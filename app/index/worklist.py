@@ -66,9 +66,17 @@ DELETE FROM outbox WHERE (tenant_id, agent_id, id, index_name, revision) IN (
 """
 
 # A run that stopped between the two statements of a delete leaves the memory; whoever asked was not told it is gone.
+# An import that undid a deletion has queued the memory's vector again, for the index in use at least.
 _FINISH_DELETES = f"""
-DELETE FROM long_term_memory WHERE id IN (
-  SELECT outbox.id FROM outbox WHERE outbox.due_at <= {NOW} AND outbox.operation = 'delete'
+DELETE FROM long_term_memory WHERE rowid IN (
+  SELECT memory.rowid FROM outbox CROSS JOIN long_term_memory AS memory
+  WHERE outbox.due_at <= {NOW} AND outbox.operation = 'delete' AND memory.id = outbox.id
+    AND memory.tenant_id = outbox.tenant_id AND memory.agent_id = outbox.agent_id
+    AND NOT EXISTS (
+      SELECT 1 FROM outbox AS restored
+      WHERE restored.tenant_id = outbox.tenant_id AND restored.agent_id = outbox.agent_id AND restored.id = outbox.id
+        AND restored.operation = 'upsert'
+    )
 )
 """
 # So does one that stopped between the two of a store: the vector has no memory.

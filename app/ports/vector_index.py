@@ -138,6 +138,14 @@ class VectorIndex(Protocol):
         """
         ...
 
+    async def vectors(self, tenant_id: str, ids: Sequence[str]) -> Mapping[str, Vector]:
+        """Return the vectors the index shows under these ids, where they are the tenant's; others are left out.
+
+        Raises:
+            Unavailable: the index cannot be asked.
+        """
+        ...
+
     async def list_ids(self, cursor: str | None = None) -> Listing:
         """Return a page of the ids the index shows, of every scope, each at least once over all pages.
 

@@ -1,5 +1,6 @@
 """What every ``VectorIndex`` tells of its contents across scopes: to the indexer, the eraser and reconcile."""
 
+import numpy as np
 import pytest
 
 from app.errors import CursorExpired, IndexNotProvisioned
@@ -169,3 +170,21 @@ async def test_an_index_that_is_destroyed_is_gone_for_whoever_held_it_open_and_a
             return
         assert list(left.hits) == []
         assert await second.held([memory_id(1), memory_id(2)]) == {}
+
+
+async def test_the_vectors_under_ids_are_as_they_were_written(index: VectorIndex) -> None:
+    written = {memory_id(n): random_unit(n) for n in range(45)}
+    await index.upsert([vector(n, random_unit(n)) for n in range(45)])
+    found = await index.vectors(OWN.tenant_id, [*written, memory_id(99)])
+    assert {id_: values.tobytes() for id_, values in found.items()} == {
+        id_: values.tobytes() for id_, values in written.items()
+    }
+    assert all(values.dtype == np.float32 for values in found.values())
+    assert await index.vectors(OWN.tenant_id, []) == {}
+
+
+async def test_the_vectors_of_another_tenant_are_not_given_out(index: VectorIndex) -> None:
+    scopes = [OWN, *OTHERS]
+    await index.upsert([vector(n, unit(1), scope=scope) for n, scope in enumerate(scopes)])
+    found = await index.vectors(OWN.tenant_id, [memory_id(n) for n in range(len(scopes))])
+    assert set(found) == {memory_id(n) for n, scope in enumerate(scopes) if scope.tenant_id == OWN.tenant_id}

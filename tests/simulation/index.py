@@ -116,6 +116,10 @@ class LateIndex:
         shown = self.shown
         return {id_: Held(shown[id_].scope, shown[id_].revision, self._config.label) for id_ in ids if id_ in shown}
 
+    async def vectors(self, tenant_id: str, ids: Sequence[str]) -> Mapping[str, Vector]:
+        shown = self.shown
+        return {id_: shown[id_].values for id_ in ids if id_ in shown and shown[id_].scope.tenant_id == tenant_id}
+
     async def list_ids(self, cursor: str | None = None) -> Listing:
         """Return a page of what showed when the listing began; now and then a listing is no longer known."""
         name, _, offset = (cursor or f"{next(self._numbers)}:0").partition(":")

@@ -125,6 +125,10 @@ class InterceptedIndex:
     async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
         return await self.between.pass_on(PortCall("index.held", tuple(ids)), lambda: self.inner.held(ids))
 
+    async def vectors(self, tenant_id: str, ids: Sequence[str]) -> Mapping[str, Vector]:
+        call = PortCall("index.vectors", tuple(ids))
+        return await self.between.pass_on(call, lambda: self.inner.vectors(tenant_id, ids))
+
     async def list_ids(self, cursor: str | None = None) -> Listing:
         return await self.between.pass_on(PortCall("index.list_ids", cursor), lambda: self.inner.list_ids(cursor))
 

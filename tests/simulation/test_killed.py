@@ -17,15 +17,21 @@ from tests.simulation.world import Kind, World, world
 _SEED = 1
 _KINDS: Sequence[Kind] = ("late", "embedded")
 _ELSEWHERE = {
-    "LongTermMemoryGateway._ask_index index.query",
-    "LongTermMemoryGateway.recall database.run",
+    "LongTermMemoryGateway._recall database.run",
+    "LongTermMemoryGateway._shadow embedder.embed",
+    "_ask index.query",
     "LongTermMemoryGateway.erasure database.run",
     "Indexer.check_writable database.run",
     "DeadLetters.list database.run",
     "DeadLetters._change database.run",
-    "verify database.run",
+    "now database.run",
+    "Reembedding._run database.run",
+    "Side.best embedder.embed",
+    "Side.best index.query",
+    "sample database.run",
+    "_existing database.run",
 }
-"""Places of none of the acts: nothing is changed there, or by an operator in a single run."""
+"""Places of none of the acts: nothing is changed there, or by an operator in single runs (tests/test_reembed.py)."""
 
 
 async def _live(kind: Kind, act: Act, moment: Moment | None = None) -> list[Made]:

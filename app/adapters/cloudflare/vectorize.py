@@ -122,6 +122,14 @@ class VectorizeIndex:
             found |= answers.read_held(answer.result)
         return found
 
+    async def vectors(self, tenant_id: str, ids: Sequence[str]) -> Mapping[str, Vector]:
+        """Look at the vectors, in as many calls as ``held`` needs."""
+        found: dict[str, Vector] = {}
+        for start in range(0, len(ids), _GET_IDS):
+            answer = await self._post("get_by_ids", {"ids": list(ids[start : start + _GET_IDS])})
+            found |= answers.read_vectors(answer.result, tenant_id, self._config.dimensions)
+        return found
+
     async def list_ids(self, cursor: str | None = None) -> Listing:
         """Return a page of a snapshot that Vectorize keeps for a while, from the first call without a cursor."""
         query = {"count": str(_LIST_IDS)} | ({} if cursor is None else {"cursor": cursor})

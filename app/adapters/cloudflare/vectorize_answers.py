@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from app.errors import UpstreamRejected
-from app.model import Scope
+from app.model import Scope, Vector
 from app.ports.vector_index import Held, Hit, Listing
 
 NOT_OURS = Held(Scope("", ""), 0, "")
@@ -32,6 +34,18 @@ def read_held(result: Any) -> dict[str, Held]:  # noqa: ANN401 - the same
     if not readable:
         raise UpstreamRejected("Vectorize answered vectors in another form.")
     return {vector["id"]: _held(vector.get("metadata") or {}) for vector in result}
+
+
+def read_vectors(result: Any, tenant_id: str, dimensions: int) -> dict[str, Vector]:  # noqa: ANN401 - the same
+    """Read the values that ``get_by_ids`` answers, of those vectors that are the tenant's."""
+    own = {id_ for id_, held in read_held(result).items() if held.scope.tenant_id == tenant_id}
+    try:
+        found = {vector["id"]: np.array(vector["values"], np.float32) for vector in result or () if vector["id"] in own}
+    except (KeyError, TypeError, ValueError) as error:
+        raise UpstreamRejected("Vectorize answered vectors without their values.") from error
+    if any(values.shape != (dimensions,) for values in found.values()):
+        raise UpstreamRejected("Vectorize answered vectors of another length.")
+    return found
 
 
 def read_listing(result: Any) -> Listing:  # noqa: ANN401 - the same

@@ -56,6 +56,11 @@ _OF_AGENT = f"SELECT id FROM local_vector WHERE {_SCOPE} LIMIT {_SAMPLED}"
 _OF_TENANT = f"""
 SELECT id FROM local_vector WHERE tenant_id = ?1 ->> 'tenant_id' AND index_name = ?1 ->> 'index_name' LIMIT {_SAMPLED}
 """
+_BY_ID = """
+SELECT id, vector FROM local_vector
+WHERE tenant_id = ?1 ->> 'tenant_id' AND index_name = ?1 ->> 'index_name'
+  AND id IN (SELECT value FROM json_each(?1, '$.ids'))
+"""
 _REMOVE = f"DELETE FROM local_vector WHERE {_SCOPE} AND id = ?1 ->> 'id'"
 _REMOVE_OLDER = f"{_REMOVE} AND revision <= ?1 ->> 'revision'"
 _REMOVED = """
@@ -166,6 +171,12 @@ class SqliteVectorIndex:
         argument = to_json({"index_name": self._config.index_name, "ids": list(ids)})
         rows = await self._file.read(lambda connection: connection.execute(_HELD, numbered(argument)).fetchall())
         return {id_: Held(Scope(tenant, agent), revision, self._config.label) for id_, tenant, agent, revision in rows}
+
+    async def vectors(self, tenant_id: str, ids: Sequence[str]) -> Mapping[str, Vector]:
+        """Read the vectors from the file."""
+        argument = to_json({"tenant_id": tenant_id, "index_name": self._config.index_name, "ids": list(ids)})
+        rows = await self._file.read(lambda connection: connection.execute(_BY_ID, numbered(argument)).fetchall())
+        return {id_: np.frombuffer(values, "<f4").astype(np.float32, copy=False) for id_, values in rows}
 
     async def list_ids(self, cursor: str | None = None) -> Listing:
         """Return the ids that follow the cursor, which is an id itself and never expires."""

@@ -1,0 +1,50 @@
+"""The outbox of an import: many vectors queued in one statement, and those of an export that wait there."""
+
+from collections.abc import Sequence
+
+from app.in_use import InUse
+from app.index.outbox import ANEW, GRACE_MS
+from app.model import Json
+from app.ports.database import NOW, Statement
+from app.tiers.bulk import LINE_LET_IN, Line
+
+# Comes before the memories' own statement in a run, as in a store: a queued vector without a memory is found by nobody.
+_QUEUE = f"""
+INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, vector, due_at)
+SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', line.value ->> 'id', ?1 ->> 'active', 'upsert', {NOW},
+  line.value ->> 'vector', {NOW} + {GRACE_MS}
+FROM json_each(?1, '$.lines') AS line
+WHERE {LINE_LET_IN}
+  AND NOT EXISTS (
+    SELECT 1 FROM long_term_memory AS present
+    WHERE present.tenant_id = ?1 ->> 'tenant_id' AND present.agent_id = line.value ->> 'agent_id'
+      AND present.content_hash = line.value ->> 'content_hash'
+  )
+  AND NOT EXISTS (SELECT 1 FROM long_term_memory AS holder WHERE holder.id = line.value ->> 'id')
+ON CONFLICT (tenant_id, agent_id, id, index_name) DO UPDATE SET
+  operation = excluded.operation, vector = excluded.vector, revision = max(excluded.revision, outbox.revision + 1),
+  {ANEW}
+RETURNING id, revision
+"""
+_WAITING = """
+SELECT outbox.id, outbox.vector FROM json_each(?1, '$.memories') AS wanted CROSS JOIN outbox
+WHERE outbox.tenant_id = ?1 ->> 'tenant_id' AND outbox.agent_id = wanted.value ->> 'agent_id'
+  AND outbox.id = wanted.value ->> 'id' AND outbox.index_name = ?1 ->> 'index_name' AND outbox.operation = 'upsert'
+"""
+_NAMES = ("agent_id", "id", "content_hash", "vector", "deleted")
+
+
+def queue(tenant_id: str, lines: Sequence[Line], used: InUse) -> Statement:
+    """Queue the vectors of memories that are about to be added; returns ``id`` and ``revision`` of each."""
+    argument: dict[str, Json] = {
+        "tenant_id": tenant_id,
+        **used.argument,
+        "lines": [{name: line[name] for name in _NAMES} for line in lines],
+    }
+    return Statement(_QUEUE, argument, writes=True, repeatable=True)
+
+
+def waiting(tenant_id: str, memories: Sequence[tuple[str, str]], index_name: str) -> Statement:
+    """Read the queued vectors of memories, each named by its agent and its id."""
+    wanted: list[Json] = [{"agent_id": agent_id, "id": id_} for agent_id, id_ in memories]
+    return Statement(_WAITING, {"tenant_id": tenant_id, "index_name": index_name, "memories": wanted})
