@@ -34,12 +34,13 @@ from app.ports.database import Database
 from app.ports.embedder import Embedder
 from app.ports.vector_index import VectorIndex
 from app.provisioning import Provisioning, Wanted
+from app.quotas import Defaults, Limits
 from app.retrieval.query_vectors import QueryCache
 from app.runtime import Pace, Runtime
 from app.settings import Settings
 
 _DATABASE_NAME = "memory.sqlite3"
-_UNMETERED = 1e9
+UNMETERED = 1e9
 """Calls per minute on one's own machine."""
 _METERED = Pace(indexer_seconds=15.0, look_again_seconds=30.0)
 """On Cloudflare every call counts."""
@@ -168,7 +169,7 @@ async def build_reconcile(
         ports.index,
         ports.embedder,
         holder=runtime.name,
-        pacer=Pacer(calls_per_minute if settings.on_cloudflare else _UNMETERED),
+        pacer=Pacer(calls_per_minute if settings.on_cloudflare else UNMETERED),
         repair=repair,
         report=report,
     )
@@ -235,6 +236,16 @@ def _ports(settings: Settings, database: Database, index: VectorIndex, embedder:
         queries=QueryCache(settings.query_cache_bytes),
         marks=Marks(),
         clock=wall_clock,
+        quotas=quota_defaults(settings),
+    )
+
+
+def quota_defaults(settings: Settings) -> Defaults:
+    """Return the limits of whoever has no others."""
+    s = settings
+    return Defaults(
+        tenant=Limits(s.tenant_memories, s.tenant_bytes, s.tenant_stores_per_minute),
+        agent=Limits(s.agent_memories, s.agent_bytes, s.agent_stores_per_minute),
     )
 
 

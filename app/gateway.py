@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 
 import structlog
@@ -21,11 +21,15 @@ from app.model import Entry, Filter, NewMemory, Scope, Vector, moment
 from app.ports.database import Database, Row
 from app.ports.embedder import Embedder
 from app.ports.vector_index import Hit, Hits, IndexedVector, VectorIndex
+from app.quotas import Defaults, Use
 from app.retrieval.query_vectors import QueryCache, QueryVectors
 from app.tiers.long_term import LongTermMemory, entry
 
 Clock = Callable[[], int]
 """Returns now, in milliseconds since the epoch."""
+
+Warn = Callable[[Sequence[Use]], None]
+"""Is told of the limits of which a store has left little."""
 
 _SPARE_HITS = 5
 """Hits asked for beyond top_k, in place of those whose memory is gone."""
@@ -49,6 +53,8 @@ class Ports:
     queries: QueryCache
     marks: Marks
     clock: Clock
+    quotas: Defaults = field(default_factory=Defaults)
+    """The limits of whoever has no others."""
 
 
 class LongTermMemoryGateway:
@@ -64,7 +70,9 @@ class LongTermMemoryGateway:
         self._ports = ports
         self._queries = QueryVectors(tenant_id, ports.embedder, ports.queries)
 
-    async def store(self, agent_id: str, memory: NewMemory, *, idempotency_key: str | None = None) -> str:
+    async def store(
+        self, agent_id: str, memory: NewMemory, *, idempotency_key: str | None = None, warn: Warn | None = None
+    ) -> str:
         """Store a memory and return its id; the same content again is the same memory.
 
         Once this returns, every recall finds the memory, whatever becomes of the index. The same request with
@@ -74,11 +82,12 @@ class LongTermMemoryGateway:
             InvalidRequest: a field is over its limits; nothing was written.
             IdempotencyKeyReused: the key came with another request; nothing was written.
             Erasing: the agent or the tenant is being erased; nothing was written.
+            QuotaExceeded: the agent or the tenant may have no more; nothing was written.
             EmbeddingConfigMismatch: the data was embedded with another config; nothing was written.
             UpstreamTimeout, UpstreamUnavailable, UpstreamRejected: it may be stored; storing it again is safe.
             Unavailable: the embedder or the database does not answer; nothing was written.
         """
-        limits.check_store(agent_id, memory, idempotency_key)
+        limits.check_store(agent_id, memory, idempotency_key, now=self._ports.clock())
         scope = Scope(self._tenant_id, agent_id)
         config = self._ports.embedder.config
         started = time.perf_counter()
@@ -87,23 +96,27 @@ class LongTermMemoryGateway:
         (vector,) = embedded.vectors
         now = self._ports.clock()
         new_id = str(ULID.from_datetime(moment(now)))
-        admission = Admission(scope, new_id, memory, idempotency_key)
+        admission = Admission(scope, new_id, memory, idempotency_key, self._ports.quotas)
         filterable = self._ports.index.filterable
         run = [
+            admission.admit(config),
             Outbox(scope).queue_upsert(memory, vector, admission, config=config, filterable=filterable),
             LongTermMemory(scope).insert(memory, admission, created_at=now, config=config),
             Audit(scope).stored(admission, now=now, config=config, tokens=embedded.tokens, milliseconds=embedding_ms),
             *([] if idempotency_key is None else [admission.remember()]),
             watch(self._tenant_id, admission),
         ]
-        queued, stored, *_, (watched,) = await self._ports.database.run(run)
+        _, queued, stored, *_, (watched,) = await self._ports.database.run(run)
         self._saw(watched)
-        stored_before = admission.check(watched)
+        stored_before = None if stored else admission.check(watched)
         if not stored and stored_before is None:  # another config is in use, perhaps of data that is gone
             await in_use.claim(self._ports.database, config)
-            queued, stored, *_ = await self._ports.database.run(run)
-            if not stored:
+            _, queued, stored, *_, (watched,) = await self._ports.database.run(run)
+            stored_before = None if stored else admission.check(watched)
+            if not stored and stored_before is None:
                 raise Unavailable("The embedding config in use has just changed. Nothing was stored; try again.")
+        if warn is not None:
+            warn(admission.near(watched))
         if not stored:
             return str(stored_before)
         memory_id, created_at = str(stored[0]["id"]), int(stored[0]["created_at"] or 0)

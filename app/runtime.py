@@ -10,6 +10,7 @@ import structlog
 from app.auth import Credentials
 from app.errors import MemoryGatewayError, Unavailable
 from app.gateway import LongTermMemoryGateway, Ports
+from app.holdings import Holdings
 from app.index import in_use, status
 from app.index.indexer import Indexer
 from app.index.status import OutboxStatus
@@ -128,9 +129,13 @@ class Runtime:
         Raises:
             MemoryGatewayError: the service is not ready; the error says why.
         """
-        if self._not_ready is not None:
-            raise self._not_ready.with_traceback(None)  # one error for many requests
+        self._check_ready()
         return LongTermMemoryGateway(tenant_id, self.ports)
+
+    def holdings(self, tenant_id: str) -> Holdings:
+        """Return what the tenant holds, to look at; raises as ``gateway`` does."""
+        self._check_ready()
+        return Holdings(tenant_id, self.ports.database, self.ports.quotas)
 
     async def parts(self) -> list[Part]:
         """Ask each part about itself, or return what it said a short while ago (``Pace``)."""
@@ -160,9 +165,12 @@ class Runtime:
             await _ping("data", embedder.config.index_name, self._check_data),
         ]
 
-    async def _check_data(self) -> None:
+    def _check_ready(self) -> None:
         if self._not_ready is not None:
-            raise self._not_ready.with_traceback(None)
+            raise self._not_ready.with_traceback(None)  # one error for many requests
+
+    async def _check_data(self) -> None:
+        self._check_ready()
         await in_use.verify(self.ports.database, self.ports.embedder.config)
 
     async def _work(self) -> None:

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from app.auth import Principal
 from app.errors import FieldError, InvalidRequest, Unauthenticated, UnsupportedMediaType
 from app.gateway import LongTermMemoryGateway
+from app.holdings import Holdings
 from app.runtime import Runtime
 
 
@@ -37,6 +38,16 @@ class Access:
         """Return a fresh gateway for what concerns all of the tenant's agents; raises as ``gateway`` does."""
         self.principal.check_every_agent()
         return self.runtime.gateway(self.principal.tenant_id)
+
+    def holdings(self, agent_id: str | None = None) -> tuple[Holdings, str | None]:
+        """Return what the tenant holds, and whose of it may be looked at; None is for all.
+
+        Raises:
+            Forbidden: the credential is neither an administrator's nor for this agent alone.
+            MemoryGatewayError: the service is not ready; the error says why.
+        """
+        whose = self.principal.readable(agent_id)
+        return self.runtime.holdings(self.principal.tenant_id), whose
 
     def operations(self) -> tuple[LongTermMemoryGateway, str | None]:
         """Return a fresh gateway, and the only agent whose operations the credential may see, if there is one."""
@@ -65,7 +76,7 @@ class _Credential(HTTPBearer):
         principal: Principal = request.state.principal
         if self._admin:
             principal.check_admin()
-        if request.method == "POST":
+        if request.method in {"POST", "PUT"}:
             _check_json(request)
             await no_query(request)
         return Access(principal, runtime_of(request))

@@ -6,6 +6,8 @@ import click
 
 from app.cli import memories, operations, serving
 from app.cli.outbox import outbox
+from app.cli.prune import prune
+from app.cli.quota import quota
 from app.cli.reconcile import rebuild, reconcile
 from app.errors import MemoryGatewayError
 
@@ -37,5 +39,7 @@ for command in (
     outbox,
     reconcile,
     rebuild,
+    quota,
+    prune,
 ):
     cli.add_command(command)

@@ -119,7 +119,7 @@ class Outbox:
     def pending(self, where: Filter) -> Statement:
         """Read the queued memories that pass the filter with their vectors, newest first, one over the bound."""
         return Statement(
-            _PENDING.format(condition=filters.condition(where, "memory")),
+            _PENDING.format(condition=filters.of_living(where, "memory")),
             {
                 "tenant_id": self.scope.tenant_id,
                 "agent_id": self.scope.agent_id,

@@ -8,20 +8,23 @@ from app.admission import LET_IN, Admission
 from app.model import EmbeddingConfig, Entry, Filter, NewMemory, Scope
 from app.ports.database import Row, Statement
 from app.tiers import filters
+from app.tiers.agents import EXPIRES_AT
 
 _SCOPE = "memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'"
 
 _INSERT = f"""
 INSERT INTO long_term_memory (
   tenant_id, agent_id, id, content, content_hash, metadata, session_id, occurred_at,
-  embedding_provider, embedding_model, embedding_dimensions, created_at
+  embedding_provider, embedding_model, embedding_dimensions, created_at, expires_at
 )
 SELECT
   ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'id', ?1 ->> 'content', ?1 ->> 'content_hash', ?1 ->> 'metadata',
-  ?1 ->> 'session_id', ?1 ->> 'occurred_at', in_use.provider, in_use.model, in_use.dimensions, ?1 ->> 'created_at'
+  ?1 ->> 'session_id', ?1 ->> 'occurred_at', in_use.provider, in_use.model, in_use.dimensions, ?1 ->> 'created_at',
+  {EXPIRES_AT}
 FROM embedding_in_use AS in_use
 WHERE in_use.index_name = ?1 ->> 'index_name' AND {LET_IN}
-ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET metadata = excluded.metadata
+ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET
+  metadata = excluded.metadata, expires_at = excluded.expires_at
 RETURNING id, created_at
 """
 
@@ -37,7 +40,7 @@ class LongTermMemory:
     scope: Scope
 
     def insert(self, memory: NewMemory, admission: Admission, *, created_at: int, config: EmbeddingConfig) -> Statement:
-        """Add a memory, or give the one with the same content hash the new metadata.
+        """Add a memory, or give the one with the same content hash the new metadata and expiry.
 
         Returns one row, ``id`` and ``created_at`` of the memory that now holds the content, or none when
         ``config`` is not the embedding config in use, or the store is not let in.
@@ -52,6 +55,7 @@ class LongTermMemory:
                 "occurred_at": memory.occurred_at,
                 "index_name": config.index_name,
                 "created_at": created_at,
+                "expires_at": memory.expires_at,
             },
             writes=True,
             repeatable=True,
@@ -71,7 +75,7 @@ class LongTermMemory:
         return Statement(
             # CROSS JOIN keeps the order of the tables: from a few ids to their rows, never over the whole scope.
             f"SELECT {_COLUMNS} FROM json_each(?1, '$.ids') AS hit CROSS JOIN long_term_memory AS memory"
-            f" WHERE {_SCOPE} AND memory.id = hit.value AND {filters.condition(where, 'memory')}"
+            f" WHERE {_SCOPE} AND memory.id = hit.value AND {filters.of_living(where, 'memory')}"
             " ORDER BY hit.key LIMIT ?1 ->> 'most'",
             {
                 "tenant_id": self.scope.tenant_id,
@@ -86,7 +90,7 @@ class LongTermMemory:
         """Read the newest ``most`` of the scope's memories that pass the filter, newest first."""
         return Statement(
             f"SELECT {_COLUMNS} FROM long_term_memory AS memory WHERE {_SCOPE}"
-            f" AND {filters.condition(where, 'memory')} ORDER BY memory.created_at DESC LIMIT ?1 ->> 'most'",
+            f" AND {filters.of_living(where, 'memory')} ORDER BY memory.created_at DESC LIMIT ?1 ->> 'most'",
             {
                 "tenant_id": self.scope.tenant_id,
                 "agent_id": self.scope.agent_id,
