@@ -32,8 +32,11 @@ async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
         yield bench
 
 
-def limited(bench: Bench, tenant: str = "acme", **limits: Limits) -> LongTermMemoryGateway:
-    return LongTermMemoryGateway(tenant, replace(bench.ports, quotas=Defaults(**limits)))
+def limited(
+    bench: Bench, *, tenant: Limits | None = None, agent: Limits | None = None, of: str = "acme"
+) -> LongTermMemoryGateway:
+    quotas = Defaults(tenant or Limits(), agent or Limits())
+    return LongTermMemoryGateway(of, replace(bench.ports, quotas=quotas))
 
 
 async def stores(bench: Bench) -> list[object]:
@@ -47,18 +50,18 @@ async def assert_counts_are_right(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("limits", "room"),
     [
-        ({"agent": Limits(memories=7)}, 7),
-        ({"tenant": Limits(memories=7)}, 7),
-        ({"agent": Limits(bytes=100)}, 10),
-        ({"agent": Limits(stores_per_minute=9)}, 9),
-        ({"tenant": Limits(stores_per_minute=9), "agent": Limits(stores_per_minute=100)}, 9),
+        (Defaults(agent=Limits(memories=7)), 7),
+        (Defaults(tenant=Limits(memories=7)), 7),
+        (Defaults(agent=Limits(bytes=100)), 10),
+        (Defaults(agent=Limits(stores_per_minute=9)), 9),
+        (Defaults(Limits(stores_per_minute=9), Limits(stores_per_minute=100)), 9),
     ],
 )
 async def test_of_64_stores_at_the_limit_over_two_gateways_as_many_are_let_in_as_fit(
-    bench: Bench, limits: dict[str, Limits], room: int
+    bench: Bench, limits: Defaults, room: int
 ) -> None:
     await in_one_minute(bench)
-    gateways = [limited(bench, **limits), limited(bench, **limits)]
+    gateways = [limited(bench, tenant=limits.tenant, agent=limits.agent) for _ in range(2)]
     memories = [NewMemory(f"memory{n:02}") for n in range(64)]  # ten bytes each, with its metadata
     results = await asyncio.gather(
         *(gateways[n % 2].store("bot", memory) for n, memory in enumerate(memories)), return_exceptions=True
@@ -115,25 +118,25 @@ async def test_what_is_refused_is_not_counted_as_a_store(bench: Bench) -> None:
 
 
 async def test_at_the_limit_what_is_there_may_be_stored_again_with_less_or_as_much_metadata(bench: Bench) -> None:
-    gateway = limited(bench, agent=Limits(memories=1, bytes=12))
+    gateway = limited(bench, agent=Limits(memories=1, bytes=11))
     memory_id = await gateway.store("bot", NewMemory("text", {"a": 1}))
     assert await gateway.store("bot", NewMemory("text", {"b": 2})) == memory_id
     assert await gateway.store("bot", NewMemory("text")) == memory_id
     assert await gateway.store("bot", NewMemory("text", {"b": 2})) == memory_id
-    with pytest.raises(QuotaExceeded, match="12 bytes"):
+    with pytest.raises(QuotaExceeded, match="11 bytes"):
         await gateway.store("bot", NewMemory("text", {"b": 22}))
     await bench.change("UPDATE usage SET memories = 5, bytes = 500")  # as if the limits had been lowered
     assert await gateway.store("bot", NewMemory("text", {"a": 3})) == memory_id
 
 
 async def test_an_agent_over_its_limit_leaves_the_others_and_other_tenants_alone(bench: Bench) -> None:
-    limits = {"agent": Limits(memories=1)}
-    gateway = limited(bench, **limits)
+    limits = Limits(memories=1)
+    gateway = limited(bench, agent=limits)
     await gateway.store("bot", NewMemory("one"))
     with pytest.raises(QuotaExceeded):
         await gateway.store("bot", NewMemory("two"))
     await gateway.store("other", NewMemory("two"))
-    await limited(bench, "neighbour", **limits).store("bot", NewMemory("two"))
+    await limited(bench, agent=limits, of="neighbour").store("bot", NewMemory("two"))
 
 
 async def test_a_limit_the_operator_sets_takes_the_place_of_the_default_until_it_is_cleared(bench: Bench) -> None:

@@ -3,7 +3,7 @@
 Nothing is kept between two chunks, so that what is stopped is simply begun again, and several may prune at once.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from app.index.outbox import ANEW, GRACE_MS
 from app.index.reconcile import Pacer
@@ -33,6 +33,16 @@ FROM long_term_memory AS memory WHERE memory.id IN ({_CHUNK_OF})
 _DELETE = f"DELETE FROM long_term_memory AS memory WHERE memory.id IN ({_CHUNK_OF}) RETURNING id"
 
 
+def chunk(until: int) -> list[Statement]:
+    """Delete the next memories that had expired by then; the last statement returns a row for each.
+
+    What is queued first is harmless alone: the indexer finishes a delete whose memory is still there, unless it has
+    been stored again meanwhile, which puts an upsert in its place.
+    """
+    argument: dict[str, Json] = {"until": until}
+    return [Statement(sql, argument, writes=True, repeatable=True) for sql in (_QUEUE, _AUDIT, _DELETE)]
+
+
 class Prune:
     """One deletion of everything that has expired."""
 
@@ -52,12 +62,11 @@ class Prune:
         """
         await self._pacer.spend()
         ((now,),) = await self._database.run([_NOW])
-        argument: Mapping[str, Json] = {"until": now["now"]}
-        chunk = [Statement(sql, argument, writes=True, repeatable=True) for sql in (_QUEUE, _AUDIT, _DELETE)]
+        statements = chunk(int(now["now"] or 0))
         pruned = 0
         while True:
             await self._pacer.spend()
-            *_, deleted = await self._database.run(chunk)
+            *_, deleted = await self._database.run(statements)
             if not deleted:
                 return pruned
             pruned += len(deleted)
