@@ -2,21 +2,21 @@
 
 import json
 import re
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, Field
-from pydantic.json_schema import SkipJsonSchema
+from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
 
 from app.api.schemas import WANTED_SCHEMA, AgentId, Moment, Request, number
-from app.limits import LIST_MOST, RETENTION_DAYS_MOST
+from app.limits import ID_FORM, LIST_MOST, RETENTION_DAYS_MOST
 from app.model import Filter, format_moment, milliseconds
 from app.quotas import AGENTS_MOST, Usage
 from app.tiers.agents import AgentSettings
 from app.tiers.listing import Memory
 
-T = TypeVar("T")
-Optional: TypeAlias = T | SkipJsonSchema[None]
-"""May be left out of a query, where there is no null."""
+# May be left out of a query, where there is no null to send.
+_Agent: TypeAlias = Annotated[AgentId | None, WithJsonSchema({"type": "string", "pattern": f"^{ID_FORM}$"})]
+_Moment: TypeAlias = Annotated[Moment | None, WithJsonSchema({"type": "string", "format": "date-time"})]
+_Text: TypeAlias = Annotated[str | None, WithJsonSchema({"type": "string"})]
 
 _MOMENT: dict[str, Any] = {"format": "date-time"}
 
@@ -50,19 +50,17 @@ METADATA: dict[str, Any] = {
 class ListQuery(Request):
     """Which memories to list."""
 
-    agent_id: Annotated[
-        Optional[AgentId], Field(description="Whose memories; absent: all that the credential may look at.")
-    ] = None
+    agent_id: Annotated[_Agent, Field(description="Whose memories; absent: all that the credential may look at.")] = (
+        None
+    )
     limit: Annotated[
         int,
         BeforeValidator(_digits),
         Field(description="The most memories of one answer.", json_schema_extra={"minimum": 1, "maximum": LIST_MOST}),
     ] = 20
-    cursor: Annotated[
-        Optional[str], Field(description="Of the answer before, to the same question; good for 24 hours.")
-    ] = None
-    created_after: Annotated[Optional[Moment], Field(description="Stored later than this.")] = None
-    created_before: Annotated[Optional[Moment], Field(description="Stored earlier than this.")] = None
+    cursor: Annotated[_Text, Field(description="Of the answer before, to the same question; good for 24 hours.")] = None
+    created_after: Annotated[_Moment, Field(description="Stored later than this.")] = None
+    created_before: Annotated[_Moment, Field(description="Stored earlier than this.")] = None
     metadata: Annotated[dict[str, Any] | None, BeforeValidator(_wanted)] = None
 
     def where(self) -> Filter:
@@ -98,7 +96,7 @@ class ListAnswer(BaseModel):
 class UsageQuery(Request):
     """Whose usage to tell."""
 
-    agent_id: Annotated[Optional[AgentId], Field(description="Absent: of all that the credential may look at.")] = None
+    agent_id: Annotated[_Agent, Field(description="Absent: of all that the credential may look at.")] = None
 
 
 class LimitsAnswer(BaseModel):

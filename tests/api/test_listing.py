@@ -117,7 +117,7 @@ async def test_a_listing_shows_all_that_was_stored_and_passes_the_filter(service
         ({"created_after": "yesterday"}, "created_after"),
         ({"metadata": "{"}, "metadata"),
         ({"metadata": "[]"}, "metadata"),
-        ({"metadata": "["} | {"metadata": "[" * 100_000}, "metadata"),
+        ({"metadata": "[" * 10_000}, "metadata"),
         ({"metadata": '{"k": [1]}'}, "metadata"),
         ({"metadata": '{"k": 1e400}'}, "metadata"),
         ({"tenant_id": "other"}, "tenant_id"),
