@@ -89,8 +89,8 @@ _FIGURES = f"{_MEMORIES}, {_MEMORIES_MOST}, {_BYTES}, {_BYTES_MOST}, {_STORES}, 
 _LIMITED = f"min({_MEMORIES_MOST}, {_BYTES_MOST}, {_STORES_MOST}) < {UNLIMITED}"
 _OF_SCOPES = """
 FROM json_each(?1, '$.scopes') AS scope
-LEFT JOIN usage ON usage.tenant_id = ?1 ->> 'tenant_id' AND usage.agent_id = scope.value ->> 0
 LEFT JOIN quota ON quota.tenant_id = ?1 ->> 'tenant_id' AND quota.agent_id = scope.value ->> 0
+LEFT JOIN usage ON usage.tenant_id = ?1 ->> 'tenant_id' AND usage.agent_id = scope.value ->> 0
 """
 
 ROOM_FOR = f"""
@@ -125,7 +125,9 @@ LEFT JOIN long_term_memory AS present
 def within(counted: str) -> str:
     """Write that a store stays within every limit; ``counted`` is an SQL expression: this store has been counted."""
     over_stores = _OVER_STORES.format(counted=counted)
-    return f"NOT EXISTS (SELECT 1 {_OF_STORE} WHERE {_OVER_MEMORIES} OR {_OVER_BYTES} OR {over_stores})"
+    # Where nothing is limited, as is usual, no more than that is looked up.
+    over = f"{_OVER_MEMORIES} OR {_OVER_BYTES} OR {over_stores}"
+    return f"NOT EXISTS (SELECT 1 {_OF_STORE} WHERE {_LIMITED} AND ({over}))"
 
 
 def standing(counted: str) -> str:

@@ -77,7 +77,7 @@ def test_no_method_that_makes_a_statement_is_forgotten_here() -> None:
 def test_a_statement_names_the_tenant_before_anything_else(name: str, statement: Statement) -> None:
     conditions = re.findall(r"\b(?:WHERE|ON)\s+(?!CONFLICT)(.*?)(?= AND |\n|\)|$)", statement.sql)
     # Of the bound tenant's row, or of no row.
-    about_values = ("in_use.", "NOT EXISTS", "held.", "present.metadata ->", "(present.id", "store.")
+    about_values = ("in_use.", "NOT EXISTS", "held.", "present.metadata ->", "min(coalesce(quota.", "store.")
     about_rows = [c for c in conditions if not c.startswith(about_values) and "wanted" not in c]
     assert all(re.fullmatch(TENANT, condition) for condition in about_rows), about_rows
     # Rows are written with the bound tenant and no other.
