@@ -20,7 +20,7 @@ from app.limits import (
 from app.model import Entry, Filter, NewMemory, format_moment, milliseconds, parse_moment
 
 _NO_NUL = r"^[^\u0000]*$"
-_NOT_BLANK = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
+_NOT_BLANK = r"^[^\u0000]*[^\s\u0000\u001c-\u001f\u0085][^\u0000]*$"
 
 
 def _text(most: int) -> dict[str, Any]:

@@ -123,6 +123,8 @@ def test_an_answer_is_as_the_document_says(
     def every_case(case: Any) -> None:
         assume(depth(case.body) <= 1 + METADATA_DEPTH)  # the document says so in words
         assume(mode == NEGATIVE or "cursor" not in (case.query or {}))  # and that it comes from an answer
+        if mode == POSITIVE and isinstance(case.body, dict) and case.body.get("expires_at"):
+            case.body["expires_at"] = "2999-12-31T23:59:59Z"  # and that this lies in the future
         case.call_and_validate(headers={"Authorization": f"Bearer {credential}"}, checks=CHECKS)
 
     every_case()
