@@ -14,7 +14,9 @@ memory.id, memory.agent_id, memory.content, memory.metadata, memory.session_id, 
 """
 _TENANT = "memory.tenant_id = ?1 ->> 'tenant_id'"
 _AGENT = "memory.agent_id = ?1 ->> 'agent_id'"
-_AFTER = "(memory.created_at, memory.id) < (?1 ->> 'created_at', ?1 ->> 'id')"
+_AFTER = (
+    "memory.created_at <= ?1 ->> 'created_at' AND (memory.created_at, memory.id) < (?1 ->> 'created_at', ?1 ->> 'id')"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +54,15 @@ class MemoryListing:
 
     def page(self, agent_id: str | None, where: Filter, *, most: int, after: Place | None) -> Statement:
         """Read the next ``most`` memories, newest first, of one agent or with None of all: rows for ``memory``."""
+        # Left to choose, SQLite would walk the whole tenant for an agent of which there is little.
+        index = "" if agent_id is None else "INDEXED BY long_term_memory_newest"
         conditions = [_TENANT]
         if agent_id is not None:
             conditions.append(_AGENT)
         if after is not None:
             conditions.append(_AFTER)
         return Statement(
-            f"SELECT {_COLUMNS} FROM long_term_memory AS memory WHERE {' AND '.join(conditions)}"
+            f"SELECT {_COLUMNS} FROM long_term_memory AS memory {index} WHERE {' AND '.join(conditions)}"
             f" AND {filters.of_living(where, 'memory')}"
             " ORDER BY memory.created_at DESC, memory.id DESC LIMIT ?1 ->> 'most'",
             {
