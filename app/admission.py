@@ -1,15 +1,17 @@
-"""What may keep a store out, checked inside its own run.
+"""What may keep a store out, checked inside its own run: an erasure, a used key, a quota, its own run made before.
 
-Another embedding config in use, an erasure, a key used before, its own run made before.
+All of it is checked once, by the run's first statement. It counts a store that is let in, and leaves the id of its new
+memory as its ticket with the agent's usage; the statements behind it look for nothing but the ticket.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from app.errors import Erasing, IdempotencyKeyReused
 from app.in_use import HOLDS, InUse
 from app.model import Json, NewMemory, Scope
 from app.ports.database import NOW, Row, Statement
+from app.quotas import MINUTE, NEXT_MINUTE, Defaults, Use, near, refuse, standing, within
 
 KEPT_MS = 24 * 3600 * 1000
 """How long an Idempotency-Key is remembered."""
@@ -29,14 +31,43 @@ SELECT 1 FROM outbox AS deleted WHERE deleted.tenant_id = ?1 ->> 'tenant_id' AND
   AND deleted.id = ?1 ->> 'id' AND deleted.operation = 'delete'
 """
 
-LET_IN = f"{HOLDS} AND NOT EXISTS ({_ERASING}) AND NOT EXISTS ({_DELETED}) AND NOT EXISTS (SELECT 1 {_USED})"
-"""A boolean SQL expression for every statement of a store that writes; it reads an ``Admission``'s ``argument``."""
+_OWN = """
+SELECT 1 FROM long_term_memory AS own WHERE own.tenant_id = ?1 ->> 'tenant_id' AND own.agent_id = ?1 ->> 'agent_id'
+  AND own.id = ?1 ->> 'id'
+"""
+
+LET_IN = """EXISTS (
+  SELECT 1 FROM usage AS let_in WHERE let_in.tenant_id = ?1 ->> 'tenant_id' AND let_in.agent_id = ?1 ->> 'agent_id'
+    AND let_in.ticket = ?1 ->> 'id'
+)"""
+"""A boolean SQL expression for every statement of a store that writes, behind ``Admission.admit``.
+
+It reads an ``Admission``'s ``argument``.
+"""
+
+_MAY_ENTER = f"""
+NOT EXISTS ({_ERASING}) AND NOT EXISTS ({_DELETED}) AND NOT EXISTS (SELECT 1 {_USED})
+  AND {HOLDS} AND {within(LET_IN)}
+"""
+# A run that is made again, and this time refused, must not find the ticket that it was given before.
+_ADMIT = f"""
+INSERT INTO usage (tenant_id, agent_id, minute, stores, ticket)
+SELECT ?1 ->> 'tenant_id', scope.value ->> 0, {MINUTE}, store.enters AND NOT store.counted,
+  iif(store.enters, ?1 ->> 'id', NULL)
+FROM json_each(?1, '$.scopes') AS scope,
+  (SELECT {_MAY_ENTER} AS enters, {LET_IN} OR EXISTS ({_OWN}) AS counted, {LET_IN} AS ticket) AS store
+WHERE store.enters OR store.ticket
+ON CONFLICT (tenant_id, agent_id) DO UPDATE SET
+  stores = iif(usage.minute = excluded.minute, usage.stores, 0) + excluded.stores,
+  minute = excluded.minute, ticket = excluded.ticket
+"""
 
 VERDICT = f"""
-EXISTS ({_ERASING}) AS erasing, EXISTS ({_DELETED}) AS deleted,
-  (SELECT used.request_hash {_USED}) AS request_hash, (SELECT used.memory_id {_USED}) AS memory_id
+EXISTS ({_ERASING}) AS erasing, EXISTS ({_DELETED}) AS deleted, EXISTS ({_OWN}) AS own,
+  (SELECT used.request_hash {_USED}) AS request_hash, (SELECT used.memory_id {_USED}) AS memory_id,
+  {standing(LET_IN)} AS quotas, {NEXT_MINUTE} AS next_minute
 """
-"""The SQL columns that ``Admission.check`` judges by, read at the end of the run from the same argument."""
+"""The SQL columns that ``Admission.check`` judges by, read at the end of the run from ``Admission.asked``."""
 
 # Comes after the memory's own statement: should the run stop before it, storing again is the same memory.
 _REMEMBER = f"""
@@ -55,25 +86,45 @@ _LEAVE_OUT = f"UPDATE reembedding SET left_out = left_out + 1 WHERE {LET_IN}"
 
 @dataclass(frozen=True)
 class Admission:
-    """One store that asks to be let in, under a new id. The tenant is bound here; ``key`` may be None."""
+    """One store that asks to be let in, under a new id. The tenant is bound here; ``key`` may be None.
+
+    ``quotas`` are the limits of whoever has no others.
+    """
 
     scope: Scope
     memory_id: str
     memory: NewMemory
     in_use: InUse
     key: str | None = None
+    quotas: Defaults = field(default_factory=Defaults)
 
     @cached_property
     def argument(self) -> dict[str, Json]:
-        """Return what ``LET_IN`` and ``VERDICT`` read, and the hash of the content."""
+        """Return what ``LET_IN`` reads, the key and the hash of the content."""
         return {
             "tenant_id": self.scope.tenant_id,
             "agent_id": self.scope.agent_id,
             "id": self.memory_id,
             "key": self.key,
             "content_hash": self.memory.content_hash,
-            **self.in_use.argument,
         }
+
+    @cached_property
+    def asked(self) -> dict[str, Json]:
+        """Return what ``VERDICT`` reads."""
+        return self.argument | {
+            **self.in_use.argument,
+            "scopes": self.quotas.scopes(self.scope.agent_id),
+            "content_bytes": len(self.memory.content.encode()),
+            "metadata_bytes": len(self.memory.metadata_json.encode()),
+        }
+
+    def admit(self) -> Statement:
+        """Let the store in, where nothing keeps it out and ``in_use`` holds, and count it. Comes first in its run.
+
+        Should the run stop behind it, a store was counted and nothing else has happened.
+        """
+        return Statement(_ADMIT, self.asked, writes=True, repeatable=True)
 
     def remember(self) -> Statement:
         """Keep the key, once the memory is stored."""
@@ -85,18 +136,29 @@ class Admission:
         return Statement(_LEAVE_OUT, self.argument, writes=True, repeatable=True)
 
     def check(self, verdict: Row) -> str | None:
-        """Return the id of what was stored before, by this run or with this key; None where it was neither.
+        """Return, for a store that was not let in, the id of what was stored before, by this run or with this key.
+
+        None where it was neither, and nothing of the below: another embedding config is in use, or the minute whose
+        stores were too many is over.
 
         Raises:
             Erasing: the scope is being erased; nothing was written.
             IdempotencyKeyReused: the key was used for another request; nothing was written.
+            QuotaExceeded: a limit is reached; nothing was written.
         """
         if verdict["erasing"]:
             raise Erasing("The agent, or its tenant, is being erased. Store again once the erasure has its receipt.")
         if verdict["deleted"]:
             return self.memory_id
-        if verdict["request_hash"] is None:
-            return None
-        if verdict["request_hash"] != self.memory.request_hash:
-            raise IdempotencyKeyReused("The Idempotency-Key was used for another request in the last 24 hours.")
-        return str(verdict["memory_id"])
+        if verdict["request_hash"] is not None:
+            if verdict["request_hash"] != self.memory.request_hash:
+                raise IdempotencyKeyReused("The Idempotency-Key was used for another request in the last 24 hours.")
+            return str(verdict["memory_id"])
+        if verdict["own"]:
+            return self.memory_id
+        refuse(verdict["quotas"], next_minute=int(verdict["next_minute"] or 0))
+        return None
+
+    def near(self, verdict: Row) -> list[Use]:
+        """Return the limits of which this store has left little."""
+        return near(verdict["quotas"])

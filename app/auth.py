@@ -1,5 +1,6 @@
 """Credentials: signed JSON Web Tokens that name the tenant (RFC 7519; docs/architecture.md)."""
 
+import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
@@ -45,6 +46,20 @@ class Principal:
         if self.agent_id is not None:
             raise Forbidden("The credential is for one agent alone.")
 
+    def readable(self, agent_id: str | None) -> str | None:
+        """Return whose memories may be looked at where these are asked for (None: all); None stands for all of them.
+
+        An administrator may look at all that the credential is good for, anyone else at the agent it names.
+
+        Raises:
+            Forbidden: the credential does not reach so far.
+        """
+        if self.agent_id is None:
+            self.check_admin()
+            return agent_id
+        self.check_agent(self.agent_id if agent_id is None else agent_id)
+        return self.agent_id
+
     def check_admin(self) -> None:
         """Raise ``Forbidden`` unless the credential has the admin scope."""
         if not self.admin:
@@ -58,6 +73,10 @@ class Credentials:
         """Take secrets by ``kid``; the first signs, all verify."""
         self._secrets = dict(secrets)
         self._verified: dict[str, _Verified] = {}
+
+    def keys(self, purpose: str) -> list[bytes]:
+        """Derive a key from each secret that is good for one purpose alone; the first signs, all verify."""
+        return [hmac.digest(secret.encode(), purpose.encode(), "sha256") for secret in self._secrets.values()]
 
     def issue(
         self,

@@ -35,6 +35,7 @@ from app.ports.embedder import Embedder
 from app.ports.vector_index import VectorIndex
 from app.process import Ports
 from app.provisioning import Provisioning, Wanted
+from app.quotas import Defaults, Limits
 from app.retrieval.query_vectors import QueryCache
 from app.runtime import Pace, Runtime
 from app.settings import Settings
@@ -239,6 +240,16 @@ def _ports(settings: Settings, database: Database, index: VectorIndex, embedder:
         marks=Marks(),
         clock=wall_clock,
         spaces=spaces,
+        quotas=quota_defaults(settings),
+    )
+
+
+def quota_defaults(settings: Settings) -> Defaults:
+    """Return the limits of whoever has no others."""
+    s = settings
+    return Defaults(
+        tenant=Limits(s.tenant_memories, s.tenant_bytes, s.tenant_stores_per_minute),
+        agent=Limits(s.agent_memories, s.agent_bytes, s.agent_stores_per_minute),
     )
 
 

@@ -7,10 +7,12 @@
     |   |-- MalformedRequest             the body is not JSON
     |   |-- UnsupportedMediaType         the body is not sent as application/json
     |   |-- ContentTooLarge              a body or a text over its limit
+    |   |-- InvalidCursor                a listing cannot go on from this cursor
     |-- NotFound                       what is named does not exist, or not for this caller
     |-- Conflict                       the state of things forbids it
     |   |-- Erasing                      the agent, or its tenant, is being erased
     |   |-- IdempotencyKeyReused         the key was used for another request
+    |-- QuotaExceeded                  the tenant or the agent may hold, or store in this minute, no more
     |-- AccessRefused                  who is calling
     |   |-- Unauthenticated              no credential, or one that does not hold
     |   |-- Forbidden                    a credential that does not reach this far
@@ -98,6 +100,14 @@ class ContentTooLarge(InvalidRequest):
     title = "Content too large"
 
 
+class InvalidCursor(InvalidRequest):
+    """A cursor that is forged, too old, or of another listing: which of them is not said."""
+
+    code = "invalid_cursor"
+    status = 400
+    title = "Invalid cursor"
+
+
 class NotFound(MemoryGatewayError):
     """What the request names does not exist, or not for this caller: both look the same."""
 
@@ -126,6 +136,20 @@ class IdempotencyKeyReused(Conflict):
 
     code = "idempotency_key_reused"
     title = "Idempotency-Key reused"
+
+
+class QuotaExceeded(MemoryGatewayError):
+    """A limit of the tenant or of the agent is reached; nothing was stored."""
+
+    code = "quota_exceeded"
+    status = 429
+    title = "Quota exceeded"
+
+    def __init__(self, detail: str, *, reached: str, retry_after: int | None = None) -> None:
+        """Name the limits as a header does, and say after how many seconds to try again, where waiting helps."""
+        super().__init__(detail)
+        self.reached = reached
+        self.retry_after = retry_after
 
 
 class AccessRefused(MemoryGatewayError):

@@ -1,7 +1,7 @@
 """The gateway: one tenant's way to its memories, made anew for each request."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -20,8 +20,12 @@ from app.model import EmbeddingConfig, Entry, Filter, NewMemory, Scope, Vector, 
 from app.ports.database import Row
 from app.ports.vector_index import Hit, Hits, IndexedVector, VectorIndex
 from app.process import Ports
+from app.quotas import Use
 from app.retrieval.query_vectors import QueryVectors
 from app.tiers.long_term import LongTermMemory, entry
+
+Warn = Callable[[Sequence[Use]], None]
+"""Is told of the limits of which a store has left little."""
 
 _TRIES = 3
 """Of one request, while the config in use is being changed."""
@@ -49,7 +53,9 @@ class LongTermMemoryGateway:
         self._tenant_id = tenant_id
         self._ports = ports
 
-    async def store(self, agent_id: str, memory: NewMemory, *, idempotency_key: str | None = None) -> str:
+    async def store(
+        self, agent_id: str, memory: NewMemory, *, idempotency_key: str | None = None, warn: Warn | None = None
+    ) -> str:
         """Store a memory and return its id; the same content again is the same memory.
 
         Once this returns, every recall finds the memory, whatever becomes of the index. The same request with
@@ -59,14 +65,15 @@ class LongTermMemoryGateway:
             InvalidRequest: a field is over its limits; nothing was written.
             IdempotencyKeyReused: the key came with another request; nothing was written.
             Erasing: the agent or the tenant is being erased; nothing was written.
+            QuotaExceeded: the agent or the tenant may have no more; nothing was written.
             EmbeddingConfigMismatch: the data was embedded with another config; nothing was written.
             UpstreamTimeout, UpstreamUnavailable, UpstreamRejected: it may be stored; storing it again is safe.
             Unavailable: the embedder or the database does not answer; nothing was written.
         """
-        limits.check_store(agent_id, memory, idempotency_key)
+        limits.check_store(agent_id, memory, idempotency_key, now=self._ports.clock())
         scope = Scope(self._tenant_id, agent_id)
         for _ in range(_TRIES):
-            memory_id = await self._store(scope, memory, idempotency_key)
+            memory_id = await self._store(scope, memory, idempotency_key, warn)
             if memory_id is not None:
                 return memory_id
         raise _changing()
@@ -151,7 +158,7 @@ class LongTermMemoryGateway:
             raise NotFound("There is no such operation.")
         return erasure(rows[0])
 
-    async def _store(self, scope: Scope, memory: NewMemory, key: str | None) -> str | None:
+    async def _store(self, scope: Scope, memory: NewMemory, key: str | None, warn: Warn | None) -> str | None:
         """Store with the config that was last seen in use; None where another one is: nothing was written."""
         used = self._ports.in_use(self._tenant_id)
         started = time.perf_counter()
@@ -161,10 +168,11 @@ class LongTermMemoryGateway:
         vectors = {used.active.index_name: embedded.vectors[0]} | await self._shadow(memory.content, used.shadow)
         now = self._ports.clock()
         new_id = str(ULID.from_datetime(moment(now)))
-        admission = Admission(scope, new_id, memory, used, key)
+        admission = Admission(scope, new_id, memory, used, key, self._ports.quotas)
         filterable = self._ports.index_of(used.active).filterable
-        queued, stored, *_, (watched,) = await self._ports.database.run(
+        _, queued, stored, *_, (watched,) = await self._ports.database.run(
             [
+                admission.admit(),
                 Outbox(scope).queue_upsert(memory, vectors, admission, filterable=filterable),
                 LongTermMemory(scope).insert(memory, admission, created_at=now),
                 Audit(scope).stored(admission, now=now, tokens=embedded.tokens, milliseconds=embedding_ms),
@@ -174,12 +182,14 @@ class LongTermMemoryGateway:
             ]
         )
         self._saw(watched)
-        stored_before = admission.check(watched)
-        if stored_before is not None:
-            return stored_before
-        if not stored:
+        stored_before = None if stored else admission.check(watched)
+        if not stored and stored_before is None:
             await self._claim_if_empty(watched)
             return None
+        if warn is not None:
+            warn(admission.near(watched))
+        if not stored:
+            return stored_before
         memory_id, created_at = str(stored[0]["id"]), int(stored[0]["created_at"] or 0)
         indexed = [(config, row) for config in used.configs for row in queued if row["index_name"] == config.index_name]
         for config, row in indexed:

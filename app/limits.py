@@ -24,6 +24,9 @@ SESSION_ID_BYTES = 256
 IDEMPOTENCY_KEY_FORM = r"[!-~]{1,255}"
 """Form of an Idempotency-Key: visible ASCII."""
 TOP_K_MOST = 20
+LIST_MOST = 100
+"""How many memories one page of a listing holds."""
+RETENTION_DAYS_MOST = 36500
 NUMBER_MOST = 2**63 - 1
 """The largest number metadata may hold: beyond it SQLite compares integers as approximate ones."""
 
@@ -45,8 +48,10 @@ def is_id(value: object) -> bool:
     return isinstance(value, str) and _ID.fullmatch(value) is not None
 
 
-def check_store(agent_id: str, memory: NewMemory, idempotency_key: str | None = None) -> None:
-    """Check what is to be stored.
+def check_store(
+    agent_id: str, memory: NewMemory, idempotency_key: str | None = None, *, now: int | None = None
+) -> None:
+    """Check what is to be stored; with ``now`` (ms since the epoch), also that it does not expire at once.
 
     Raises:
         ContentTooLarge: the content has too many bytes.
@@ -59,6 +64,7 @@ def check_store(agent_id: str, memory: NewMemory, idempotency_key: str | None = 
             *_metadata("metadata", memory.metadata),
             *(() if memory.session_id is None else _text("session_id", memory.session_id, SESSION_ID_BYTES)),
             *(() if idempotency_key is None else _key(idempotency_key)),
+            *_expiry(memory, now),
         ]
     )
 
@@ -87,6 +93,25 @@ def check_operation(operation_id: str) -> None:
     _refuse([] if known else [_Finding("operation_id", "must be an operation's id, a ULID")])
 
 
+def check_list(agent_id: str | None, limit: int, where: Filter) -> None:
+    """Check what is to be listed; raises as ``check_store`` does."""
+    _refuse(
+        [
+            *(() if agent_id is None else _agent(agent_id)),
+            *(() if 1 <= limit <= LIST_MOST else [_Finding("limit", f"must be from 1 to {LIST_MOST}")]),
+            *_metadata("metadata", where.metadata),
+            *_scalars("metadata", where.metadata),
+        ]
+    )
+
+
+def check_agent(agent_id: str, retention_days: int | None = None) -> None:
+    """Check an agent's id and what it is to be set to; raises as ``check_store`` does."""
+    known = retention_days is None or 1 <= retention_days <= RETENTION_DAYS_MOST
+    most = f"must be from 1 to {RETENTION_DAYS_MOST}, or null"
+    _refuse([*_agent(agent_id), *(() if known else [_Finding("retention_days", most)])])
+
+
 def check_delete(agent_id: str, memory_id: str) -> None:
     """Check what is to be deleted; raises as ``check_store`` does."""
     known = _MEMORY_ID.fullmatch(memory_id) is not None
@@ -108,6 +133,11 @@ def _agent(agent_id: str) -> Iterator[_Finding]:
 def _key(key: str) -> Iterator[_Finding]:
     if not _IDEMPOTENCY_KEY.fullmatch(key):
         yield _Finding("Idempotency-Key", "must be 1 to 255 visible ASCII characters")
+
+
+def _expiry(memory: NewMemory, now: int | None) -> Iterator[_Finding]:
+    if memory.expires_at is not None and now is not None and memory.expires_at <= now:
+        yield _Finding("expires_at", "must be in the future")
 
 
 def _text(field: str, value: str, most: int) -> Iterator[_Finding]:

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from fastapi import FastAPI
 
 from app.api import docs, problems
+from app.api.data_routes import data
 from app.api.middleware import RequestContext
 from app.api.routes import memory, operations
 from app.api.transfer_routes import transfer
@@ -35,6 +36,7 @@ def create_app(runtime: Runtime) -> FastAPI:
     app.add_middleware(RequestContext)
     problems.install(app)
     app.include_router(memory)
+    app.include_router(data)
     app.include_router(operations)
     app.include_router(transfer)
     docs.install(app)

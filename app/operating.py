@@ -12,7 +12,7 @@ from app.model import EmbeddingConfig
 from app.runtime import Runtime
 from app.settings import Settings
 
-_UNMETERED = 1e9
+UNMETERED = 1e9
 """Calls per minute on one's own machine."""
 
 
@@ -62,6 +62,6 @@ async def operating(settings: Settings, calls_per_minute: float) -> AsyncIterato
     runtime = build_runtime(settings)
     try:
         await runtime.prepare()
-        yield Operating(runtime, Pacer(calls_per_minute if settings.on_cloudflare else _UNMETERED))
+        yield Operating(runtime, Pacer(calls_per_minute if settings.on_cloudflare else UNMETERED))
     finally:
         await runtime.close()

@@ -11,6 +11,7 @@ from app.model import EmbeddingConfig
 from app.ports.database import Database
 from app.ports.embedder import Embedder
 from app.ports.vector_index import VectorIndex
+from app.quotas import Defaults
 from app.retrieval.query_vectors import QueryCache
 
 Clock = Callable[[], int]
@@ -28,6 +29,8 @@ class Ports:
     marks: Marks
     clock: Clock
     spaces: Spaces = field(default_factory=Spaces)
+    quotas: Defaults = field(default_factory=Defaults)
+    """The limits of whoever has no others."""
 
     def index_of(self, config: EmbeddingConfig) -> VectorIndex:
         """Return the config's index.

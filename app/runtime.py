@@ -11,6 +11,7 @@ from app import in_use
 from app.auth import Credentials
 from app.errors import MemoryGatewayError, Unavailable
 from app.gateway import LongTermMemoryGateway
+from app.holdings import Holdings
 from app.in_use import InUse
 from app.index import status
 from app.index.indexer import Indexer
@@ -153,9 +154,13 @@ class Runtime:
         Raises:
             MemoryGatewayError: the service is not ready; the error says why.
         """
-        if self._not_ready is not None:
-            raise self._not_ready.with_traceback(None)  # one error for many requests
+        self._check_ready()
         return LongTermMemoryGateway(tenant_id, self.ports)
+
+    def holdings(self, tenant_id: str) -> Holdings:
+        """Return what the tenant holds, to look at; raises as ``gateway`` does."""
+        self._check_ready()
+        return Holdings(tenant_id, self.ports.database, self.ports.quotas)
 
     async def parts(self) -> list[Part]:
         """Ask each part about itself, or return what it said a short while ago (``Pace``)."""
@@ -187,12 +192,15 @@ class Runtime:
             await self._data(),
         ]
 
+    def _check_ready(self) -> None:
+        if self._not_ready is not None:
+            raise self._not_ready.with_traceback(None)  # one error for many requests
+
     async def _data(self) -> Part:
         """Say whether the data can be served, and what to do where the settings name another config than it has."""
         name = self.config.index_name
         try:
-            if self._not_ready is not None:
-                raise self._not_ready.with_traceback(None)
+            self._check_ready()
             data = await in_use.now(self.ports.database)
             if data is None or data.active == self.ports.embedder.config:
                 return Part("data", name)

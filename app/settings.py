@@ -95,6 +95,28 @@ class Settings(BaseSettings):
             "as long. 15 on Cloudflare, else 1, where not set."
         ),
     )
+    tenant_memories: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="Memories a tenant may hold, where `memory-gateway quota` sets no other limit."
+    )
+    tenant_bytes: Annotated[int, Field(ge=0)] | None = Field(
+        None,
+        description="Bytes of content and metadata of a tenant, where `memory-gateway quota` sets no other limit.",
+    )
+    tenant_stores_per_minute: Annotated[int, Field(ge=0)] | None = Field(
+        None,
+        description="Stores a tenant may make in a minute, where `memory-gateway quota` sets no other limit.",
+    )
+    agent_memories: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="Memories an agent may hold, where `memory-gateway quota` sets no other limit."
+    )
+    agent_bytes: Annotated[int, Field(ge=0)] | None = Field(
+        None,
+        description="Bytes of content and metadata of an agent, where `memory-gateway quota` sets no other limit.",
+    )
+    agent_stores_per_minute: Annotated[int, Field(ge=0)] | None = Field(
+        None,
+        description="Stores an agent may make in a minute, where `memory-gateway quota` sets no other limit.",
+    )
     log_format: Literal["auto", "json", "text"] = Field(
         "auto", description="`json`, `text`, or `auto`: text on a terminal, JSON elsewhere."
     )

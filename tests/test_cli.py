@@ -244,8 +244,9 @@ def test_dead_letters_are_listed_sent_again_and_dropped(line: Line) -> None:
     memory_id = line.json("store", "text")["id"]
     line.ok("store", "other")
     dead = (
-        "INSERT INTO outbox (tenant_id, agent_id, id, operation, revision, vector, dead, due_at)"
-        " SELECT tenant_id, agent_id, id, 'upsert', 1, 'AAAA', 'refused', 9007199254740991 FROM long_term_memory"
+        "INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, vector, dead, due_at)"
+        " SELECT memory.tenant_id, agent_id, id, index_name, 'upsert', 1, 'AAAA', 'refused', 9007199254740991"
+        " FROM long_term_memory AS memory, embedding_config"
     )
     spoil(line, dead)
     rows = line.json("outbox", "list", "--dead")["rows"]
@@ -256,3 +257,44 @@ def test_dead_letters_are_listed_sent_again_and_dropped(line: Line) -> None:
     assert "--all" in line.fails("outbox", "drop", "--yes", code=2)
     assert len(line.json("outbox", "drop", "--all", "--yes")["ids"]) == 1
     assert line.json("outbox", "list", "--dead") == {"rows": []}
+
+
+def test_quotas_are_set_shown_enforced_and_cleared(line: Line) -> None:
+    line.ok("migrate")
+    assert line.ok("quota", "show", "--tenant", "default", AGENT_MEMORIES="5").splitlines() == [
+        "memories           0 of unlimited (default)",
+        "bytes              0 of unlimited (default)",
+        "stores per minute  0 of unlimited (default)",
+    ]
+    chosen = ("--tenant", "default", "--agent", "default", "--memories", "1", "--bytes", "unlimited")
+    shown = line.json("quota", "set", *chosen, AGENT_MEMORIES="5", AGENT_BYTES="9")
+    assert shown["limits"] == {"memories": 1, "bytes": None, "stores_per_minute": None}
+    assert shown["defaults"] == {"memories": 5, "bytes": 9, "stores_per_minute": None}
+    line.ok("store", "one", AGENT_BYTES="2")
+    assert "agent's limit of 1 memories" in line.fails("store", "two")
+    assert line.json("quota", "show", "--tenant", "default")["used"] == {
+        "memories": 1,
+        "bytes": 5,
+        "stores_per_minute": line.json("quota", "show", "--tenant", "default")["used"]["stores_per_minute"],
+    }
+    named = ("--tenant", "default", "--agent", "default")
+    assert line.json("quota", "set", *named, "--memories", "default")["limits"]["memories"] is None
+    line.ok("quota", "clear", *named)
+    line.ok("store", "two")
+
+
+@pytest.mark.parametrize("limit", ["-1", "1.5", "many", "9" * 400, "²"])
+def test_a_limit_that_is_none_is_refused(line: Line, limit: str) -> None:
+    assert "write a number" in line.fails("quota", "set", "--tenant", "a", "--memories", limit, code=2)
+    assert "Name a limit" in line.fails("quota", "set", "--tenant", "a", code=2)
+
+
+def test_prune_deletes_what_has_expired_and_says_how_much(line: Line) -> None:
+    for n in range(3):
+        line.ok("store", f"text {n}")
+    with sqlite3.connect(Path(line.environment["DATA_DIR"]) / "memory.sqlite3") as connection:
+        connection.execute("UPDATE long_term_memory SET expires_at = 1 WHERE content <> 'text 0'")
+    connection.close()
+    done = line.run("prune", "--calls-per-minute", "10")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2 expired memories deleted.\n", "... 2 deleted\n")
+    assert line.json("prune") == {"pruned": 0}

@@ -21,7 +21,8 @@ async def test_a_store_embeds_once_then_writes_the_database_then_the_index(bench
     await bench.gateway.store("bot", NewMemory("text"))
     assert bench.embedder.calls == [(["text"], "document")]
     assert bench.database.journal == ["database.run", "index.upsert"]
-    queue, insert, audit, *reads = bench.database.runs[-1]
+    admit, queue, insert, audit, *reads = bench.database.runs[-1]
+    assert "INTO usage" in admit.sql
     assert "INTO outbox" in queue.sql
     assert "INTO long_term_memory" in insert.sql
     assert "INTO audit" in audit.sql

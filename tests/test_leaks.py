@@ -42,6 +42,45 @@ async def probe_delete(service: Service, tenant: str, agent_id: str) -> list[htt
     return [await service.delete(entry["id"], tenant=tenant, agent_id=agent_id)]
 
 
+async def probe_list(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    one, admin = service.credential(tenant, agent=agent_id), service.credential(tenant, admin=True)
+    filters = [{}, {"metadata": '{"kind": "secret"}'}, {"created_after": "2000-01-01T00:00:00Z", "limit": "100"}]
+    return [
+        *[await service.client.get("/memories", params=where, headers=one) for where in filters],
+        *[
+            await service.client.get("/memories", params={"agent_id": agent_id, **where}, headers=admin)
+            for where in filters
+        ],
+    ]
+
+
+async def probe_get(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    (entry,) = await service.recall(SECRET, tenant="owner", agent_id="keeper", top_k=1)
+    return [
+        await service.client.get(f"/memories/{id_}", params={"agent_id": agent_id}, headers=headers)
+        for id_ in (entry["id"], "01K2Z4M1V7Q8T3B5N6C7D8E9FA")
+        for headers in (service.credential(tenant, agent=agent_id), service.credential(tenant, admin=True))
+    ]
+
+
+async def probe_usage(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    query = {"agent_id": agent_id}
+    return [
+        await service.client.get("/usage", headers=service.credential(tenant, agent=agent_id)),
+        await service.client.get("/usage", params=query, headers=service.credential(tenant, admin=True)),
+    ]
+
+
+async def probe_agent(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    headers = service.credential(tenant, admin=True)
+    return [await service.client.get(f"/agents/{agent_id}", headers=headers)]
+
+
+async def probe_set_agent(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    headers = service.credential(tenant, admin=True)
+    return [await service.client.put(f"/agents/{agent_id}", json={"retention_days": 1}, headers=headers)]
+
+
 async def probe_metrics(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
     del tenant, agent_id
     return [await service.client.get("/metrics")]
@@ -114,6 +153,11 @@ PROBES: dict[str, Probe] = {
     "GET /operations/{operation_id}": probe_operation,
     "GET /export": probe_export,
     "POST /import": probe_import,
+    "GET /memories": probe_list,
+    "GET /memories/{memory_id}": probe_get,
+    "GET /usage": probe_usage,
+    "GET /agents/{agent_id}": probe_agent,
+    "PUT /agents/{agent_id}": probe_set_agent,
     "GET /healthz": probe_health,
     "GET /readyz": probe_health,
     "GET /metrics": probe_metrics,
@@ -149,7 +193,8 @@ async def test_no_route_tells_an_outsider_anything(
         await service.store(SECRET, tenant="owner", agent_id="keeper", metadata={"kind": "secret", "code": CANARY})
         inside = await service.recall(SECRET, tenant="owner", agent_id="keeper")
         for answer in await PROBES[route](service, tenant, agent_id):
-            assert answer.status_code < 300 or (route.startswith("GET /operations") and answer.status_code == 404)
+            unknown = route.startswith(("GET /operations", "GET /memories/")) and answer.status_code == 404
+            assert answer.status_code < 300 or unknown
             assert CANARY not in answer.text
             assert inside[0]["id"] not in answer.text
         assert await service.recall(SECRET, tenant="owner", agent_id="keeper") == inside

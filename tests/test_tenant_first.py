@@ -16,7 +16,10 @@ from app.index.outbox import Outbox
 from app.index.watch import watch
 from app.model import EmbeddingConfig, Filter, NewMemory, Scope
 from app.ports.database import Statement
+from app.quotas import Defaults, Quotas
+from app.tiers.agents import Agents, AgentSettings
 from app.tiers.bulk import Bulk, Line
+from app.tiers.listing import MemoryListing, Place
 from app.tiers.long_term import LongTermMemory
 from app.transfer import queueing
 
@@ -44,6 +47,18 @@ def statements() -> Iterator[tuple[str, Statement]]:
     yield "deleted", audit.deleted("1", now=1)
     yield "remember", admission.remember()
     yield "leave_out", admission.leave_out()
+    yield "admit", admission.admit()
+    quotas, agents, listing = Quotas("acme", Defaults()), Agents("acme"), MemoryListing("acme")
+    yield "read_quotas", quotas.read("bot")
+    yield "agents", quotas.agents()
+    yield "left", quotas.left("bot")
+    yield "set_quotas", quotas.set("bot", {"memories": 1})
+    yield "clear", quotas.clear("bot")
+    yield "settings", agents.settings("bot")
+    yield "set_agents", agents.set("bot", AgentSettings(1))
+    for agent_id, place in ((None, None), ("bot", None), (None, Place(1, "1")), ("bot", Place(1, "1"))):
+        yield "page", listing.page(agent_id, WHERE, most=5, after=place)
+    yield "one", listing.one("bot", "1")
     for filterable in (None, {"k"}):
         yield "queue_upsert", queue.queue_upsert(new, {"index": vector}, admission, filterable=filterable)
     yield "queue_delete", queue.queue_delete("1")
@@ -67,22 +82,28 @@ def statements() -> Iterator[tuple[str, Statement]]:
 def test_no_method_that_makes_a_statement_is_forgotten_here() -> None:
     makers = {
         name
-        for owner in (LongTermMemory, Outbox, Audit, Admission, Erasures, Bulk, queueing)
+        for owner in (
+            *(LongTermMemory, Outbox, Audit, Admission, Erasures, Bulk, queueing),
+            *(Quotas, Agents, MemoryListing),
+        )
         for name, method in vars(owner).items()
         if getattr(method, "__annotations__", {}).get("return") in (Statement, list[Statement])
     }
-    assert makers - BEYOND == {name.removesuffix("_erasure") for name, _ in statements()}
+    assert makers - BEYOND == {re.sub("_(erasure|quotas|agents)$", "", name) for name, _ in statements()}
 
 
 @pytest.mark.parametrize(("name", "statement"), list(statements()))
 def test_a_statement_names_the_tenant_before_anything_else(name: str, statement: Statement) -> None:
     conditions = re.findall(r"\b(?:WHERE|ON)\s+(?!CONFLICT)(.*?)(?= AND |\n|\)|$)", statement.sql)
-    # Of the bound tenant's row, or of no row; the last is about an id, which is unique over all tenants.
-    about_values = ("config.", "coalesce(", "NOT EXISTS", "held.", "present.metadata ->", "holder.id")
+    # Of the bound tenant's row, or of no row; the last but two are about an id, which is unique over all tenants.
+    about_values = (
+        *("config.", "coalesce(", "NOT EXISTS", "held.", "present.metadata ->", "holder.id"),
+        *("min(coalesce(quota.", "store.", "EXISTS ("),
+    )
     about_rows = [c for c in conditions if not c.startswith(about_values) and "wanted" not in c]
     assert all(re.fullmatch(TENANT, condition) for condition in about_rows), about_rows
     # Rows are written with the bound tenant and no other.
-    assert about_rows or re.search(r"SELECT\s+\?1 ->> 'tenant_id'", statement.sql), name
+    assert about_rows or re.search(r"(SELECT|VALUES \()\s*\?1 ->> 'tenant_id'", statement.sql), name
     assert isinstance(statement.argument, dict)
     assert statement.argument["tenant_id"] == "acme"
 

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from app.auth import Principal
 from app.errors import FieldError, InvalidRequest, Unauthenticated, UnsupportedMediaType
 from app.gateway import LongTermMemoryGateway
+from app.holdings import Holdings
 from app.process import Ports
 from app.runtime import Runtime
 
@@ -49,6 +50,16 @@ class Access:
         self.runtime.gateway(self.principal.tenant_id)
         return self.runtime.ports, agent_id or self.principal.agent_id
 
+    def holdings(self, agent_id: str | None = None) -> tuple[Holdings, str | None]:
+        """Return what the tenant holds, and whose of it may be looked at; None is for all.
+
+        Raises:
+            Forbidden: the credential is neither an administrator's nor for this agent alone.
+            MemoryGatewayError: the service is not ready; the error says why.
+        """
+        whose = self.principal.readable(agent_id)
+        return self.runtime.holdings(self.principal.tenant_id), whose
+
     def operations(self) -> tuple[LongTermMemoryGateway, str | None]:
         """Return a fresh gateway, and the only agent whose operations the credential may see, if there is one."""
         return self.runtime.gateway(self.principal.tenant_id), self.principal.agent_id
@@ -77,7 +88,7 @@ class _Credential(HTTPBearer):
         principal: Principal = request.state.principal
         if self._admin:
             principal.check_admin()
-        if request.method == "POST":
+        if request.method in {"POST", "PUT"}:
             _check_media_type(request, self._media_type)
             await no_query(request)
         return Access(principal, runtime_of(request))

@@ -42,6 +42,7 @@ def install(app: FastAPI) -> None:
         document = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes, tags=app.openapi_tags
         )
+        _prefer_written_out(document)
         schemas = document["components"]["schemas"]
         schemas["JsonValue"] = JSON_VALUE_SCHEMA
         for model in (Problem, ProblemField):
@@ -51,3 +52,12 @@ def install(app: FastAPI) -> None:
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's documented way
+
+
+def _prefer_written_out(document: dict[str, Any]) -> None:
+    """Let a parameter that a route has written out take the place of what FastAPI makes of it."""
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            if "parameters" in operation:
+                by_name = {(each["in"], each["name"]): each for each in operation["parameters"]}
+                operation["parameters"] = list(by_name.values())

@@ -17,6 +17,7 @@ from app.errors import (
     InvalidRequest,
     MalformedRequest,
     MemoryGatewayError,
+    QuotaExceeded,
     Unauthenticated,
     Unavailable,
 )
@@ -24,6 +25,9 @@ from app.errors import (
 MEDIA_TYPE = "application/problem+json"
 TOO_LARGE = "too_large"
 """The type of a validation error that is answered with 413."""
+
+QUOTA_WARNING = "Quota-Warning"
+"""The header that names limits which are, or are nearly, reached."""
 
 _FIELDS_MOST = 20
 
@@ -101,6 +105,9 @@ def _headers(error: MemoryGatewayError) -> dict[str, str]:
         return {"WWW-Authenticate": 'Bearer realm="memory-gateway"'}
     if isinstance(error, Forbidden):
         return {"WWW-Authenticate": 'Bearer realm="memory-gateway", error="insufficient_scope"'}
+    if isinstance(error, QuotaExceeded):
+        waits = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
+        return {QUOTA_WARNING: error.reached, **waits}
     if isinstance(error, Unavailable) and error.retry_after is not None:
         return {"Retry-After": str(error.retry_after)}
     return {}

@@ -1,5 +1,6 @@
 """The routes: parse, one call of the gateway, answer."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
@@ -7,6 +8,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from starlette.responses import PlainTextResponse
 
 from app.api.dependencies import Administrator, Caller, CredentialFirst, no_query, principal_of, runtime_of
+from app.api.failures import ACCESS, BODY, OUTAGE, UPSTREAM, WRITES
 from app.api.operations_schemas import (
     EmbeddingConfigAnswer,
     HealthAnswer,
@@ -18,9 +20,10 @@ from app.api.operations_schemas import (
     ReadinessQuery,
     operation_answer,
 )
-from app.api.problems import responses
+from app.api.problems import QUOTA_WARNING, responses
 from app.api.schemas import (
     IDEMPOTENCY_KEY,
+    NEARLY_USED_UP,
     AgentId,
     DeleteQuery,
     MemoryId,
@@ -30,46 +33,11 @@ from app.api.schemas import (
     StoreRequest,
     entry_answer,
 )
-from app.errors import (
-    ContentTooLarge,
-    CredentialsRefused,
-    EmbeddingConfigMismatch,
-    EmbeddingUnavailable,
-    Erasing,
-    Forbidden,
-    IdempotencyKeyReused,
-    InvalidRequest,
-    MalformedRequest,
-    NotFound,
-    QuotaExhausted,
-    RateLimited,
-    StorageFull,
-    StorageReadOnly,
-    Unauthenticated,
-    Unavailable,
-    UnsupportedMediaType,
-    UpstreamOverloaded,
-    UpstreamRejected,
-    UpstreamTimeout,
-    UpstreamUnavailable,
-)
+from app.errors import Erasing, IdempotencyKeyReused, InvalidRequest, NotFound, QuotaExceeded, Unavailable
 from app.index.erasure import Erasure
 from app.observability.metrics import MEDIA_TYPE
+from app.quotas import Use
 from app.runtime import Part
-
-ACCESS = (Unauthenticated, Forbidden)
-_BODY = (MalformedRequest, ContentTooLarge, UnsupportedMediaType, InvalidRequest)
-_UPSTREAM = (
-    RateLimited,
-    UpstreamUnavailable,
-    UpstreamOverloaded,
-    QuotaExhausted,
-    UpstreamTimeout,
-    CredentialsRefused,
-    UpstreamRejected,
-)
-_WRITES = (InvalidRequest, Unavailable, StorageFull, StorageReadOnly, *_UPSTREAM)
-OUTAGE = (Unavailable, StorageFull, StorageReadOnly, EmbeddingUnavailable, EmbeddingConfigMismatch, *_UPSTREAM)
 
 memory = APIRouter(tags=["memory"], route_class=CredentialFirst)
 operations = APIRouter(tags=["operations"])
@@ -78,21 +46,26 @@ operations = APIRouter(tags=["operations"])
 @memory.post(
     "/store",
     status_code=201,
-    responses=responses(*ACCESS, *_BODY, Erasing, IdempotencyKeyReused, *OUTAGE),
+    responses={201: NEARLY_USED_UP, **responses(*ACCESS, *BODY, Erasing, IdempotencyKeyReused, QuotaExceeded, *OUTAGE)},
     openapi_extra={"parameters": [IDEMPOTENCY_KEY]},
 )
-async def store(caller: Caller, request: StoreRequest, http: Request) -> StoreAnswer:
+async def store(caller: Caller, request: StoreRequest, http: Request, response: Response) -> StoreAnswer:
     """Store a memory. The same content again, for the same session and time, is the same memory."""
     gateway = caller.gateway(request.agent_id)
     key = http.headers.get(IDEMPOTENCY_KEY["name"])
-    await gateway.store(request.agent_id, request.memory(), idempotency_key=key)
+
+    def warn(uses: Sequence[Use]) -> None:
+        if uses:
+            response.headers[QUOTA_WARNING] = ", ".join(use.header for use in uses)
+
+    await gateway.store(request.agent_id, request.memory(), idempotency_key=key, warn=warn)
     return StoreAnswer()
 
 
 @memory.post(
     "/recall",
     response_model_exclude_none=True,
-    responses=responses(*ACCESS, *_BODY, *OUTAGE),
+    responses=responses(*ACCESS, *BODY, *OUTAGE),
 )
 async def recall(caller: Caller, request: RecallRequest) -> RecallAnswer:
     """Return the agent's memories most similar to the query."""
@@ -105,7 +78,7 @@ async def recall(caller: Caller, request: RecallRequest) -> RecallAnswer:
     "/memories/{memory_id}",
     status_code=204,
     response_class=Response,
-    responses=responses(*ACCESS, *_WRITES),
+    responses=responses(*ACCESS, *WRITES),
 )
 async def delete_memory(
     caller: Administrator,
@@ -121,7 +94,7 @@ async def delete_memory(
     dependencies=[Depends(no_query)],
     status_code=202,
     response_model_exclude_none=True,
-    responses=responses(*ACCESS, *_WRITES),
+    responses=responses(*ACCESS, *WRITES),
 )
 async def erase_agent(
     caller: Administrator, agent_id: Annotated[AgentId, Path()], response: Response
@@ -135,7 +108,7 @@ async def erase_agent(
     dependencies=[Depends(no_query)],
     status_code=202,
     response_model_exclude_none=True,
-    responses=responses(*ACCESS, *_WRITES),
+    responses=responses(*ACCESS, *WRITES),
 )
 async def erase_tenant(caller: Administrator, response: Response) -> OperationAnswer:
     """Begin to erase everything of the tenant, as an administrator. An erasure under way is returned instead."""
@@ -146,7 +119,7 @@ async def erase_tenant(caller: Administrator, response: Response) -> OperationAn
     "/operations/{operation_id}",
     dependencies=[Depends(no_query)],
     response_model_exclude_none=True,
-    responses=responses(*ACCESS, NotFound, InvalidRequest, Unavailable, *_UPSTREAM),
+    responses=responses(*ACCESS, NotFound, InvalidRequest, Unavailable, *UPSTREAM),
 )
 async def operation(caller: Administrator, operation_id: Annotated[OperationId, Path()]) -> OperationAnswer:
     """Tell how far an erasure is; once it is done, with its receipt."""

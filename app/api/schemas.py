@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from app.api.problems import QUOTA_WARNING
 from app.limits import (
     CONTENT_BYTES,
     ID_FORM,
@@ -19,14 +20,14 @@ from app.limits import (
 from app.model import Entry, Filter, NewMemory, format_moment, milliseconds, parse_moment
 
 _NO_NUL = r"^[^\u0000]*$"
-_NOT_BLANK = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"
+_NOT_BLANK = r"^[^\u0000]*[^\s\u0000\u001c-\u001f\u0085][^\u0000]*$"
 
 
 def _text(most: int) -> dict[str, Any]:
     return {"minLength": 1, "maxLength": most, "pattern": _NOT_BLANK}
 
 
-def _number(value: object) -> object:
+def number(value: object) -> object:
     """Take 5 and 5.0, which JSON Schema calls an integer too, but no text and no boolean."""
     if isinstance(value, str | bool):
         raise ValueError("must be an integer")  # noqa: TRY004 - pydantic takes a ValueError
@@ -61,7 +62,7 @@ JSON_VALUE_SCHEMA = {
         },
     ],
 }
-_WANTED_SCHEMA = {
+WANTED_SCHEMA: dict[str, Any] = {
     "type": "object",
     "propertyNames": {"pattern": _NO_NUL},
     "additionalProperties": {"anyOf": [_TEXT_SCHEMA, _NUMBER_SCHEMA, {"type": ["boolean", "null"]}]},
@@ -87,16 +88,31 @@ IDEMPOTENCY_KEY: dict[str, Any] = {
     "schema": {"type": "string", "pattern": f"^{IDEMPOTENCY_KEY_FORM}$"},
 }
 """Written out for the document: declared as FastAPI's ``Header`` it would cost every store a twentieth more."""
+NEARLY_USED_UP: dict[str, Any] = {
+    "headers": {
+        QUOTA_WARNING: {
+            "description": (
+                "Limits of which 80 % or more are used, separated by commas: `memories`, `bytes` or "
+                "`stores_per_minute`, then `scope=agent` or `scope=tenant`, `used=` and `limit=`, each behind a `;`."
+            ),
+            "schema": {"type": "string"},
+            "example": "memories;scope=agent;used=81;limit=100",
+        }
+    }
+}
+"""What a store's answer may carry, for the document."""
 Moment: TypeAlias = Annotated[
     datetime, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
 
 
-class _Request(BaseModel):
+class Request(BaseModel):
+    """What a caller sends: nothing but the fields it has."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class StoreRequest(_Request):
+class StoreRequest(Request):
     """A memory to store."""
 
     model_config = ConfigDict(
@@ -123,10 +139,16 @@ class StoreRequest(_Request):
     ] = None
     occurred_at: Annotated[Moment | None, Field(description="When it happened, where that is not now.")] = None
 
+    expires_at: Annotated[
+        Moment | None,
+        Field(description="When it is forgotten, in the future. Absent: as its agent is set, which is never at first."),
+    ] = None
+
     def memory(self) -> NewMemory:
         """Return it in the domain's words."""
         occurred_at = None if self.occurred_at is None else milliseconds(self.occurred_at)
-        return NewMemory(self.content, self.metadata, self.session_id, occurred_at)
+        expires_at = None if self.expires_at is None else milliseconds(self.expires_at)
+        return NewMemory(self.content, self.metadata, self.session_id, occurred_at, expires_at)
 
 
 class StoreAnswer(BaseModel):
@@ -135,15 +157,15 @@ class StoreAnswer(BaseModel):
     stored: Literal[True] = True
 
 
-class RecallFilter(_Request):
+class RecallFilter(Request):
     """Conditions that all must hold; they are applied before `top_k` is counted."""
 
     created_after: Annotated[Moment | None, Field(description="Stored later than this.")] = None
     created_before: Annotated[Moment | None, Field(description="Stored earlier than this.")] = None
-    metadata: Annotated[dict[str, Any], WithJsonSchema(_WANTED_SCHEMA)] = Field(default_factory=dict)
+    metadata: Annotated[dict[str, Any], WithJsonSchema(WANTED_SCHEMA)] = Field(default_factory=dict)
 
 
-class RecallRequest(_Request):
+class RecallRequest(Request):
     """A question to the agent's memory."""
 
     model_config = ConfigDict(
@@ -166,7 +188,7 @@ class RecallRequest(_Request):
     ]
     top_k: Annotated[
         int,
-        BeforeValidator(_number),
+        BeforeValidator(number),
         Field(description="The most entries to return.", json_schema_extra={"minimum": 1, "maximum": TOP_K_MOST}),
     ] = 5
     filter: RecallFilter | None = None
@@ -225,7 +247,7 @@ class RecallAnswer(BaseModel):
     )
 
 
-class DeleteQuery(_Request):
+class DeleteQuery(Request):
     """Whose memory to delete."""
 
     agent_id: AgentId

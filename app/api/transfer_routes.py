@@ -13,8 +13,8 @@ from starlette.types import Receive, Scope, Send
 
 from app import limits
 from app.api.dependencies import Administrator, CredentialFirst, Importer
+from app.api.failures import ACCESS, OUTAGE
 from app.api.problems import responses
-from app.api.routes import ACCESS, OUTAGE
 from app.api.schemas import AgentId
 from app.errors import Erasing, InvalidRequest, MalformedRequest, MemoryGatewayError, UnsupportedMediaType
 from app.transfer.export import Export

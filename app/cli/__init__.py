@@ -6,6 +6,8 @@ import click
 
 from app.cli import memories, operations, serving, transfer
 from app.cli.outbox import outbox
+from app.cli.prune import prune
+from app.cli.quota import quota
 from app.cli.reconcile import rebuild, reconcile
 from app.cli.reembed import reembed
 from app.errors import MemoryGatewayError
@@ -42,5 +44,7 @@ for command in (
     reconcile,
     rebuild,
     reembed,
+    quota,
+    prune,
 ):
     cli.add_command(command)

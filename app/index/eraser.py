@@ -51,6 +51,9 @@ ON CONFLICT (tenant_id, agent_id, id, index_name) DO UPDATE SET
 """
 _DELETE = "DELETE FROM long_term_memory AS memory WHERE {memory} AND memory.id IN ({chunk_of})"
 _DELETE_KEYS = "DELETE FROM idempotency WHERE {idempotency}"
+_DELETE_SETTINGS = "DELETE FROM agent WHERE {agent}"
+# Counts that the deletion has brought to 0 name an agent still. What the operator has set (quota) stays.
+_DELETE_USAGE = "DELETE FROM usage WHERE {usage} AND usage.memories <= 0"
 _STATE = """
 SELECT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE {memory}) AS more,
   EXISTS (SELECT 1 FROM outbox WHERE {outbox}) AS queued,
@@ -90,6 +93,8 @@ def _sql(scope: str) -> _Sql:
         "memory": scope.format(table="memory"),
         "outbox": scope.format(table="outbox"),
         "idempotency": scope.format(table="idempotency"),
+        "agent": scope.format(table="agent"),
+        "usage": scope.format(table="usage"),
         "chunk": _CHUNK,
         "now": NOW,
         "grace": GRACE_MS,
@@ -98,7 +103,7 @@ def _sql(scope: str) -> _Sql:
     names["chunk_of"] = _CHUNK_OF.format(**names)
     names["queued"] = _QUEUED.format(what="count(*)", **names)
     names["dead"] = _QUEUED.format(what="count(outbox.dead)", **names)
-    writes = (_COUNT, _UNQUEUE, _QUEUE, _DELETE, _DELETE_KEYS)
+    writes = (_COUNT, _UNQUEUE, _QUEUE, _DELETE, _DELETE_KEYS, _DELETE_SETTINGS, _DELETE_USAGE)
     return _Sql(tuple(sql.format(**names) for sql in writes), _STATE.format(**names))
 
 

@@ -124,7 +124,7 @@ class Outbox:
         One more than is scored at most is read, to tell that there are more.
         """
         return Statement(
-            _PENDING.format(condition=filters.condition(where, "memory")),
+            _PENDING.format(condition=filters.of_living(where, "memory")),
             {
                 "tenant_id": self.scope.tenant_id,
                 "agent_id": self.scope.agent_id,

@@ -33,4 +33,4 @@ def watch(tenant_id: str, admission: Admission | None = None) -> Statement:
     """
     if admission is None:
         return Statement(_WATCH, {"tenant_id": tenant_id})
-    return Statement(_WATCH_STORE, admission.argument)
+    return Statement(_WATCH_STORE, admission.asked)

@@ -1,6 +1,7 @@
 """The recall filter as SQL, for any table that has ``created_at`` and ``metadata``."""
 
 from app.model import Filter, Json
+from app.ports.database import NOW
 
 # A value is equal when it is the same JSON value: 1 is 1.0, but neither is true, and "1" is a text.
 # Keys are compared as they are, through json_each: no key can be mistaken for a path.
@@ -27,6 +28,11 @@ def condition(where: Filter, table: str) -> str:
     if where.metadata:
         parts.append(_METADATA.format(table=table))
     return " AND ".join(parts)
+
+
+def of_living(where: Filter, table: str) -> str:
+    """Return ``condition`` for a table of memories, of which those that have expired pass no filter."""
+    return f"coalesce({table}.expires_at > {NOW}, TRUE) AND {condition(where, table)}"
 
 
 def argument(where: Filter) -> Json:

@@ -8,20 +8,22 @@ from app.admission import LET_IN, Admission
 from app.model import Entry, Filter, NewMemory, Scope
 from app.ports.database import Row, Statement
 from app.tiers import filters
+from app.tiers.agents import EXPIRES_AT
 
 _SCOPE = "memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'"
 
 _INSERT = f"""
 INSERT INTO long_term_memory (
   tenant_id, agent_id, id, content, content_hash, metadata, session_id, occurred_at,
-  embedding_provider, embedding_model, embedding_dimensions, created_at
+  embedding_provider, embedding_model, embedding_dimensions, created_at, expires_at
 )
 SELECT
   ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'id', ?1 ->> 'content', ?1 ->> 'content_hash', ?1 ->> 'metadata',
   ?1 ->> 'session_id', ?1 ->> 'occurred_at', ?1 ->> 'provider', ?1 ->> 'model', ?1 ->> 'dimensions',
-  ?1 ->> 'created_at'
+  ?1 ->> 'created_at', {EXPIRES_AT}
 WHERE {LET_IN}
-ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET metadata = excluded.metadata
+ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET
+  metadata = excluded.metadata, expires_at = excluded.expires_at
 RETURNING id, created_at
 """
 
@@ -37,7 +39,7 @@ class LongTermMemory:
     scope: Scope
 
     def insert(self, memory: NewMemory, admission: Admission, *, created_at: int) -> Statement:
-        """Add a memory, or give the one with the same content hash the new metadata.
+        """Add a memory, or give the one with the same content hash the new metadata and expiry.
 
         Returns one row, ``id`` and ``created_at`` of the memory that now holds the content, or none when the
         store is not let in.
@@ -55,6 +57,7 @@ class LongTermMemory:
                 "model": config.model,
                 "dimensions": config.dimensions,
                 "created_at": created_at,
+                "expires_at": memory.expires_at,
             },
             writes=True,
             repeatable=True,
@@ -74,7 +77,7 @@ class LongTermMemory:
         return Statement(
             # CROSS JOIN keeps the order of the tables: from a few ids to their rows, never over the whole scope.
             f"SELECT {_COLUMNS} FROM json_each(?1, '$.ids') AS hit CROSS JOIN long_term_memory AS memory"
-            f" WHERE {_SCOPE} AND memory.id = hit.value AND {filters.condition(where, 'memory')}"
+            f" WHERE {_SCOPE} AND memory.id = hit.value AND {filters.of_living(where, 'memory')}"
             " ORDER BY hit.key LIMIT ?1 ->> 'most'",
             {
                 "tenant_id": self.scope.tenant_id,
@@ -89,7 +92,7 @@ class LongTermMemory:
         """Read the newest ``most`` of the scope's memories that pass the filter, newest first."""
         return Statement(
             f"SELECT {_COLUMNS} FROM long_term_memory AS memory WHERE {_SCOPE}"
-            f" AND {filters.condition(where, 'memory')} ORDER BY memory.created_at DESC LIMIT ?1 ->> 'most'",
+            f" AND {filters.of_living(where, 'memory')} ORDER BY memory.created_at DESC LIMIT ?1 ->> 'most'",
             {
                 "tenant_id": self.scope.tenant_id,
                 "agent_id": self.scope.agent_id,

@@ -35,7 +35,20 @@ def flaws(world: World) -> set[tuple[str, str]]:
     lost = [id_ for id_ in memories if id_ not in vectors and queued.get(id_) != "upsert"]
     stray = [id_ for id_ in vectors if id_ not in memories and queued.get(id_) != "delete" and not _goes(world, id_)]
     wrong = [id_ for id_ in memories.keys() & vectors.keys() if not _same(memories[id_], vectors[id_])]
-    return {(kind, id_) for kind, ids in (("lost", lost), ("stray", stray), ("wrong", wrong)) for id_ in ids}
+    named = {"lost": lost, "stray": stray, "wrong": wrong, "miscounted": miscounted(world)}
+    return {(kind, id_) for kind, ids in named.items() for id_ in ids}
+
+
+def miscounted(world: World) -> list[str]:
+    """Name every agent, and '' for its tenant, whose usage is not what a full count says."""
+    counted = world.file.rows("SELECT tenant_id, agent_id, memories, bytes FROM usage WHERE memories <> 0")
+    size = "sum(length(CAST(content AS BLOB)) + length(CAST(metadata AS BLOB)))"
+    there = [
+        row
+        for scope in ("tenant_id, agent_id", "tenant_id, ''")
+        for row in world.file.rows(f"SELECT {scope}, count(*), {size} FROM long_term_memory GROUP BY {scope}")
+    ]
+    return sorted(f"{tenant}/{agent}" for tenant, agent, *_ in {*counted} ^ {*there})
 
 
 def left(world: World) -> list[tuple[object, ...]]:

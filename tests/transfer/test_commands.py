@@ -112,7 +112,7 @@ class Lines:
 
 
 def test_another_systems_format_is_read_and_written(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.cli.transfer.formats", lambda: {"lines": Lines()})
+    monkeypatch.setattr("app.cli.transfer.FORMATS", {"lines": Lines()})
     done = line.run("import", "-", "--format", "lines", "--agent", "bot", stdin=b"one\n\ntwo\n")
     assert "2 imported, 0 unchanged, 0 duplicate, 0 conflict, 1 rejected" in done.stdout
     assert '"detail":"line 2: is empty"' in done.stderr

@@ -1,0 +1,86 @@
+"""What one tenant holds: its memories to look at, what it uses of its limits, and what its agents are set to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app import limits
+from app.errors import NotFound
+from app.model import Filter
+from app.ports.database import Database
+from app.quotas import Defaults, Quotas, Usage, usages
+from app.tiers.agents import Agents, AgentSettings, agent_settings
+from app.tiers.listing import Memory, MemoryListing, Place, memory
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Memories, newest first, and where to go on; ``after`` is None where there are no more."""
+
+    memories: Sequence[Memory]
+    after: Place | None
+
+
+class Holdings:
+    """Reads what one tenant holds, and sets its agents.
+
+    As with the gateway the tenant is bound here, and no method takes another; it is made anew for each request.
+    """
+
+    def __init__(self, tenant_id: str, database: Database, defaults: Defaults) -> None:
+        """Bind the tenant."""
+        self._database = database
+        self._listing = MemoryListing(tenant_id)
+        self._agents = Agents(tenant_id)
+        self._quotas = Quotas(tenant_id, defaults)
+
+    async def list(self, agent_id: str | None, where: Filter, *, limit: int, after: Place | None) -> Page:
+        """Return the next memories that pass the filter, of one agent or of all, newest first.
+
+        Raises:
+            InvalidRequest: a field is over its limits.
+            Unavailable: the database does not answer.
+        """
+        limits.check_list(agent_id, limit, where)
+        (rows,) = await self._database.run([self._listing.page(agent_id, where, most=limit + 1, after=after)])
+        memories = [memory(row) for row in rows[:limit]]
+        return Page(memories, memories[-1].place if len(rows) > limit else None)
+
+    async def get(self, agent_id: str, memory_id: str) -> Memory:
+        """Return one memory.
+
+        Raises:
+            NotFound: the agent has no such memory.
+            InvalidRequest: an id has not the form of one.
+            Unavailable: the database does not answer.
+        """
+        limits.check_delete(agent_id, memory_id)
+        (rows,) = await self._database.run([self._listing.one(agent_id, memory_id)])
+        if not rows:
+            raise NotFound("The agent has no such memory.")
+        return memory(rows[0])
+
+    async def usage(self) -> tuple[Usage, Sequence[Usage]]:
+        """Return the tenant's usage, and that of its agents, those that hold the most first.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        tenant, agents = await self._database.run([self._quotas.read(None), self._quotas.agents()])
+        return usages(tenant)[0], usages(agents)
+
+    async def usage_of(self, agent_id: str) -> Usage:
+        """Return one agent's usage; raises as ``usage`` does, and ``InvalidRequest`` where the id is none."""
+        limits.check_agent(agent_id)
+        (rows,) = await self._database.run([self._quotas.read(agent_id)])
+        return usages(rows)[0]
+
+    async def agent(self, agent_id: str) -> AgentSettings:
+        """Return what an agent is set to; one of which nothing is known is set to nothing. Raises as ``get`` does."""
+        limits.check_agent(agent_id)
+        (rows,) = await self._database.run([self._agents.settings(agent_id)])
+        return agent_settings(rows)
+
+    async def set_agent(self, agent_id: str, settings: AgentSettings) -> None:
+        """Set an agent; it holds for what is stored from now on. Raises as ``get`` does."""
+        limits.check_agent(agent_id, settings.retention_days)
+        await self._database.run([self._agents.set(agent_id, settings)])
