@@ -18,4 +18,4 @@ def _on_the_engine(monkeypatch: pytest.MonkeyPatch, database: Database) -> None:
         runtime.ports = replace(runtime.ports, database=database)
         return runtime
 
-    monkeypatch.setattr("tests.test_gateway.build_runtime", build)
+    monkeypatch.setattr("tests.bench.build_runtime", build)
