@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from app.model import Scope
 from tests.simulation.scenes import Scene, damaged, new, rounds, unconfirmed, undelivered
 from tests.simulation.settled import shown
+from tests.simulation.weather import check_nothing_is_lost
 from tests.simulation.workload import Agent
 from tests.simulation.world import Replica
 
@@ -43,8 +44,8 @@ async def _confirm(scene: Scene, victim: Replica) -> None:
 
 
 async def _reconcile(scene: Scene, victim: Replica) -> None:
-    del scene
     await victim.reconcile(repair=True)
+    check_nothing_is_lost(scene.world)
 
 
 async def _erase_agent(scene: Scene, victim: Replica) -> None:

@@ -91,11 +91,6 @@ class LateIndex:
         self._settle()
         return self._vectors
 
-    def removes(self, id_: str) -> bool:
-        """Whether a removal is on its way that was acknowledged after everything else about this id."""
-        about = [mutation for mutation in self._coming if id_ in mutation.changes]
-        return bool(about) and max(about, key=lambda mutation: mutation.number).changes[id_] is None
-
     async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
         del top_k
         pushed = [(key, value) for key, value in where.metadata.items() if key in (self.filterable or ())]

@@ -33,7 +33,7 @@ def flaws(world: World) -> set[tuple[str, str]]:
     queued = {str(id_): operation for id_, operation in world.file.rows("SELECT id, operation FROM outbox")}
     vectors = shown(world)
     lost = [id_ for id_ in memories if id_ not in vectors and queued.get(id_) != "upsert"]
-    stray = [id_ for id_ in vectors if id_ not in memories and queued.get(id_) != "delete" and not _goes(world, id_)]
+    stray = [id_ for id_ in vectors if id_ not in memories and queued.get(id_) != "delete"]
     wrong = [id_ for id_ in memories.keys() & vectors.keys() if not _same(memories[id_], vectors[id_])]
     named = {"lost": lost, "stray": stray, "wrong": wrong, "miscounted": miscounted(world)}
     return {(kind, id_) for kind, ids in named.items() for id_ in ids}
@@ -54,10 +54,6 @@ def miscounted(world: World) -> list[str]:
 def left(world: World) -> list[tuple[object, ...]]:
     """Return what is still in the outbox."""
     return world.file.rows("SELECT * FROM outbox")
-
-
-def _goes(world: World, id_: str) -> bool:
-    return isinstance(world.index, LateIndex) and world.index.removes(id_)
 
 
 def _same(memory: tuple[Scope, Vector], vector: tuple[Scope, Vector]) -> bool:

@@ -100,3 +100,4 @@ def _check_eventful(outcome: Outcome) -> None:
     assert outcome.counts["recalled whole"] > 600
     assert outcome.counts["recalled index_unavailable"] > 10
     assert outcome.counts["store upstream_timeout"] > 5
+    assert outcome.counts["reconcile orphans"] == 0
