@@ -52,6 +52,11 @@ class Defaults:
         return [*of_agent, ["", *self._of_tenant]]
 
     @cached_property
+    def limits(self) -> dict[str, Json]:
+        """Return ``$.limits`` of the argument that ``ROOM_FOR_LINE`` reads."""
+        return {"agent": self._of_agent, "tenant": self._of_tenant}
+
+    @cached_property
     def _of_tenant(self) -> list[int]:
         return _numbers(self.tenant)
 
@@ -93,16 +98,24 @@ LEFT JOIN quota ON quota.tenant_id = ?1 ->> 'tenant_id' AND quota.agent_id = sco
 LEFT JOIN usage ON usage.tenant_id = ?1 ->> 'tenant_id' AND usage.agent_id = scope.value ->> 0
 """
 
-ROOM_FOR = f"""
+_ROOM = """
 NOT EXISTS (
-  SELECT 1 {_OF_SCOPES}
-  WHERE {_MEMORIES} + ?1 ->> 'more_memories' > {_MEMORIES_MOST} OR {_BYTES} + ?1 ->> 'more_bytes' > {_BYTES_MOST}
-)
+  SELECT 1 FROM (SELECT {agent_id} AS agent_id) AS scope
+  LEFT JOIN quota ON quota.tenant_id = ?1 ->> 'tenant_id' AND quota.agent_id = scope.agent_id
+  LEFT JOIN usage ON usage.tenant_id = ?1 ->> 'tenant_id' AND usage.agent_id = scope.agent_id
+  WHERE coalesce(usage.memories, 0) + line.value ->> 'memories_of_{scope}'
+      > coalesce(quota.memories, ?1 ->> '$.limits.{scope}[0]')
+    OR coalesce(usage.bytes, 0) + line.value ->> 'bytes_of_{scope}'
+      > coalesce(quota.bytes, ?1 ->> '$.limits.{scope}[1]')
+)"""
+ROOM_FOR_LINE = f"""
+{_ROOM.format(agent_id="line.value ->> 'agent_id'", scope="agent")}
+AND {_ROOM.format(agent_id="''", scope="tenant")}
 """
-"""A boolean SQL expression for the one statement that inserts many memories at once, all of them or none.
+"""A boolean SQL expression for a line of a bulk insert: with it and the lines before it, nothing is over its limit.
 
-It reads ``Quotas.room_for``. Every statement after it in the run sees what it has inserted, and has to look for that
-instead. Where only some would fit, ``Quotas.left`` tells how many to try.
+A line says how many memories and bytes it and those before it bring, of its agent and in all; ``?1`` holds
+``Defaults.limits``. It has to be asked before anything of the batch is inserted.
 """
 
 # What a store would add: nothing but the difference of the metadata where the content is there already.
@@ -197,9 +210,6 @@ LEFT JOIN quota ON quota.tenant_id = usage.tenant_id AND quota.agent_id = usage.
 WHERE usage.tenant_id = ?1 ->> 'tenant_id' AND usage.agent_id <> ''
 ORDER BY usage.bytes DESC, usage.agent_id LIMIT {AGENTS_MOST}
 """
-_LEFT = f"""
-SELECT min({_MEMORIES_MOST} - {_MEMORIES}) AS memories, min({_BYTES_MOST} - {_BYTES}) AS bytes {_OF_SCOPES}
-"""
 # Only what is given is set: a limit that is not named stays as it is.
 _SET = """
 INSERT INTO quota (tenant_id, agent_id, memories, bytes, stores_per_minute)
@@ -229,17 +239,6 @@ class Quotas:
         """Read the usage of the tenant's agents, those that hold the most first."""
         agent = self.defaults.scopes("")[:1]
         return Statement(_AGENTS, {"tenant_id": self.tenant_id, "scopes": agent})
-
-    def left(self, agent_id: str) -> Statement:
-        """Read how many ``memories`` and ``bytes`` the agent may still add; below 0 where a limit was lowered.
-
-        One row. What is read may be gone when it is acted upon: what holds is ``ROOM_FOR``, in the run that writes.
-        """
-        return Statement(_LEFT, self._of(agent_id))
-
-    def room_for(self, agent_id: str, *, memories: int, bytes_: int) -> dict[str, Json]:
-        """Return what ``ROOM_FOR`` reads: an agent that would hold so much more."""
-        return {**self._of(agent_id), "more_memories": memories, "more_bytes": bytes_}
 
     def set(self, agent_id: str | None, limits: Mapping[LimitName, int | None]) -> Statement:
         """Set an agent's limits, or the tenant's; None puts the default back, ``UNLIMITED`` lifts the limit."""

@@ -1,10 +1,12 @@
 """Quotas: never more than the limit, whoever stores at the same time, and counts that are those of the tables."""
 
 import asyncio
+import json
 import random
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,10 @@ from app.gateway import LongTermMemoryGateway
 from app.holdings import Holdings
 from app.model import NewMemory
 from app.ports.database import Row, Statement
-from app.quotas import ROOM_FOR, UNLIMITED, Defaults, Limits, Quotas, Use
+from app.quotas import UNLIMITED, Defaults, Limits, Quotas, Use
+from app.transfer.importer import Import
+from app.transfer.record import Record
+from app.transfer.report import Report
 from tests.backends import Backend
 from tests.bench import Bench, bench_on
 
@@ -266,15 +271,37 @@ async def test_an_erased_agent_leaves_no_count_and_no_setting_but_what_the_opera
     assert await bench.rows("SELECT 1 FROM agent") == []
 
 
-async def test_an_import_learns_what_is_left_and_is_held_to_it_where_it_writes(bench: Bench) -> None:
+async def imported(bench: Bench, contents: list[str], agents: list[str], quotas: Defaults) -> list[dict[str, Any]]:
+    """Import memories in one batch and return the lines of the report."""
+    report = Report()
+    try:
+        taking = Import("acme", replace(bench.ports, quotas=quotas), report)
+        await taking.begin()
+        for number, (content, agent_id) in enumerate(zip(contents, agents, strict=True), start=1):
+            await taking.add(number, Record(agent_id, content))
+        await taking.finish()
+        return [json.loads(line) for chunk in report.chunks() for line in chunk.splitlines()][: len(contents)]
+    finally:
+        report.close()
+
+
+async def test_an_import_takes_in_what_there_is_room_for_and_names_the_lines_there_is_none_for(bench: Bench) -> None:
     await bench.gateway.store("bot", NewMemory("0123456789"))
-    quotas = Quotas("acme", Defaults(tenant=Limits(memories=5), agent=Limits(memories=10, bytes=100)))
-    ((left,),) = await bench.database.run([quotas.left("bot")])
-    assert (left["memories"], left["bytes"]) == (4, 88)
-    for memories, bytes_, fits in ((4, 88, 1), (5, 0, 0), (0, 89, 0)):
-        room = quotas.room_for("bot", memories=memories, bytes_=bytes_)
-        ((row,),) = await bench.database.run([Statement(f"SELECT {ROOM_FOR} AS fits", room)])
-        assert row["fits"] == fits
+    quotas = Defaults(tenant=Limits(memories=5), agent=Limits(memories=3, bytes=100))
+    contents = [f"content {n}" for n in range(7)]
+    lines = await imported(bench, contents, ["bot"] * 4 + ["other"] * 3, quotas)
+    assert [line["status"] for line in lines] == ["imported"] * 2 + ["rejected"] * 5
+    assert {line["detail"] for line in lines[2:]} == {"is over a limit of its agent or of the tenant (GET /usage)"}
+    again = await imported(bench, contents, ["bot"] * 4 + ["other"] * 3, quotas)
+    assert [line["status"] for line in again[:2]] == ["unchanged"] * 2
+    assert (await Holdings("acme", bench.database, NONE).usage())[0].memories <= 5
+    await assert_counts_are_right(bench)
+
+
+async def test_an_import_is_held_to_the_bytes_that_are_left(bench: Bench) -> None:
+    quotas = Defaults(agent=Limits(bytes=30))
+    lines = await imported(bench, ["x" * 20, "y" * 8, "z"], ["bot"] * 3, quotas)
+    assert [line["status"] for line in lines] == ["imported", "rejected", "rejected"]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -18,7 +18,7 @@ from app.model import EmbeddingConfig, Filter, NewMemory, Scope
 from app.ports.database import Statement
 from app.quotas import Defaults, Quotas
 from app.tiers.agents import Agents, AgentSettings
-from app.tiers.bulk import Bulk, Line
+from app.tiers.bulk import ROOM_NAMES, Bulk, Line
 from app.tiers.listing import MemoryListing, Place
 from app.tiers.long_term import LongTermMemory
 from app.transfer import queueing
@@ -51,7 +51,6 @@ def statements() -> Iterator[tuple[str, Statement]]:
     quotas, agents, listing = Quotas("acme", Defaults()), Agents("acme"), MemoryListing("acme")
     yield "read_quotas", quotas.read("bot")
     yield "agents", quotas.agents()
-    yield "left", quotas.left("bot")
     yield "set_quotas", quotas.set("bot", {"memories": 1})
     yield "clear", quotas.clear("bot")
     yield "settings", agents.settings("bot")
@@ -65,16 +64,17 @@ def statements() -> Iterator[tuple[str, Statement]]:
     yield "pending", queue.pending(WHERE, "index")
     for statement in Erasures("acme").accept("1", "bot"):
         yield "accept", statement
-    line: Line = dict.fromkeys(("agent_id", "id", "content_hash", "vector", "deleted", "embedded"), "x")
+    line: Line = dict.fromkeys(("agent_id", "id", "content_hash", "vector", "deleted", "embedded", *ROOM_NAMES), "x")
     bulk = Bulk("acme", "bot")
+    yield "no_room", bulk.no_room([line], Defaults())
     yield "survey", bulk.survey()
     yield "page", bulk.page((1, "1"), last=9, now=1)
     yield "by_id", bulk.by_id(["1"])
     yield "by_content", bulk.by_content([line])
     yield "erasing", bulk.erasing(["bot"])
-    yield "insert", bulk.insert([line], InUse(CONFIG))
+    yield "insert", bulk.insert([line], InUse(CONFIG), Defaults())
     yield "imported", bulk.imported([line], CONFIG, now=1)
-    yield "queue", queueing.queue("acme", [line], InUse(CONFIG))
+    yield "queue", queueing.queue("acme", [line], InUse(CONFIG), Defaults())
     yield "waiting", queueing.waiting("acme", [("bot", "1")], "index")
     yield "read_erasure", Erasures("acme").read("1", None)
 
@@ -98,7 +98,7 @@ def test_a_statement_names_the_tenant_before_anything_else(name: str, statement:
     # Of the bound tenant's row, or of no row; the last but two are about an id, which is unique over all tenants.
     about_values = (
         *("config.", "coalesce(", "NOT EXISTS", "held.", "present.metadata ->", "holder.id"),
-        *("min(coalesce(quota.", "store.", "EXISTS ("),
+        *("min(coalesce(quota.", "store.", "EXISTS (", "NOT ("),
     )
     about_rows = [c for c in conditions if not c.startswith(about_values) and "wanted" not in c]
     assert all(re.fullmatch(TENANT, condition) for condition in about_rows), about_rows
@@ -131,8 +131,8 @@ def test_an_import_learns_of_other_tenants_whether_an_id_is_free() -> None:
     bulk = Bulk("acme")
     taken, removed = bulk.taken(["1"]).sql, bulk.removed(["1"]).sql
     assert re.findall(r"SELECT (.*?)\s+FROM", taken, re.DOTALL) == ["wanted.value AS id", "1"]
-    line: Line = dict.fromkeys(("agent_id", "id", "content_hash", "vector", "deleted", "embedded"), "x")
-    queue = queueing.queue("acme", [line], InUse(CONFIG)).sql
+    line: Line = dict.fromkeys(("agent_id", "id", "content_hash", "vector", "deleted", "embedded", *ROOM_NAMES), "x")
+    queue = queueing.queue("acme", [line], InUse(CONFIG), Defaults()).sql
     assert "NOT EXISTS (SELECT 1 FROM long_term_memory AS holder WHERE holder.id = line.value ->> 'id')" in queue
     columns = re.findall(r"SELECT (.*?)\s+FROM", removed, re.DOTALL)[0].split(",")
     assert columns[0] == "outbox.id"

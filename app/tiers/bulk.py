@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from app.in_use import HOLDS, InUse
 from app.model import EmbeddingConfig, Json, to_json
 from app.ports.database import NOW, Statement
+from app.quotas import ROOM_FOR_LINE, Defaults
 
 PAGE_ROWS = 500
 PAGE_BYTES = 1_000_000
@@ -79,9 +80,6 @@ SELECT 1 FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id'
   AND (erasure.agent_id IS NULL OR erasure.agent_id {agent}) AND erasure.receipt IS NULL
 """
 
-WITHIN_QUOTA = "TRUE"
-"""The seam for quotas: a boolean SQL expression over ``line.value`` and ``?1``, in every statement that writes."""
-
 # A run whose end is not known may be made again: by then what it brought may have been deleted.
 LINE_LET_IN = f"""
 {HOLDS} AND NOT EXISTS ({_ERASING.format(agent="= line.value ->> 'agent_id'")}) AND NOT EXISTS (
@@ -89,7 +87,7 @@ LINE_LET_IN = f"""
     WHERE deleted.tenant_id = ?1 ->> 'tenant_id' AND deleted.agent_id = line.value ->> 'agent_id'
       AND deleted.id = line.value ->> 'id' AND deleted.operation = 'delete'
       AND deleted.revision > line.value ->> 'deleted'
-  ) AND {WITHIN_QUOTA}
+  ) AND {ROOM_FOR_LINE}
 """
 """Whether a line of a bulk insert may be written; ``deleted`` is the revision of the deletion it undoes, or 0."""
 
@@ -106,6 +104,10 @@ FROM json_each(?1, '$.lines') AS line
 WHERE {LINE_LET_IN}
 ON CONFLICT DO NOTHING
 """
+# Comes first in a run: behind the insert the lines would be counted twice.
+_NO_ROOM = f"""
+SELECT line.key AS line FROM json_each(?1, '$.lines') AS line WHERE NOT ({ROOM_FOR_LINE})
+"""
 _LEAVE_OUT = f"UPDATE reembedding SET left_out = left_out + 1 WHERE {HOLDS}"
 _AUDIT = """
 INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at)
@@ -115,6 +117,9 @@ FROM json_each(?1, '$.lines') AS line CROSS JOIN long_term_memory AS memory
 WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = line.value ->> 'agent_id'
   AND memory.id = line.value ->> 'id' AND memory.content_hash = line.value ->> 'content_hash'
 """
+
+ROOM_NAMES = ("memories_of_agent", "bytes_of_agent", "memories_of_tenant", "bytes_of_tenant")
+"""What a line tells of itself and those before it in its batch, for ``ROOM_FOR_LINE``."""
 
 Line = Mapping[str, Json]
 """One memory of a batch, by the names that the statements read."""
@@ -158,11 +163,21 @@ class Bulk:
         sql = f"SELECT EXISTS ({_ERASING.format(agent=named)}) AS erasing"
         return Statement(sql, {"tenant_id": self.tenant_id, "agents": list(agent_ids)})
 
-    def insert(self, lines: Sequence[Line], used: InUse) -> Statement:
+    def no_room(self, lines: Sequence[Line], quotas: Defaults) -> Statement:
+        """Tell, by the line's number, which lines would take their agent or the tenant over a limit."""
+        argument: dict[str, Json] = {
+            "tenant_id": self.tenant_id,
+            "limits": quotas.limits,
+            "lines": _only(lines, "agent_id", *ROOM_NAMES),
+        }
+        return Statement(_NO_ROOM, argument)
+
+    def insert(self, lines: Sequence[Line], used: InUse, quotas: Defaults) -> Statement:
         """Add memories whose ids and contents are new; others, and those not let in, are left out."""
         argument: dict[str, Json] = {
             "tenant_id": self.tenant_id,
             **used.argument,
+            "limits": quotas.limits,
             "provider": used.active.provider,
             "model": used.active.model,
             "dimensions": used.active.dimensions,

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 import structlog
@@ -174,8 +175,8 @@ class Import:
         """Write a batch as one run, and keep its vectors for the index."""
         for _ in range(_TRIES):
             used, now = self._used, self._ports.clock()
-            lines = [_argument(entry, now) for entry in entries]
-            queued, held, watched = await self._run(self._statements(lines, used, now))
+            lines = _with_totals([_argument(entry, now) for entry in entries])
+            full, queued, held, watched = await self._run(self._statements(lines, used, now))
             if in_use.read(watched) == used:
                 break
             await self._follow(watched)
@@ -183,14 +184,15 @@ class Import:
         else:
             raise Unavailable("The embedding config in use is just being changed. Import again.")
         for number, entry in enumerate(entries):
-            _settle(entry, held.get(number))
+            _settle(entry, held.get(number), full=number in full)
         self._config = used.active
         self._vectors = self._to_deliver([entry for entry in entries if entry.status == "imported"], lines, queued)
 
     def _statements(self, lines: Sequence[Mapping[str, Json]], used: InUse, now: int) -> list[Statement]:
         return [
-            queue(self._tenant_id, lines, used),
-            self._bulk.insert(lines, used),
+            self._bulk.no_room(lines, self._ports.quotas),
+            queue(self._tenant_id, lines, used, self._ports.quotas),
+            self._bulk.insert(lines, used, self._ports.quotas),
             self._bulk.imported(lines, used.active, now=now),
             *([] if used.shadow is None else [self._bulk.leave_out(used)]),
             self._bulk.by_content(lines),
@@ -198,14 +200,18 @@ class Import:
             watch(self._tenant_id),
         ]
 
-    async def _run(self, run: Sequence[Statement]) -> tuple[list[Row], dict[int, str], Row]:
-        """Make a batch's run; return what it queued, by line which id has the content now, and what it saw."""
-        queued, *_, held, (erasing,), (watched,) = await self._patience.of(lambda: self._ports.database.run(run))
+    async def _run(self, run: Sequence[Statement]) -> tuple[set[int], list[Row], dict[int, str], Row]:
+        """Make a batch's run.
+
+        Return the lines there was no room for, what was queued, by line which id has the content now, and what it saw.
+        """
+        full, queued, *_, held, (erasing,), (watched,) = await self._patience.of(lambda: self._ports.database.run(run))
         self._ports.queries.seen(self._tenant_id, int(watched["epoch"] or 0))
         if watched["unattended"]:
             self._ports.marks.wake()
         _check_erasing(erasing)
-        return queued, {int(row["line"] or 0): str(row["id"]) for row in held}, watched
+        by_line = {int(row["line"] or 0): str(row["id"]) for row in held}
+        return {int(row["line"] or 0) for row in full}, queued, by_line, watched
 
     async def _follow(self, watched: Row) -> None:
         """Take note of what is in use; data without memories is taken over, as by a store."""
@@ -276,12 +282,26 @@ def _argument(entry: Entry, now: int) -> dict[str, Json]:
     }
 
 
-def _settle(entry: Entry, holder: str | None) -> None:
+def _with_totals(lines: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:
+    """Say on each line how many memories and bytes it and those before it bring, of its agent and in all."""
+    of: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for line in lines:
+        size = len(str(line["content"]).encode()) + len(str(line["metadata"]).encode())
+        for scope, name in (("agent", str(line["agent_id"])), ("tenant", "")):
+            of[name][0] += 1
+            of[name][1] += size
+            line[f"memories_of_{scope}"], line[f"bytes_of_{scope}"] = of[name]
+    return list(lines)
+
+
+def _settle(entry: Entry, holder: str | None, *, full: bool) -> None:
     """Say what became of an entry that was written, by the id that now has its content."""
     if holder == entry.id:
         entry.settle("imported")
     elif holder is not None:
         entry.settle("duplicate", f"the agent has this content as {holder}")
+    elif full:
+        entry.settle("rejected", "is over a limit of its agent or of the tenant (GET /usage)")
     else:
         entry.settle("rejected", "something else was done with this id meanwhile; import it again")
 

@@ -6,7 +6,8 @@ from app.in_use import InUse
 from app.index.outbox import ANEW, GRACE_MS
 from app.model import Json
 from app.ports.database import NOW, Statement
-from app.tiers.bulk import LINE_LET_IN, Line
+from app.quotas import Defaults
+from app.tiers.bulk import LINE_LET_IN, ROOM_NAMES, Line
 
 # Comes before the memories' own statement in a run, as in a store: a queued vector without a memory is found by nobody.
 _QUEUE = f"""
@@ -31,14 +32,15 @@ SELECT outbox.id, outbox.vector FROM json_each(?1, '$.memories') AS wanted CROSS
 WHERE outbox.tenant_id = ?1 ->> 'tenant_id' AND outbox.agent_id = wanted.value ->> 'agent_id'
   AND outbox.id = wanted.value ->> 'id' AND outbox.index_name = ?1 ->> 'index_name' AND outbox.operation = 'upsert'
 """
-_NAMES = ("agent_id", "id", "content_hash", "vector", "deleted")
+_NAMES = ("agent_id", "id", "content_hash", "vector", "deleted", *ROOM_NAMES)
 
 
-def queue(tenant_id: str, lines: Sequence[Line], used: InUse) -> Statement:
+def queue(tenant_id: str, lines: Sequence[Line], used: InUse, quotas: Defaults) -> Statement:
     """Queue the vectors of memories that are about to be added; returns ``id`` and ``revision`` of each."""
     argument: dict[str, Json] = {
         "tenant_id": tenant_id,
         **used.argument,
+        "limits": quotas.limits,
         "lines": [{name: line[name] for name in _NAMES} for line in lines],
     }
     return Statement(_QUEUE, argument, writes=True, repeatable=True)

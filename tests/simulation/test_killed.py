@@ -30,8 +30,10 @@ _ELSEWHERE = {
     "Side.best index.query",
     "sample database.run",
     "_existing database.run",
+    "Prune.run database.run",
+    "Prune.run database.run again",
 }
-"""Places of none of the acts: nothing is changed there, or by an operator in single runs (tests/test_reembed.py)."""
+"""Places of none of the acts: nothing is changed there, or by an operator in single runs (tests/test_reembed.py, test_retention.py)."""
 
 
 async def _live(kind: Kind, act: Act, moment: Moment | None = None) -> list[Made]:
