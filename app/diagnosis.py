@@ -47,7 +47,7 @@ class Check:
 async def diagnose(runtime: Runtime) -> list[Check]:
     """Check each part and, where all are well, store, recall and delete a memory of the doctor's own tenant."""
     checks = [
-        Check(part.name, part.error is None, part.backend if part.error is None else _advice(part.error))
+        Check(part.name, part.error is None, _advice(part.error) if part.error else part.notice or part.backend)
         for part in await runtime.parts()
     ]
     deeper: list[tuple[str, Callable[[Runtime], Awaitable[str]]]] = [
@@ -74,7 +74,7 @@ async def _migrations(runtime: Runtime) -> str:
 
 async def _index(runtime: Runtime) -> str:
     await runtime.prepare_index(runtime.config)
-    return f"{runtime.ports.embedder.config.dimensions} dimensions, and every filter it needs"
+    return f"{runtime.config.dimensions} dimensions, and every filter it needs"
 
 
 async def _clock(runtime: Runtime) -> str:

@@ -119,9 +119,11 @@ def test_the_doctor_finds_nothing_wrong_and_leaves_nothing_behind(line: Line) ->
 
 def test_the_doctor_advises_on_what_fails(line: Line, tmp_path: Path) -> None:
     line.ok("store", "text")
-    done = line.run("doctor", EMBEDDER="local")
+    assert "memory-gateway reembed start" in line.run("doctor", EMBEDDER="local").stdout
+    spoil(line, *NEEDS_A_KEY)
+    done = line.run("doctor")
     assert done.returncode == 1
-    assert "FAIL  data: The data was embedded with hashing/ngrams-v1" in done.stdout
+    assert "FAIL  data: The data was embedded with openai/text-embedding-3-small" in done.stdout
     assert "Start with the embedder the data was made with" in done.stdout
     file = tmp_path / "file"
     file.write_text("", encoding="ascii")
@@ -174,9 +176,25 @@ def test_a_settings_file_that_is_not_there_is_told_in_one_line(line: Line) -> No
     assert says == "Error: ENV_FILE: nowhere.env is no file.\n"
 
 
-def test_data_of_another_embedding_config_is_told_in_one_line(line: Line) -> None:
+# As if the data had been embedded with a model that wants a key.
+NEEDS_A_KEY = tuple(
+    f"UPDATE {table} SET provider = 'openai', model = 'text-embedding-3-small', dimensions = 1536,"
+    " index_name = 'lt-memory-openai-text-embedding-3-small'"
+    for table in ("embedding_in_use", "embedding_config")
+)
+
+
+def test_data_that_cannot_be_embedded_with_is_told_in_one_line(line: Line) -> None:
     line.ok("store", "text")
-    assert "Error: The data was embedded with hashing/ngrams-v1" in line.fails("recall", "text", EMBEDDER="local")
+    spoil(line, *NEEDS_A_KEY)
+    assert "Error: The data was embedded with openai/text-embedding-3-small" in line.fails("recall", "text")
+
+
+def test_data_of_another_model_is_served_and_the_log_says_what_to_run(line: Line) -> None:
+    line.ok("store", "text")
+    done = line.run("recall", "text", "--json", EMBEDDER="local")
+    assert [entry["content"] for entry in json.loads(done.stdout)["entries"]] == ["text"]
+    assert "memory-gateway reembed start" in done.stderr
 
 
 def test_a_configured_secret_signs_and_no_file_is_made(line: Line) -> None:
@@ -236,8 +254,8 @@ def test_the_data_moves_to_another_model_by_five_commands(line: Line) -> None:
     assert "--yes" in line.fails("reembed", "drop", code=2)
     assert "hashing/ngrams-v1" in line.run("reembed", "drop", "--yes", **model).stdout
     for content in contents:
-        assert line.json("recall", content, "--top-k", "1")["entries"][0]["content"] == content
-    assert "being moved" not in line.run("reembed", "status", **model).stderr
+        entries = json.loads(line.run("recall", content, "--top-k", "1", "--json", **model).stdout)["entries"]
+        assert entries[0]["content"] == content
 
 
 def test_dead_letters_are_listed_sent_again_and_dropped(line: Line) -> None:

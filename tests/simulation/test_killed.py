@@ -33,7 +33,7 @@ _ELSEWHERE = {
     "Prune.run database.run",
     "Prune.run database.run again",
 }
-"""Places of none of the acts: nothing is changed there, or by an operator in single runs (tests/test_reembed.py, test_retention.py)."""
+"""Places of none of the acts: nothing is changed there, or by an operator in single runs, each of which is whole."""
 
 
 async def _live(kind: Kind, act: Act, moment: Moment | None = None) -> list[Made]:
