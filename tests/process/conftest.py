@@ -1,5 +1,6 @@
 """Servers as processes of their own, none of which outlives its test."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -7,6 +8,9 @@ from typing import Protocol
 import pytest
 
 from tests.process.server import Server
+
+# Measures, so it is asked for by name: `make soak`.
+collect_ignore = [] if "SOAK_TRANSFER" in os.environ else ["test_transfer_soak.py"]
 
 
 class Spawn(Protocol):

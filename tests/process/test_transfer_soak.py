@@ -8,8 +8,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from app.transfer.record import Record
 from tests.transfer.corpus import file_of
 
@@ -73,7 +71,6 @@ def corpus() -> bytes:
     )
 
 
-@pytest.mark.skipif(not MEMORIES, reason="set SOAK_TRANSFER to a number of memories, such as 100000")
 def test_a_large_transfer_keeps_its_pace_and_its_memory(tmp_path: Path) -> None:
     given, plain, carried = (tmp_path / name for name in ("given", "plain", "carried"))
     given.write_bytes(corpus())
