@@ -38,7 +38,7 @@ test: $(VENV)/dev ## run the tests
 # A seed that fails is printed; SEED=... runs it again, SOAK_SEED=... the choices of the processes.
 soak: $(VENV)/dev ## the long proofs (SOAK_SEEDS, SOAK_OPERATIONS, SOAK_TRANSFER)
 	SOAK_SEEDS=$${SOAK_SEEDS:-500} SOAK_OPERATIONS=$${SOAK_OPERATIONS:-10000} $(BIN)/python -m pytest -n 2 \
-	  --dist worksteal tests/simulation/test_linearizable.py tests/process/test_reliability.py
+	  --dist worksteal tests/simulation/test_linearizable.py tests/simulation/test_moving.py tests/process/test_reliability.py
 	SOAK_TRANSFER=$${SOAK_TRANSFER:-100000} $(BIN)/python -m pytest -s tests/process/test_transfer_soak.py
 
 # Cloudflare's own software, from npm, with the node it asks for; package.json names every version. Where there is

@@ -8,15 +8,15 @@ from pathlib import Path
 from ulid import ULID
 
 from app.adapters.local.hashing import HashingEmbedder
-from app.admission import Admission
 from app.bootstrap import build_runtime, wall_clock
 from app.in_use import InUse
 from app.model import NewMemory, Scope, Vector
 from app.observability.logs import configure_logging
 from app.ports.vector_index import IndexedVector
 from app.process import Ports
+from app.quotas import Defaults
 from app.settings import load_settings
-from app.tiers.long_term import LongTermMemory
+from app.tiers.bulk import ROOM_NAMES, Bulk, Line
 from bench.data import SECRETS, notes
 
 _BATCH = 1000
@@ -51,15 +51,25 @@ async def _prefill(data_dir: Path, embedder: str, scopes: Sequence[Scope], memor
 async def _put(ports: Ports, scope: Scope, texts: Sequence[str], vectors: Sequence[Vector]) -> None:
     config, now = ports.embedder.config, wall_clock()
     ids = [str(ULID()) for _ in texts]
-    tier = LongTermMemory(scope)
-    await ports.database.run(
-        [
-            *(
-                tier.insert(NewMemory(text), Admission(scope, id_, NewMemory(text), InUse(config)), created_at=now)
-                for text, id_ in zip(texts, ids, strict=True)
-            ),
-        ]
-    )
+    lines = [_line(scope, id_, NewMemory(text), now) for id_, text in zip(ids, texts, strict=True)]
+    await ports.database.run([Bulk(scope.tenant_id).insert(lines, InUse(config), Defaults())])
     await ports.index.upsert(
         [IndexedVector(scope, id_, vector, now, now) for id_, vector in zip(ids, vectors, strict=True)]
     )
+
+
+def _line(scope: Scope, id_: str, memory: NewMemory, now: int) -> Line:
+    """Return a memory as a bulk insert reads it, where nothing is limited."""
+    return {
+        "agent_id": scope.agent_id,
+        "id": id_,
+        "content": memory.content,
+        "content_hash": memory.content_hash,
+        "metadata": memory.metadata_json,
+        "session_id": None,
+        "occurred_at": None,
+        "created_at": now,
+        "expires_at": None,
+        "deleted": 0,
+        **dict.fromkeys(ROOM_NAMES, 0),
+    }

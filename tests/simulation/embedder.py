@@ -10,23 +10,27 @@ from app.model import EmbeddingConfig, Vector
 from app.ports.embedder import Embeddings, Purpose
 
 CONFIG = EmbeddingConfig("simulation", "digest", 32)
+OTHER = EmbeddingConfig("simulation", "other", 24)
 
 
 class DigestEmbedder:
-    """Takes the 32 bytes of a text's SHA-256 for its direction."""
+    """Takes the first bytes of a text's SHA-256 for its direction, of another text's for another config."""
 
-    config = CONFIG
+    def __init__(self, config: EmbeddingConfig = CONFIG) -> None:
+        self.config = config
+        self._said = "" if config == CONFIG else config.model
 
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> Embeddings:
         del purpose
-        return Embeddings([vector_of(text) for text in texts])
+        return Embeddings([vector_of(f"{self._said}{text}", self.config.dimensions) for text in texts])
 
     async def ping(self) -> None:
         return
 
 
 @lru_cache(maxsize=4096)
-def vector_of(text: str) -> Vector:
-    digest = np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8).astype(np.float32) - np.float32(127.5)
+def vector_of(text: str, dimensions: int = CONFIG.dimensions) -> Vector:
+    bytes_ = np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8)[:dimensions]
+    digest = bytes_.astype(np.float32) - np.float32(127.5)
     vector: Vector = digest / np.linalg.norm(digest)
     return vector

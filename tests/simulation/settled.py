@@ -3,7 +3,7 @@
 import numpy as np
 
 from app.model import Scope, Vector
-from tests.simulation.embedder import vector_of
+from tests.simulation.embedder import CONFIG, vector_of
 from tests.simulation.index import LateIndex
 from tests.simulation.world import World
 
@@ -14,7 +14,9 @@ def shown(world: World) -> Shown:
     """Return every vector that the index shows."""
     if isinstance(world.index, LateIndex):
         return {id_: (vector.scope, vector.values) for id_, vector in world.index.shown.items()}
-    rows = world.file.rows("SELECT id, tenant_id, agent_id, vector FROM local_vector")
+    rows = world.file.rows(
+        f"SELECT id, tenant_id, agent_id, vector FROM local_vector WHERE index_name = '{CONFIG.index_name}'"
+    )
     return {
         str(id_): (Scope(str(tenant), str(agent)), np.frombuffer(bytes(values), "<f4"))  # type: ignore[call-overload]
         for id_, tenant, agent, values in rows
@@ -30,7 +32,8 @@ def memories_of(world: World) -> Shown:
 def flaws(world: World) -> set[tuple[str, str]]:
     """Name every memory that neither the index nor the outbox knows, and every vector nobody will remove."""
     memories = memories_of(world)
-    queued = {str(id_): operation for id_, operation in world.file.rows("SELECT id, operation FROM outbox")}
+    rows = world.file.rows(f"SELECT id, operation FROM outbox WHERE index_name = '{CONFIG.index_name}'")
+    queued = {str(id_): operation for id_, operation in rows}
     vectors = shown(world)
     lost = [id_ for id_ in memories if id_ not in vectors and queued.get(id_) != "upsert"]
     stray = [id_ for id_ in vectors if id_ not in memories and queued.get(id_) != "delete"]

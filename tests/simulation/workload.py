@@ -146,7 +146,7 @@ class Agent:
             )
             await self.recall(content, Filter(metadata=wanted))
 
-    def _check(self, content: str, where: Filter, began: int, found: Recall, pending: set[tuple[str, int]]) -> None:
+    def _check(self, content: str, where: Filter, began: int, found: Recall, pending: set[tuple[str, str]]) -> None:
         ids = {entry.id for entry in found.entries}
         self.history.check_found(began, found.entries)
         if "pending_bound" in found.degraded:
@@ -164,7 +164,7 @@ class Agent:
             self.history.check_missing(began, texts, ids)
 
     def _check_pending(
-        self, content: str, where: Filter, began: int, found: set[str], pending: set[tuple[str, int]]
+        self, content: str, where: Filter, began: int, found: set[str], pending: set[tuple[str, str]]
     ) -> None:
         """Without the index there is still all that it may not show yet, and never an answer that says: nothing."""
         known = {id_ for id_, _ in pending if id_ in self.history.ids() and self.history.text_of(id_)[0] == content}
@@ -185,13 +185,14 @@ class Agent:
         replica = self.world.random.choice(self.world.replicas)
         return replica.gateway(self.tenant_id), replica.name
 
-    def _pending(self) -> set[tuple[str, int]]:
-        """Return the ids and revisions that the outbox holds for this agent, with their memories."""
+    def _pending(self) -> set[tuple[str, str]]:
+        """Return the ids that the outbox holds for this agent's index in use, with their memories, and as what."""
         rows = self.world.file.rows(
-            "SELECT id, revision FROM outbox JOIN long_term_memory USING (tenant_id, agent_id, id)"
+            "SELECT id, outbox.index_name || revision FROM outbox JOIN long_term_memory USING (tenant_id, agent_id, id)"
+            " JOIN embedding_in_use ON embedding_in_use.index_name = outbox.index_name"
             f" WHERE tenant_id = '{self.tenant_id}' AND agent_id = '{self.agent_id}' AND operation = 'upsert'"
         )
-        return {(str(id_), int(str(revision))) for id_, revision in rows}
+        return {(str(id_), str(revision)) for id_, revision in rows}
 
     def _failed(self, what: str, replica: str, error: BaseException) -> None:
         kind = error.code if isinstance(error, MemoryGatewayError) else "killed"

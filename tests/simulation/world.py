@@ -18,13 +18,15 @@ from app.gateway import LongTermMemoryGateway
 from app.index.indexer import Indexer
 from app.index.marks import Marks
 from app.index.reconcile import Findings, Pacer, Reconcile
+from app.index.spaces import Spaces
 from app.migrations.runner import migrate
+from app.model import EmbeddingConfig
 from app.ports.vector_index import VectorIndex
 from app.process import Ports
 from app.retrieval.query_vectors import QueryCache
 from tests.simulation import clock
 from tests.simulation.database import InlineFile
-from tests.simulation.embedder import CONFIG, DigestEmbedder
+from tests.simulation.embedder import CONFIG, OTHER, DigestEmbedder
 from tests.simulation.index import LateIndex
 from tests.simulation.intercept import Between, Chain, InterceptedDatabase, InterceptedEmbedder, InterceptedIndex
 from tests.simulation.network import Network
@@ -96,6 +98,8 @@ class World:
     network: Network
     file: InlineFile
     index: VectorIndex
+    other_index: VectorIndex
+    """Of another embedding config, for data that moves."""
     pause_seconds: float
     replicas: list[Replica] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -124,6 +128,10 @@ class World:
             queries=QueryCache(_CACHE_BYTES),
             marks=marks,
             clock=lambda: clock.now_ms() + skew,
+            spaces=Spaces(
+                lambda config: _other_only(config, InterceptedIndex(self.other_index, chain)),
+                lambda _: InterceptedEmbedder(DigestEmbedder(OTHER), chain),
+            ),
         )
         indexer = Indexer(database, ports.index_of, marks, holder=name)
         replica = Replica(name, ports, indexer, self.pause_seconds)
@@ -143,8 +151,9 @@ async def world(kind: Kind, seed: int) -> AsyncIterator[World]:
     seeded = random.Random(seed)
     trace = Trace()
     file = InlineFile(clock.now_ms)
-    index = await _index(kind, file, seeded)
-    made = World(kind, seeded, trace, Network(seeded, trace), file, index, _PAUSES_SECONDS[seed % 3])
+    index = await _index(kind, file, seeded, CONFIG)
+    other = await _index(kind, file, random.Random(seed), OTHER)
+    made = World(kind, seeded, trace, Network(seeded, trace), file, index, other, _PAUSES_SECONDS[seed % 3])
     ids = ulid.ULIDGenerator(randomness=lambda _: seeded.randbytes(10), policy=ulid.PureRandomPolicy())
     with patch.object(ulid, "default_generator", ids):
         random.seed(seed)  # should the product ever roll dice
@@ -157,12 +166,17 @@ async def world(kind: Kind, seed: int) -> AsyncIterator[World]:
             await made.shut()
 
 
-async def _index(kind: Kind, file: InlineFile, seeded: random.Random) -> VectorIndex:
+def _other_only(config: EmbeddingConfig, index: VectorIndex) -> VectorIndex:
+    assert config == OTHER
+    return index
+
+
+async def _index(kind: Kind, file: InlineFile, seeded: random.Random, config: EmbeddingConfig) -> VectorIndex:
     if kind == "late":
         skew = seeded.randint(-_SKEW_MS, _SKEW_MS)
         filterable = seeded.choice((frozenset(), frozenset({"shade"})))
-        return LateIndex(CONFIG, _skewed(skew), seeded, filterable=filterable)
-    index = _EmbeddedIndex(file, CONFIG, cache_bytes=_CACHE_BYTES)
+        return LateIndex(config, _skewed(skew), seeded, filterable=filterable)
+    index = _EmbeddedIndex(file, config, cache_bytes=_CACHE_BYTES)
     await index.prepare()
     return index
 
