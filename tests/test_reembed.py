@@ -267,7 +267,10 @@ async def test_parity_says_what_brute_force_says(deployment: Deployment) -> None
             asked = np.stack((await embedder.embed([query.text for query in queries], "query")).vectors)
             tops.append([[ids[n] for n in np.argsort(-scores, kind="stable")[:10]] for scores in asked @ documents.T])
         overlaps = [len(set(a) & set(b)) / 10 for a, b in zip(*tops, strict=True)]
-        assert result.overlap == pytest.approx(sum(overlaps) / 8, abs=0.03)
+        # Copies are float16 (ADR 0008) and Vectorize's scores approximate: that may decide who comes tenth.
+        swaps = 0.1 if new.ports.index.visible_at_once else 0.3
+        assert result.overlap == pytest.approx(sum(overlaps) / 8, abs=swaps / 2)
+        assert result.worst == pytest.approx(min(overlaps), abs=swaps)
         assert (result.queries, result.reciprocal_before, result.reciprocal_after) == (8, 1.0, 1.0)
 
 
