@@ -16,10 +16,20 @@ from app.quotas import MINUTE, NEXT_MINUTE, Defaults, Use, near, refuse, standin
 KEPT_MS = 24 * 3600 * 1000
 """How long an Idempotency-Key is remembered."""
 
-_ERASING = """
-SELECT 1 FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id'
-  AND (erasure.agent_id IS NULL OR erasure.agent_id = ?1 ->> 'agent_id') AND erasure.receipt IS NULL
+_ERASURE = """
+FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id'
+  AND (erasure.agent_id IS NULL OR erasure.agent_id {agent}) AND erasure.receipt IS NULL
 """
+ERASURE = _ERASURE.format(agent="= ?1 ->> 'agent_id'")
+"""The rest of a SELECT, of the erasures under way that cover the agent in the argument."""
+
+
+def erasing(agent: str) -> str:
+    """Return a boolean SQL expression: an erasure is under way that covers an agent, compared as ``agent`` says."""
+    return f"EXISTS (SELECT 1 {_ERASURE.format(agent=agent)})"
+
+
+_ERASING = f"EXISTS (SELECT 1 {ERASURE})"
 _USED = f"""
 FROM idempotency AS used WHERE used.tenant_id = ?1 ->> 'tenant_id' AND used.agent_id = ?1 ->> 'agent_id'
   AND used.key = ?1 ->> 'key' AND used.created_at > {NOW} - {KEPT_MS}
@@ -46,7 +56,7 @@ It reads an ``Admission``'s ``argument``.
 """
 
 _MAY_ENTER = f"""
-NOT EXISTS ({_ERASING}) AND NOT EXISTS ({_DELETED}) AND NOT EXISTS (SELECT 1 {_USED})
+NOT {_ERASING} AND NOT EXISTS ({_DELETED}) AND NOT EXISTS (SELECT 1 {_USED})
   AND {HOLDS} AND {within(LET_IN)}
 """
 # A run that is made again, and this time refused, must not find the ticket that it was given before.
@@ -63,7 +73,7 @@ ON CONFLICT (tenant_id, agent_id) DO UPDATE SET
 """
 
 VERDICT = f"""
-EXISTS ({_ERASING}) AS erasing, EXISTS ({_DELETED}) AS deleted, EXISTS ({_OWN}) AS own,
+{_ERASING} AS erasing, EXISTS ({_DELETED}) AS deleted, EXISTS ({_OWN}) AS own,
   (SELECT used.request_hash {_USED}) AS request_hash, (SELECT used.memory_id {_USED}) AS memory_id,
   {standing(LET_IN)} AS quotas, {NEXT_MINUTE} AS next_minute
 """

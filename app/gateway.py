@@ -8,12 +8,12 @@ from itertools import chain
 import structlog
 from ulid import ULID
 
-from app import in_use, limits
+from app import limits
 from app.admission import Admission
 from app.audit import Audit
 from app.errors import NotFound, Unavailable
+from app.index.delivery import deferred, deliver
 from app.index.erasure import Erasure, Erasures, erasure
-from app.index.marks import Kind, Mark, RowKey
 from app.index.outbox import PENDING_MOST, Outbox, score
 from app.index.watch import watch
 from app.model import EmbeddingConfig, Entry, Filter, NewMemory, Scope, Vector, moment
@@ -115,7 +115,7 @@ class LongTermMemoryGateway:
                 watch(self._tenant_id),
             ]
         )
-        self._saw(watched)
+        self._ports.saw(self._tenant_id, watched)
         if not deleted:
             return
         names = {row["index_name"] for row in queued}
@@ -126,7 +126,7 @@ class LongTermMemoryGateway:
             try:
                 await index.delete(scope, [memory_id])
             except Unavailable as error:  # the memory is gone; the indexer removes the vector
-                _deferred("delete", error)
+                deferred("delete", error)
 
     async def erase(self, agent_id: str | None) -> Erasure:
         """Begin to erase an agent, or with None the whole tenant; one under way that covers it is returned instead.
@@ -181,21 +181,22 @@ class LongTermMemoryGateway:
                 watch(self._tenant_id, admission),
             ]
         )
-        self._saw(watched)
+        seen = self._ports.saw(self._tenant_id, watched)
         stored_before = None if stored else admission.check(watched)
         if not stored and stored_before is None:
-            await self._claim_if_empty(watched)
+            if seen is None:  # data without memories: whoever stores first decides with which config
+                await self._ports.claim()
             return None
         if warn is not None:
             warn(admission.near(watched))
         if not stored:
             return stored_before
         memory_id, created_at = str(stored[0]["id"]), int(stored[0]["created_at"] or 0)
-        indexed = [(config, row) for config in used.configs for row in queued if row["index_name"] == config.index_name]
-        for config, row in indexed:
-            values, revision = vectors[config.index_name], int(row["revision"] or 0)
-            vector = IndexedVector(scope, memory_id, values, created_at, revision, memory.metadata)
-            await self._deliver(config, vector, first_time=memory_id == new_id)
+        for row in queued:
+            name, revision = str(row["index_name"]), int(row["revision"] or 0)
+            vector = IndexedVector(scope, memory_id, vectors[name], created_at, revision, memory.metadata)
+            index = self._ports.index_of(used.by_index[name])
+            await deliver(index, name, [vector], self._ports.marks, first_time=memory_id == new_id)
         return memory_id
 
     async def _shadow(self, content: str, config: EmbeddingConfig | None) -> dict[str, Vector]:
@@ -206,14 +207,9 @@ class LongTermMemoryGateway:
             embedder = self._ports.embedder_of(config)
             embedded = await embedder.embed([content], "document")
         except Unavailable as error:
-            _deferred("shadow", error)
+            deferred("shadow", error)
             return {}
         return {config.index_name: embedded.vectors[0]}
-
-    async def _claim_if_empty(self, watched: Row) -> None:
-        """Take over data without memories: whoever stores first decides with which config."""
-        if not watched["any_memory"]:
-            self._ports.spaces.seen(await in_use.claim(self._ports.database, self._ports.embedder.config))
 
     async def _recall(self, scope: Scope, query: str, top_k: int, where: Filter) -> Recall | None:
         """Recall with the config that was last seen in use; None where another one is."""
@@ -233,7 +229,8 @@ class LongTermMemoryGateway:
                     *([] if answer.filtered else [LongTermMemory(scope).newest(where, most=top_k)]),
                 ]
             )
-            if self._saw(watched) not in {None, active}:
+            seen = self._ports.saw(self._tenant_id, watched)
+            if seen is not None and seen.active != active:
                 return None
             if away is not None:
                 if not pending and any(filling):
@@ -244,31 +241,6 @@ class LongTermMemoryGateway:
                 entries = _merge(answer.hits, [*chain(*filling), *found], pending, vector)
                 return Recall(entries[:top_k], [*_bounded(pending), *beyond])
             asked *= 4  # vectors whose memory is gone took the places
-
-    async def _deliver(self, config: EmbeddingConfig, vector: IndexedVector, *, first_time: bool) -> None:
-        """Bring a stored memory's vector to an index; what fails stays in the outbox for the indexer."""
-        index = self._ports.index_of(config)
-        try:
-            acknowledged_at = await index.upsert([vector])
-        except Unavailable as error:
-            _deferred("upsert", error)
-            return
-        row = RowKey(vector.scope, vector.id, config.index_name, vector.revision)
-        # Where it shows at once, a recall that begins after a first store finds it there: nothing is left to confirm.
-        # One that began before a second store may have asked the index too early, and needs the row a while yet.
-        kind: Kind = "settled" if index.visible_at_once and first_time else "acknowledged"
-        self._ports.marks.add(Mark(row, kind, acknowledged_at, confirm_ms=int(index.confirm_seconds * 1000)))
-
-    def _saw(self, watched: Row) -> EmbeddingConfig | None:
-        """Act on what a run has learned in passing. Return the config in use; None where there is no memory."""
-        self._ports.queries.seen(self._tenant_id, int(watched["epoch"] or 0))
-        if watched["unattended"]:
-            self._ports.marks.wake()
-        found = in_use.read(watched)
-        if found is None or not watched["any_memory"]:
-            return None
-        self._ports.spaces.seen(found, self._tenant_id)
-        return found.active
 
 
 async def _ask(
@@ -301,7 +273,3 @@ def _bounded(pending: list[Row]) -> list[str]:
 
 def _changing() -> Unavailable:
     return Unavailable("The embedding config in use is just being changed. Nothing was stored or found; try again.")
-
-
-def _deferred(operation: str, error: Unavailable) -> None:
-    structlog.get_logger().warning("index_write_deferred", operation=operation, code=error.code)

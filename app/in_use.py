@@ -6,6 +6,7 @@ an index of its own, every memory goes to both, and a tenant's recalls search th
 
 import json
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from app.model import EmbeddingConfig, Json
 from app.ports.database import Database, Row, Statement
@@ -19,10 +20,10 @@ _SHADOW = f"(SELECT config.index_name FROM embedding_config AS config WHERE conf
 HOLDS = f"{_ACTIVE} = ?1 ->> 'active' AND {_SHADOW} IS ?1 ->> 'shadow'"
 """A boolean SQL expression: what is in use is what ``InUse.argument`` says."""
 
-_CONFIG = """(
-  SELECT json_array(config.provider, config.model, config.dimensions, config.index_name)
-  FROM embedding_config AS config WHERE config.index_name {which}
-)"""
+AS_JSON = "json_array(config.provider, config.model, config.dimensions, config.index_name)"
+"""A row of ``embedding_config AS config`` as ``config_of`` reads it."""
+
+_CONFIG = f"(SELECT {AS_JSON} FROM embedding_config AS config WHERE config.index_name {{which}})"
 COLUMNS = f"""
 {_CONFIG.format(which=f"= {_ACTIVE}")} AS active, {_CONFIG.format(which=f"<> {_ACTIVE}")} AS shadow,
   (SELECT in_use.epoch FROM embedding_in_use AS in_use) AS config_epoch,
@@ -30,8 +31,7 @@ COLUMNS = f"""
 """
 """SQL columns for ``read``; they need ``tenant_id`` in the argument."""
 
-_ARGUMENT = {"tenant_id": ""}
-_READ = Statement(f"SELECT {COLUMNS}", _ARGUMENT)
+_READ = Statement(f"SELECT {COLUMNS}", {"tenant_id": ""})
 _CLAIM = """
 INSERT INTO embedding_in_use (singleton, index_name, provider, model, dimensions)
 VALUES (1, ?1 ->> 'index_name', ?1 ->> 'provider', ?1 ->> 'model', ?1 ->> 'dimensions')
@@ -69,6 +69,11 @@ class InUse:
         return (self.active,) if self.shadow is None else (self.active, self.shadow)
 
     @property
+    def by_index(self) -> dict[str, EmbeddingConfig]:
+        """The same by the name of their index."""
+        return {config.index_name: config for config in self.configs}
+
+    @property
     def argument(self) -> dict[str, Json]:
         """What ``HOLDS`` reads, beside ``tenant_id``."""
         return {
@@ -77,20 +82,20 @@ class InUse:
         }
 
 
-async def begin(database: Database, config: EmbeddingConfig) -> InUse:
-    """Put the config in use where none is yet, and return what is. Holds for tenants without a config of their own."""
-    return await _run(database, _IF_NONE, config)
+async def begin(database: Database, config: EmbeddingConfig) -> InUse | None:
+    """Put the config in use where none is yet, and return what ``now`` does."""
+    return of_memories(await _run(database, _IF_NONE, config))
 
 
 async def claim(database: Database, config: EmbeddingConfig) -> InUse:
     """Put the config in use where there is no memory: whoever stores first decides. Return what is in use then."""
-    return await _run(database, _IF_EMPTY, config)
+    return read(await _run(database, _IF_EMPTY, config)) or InUse(config)
 
 
 async def now(database: Database) -> InUse | None:
     """Return what is in use for tenants without a config of their own; None where there is no memory."""
     ((row,),) = await database.run([_READ])
-    return read(row) if row["any_memory"] else None
+    return of_memories(row)
 
 
 def read(row: Row) -> InUse | None:
@@ -101,26 +106,36 @@ def read(row: Row) -> InUse | None:
     return InUse(config_of(str(row["active"])), shadow, int(row["config_epoch"] or 0))
 
 
+@lru_cache(maxsize=64)
 def config_of(text: str) -> EmbeddingConfig:
-    """Read provider, model, dimensions and index name from a JSON array."""
+    """Read what ``AS_JSON`` wrote; every recall does."""
     provider, model, dimensions, index_name = json.loads(text)
     whole = EmbeddingConfig(provider, model, dimensions)
     return whole if whole.index_name == index_name else EmbeddingConfig(provider, model, dimensions, shortened=True)
 
 
-async def _run(database: Database, sql: str, config: EmbeddingConfig) -> InUse:
-    argument: dict[str, Json] = {
+def named(config: EmbeddingConfig) -> dict[str, Json]:
+    """Return a config as an argument of the statements that write it down."""
+    return {
         "index_name": config.index_name,
         "provider": config.provider,
         "model": config.model,
         "dimensions": config.dimensions,
     }
+
+
+def of_memories(row: Row) -> InUse | None:
+    """Make of a row with ``COLUMNS`` what is in use; None where there is no memory."""
+    return read(row) if row["any_memory"] else None
+
+
+async def _run(database: Database, sql: str, config: EmbeddingConfig) -> Row:
     *_, (row,) = await database.run(
         [
-            Statement(sql, argument, writes=True, repeatable=True),
+            Statement(sql, named(config), writes=True, repeatable=True),
             Statement(_KEPT, writes=True, repeatable=True),
             Statement(_NO_LONGER_KEPT, writes=True, repeatable=True),
             _READ,
         ]
     )
-    return read(row) or InUse(config)
+    return row

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from app import in_use
 from app.errors import EmbeddingConfigMismatch
 from app.in_use import InUse
 from app.index.marks import Marks
 from app.index.spaces import Spaces
 from app.model import EmbeddingConfig
-from app.ports.database import Database
+from app.ports.database import Database, Row
 from app.ports.embedder import Embedder
 from app.ports.vector_index import VectorIndex
 from app.quotas import Defaults
@@ -53,6 +54,23 @@ class Ports:
         if embedder is None:
             raise EmbeddingConfigMismatch(stored=config, configured=self.embedder.config)
         return embedder
+
+    def saw(self, tenant_id: str, watched: Row) -> InUse | None:
+        """Act on what a run of the tenant's has learned in passing (``app.index.watch``).
+
+        Return what is in use; None where there is no memory.
+        """
+        self.queries.seen(tenant_id, int(watched["epoch"] or 0))
+        if watched["unattended"]:
+            self.marks.wake()
+        seen = in_use.of_memories(watched)
+        if seen is not None:
+            self.spaces.seen(seen, tenant_id)
+        return seen
+
+    async def claim(self) -> None:
+        """Put the config of the settings in use, where there is no memory."""
+        self.spaces.seen(await in_use.claim(self.database, self.embedder.config))
 
     def in_use(self, tenant_id: str) -> InUse:
         """Return what the tenant was last seen to use; every run of the database checks it."""

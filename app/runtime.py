@@ -107,12 +107,11 @@ class Runtime:
         Raises:
             EmbeddingConfigMismatch: the data has another one, and this process cannot embed with it.
         """
-        settled = await in_use.begin(self.ports.database, self.ports.embedder.config)
-        data = await in_use.now(self.ports.database)
+        data = await in_use.begin(self.ports.database, self.ports.embedder.config)
         if data is None:
             return self.ports.embedder.config
         self.ports.embedder_of(data.active)
-        self.ports.spaces.seen(settled)
+        self.ports.spaces.seen(data)
         if data.active != self.ports.embedder.config:
             structlog.get_logger().warning(
                 "another_config_in_settings", notice=_another_config(data, self.ports.embedder.config)

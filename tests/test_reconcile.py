@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from app.errors import Conflict, CursorExpired, DatabaseUnavailable
+from app.index import lease, reconcile_statements
 from app.index import reconcile as reconcile_module
-from app.index import reconcile_statements
 from app.index.reconcile import Findings, Pacer, Progress, Reconcile
 from app.model import NewMemory, Scope
 from app.ports.vector_index import IndexedVector, Listing
@@ -176,7 +176,7 @@ async def test_a_listing_whose_cursor_has_expired_begins_anew(bench: Bench) -> N
 
 async def test_two_at_once_do_not_disturb_each_other(bench: Bench) -> None:
     await settled(bench, "a")
-    await bench.database.run([reconcile_statements.hold("another")])
+    await bench.database.run([lease.hold(reconcile_statements.LEASE, "another")])
     with pytest.raises(Conflict):
         await comparison(bench, repair=False).run()
     await bench.change("UPDATE lease SET expires_at = 0")

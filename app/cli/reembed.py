@@ -1,6 +1,5 @@
 """Commands that move the data to another embedding model while it is served (docs/operations.md)."""
 
-import asyncio
 import json
 import sys
 from dataclasses import asdict
@@ -17,7 +16,7 @@ from app.index.parity import Query
 from app.index.reembed import Reembedding, State, wait_until_shown
 from app.limits import is_id
 from app.model import Scope
-from app.operating import operating
+from app.operating import UNMETERED, operating
 
 one_tenant_option = click.option("--tenant", type=Id(), help="Only this tenant; else all in one moment.")
 
@@ -109,12 +108,12 @@ async def _start(poll_seconds: float, calls_per_minute: float) -> State:
             await prepared.comparison(state.other, repair=True, report=report).run()
         await moving.copied(state.left_out)
         click.echo("... waiting for the index to show what it was sent", err=True)
-        await wait_until_shown(moving, prepared.runtime.indexer.round, asyncio.sleep)
+        await wait_until_shown(moving, prepared.runtime.indexer.round, prepared.runtime.pace.indexer_seconds)
         return await _under_way(moving)
 
 
 async def _status() -> State:
-    async with operating(quiet_settings(), 1e9) as prepared:
+    async with operating(quiet_settings(), UNMETERED) as prepared:
         return await _under_way(prepared.reembedding)
 
 
@@ -139,7 +138,7 @@ async def _parity(file: Path | None, sample: int, calls_per_minute: float) -> di
 
 
 async def _switch(tenant: str | None, *, force: bool, back: bool) -> State:
-    async with operating(quiet_settings(), 1e9) as prepared:
+    async with operating(quiet_settings(), UNMETERED) as prepared:
         moving = prepared.reembedding
         state = await _under_way(moving)
         old = state.used if state.other == state.target else state.other
@@ -150,7 +149,7 @@ async def _switch(tenant: str | None, *, force: bool, back: bool) -> State:
 
 
 async def _drop() -> str:
-    async with operating(quiet_settings(), 1e9) as prepared:
+    async with operating(quiet_settings(), UNMETERED) as prepared:
         return str(await prepared.reembedding.drop(prepared.runtime.ports.index_of))
 
 

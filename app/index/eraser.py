@@ -1,15 +1,14 @@
 """Does what an erasure asks, a chunk at a time, resumable at any point. Crosses tenants; no request imports it."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import structlog
 
-from app.in_use import config_of
-from app.index.outbox import ANEW, GRACE_MS
+from app.in_use import AS_JSON, config_of
+from app.index.outbox import ANEW, GRACE_MS, QUEUED_AGAIN
 from app.index.spaces import OpenIndex
-from app.model import EmbeddingConfig, Json, Scalar, to_json
+from app.model import EmbeddingConfig, Json, to_json
 from app.ports.database import NOW, Database, Row, Statement
 
 _CHUNK = 500
@@ -46,8 +45,7 @@ _QUEUE = """
 INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
 SELECT memory.tenant_id, memory.agent_id, memory.id, config.index_name, 'delete', {now}, {now} + {grace}
 FROM long_term_memory AS memory CROSS JOIN embedding_config AS config WHERE {memory} AND memory.id IN ({chunk_of})
-ON CONFLICT (tenant_id, agent_id, id, index_name) DO UPDATE SET
-  operation = excluded.operation, vector = NULL, revision = max(excluded.revision, outbox.revision + 1), {anew}
+{queued_again}
 """
 _DELETE = "DELETE FROM long_term_memory AS memory WHERE {memory} AND memory.id IN ({chunk_of})"
 _DELETE_KEYS = "DELETE FROM idempotency WHERE {idempotency}"
@@ -57,10 +55,11 @@ _DELETE_USAGE = "DELETE FROM usage WHERE {usage} AND usage.memories <= 0"
 _STATE = """
 SELECT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE {memory}) AS more,
   EXISTS (SELECT 1 FROM outbox WHERE {outbox}) AS queued,
-  erasure.memories, erasure.outbox_rows, erasure.dead_letters, erasure.idempotency_keys, {now} AS now,
-  (SELECT json_group_array(json_array(provider, model, dimensions, index_name)) FROM embedding_config) AS configs
+  erasure.memories, erasure.outbox_rows, erasure.dead_letters, erasure.idempotency_keys, {now} AS now
 FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id' AND erasure.id = ?1 ->> 'id'
 """
+
+_CONFIGS = Statement(f"SELECT {AS_JSON} AS config FROM embedding_config AS config")
 
 _QUEUE_STRAYS = f"""
 INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
@@ -99,6 +98,7 @@ def _sql(scope: str) -> _Sql:
         "now": NOW,
         "grace": GRACE_MS,
         "anew": ANEW,
+        "queued_again": QUEUED_AGAIN,
     }
     names["chunk_of"] = _CHUNK_OF.format(**names)
     names["queued"] = _QUEUED.format(what="count(*)", **names)
@@ -108,10 +108,6 @@ def _sql(scope: str) -> _Sql:
 
 
 _OF_AGENT, _OF_TENANT = _sql(_AGENT), _sql(_TENANT)
-
-
-def _texts(array: Scalar) -> list[str]:
-    return [json.dumps(config) for config in json.loads(str(array))]
 
 
 class Eraser:
@@ -132,27 +128,28 @@ class Eraser:
         """
         argument = {"id": row["id"], "tenant_id": row["tenant_id"], "agent_id": row["agent_id"]}
         for _ in range(_CHUNKS_AT_ONCE):
-            state = await self._chunk(argument)
+            state, configs = await self._chunk(argument)
             if not state["more"]:
                 break
         else:
             return
         if state["queued"]:
             return
-        strays = [await self._queue_strays(argument, config_of(text)) for text in _texts(state["configs"])]
+        strays = [await self._queue_strays(argument, config) for config in configs]
         if not any(strays):
             await self._finish(argument, state)
 
-    async def _chunk(self, argument: Mapping[str, Json]) -> Row:
-        """Erase the next memories and return what is left."""
+    async def _chunk(self, argument: Mapping[str, Json]) -> tuple[Row, list[EmbeddingConfig]]:
+        """Erase the next memories; return what is left, and whose indexes may hold more than the database knows."""
         sql = _OF_TENANT if argument["agent_id"] is None else _OF_AGENT
-        *_, (state,) = await self._database.run(
+        *_, (state,), configs = await self._database.run(
             [
                 *(Statement(text, argument, writes=True, repeatable=True) for text in sql.writes),
                 Statement(sql.state, argument),
+                _CONFIGS,
             ]
         )
-        return state
+        return state, [config_of(str(row["config"])) for row in configs]
 
     async def _queue_strays(self, argument: Mapping[str, Json], config: EmbeddingConfig) -> bool:
         """Queue what a search of an index still finds of the scope, though no row names it. Return whether any."""

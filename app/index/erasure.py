@@ -5,20 +5,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from app.admission import ERASURE
 from app.model import Json
 from app.ports.database import NOW, Row, Statement
 
 _COLUMNS = "erasure.id, erasure.agent_id, erasure.accepted_at, erasure.memories, erasure.receipt"
 
-_RUNNING = """
-FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id'
-  AND (erasure.agent_id IS NULL OR erasure.agent_id = ?1 ->> 'agent_id') AND erasure.receipt IS NULL
-"""
 _ACCEPT = f"""
 INSERT INTO erasure (id, tenant_id, agent_id, accepted_at, advanced_at)
-SELECT ?1 ->> 'id', ?1 ->> 'tenant_id', ?1 ->> 'agent_id', {NOW}, {NOW} WHERE NOT EXISTS (SELECT 1 {_RUNNING})
+SELECT ?1 ->> 'id', ?1 ->> 'tenant_id', ?1 ->> 'agent_id', {NOW}, {NOW} WHERE NOT EXISTS (SELECT 1 {ERASURE})
 """
-_READ_RUNNING = f"SELECT {_COLUMNS} {_RUNNING} ORDER BY erasure.agent_id IS NULL LIMIT 1"
+_READ_RUNNING = f"SELECT {_COLUMNS} {ERASURE} ORDER BY erasure.agent_id IS NULL LIMIT 1"
 _READ = f"""
 SELECT {_COLUMNS} FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id' AND erasure.id = ?1 ->> 'id'
   AND (?1 ->> 'only_agent' IS NULL OR erasure.agent_id = ?1 ->> 'only_agent')

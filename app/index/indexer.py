@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 import structlog
 
 from app.errors import Unavailable, VectorRefused
-from app.index import worklist
+from app.index import lease, worklist
 from app.index.eraser import Eraser
 from app.index.marks import Kind, Mark, Marks
 from app.index.spaces import OpenIndex
 from app.index.status import OutboxStatus
+from app.index.watch import INDEXER
 from app.index.worklist import Work
 from app.model import EmbeddingConfig
 from app.ports.database import Database, Row, Statement
@@ -86,7 +87,7 @@ class Indexer:
     async def close(self) -> None:
         """Write the marks and give the lease back."""
         marks = self._marks.take(_MARKS_MOST)
-        await self._database.run([*worklist.write(marks), worklist.release(self._holder)])
+        await self._database.run([*worklist.write(marks), lease.release(INDEXER, self._holder)])
 
     async def check_writable(self) -> None:
         """Raise ``DatabaseUnavailable`` if the outbox can be read but not written."""

@@ -28,6 +28,11 @@ After it no call of that request can still reach the index, so that what is sent
 # What every change of a row's operation or vector begins anew.
 ANEW = f"acknowledged_at = NULL, confirmed_at = NULL, refusals = 0, dead = NULL, due_at = {NOW} + {GRACE_MS}"
 
+QUEUED_AGAIN = f"""ON CONFLICT (tenant_id, agent_id, id, index_name) DO UPDATE SET
+  operation = excluded.operation, vector = excluded.vector, revision = max(excluded.revision, outbox.revision + 1),
+  {ANEW}"""
+"""What becomes of a row where something is queued anew; a removal brings no vector."""
+
 # Queued for each index where the memory is new, where its vector has not been delivered, and where the index filters
 # on metadata that has changed. The id is that of the memory which already has this content, where there is one.
 _QUEUE_UPSERT = f"""
@@ -43,9 +48,7 @@ LEFT JOIN outbox AS queued
   AND queued.index_name = made.key
 WHERE {LET_IN}
   AND (present.id IS NULL OR (queued.id IS NOT NULL AND queued.acknowledged_at IS NULL) OR {{changed}})
-ON CONFLICT (tenant_id, agent_id, id, index_name) DO UPDATE SET
-  operation = excluded.operation, vector = excluded.vector, revision = max(excluded.revision, outbox.revision + 1),
-  {ANEW}
+{QUEUED_AGAIN}
 RETURNING id, index_name, revision
 """
 _QUEUE_IF_ANY_CHANGED = _QUEUE_UPSERT.format(changed="present.metadata <> ?1 ->> 'metadata'")
@@ -61,8 +64,7 @@ INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, du
 SELECT memory.tenant_id, memory.agent_id, memory.id, config.index_name, 'delete', {NOW}, {NOW} + {GRACE_MS}
 FROM long_term_memory AS memory CROSS JOIN embedding_config AS config
 WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.id = ?1 ->> 'id'
-ON CONFLICT (tenant_id, agent_id, id, index_name) DO UPDATE SET
-  operation = excluded.operation, vector = NULL, revision = max(excluded.revision, outbox.revision + 1), {ANEW}
+{QUEUED_AGAIN}
 RETURNING index_name
 """
 

@@ -5,7 +5,7 @@ Nothing is kept between two chunks, so that what is stopped is simply begun agai
 
 from collections.abc import Callable
 
-from app.index.outbox import ANEW, GRACE_MS
+from app.index.outbox import GRACE_MS, QUEUED_AGAIN
 from app.index.reconcile import Pacer
 from app.model import Json
 from app.ports.database import NOW, Database, Statement
@@ -22,8 +22,7 @@ _QUEUE = f"""
 INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
 SELECT memory.tenant_id, memory.agent_id, memory.id, config.index_name, 'delete', {NOW}, {NOW} + {GRACE_MS}
 FROM long_term_memory AS memory CROSS JOIN embedding_config AS config WHERE memory.id IN ({_CHUNK_OF})
-ON CONFLICT (tenant_id, agent_id, id, index_name) DO UPDATE SET
-  operation = excluded.operation, vector = NULL, revision = max(excluded.revision, outbox.revision + 1), {ANEW}
+{QUEUED_AGAIN}
 """
 _AUDIT = f"""
 INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at)

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
 from app.errors import Conflict, CursorExpired, VectorRefused
+from app.index import lease, worklist
 from app.index import reconcile_statements as statements
-from app.index import worklist
 from app.index.marks import Mark
 from app.index.outbox import encode
 from app.model import Json
@@ -233,8 +233,8 @@ class Reconcile:
 
     async def _step(self, *then: Statement) -> list[list[Row]]:
         """Renew the lease and run the statements; return their rows."""
-        lease, *results = await self._run([statements.hold(self._holder), *then])
-        if not lease:
+        leased, *results = await self._run([lease.hold(statements.LEASE, self._holder), *then])
+        if not leased:
             raise Conflict("Another process is comparing the index with the database.")
         return results
 

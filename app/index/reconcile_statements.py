@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from app.index.outbox import ANEW, GRACE_MS
-from app.index.worklist import LEASE_SECONDS
+from app.in_use import named
+from app.index import lease
+from app.index.outbox import GRACE_MS, QUEUED_AGAIN
 from app.model import EmbeddingConfig, Json, to_json
 from app.ports.database import NOW, Statement
 
@@ -11,14 +12,6 @@ LEASE = "reconcile"
 _WINDOW = 5000
 _CLEARED = 10_000
 
-_HOLD = f"""
-INSERT INTO lease (name, holder, expires_at)
-VALUES ('{LEASE}', ?1 ->> 'holder', {NOW} + {LEASE_SECONDS * 1000})
-ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
-WHERE lease.expires_at <= {NOW} OR lease.holder = excluded.holder
-RETURNING expires_at
-"""
-_RELEASE = f"DELETE FROM lease WHERE lease.name = '{LEASE}' AND lease.holder = ?1 ->> 'holder'"
 _BEGIN = f"""
 INSERT INTO reconcile (singleton, index_name, started_at, phase, findings)
 VALUES (1, ?1 ->> 'index_name', {NOW}, 'listing', '{{}}') ON CONFLICT DO NOTHING
@@ -73,9 +66,7 @@ INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, ve
 SELECT memory.tenant_id, memory.agent_id, memory.id, ?1 ->> 'index_name', 'upsert', {NOW}, value ->> 'vector',
   {NOW} + {GRACE_MS}
 FROM json_each(?1, '$.vectors') CROSS JOIN long_term_memory AS memory WHERE memory.id = value ->> 'id'
-ON CONFLICT (tenant_id, agent_id, id, index_name) DO UPDATE SET
-  operation = excluded.operation, vector = excluded.vector, revision = max(excluded.revision, outbox.revision + 1),
-  {ANEW}
+{QUEUED_AGAIN}
 """
 _RENEW_CONFIG = """
 UPDATE long_term_memory SET embedding_provider = ?1 ->> 'provider', embedding_model = ?1 ->> 'model',
@@ -104,11 +95,6 @@ def begin(index_name: str) -> list[Statement]:
         Statement(_BEGIN, {"index_name": index_name}, writes=True, repeatable=True),
         Statement(_STATE),
     ]
-
-
-def hold(holder: str) -> Statement:
-    """Take or renew the lease; returns a row where it is ours."""
-    return Statement(_HOLD, {"holder": holder}, writes=True, repeatable=True)
 
 
 def keep(phase: str, cursor: str | None, findings: Mapping[str, Json]) -> Statement:
@@ -141,13 +127,7 @@ def contents(ids: Sequence[str]) -> Statement:
 def queue_upserts(vectors: Mapping[str, str], config: EmbeddingConfig) -> list[Statement]:
     """Queue vectors by id, encoded, for memories that are still there; the last statement returns what is queued."""
     queued: list[Json] = [{"id": id_, "vector": vector} for id_, vector in vectors.items()]
-    argument: dict[str, Json] = {
-        "vectors": queued,
-        "index_name": config.index_name,
-        "provider": config.provider,
-        "model": config.model,
-        "dimensions": config.dimensions,
-    }
+    argument: dict[str, Json] = {"vectors": queued, **named(config)}
     return [
         Statement(_QUEUE_UPSERTS, argument, writes=True, repeatable=True),
         Statement(_RENEW_CONFIG, argument, writes=True, repeatable=True),
@@ -170,5 +150,5 @@ def end(holder: str) -> list[Statement]:
     """Forget that there was anything under way."""
     return [
         Statement(_END, writes=True, repeatable=True),
-        Statement(_RELEASE, {"holder": holder}, writes=True, repeatable=True),
+        lease.release(LEASE, holder),
     ]

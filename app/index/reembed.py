@@ -4,13 +4,14 @@ Begun, every store writes to both indexes. What was stored before is copied by a
 database, which repairs it. Then recalls are switched, and can be switched back until one of the two is dropped.
 """
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 from app.errors import Conflict
-from app.in_use import config_of
+from app.in_use import AS_JSON, config_of, named
 from app.index.outbox import PENDING_MOST
 from app.index.reconcile import Pacer
 from app.model import EmbeddingConfig, Json, to_json
@@ -31,7 +32,7 @@ INSERT INTO embedding_config (index_name, provider, model, dimensions)
 SELECT reembedding.index_name, ?1 ->> 'provider', ?1 ->> 'model', ?1 ->> 'dimensions'
 FROM reembedding WHERE reembedding.index_name = ?1 ->> 'index_name' ON CONFLICT DO NOTHING
 """
-_CONFIG = "SELECT json_array(config.provider, config.model, config.dimensions, config.index_name) FROM embedding_config"
+_CONFIG = f"SELECT {AS_JSON} FROM embedding_config"
 _USED = "(SELECT in_use.index_name FROM embedding_in_use AS in_use)"
 _OTHER = f"(SELECT config.index_name FROM embedding_config AS config WHERE config.index_name <> {_USED})"
 _BEHIND = f"""
@@ -136,12 +137,7 @@ class Reembedding:
         Raises:
             Conflict: another move is under way, or the data has this config already.
         """
-        argument: dict[str, Json] = {
-            "index_name": target.index_name,
-            "provider": target.provider,
-            "model": target.model,
-            "dimensions": target.dimensions,
-        }
+        argument = named(target)
         steps = (_writes(_BEGIN, argument), _writes(_KEEP, argument), _writes(_NEXT_EPOCH))
         *_, rows = await self._run(*steps, Statement(_STATE))
         if not rows:
@@ -211,13 +207,11 @@ class Reembedding:
         return await self._database.run(statements)
 
 
-async def wait_until_shown(
-    moving: Reembedding, work: Callable[[], Awaitable[float]], sleep: Callable[[float], Awaitable[None]]
-) -> None:
-    """Do the indexer's work until the other index shows what a recall needs of it."""
+async def wait_until_shown(moving: Reembedding, work: Callable[[], Awaitable[float]], pause: float) -> None:
+    """Do the indexer's work, at its pace, until the other index shows what a recall needs of it."""
     while (state := await moving.state()) is not None and state.behind:
         await work()
-        await sleep(1)
+        await asyncio.sleep(pause)
 
 
 def _writes(sql: str, argument: dict[str, Json] | None = None) -> Statement:

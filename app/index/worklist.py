@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.admission import KEPT_MS
-from app.in_use import config_of
-from app.index import status
+from app.in_use import AS_JSON, config_of
+from app.index import lease, status
 from app.index.marks import Kind, Mark, RowKey
 from app.index.outbox import decode
 from app.index.status import OutboxStatus
@@ -15,7 +15,6 @@ from app.model import EmbeddingConfig, Json, Scope
 from app.ports.database import NOW, Row, Statement
 from app.ports.vector_index import IndexedVector
 
-LEASE_SECONDS = 60
 NEVER = 2**53 - 1
 """A ``due_at`` that does not come."""
 
@@ -27,15 +26,6 @@ _SEND_MOST = 500
 _CONFIRM_MOST = 1000
 _MARKS_MOST = 2000
 """Of one statement: its argument stays well below the 2 MB that D1 takes."""
-
-_LEASE = f"""
-INSERT INTO lease (name, holder, expires_at)
-VALUES (?1 ->> 'name', ?1 ->> 'holder', {NOW} + {LEASE_SECONDS * 1000})
-ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
-WHERE lease.expires_at <= {NOW} OR lease.holder = excluded.holder
-RETURNING expires_at
-"""
-_RELEASE = "DELETE FROM lease WHERE lease.name = ?1 ->> 'name' AND lease.holder = ?1 ->> 'holder'"
 
 _MARKED = """
 FROM (
@@ -115,7 +105,7 @@ _LAST_SENT = _DUE.format(
     state="NOT NULL AND outbox.operation = 'upsert'",
     last="GROUP BY outbox.index_name",
 )
-_CONFIGS = "SELECT json_array(provider, model, dimensions, index_name) AS config FROM embedding_config"
+_CONFIGS = f"SELECT {AS_JSON} AS config FROM embedding_config AS config"
 
 _NEXT = f"SELECT min(due_at) - {NOW} AS milliseconds FROM outbox"
 _ERASURES = "SELECT id, tenant_id, agent_id FROM erasure WHERE receipt IS NULL ORDER BY accepted_at LIMIT 8"
@@ -157,7 +147,7 @@ def take(holder: str, marks: Sequence[Mark]) -> list[Statement]:
     who: dict[str, Json] = {"name": INDEXER, "holder": holder}
     return [
         *write(marks),
-        Statement(_LEASE, who, writes=True, repeatable=True),
+        lease.hold(INDEXER, holder),
         Statement(_FINISH_DELETES, writes=True, repeatable=True),
         Statement(_FINISH_STORES, writes=True, repeatable=True),
         Statement(_FORGET_CONFIRMED, writes=True, repeatable=True),
@@ -178,15 +168,15 @@ READS = 12
 
 def read(results: Sequence[list[Row]]) -> Work:
     """Read the last ``READS`` results of ``take``."""
-    lease, _, _, _, _, unsent, sent, last_sent, configs, erasures, (next_,), (figures,) = results
+    leased, _, _, _, _, unsent, sent, last_sent, configs, erasures, (next_,), (figures,) = results
     milliseconds = next_["milliseconds"]
     return Work(
-        held=bool(lease),
+        held=bool(leased),
         unsent=unsent,
         sent=sent,
         last_sent=last_sent,
         configs={config.index_name: config for config in (config_of(str(row["config"])) for row in configs)},
-        erasures=erasures if lease else [],
+        erasures=erasures if leased else [],
         next_ms=None if milliseconds is None else int(milliseconds),
         status=status.status(figures),
     )
@@ -205,11 +195,6 @@ def write(marks: Sequence[Mark]) -> list[Statement]:
         for of_kind in [[mark for mark in marks if mark.kind == kind]]
         for start in range(0, len(of_kind), _MARKS_MOST)
     ]
-
-
-def release(holder: str) -> Statement:
-    """Give the lease back."""
-    return Statement(_RELEASE, {"name": INDEXER, "holder": holder}, writes=True, repeatable=True)
 
 
 def key(row: Row) -> RowKey:

@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from app.in_use import HOLDS, InUse
+from app.admission import erasing
+from app.in_use import HOLDS, InUse, named
 from app.model import EmbeddingConfig, Json, to_json
 from app.ports.database import NOW, Statement
 from app.quotas import ROOM_FOR_LINE, Defaults
+from app.tiers.filters import living
 
 PAGE_ROWS = 500
 PAGE_BYTES = 1_000_000
@@ -14,13 +16,11 @@ PAGE_BYTES = 1_000_000
 BEFORE_ALL: tuple[int, str] = (-(2**62), "")
 """Where the first page begins."""
 
-_ALIVE = "(memory.expires_at IS NULL OR memory.expires_at > {now})"
-
 _SURVEY = f"""
 SELECT memory.embedding_provider AS provider, memory.embedding_model AS model,
   memory.embedding_dimensions AS dimensions, count(*) AS memories, max(memory.created_at) AS last, {NOW} AS now
 FROM long_term_memory AS memory
-WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND {_ALIVE.format(now=NOW)} {{agent}}
+WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND {living("memory")} {{agent}}
 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
 
@@ -38,7 +38,7 @@ FROM (
     FROM long_term_memory AS memory
     WHERE memory.tenant_id = ?1 ->> 'tenant_id'
       AND (memory.created_at, memory.id) > (?1 ->> 'after_at', ?1 ->> 'after_id')
-      AND memory.created_at <= ?1 ->> 'last' AND {_ALIVE.format(now="?1 ->> 'now'")} {{agent}}
+      AND memory.created_at <= ?1 ->> 'last' AND {living("memory", "?1 ->> 'now'")} {{agent}}
     ORDER BY memory.created_at, memory.id LIMIT {PAGE_ROWS}
   )
 ) AS page CROSS JOIN long_term_memory AS memory
@@ -75,14 +75,9 @@ WHERE outbox.operation = 'delete' AND outbox.id = wanted.value
 GROUP BY outbox.tenant_id, outbox.agent_id, outbox.id
 """
 
-_ERASING = """
-SELECT 1 FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id'
-  AND (erasure.agent_id IS NULL OR erasure.agent_id {agent}) AND erasure.receipt IS NULL
-"""
-
 # A run whose end is not known may be made again: by then what it brought may have been deleted.
 LINE_LET_IN = f"""
-{HOLDS} AND NOT EXISTS ({_ERASING.format(agent="= line.value ->> 'agent_id'")}) AND NOT EXISTS (
+{HOLDS} AND NOT {erasing("= line.value ->> 'agent_id'")} AND NOT EXISTS (
     SELECT 1 FROM outbox AS deleted
     WHERE deleted.tenant_id = ?1 ->> 'tenant_id' AND deleted.agent_id = line.value ->> 'agent_id'
       AND deleted.id = line.value ->> 'id' AND deleted.operation = 'delete'
@@ -159,9 +154,10 @@ class Bulk:
 
     def erasing(self, agent_ids: Sequence[str]) -> Statement:
         """Tell whether the tenant, or one of these agents, is being erased."""
-        named = "IN (SELECT value FROM json_each(?1, '$.agents'))"
-        sql = f"SELECT EXISTS ({_ERASING.format(agent=named)}) AS erasing"
-        return Statement(sql, {"tenant_id": self.tenant_id, "agents": list(agent_ids)})
+        those = "IN (SELECT value FROM json_each(?1, '$.agents'))"
+        return Statement(
+            f"SELECT {erasing(those)} AS erasing", {"tenant_id": self.tenant_id, "agents": list(agent_ids)}
+        )
 
     def no_room(self, lines: Sequence[Line], quotas: Defaults) -> Statement:
         """Tell, by the line's number, which lines would take their agent or the tenant over a limit."""
@@ -177,10 +173,8 @@ class Bulk:
         argument: dict[str, Json] = {
             "tenant_id": self.tenant_id,
             **used.argument,
+            **named(used.active),
             "limits": quotas.limits,
-            "provider": used.active.provider,
-            "model": used.active.model,
-            "dimensions": used.active.dimensions,
             "lines": _without(lines, "vector", "embedded"),
         }
         return Statement(_INSERT, argument, writes=True, repeatable=True)

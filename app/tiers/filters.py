@@ -30,9 +30,14 @@ def condition(where: Filter, table: str) -> str:
     return " AND ".join(parts)
 
 
+def living(table: str, now: str = NOW) -> str:
+    """Return a boolean SQL expression: a memory has not expired by ``now``, an SQL expression."""
+    return f"coalesce({table}.expires_at > {now}, TRUE)"
+
+
 def of_living(where: Filter, table: str) -> str:
     """Return ``condition`` for a table of memories, of which those that have expired pass no filter."""
-    return f"coalesce({table}.expires_at > {NOW}, TRUE) AND {condition(where, table)}"
+    return f"{living(table)} AND {condition(where, table)}"
 
 
 def argument(where: Filter) -> Json:

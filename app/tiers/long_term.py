@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.admission import LET_IN, Admission
+from app.in_use import named
 from app.model import Entry, Filter, NewMemory, Scope
 from app.ports.database import Row, Statement
 from app.tiers import filters
@@ -44,7 +45,6 @@ class LongTermMemory:
         Returns one row, ``id`` and ``created_at`` of the memory that now holds the content, or none when the
         store is not let in.
         """
-        config = admission.in_use.active
         return Statement(
             _INSERT,
             admission.argument
@@ -53,9 +53,7 @@ class LongTermMemory:
                 "metadata": memory.metadata_json,
                 "session_id": memory.session_id,
                 "occurred_at": memory.occurred_at,
-                "provider": config.provider,
-                "model": config.model,
-                "dimensions": config.dimensions,
+                **named(admission.in_use.active),
                 "created_at": created_at,
                 "expires_at": memory.expires_at,
             },

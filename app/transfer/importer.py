@@ -10,7 +10,7 @@ import structlog
 from app import in_use
 from app.errors import Erasing, Unavailable
 from app.in_use import InUse
-from app.index.marks import Kind, Mark, RowKey
+from app.index.delivery import deliver
 from app.index.outbox import encode
 from app.index.watch import watch
 from app.model import Json, NewMemory, Scope, to_json
@@ -76,8 +76,7 @@ class Import:
         agents = [] if self._only_agent is None else [self._only_agent]
         ((erasing,),) = await self._patience.of(lambda: self._ports.database.run([self._bulk.erasing(agents)]))
         _check_erasing(erasing)
-        claim = await self._patience.of(lambda: in_use.claim(self._ports.database, self._ports.embedder.config))
-        self._ports.spaces.seen(claim)
+        await self._patience.of(self._ports.claim)
         self._ports.embedder_of(self._used.active)
 
     async def add(self, line: int, record: Record, memory: NewMemory | None = None) -> None:
@@ -179,7 +178,8 @@ class Import:
             full, queued, held, watched = await self._run(self._statements(lines, used, now))
             if in_use.read(watched) == used:
                 break
-            await self._follow(watched)
+            if not watched["any_memory"]:
+                await self._patience.of(self._ports.claim)
             await self._embed(entries)
         else:
             raise Unavailable("The embedding config in use is just being changed. Import again.")
@@ -206,21 +206,10 @@ class Import:
         Return the lines there was no room for, what was queued, by line which id has the content now, and what it saw.
         """
         full, queued, *_, held, (erasing,), (watched,) = await self._patience.of(lambda: self._ports.database.run(run))
-        self._ports.queries.seen(self._tenant_id, int(watched["epoch"] or 0))
-        if watched["unattended"]:
-            self._ports.marks.wake()
+        self._ports.saw(self._tenant_id, watched)
         _check_erasing(erasing)
         by_line = {int(row["line"] or 0): str(row["id"]) for row in held}
         return {int(row["line"] or 0) for row in full}, queued, by_line, watched
-
-    async def _follow(self, watched: Row) -> None:
-        """Take note of what is in use; data without memories is taken over, as by a store."""
-        found = in_use.read(watched)
-        if found is not None and watched["any_memory"]:
-            self._ports.spaces.seen(found, self._tenant_id)
-            return
-        claim = await self._patience.of(lambda: in_use.claim(self._ports.database, self._ports.embedder.config))
-        self._ports.spaces.seen(claim)
 
     def _to_deliver(
         self, entries: Sequence[Entry], lines: Sequence[Mapping[str, Json]], queued: list[Row]
@@ -249,17 +238,8 @@ class Import:
         vectors, self._vectors = self._vectors, []
         if not vectors:
             return
-        index = self._ports.index_of(self._config)
-        try:
-            at = await index.upsert(vectors)
-        except Unavailable as error:
-            structlog.get_logger().warning("index_write_deferred", operation="upsert", code=error.code)
-            return
-        kind: Kind = "settled" if index.visible_at_once else "acknowledged"
-        confirm_ms = int(index.confirm_seconds * 1000)
-        for vector in vectors:
-            row = RowKey(vector.scope, vector.id, self._config.index_name, vector.revision)
-            self._ports.marks.add(Mark(row, kind, at, confirm_ms=confirm_ms))
+        index, name = self._ports.index_of(self._config), self._config.index_name
+        await deliver(index, name, vectors, self._ports.marks, first_time=True)
 
 
 def _argument(entry: Entry, now: int) -> dict[str, Json]:

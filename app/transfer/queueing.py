@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from app.in_use import InUse
-from app.index.outbox import ANEW, GRACE_MS
+from app.index.outbox import GRACE_MS, QUEUED_AGAIN
 from app.model import Json
 from app.ports.database import NOW, Statement
 from app.quotas import Defaults
@@ -22,9 +22,7 @@ WHERE {LINE_LET_IN}
       AND present.content_hash = line.value ->> 'content_hash'
   )
   AND NOT EXISTS (SELECT 1 FROM long_term_memory AS holder WHERE holder.id = line.value ->> 'id')
-ON CONFLICT (tenant_id, agent_id, id, index_name) DO UPDATE SET
-  operation = excluded.operation, vector = excluded.vector, revision = max(excluded.revision, outbox.revision + 1),
-  {ANEW}
+{QUEUED_AGAIN}
 RETURNING id, revision
 """
 _WAITING = """
