@@ -12,6 +12,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from app.analysis import segments
+
 Vector: TypeAlias = npt.NDArray[np.float32]
 """One embedding: float32, one dimension, unit length, so that a dot product is the cosine."""
 
@@ -74,6 +76,11 @@ class NewMemory:
         """SHA-256, in hex, of what makes two memories of one agent the same memory."""
         identity = json.dumps([self.content, self.session_id, self.occurred_at])
         return hashlib.sha256(identity.encode()).hexdigest()
+
+    @cached_property
+    def segments(self) -> str:
+        """The words of the content that the database does not find by itself."""
+        return segments(self.content)
 
     @cached_property
     def metadata_json(self) -> str:

@@ -15,6 +15,7 @@ from app.holdings import Holdings
 from app.in_use import InUse
 from app.index import status
 from app.index.indexer import Indexer
+from app.index.segmenting import segment
 from app.index.status import OutboxStatus
 from app.migrations.runner import migrate
 from app.model import EmbeddingConfig
@@ -88,6 +89,7 @@ class Runtime:
             Unavailable: the data cannot be reached or written, or was embedded with another config.
         """
         applied = await migrate(self.ports.database)
+        await segment(self.ports.database)
         self.config = config = await self._config_to_serve()
         await self.prepare_index(config)
         await self.indexer.check_writable()

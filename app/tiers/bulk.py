@@ -88,12 +88,13 @@ LINE_LET_IN = f"""
 
 _INSERT = f"""
 INSERT INTO long_term_memory (
-  tenant_id, agent_id, id, content, content_hash, metadata, session_id, occurred_at,
+  tenant_id, agent_id, id, content, content_hash, segments, metadata, session_id, occurred_at,
   embedding_provider, embedding_model, embedding_dimensions, created_at, expires_at
 )
 SELECT
   ?1 ->> 'tenant_id', line.value ->> 'agent_id', line.value ->> 'id', line.value ->> 'content',
-  line.value ->> 'content_hash', line.value ->> 'metadata', line.value ->> 'session_id', line.value ->> 'occurred_at',
+  line.value ->> 'content_hash', line.value ->> 'segments', line.value ->> 'metadata', line.value ->> 'session_id',
+  line.value ->> 'occurred_at',
   ?1 ->> 'provider', ?1 ->> 'model', ?1 ->> 'dimensions', line.value ->> 'created_at', line.value ->> 'expires_at'
 FROM json_each(?1, '$.lines') AS line
 WHERE {LINE_LET_IN}

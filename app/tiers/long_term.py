@@ -15,12 +15,12 @@ _SCOPE = "memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'ag
 
 _INSERT = f"""
 INSERT INTO long_term_memory (
-  tenant_id, agent_id, id, content, content_hash, metadata, session_id, occurred_at,
+  tenant_id, agent_id, id, content, content_hash, segments, metadata, session_id, occurred_at,
   embedding_provider, embedding_model, embedding_dimensions, created_at, expires_at
 )
 SELECT
-  ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'id', ?1 ->> 'content', ?1 ->> 'content_hash', ?1 ->> 'metadata',
-  ?1 ->> 'session_id', ?1 ->> 'occurred_at', ?1 ->> 'provider', ?1 ->> 'model', ?1 ->> 'dimensions',
+  ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'id', ?1 ->> 'content', ?1 ->> 'content_hash', ?1 ->> 'segments',
+  ?1 ->> 'metadata', ?1 ->> 'session_id', ?1 ->> 'occurred_at', ?1 ->> 'provider', ?1 ->> 'model', ?1 ->> 'dimensions',
   ?1 ->> 'created_at', {EXPIRES_AT}
 WHERE {LET_IN}
 ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET
@@ -50,6 +50,7 @@ class LongTermMemory:
             admission.argument
             | {
                 "content": memory.content,
+                "segments": memory.segments,
                 "metadata": memory.metadata_json,
                 "session_id": memory.session_id,
                 "occurred_at": memory.occurred_at,

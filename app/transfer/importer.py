@@ -251,6 +251,7 @@ def _argument(entry: Entry, now: int) -> dict[str, Json]:
         "id": entry.id,
         "content": record.content,
         "content_hash": memory.content_hash,
+        "segments": memory.segments,
         "metadata": memory.metadata_json,
         "session_id": record.session_id,
         "occurred_at": record.occurred_at,

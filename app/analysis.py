@@ -1,0 +1,87 @@
+"""How text becomes words, alike where a memory is written and where it is looked for.
+
+SQLite's FTS5 splits text into words, folds case and accents and takes English endings off (``porter`` over
+``unicode61``). This module makes the words that it cannot make: *segments*. Scripts that put no space between words
+go as overlapping pairs of characters. Arabic words go without vowel signs and without the articles and endings that
+are written on to them (the light10 stemmer of Larkey, Ballesteros and Connell, 2007). Full-width and other
+compatibility forms go as what they stand for (NFKC).
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from itertools import pairwise
+
+VERSION = 1
+"""Rises when ``segments`` changes: what was written by an older version is then made again."""
+
+# From the blocks of Unicode's Scripts.txt; Hangul has spaces, but words that differ only in their endings.
+_SPACELESS = (
+    "\u0e00-\u0eff"  # Thai, Lao
+    "\u1000-\u109f\u1780-\u17ff"  # Burmese, Khmer
+    "\u1100-\u11ff\uac00-\ud7af"  # Hangul
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"  # Hiragana, Katakana
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
+)
+_ARABIC = "\u0610-\u061a\u0620-\u0669\u066e-\u06dc\u06ee-\u06ff"
+_MARKS = "\u0300-\u036f\u0900-\u0dff"  # accents, and the scripts of India, which write vowels as marks
+WORD = rf"[\w{_SPACELESS}{_ARABIC}{_MARKS}]+"
+"""A regular expression: what stands between spaces and punctuation."""
+
+_WORD = re.compile(WORD)
+_PIECE = re.compile(rf"[{_SPACELESS}]+|[{_ARABIC}]+|[^{_SPACELESS}{_ARABIC}]+")
+_IS_SPACELESS = re.compile(f"[{_SPACELESS}]")
+_IS_ARABIC = re.compile(f"[{_ARABIC}]")
+
+_ARABIC_SIGNS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670]")
+_ARABIC_LETTERS = str.maketrans("\u0623\u0625\u0622\u0671\u0649\u0629", "\u0627\u0627\u0627\u0627\u064a\u0647")
+_ARABIC_BEFORE = re.compile("^(?:\u0648?(?:[\u0628\u0643\u0641]?\u0627\u0644|\u0644\u0644)|\u0648)(?=..)")
+_ARABIC_AFTER = re.compile(
+    "(?<=..)(?:\u0647\u0627|\u0627[\u0646\u062a]|[\u0648\u064a]\u0646|\u064a\u0647|[\u0647\u064a])$"
+)
+
+
+def segments(text: str) -> str:
+    """Return the words of a text that FTS5 would not find by itself, separated by spaces; mostly there are none."""
+    if text.isascii():
+        return ""
+    known = set(_WORD.findall(text))
+    words = _WORD.findall(unicodedata.normalize("NFKC", text))
+    return " ".join(segment for word in words for segment in _segments(word, found=word in known))
+
+
+def words(word: str) -> Iterator[str]:
+    """Give what to look for to find a word of normalised text, in segments or as FTS5 splits it."""
+    for piece in _PIECE.findall(word):
+        if is_spaceless(piece) and len(piece) > 1:
+            yield from _pairs(piece)
+        else:
+            yield stem(piece) if _IS_ARABIC.match(piece) else piece
+
+
+def is_spaceless(piece: str) -> bool:
+    """Tell whether a piece is of a script without spaces: one character of it begins a segment and is none itself."""
+    return _IS_SPACELESS.match(piece) is not None
+
+
+def _segments(word: str, *, found: bool) -> Iterator[str]:
+    """Give the segments of a word; none where FTS5 has ``found`` it and splits it as it should be."""
+    pieces = _PIECE.findall(word)
+    for piece in pieces:
+        if is_spaceless(piece):
+            yield from _pairs(piece)
+            yield piece[-1]  # so that every character begins a segment
+        elif _IS_ARABIC.match(piece):
+            yield stem(piece)
+        elif len(pieces) > 1 or not found:
+            yield piece
+
+
+def _pairs(run: str) -> Iterator[str]:
+    return (first + second for first, second in pairwise(run))
+
+
+def stem(word: str) -> str:
+    """Take from an Arabic word its signs and what is written on to it, as long as two letters stay."""
+    bare = _ARABIC_SIGNS.sub("", word).translate(_ARABIC_LETTERS)
+    return _ARABIC_AFTER.sub("", _ARABIC_BEFORE.sub("", bare))

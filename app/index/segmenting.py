@@ -1,0 +1,27 @@
+"""Makes the segments of memories that were stored before there were any. Crosses tenants; no request imports it."""
+
+from app.analysis import segments
+from app.ports.database import Database, Statement
+
+_AT_ONCE = 100
+
+_READ = Statement(
+    "SELECT memory.id, memory.content FROM long_term_memory AS memory WHERE memory.segments IS NULL"
+    f" ORDER BY memory.id LIMIT {_AT_ONCE}"
+)
+_WRITE = """
+UPDATE long_term_memory SET segments = made.value FROM json_each(?1) AS made
+WHERE long_term_memory.id = made.key AND long_term_memory.segments IS NULL
+"""
+
+
+async def segment(database: Database) -> None:
+    """Make what is missing, in small batches; each is whole, so whoever stops is gone on from.
+
+    Raises:
+        Unavailable: the database does not answer.
+    """
+    (rows,) = await database.run([_READ])
+    while rows:
+        made = {str(row["id"]): segments(str(row["content"])) for row in rows}
+        _, rows = await database.run([Statement(_WRITE, made, writes=True, repeatable=True), _READ])
