@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from app.errors import ConfigurationError, MemoryGatewayError
 from app.migrations.runner import applied_migrations
-from app.model import NewMemory
+from app.model import NewMemory, Query
 from app.ports.database import NOW, Statement
 from app.runtime import Runtime
 
@@ -89,9 +89,9 @@ async def _clock(runtime: Runtime) -> str:
 async def _round_trip(runtime: Runtime) -> str:
     gateway = runtime.gateway(_TENANT)
     memory_id = await gateway.store(_AGENT, NewMemory(_SENTENCE))
-    found = await gateway.recall(_AGENT, _SENTENCE, top_k=1)
+    found = await gateway.recall(_AGENT, Query(_SENTENCE, top_k=1))
     await gateway.delete(_AGENT, memory_id)
-    gone = await gateway.recall(_AGENT, _SENTENCE, top_k=1)
+    gone = await gateway.recall(_AGENT, Query(_SENTENCE, top_k=1))
     if [entry.id for entry in found.entries] != [memory_id]:
         raise MemoryGatewayError("A memory just stored was not recalled.")
     if gone.entries:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from app.errors import ContentTooLarge, FieldError, InvalidRequest
-from app.model import Filter, Json, NewMemory, to_json
+from app.model import Filter, Json, NewMemory, to_json, Query
 
 ID_FORM = r"[A-Za-z0-9._:-]{1,64}"
 """Form of a tenant or agent id: Vectorize indexes only the first 64 bytes of a string, so that a longer
@@ -69,15 +69,18 @@ def check_store(
     )
 
 
-def check_recall(agent_id: str, query: str, top_k: int, where: Filter) -> None:
+def check_recall(agent_id: str, query: Query) -> None:
     """Check what is asked; raises as ``check_store`` does."""
+    tokens = query.max_tokens
     _refuse(
         [
             *_agent(agent_id),
-            *_text("query", query, CONTENT_BYTES),
-            *(() if 1 <= top_k <= TOP_K_MOST else [_Finding("top_k", f"must be from 1 to {TOP_K_MOST}")]),
-            *_metadata("filter.metadata", where.metadata),
-            *_scalars("filter.metadata", where.metadata),
+            *_text("query", query.text, CONTENT_BYTES),
+            *(() if 1 <= query.top_k <= TOP_K_MOST else [_Finding("top_k", f"must be from 1 to {TOP_K_MOST}")]),
+            *(() if 0 <= query.min_score <= 1 else [_Finding("min_score", "must be from 0 to 1")]),
+            *(() if tokens is None or tokens >= 1 else [_Finding("max_tokens", "must be at least 1")]),
+            *_metadata("filter.metadata", query.where.metadata),
+            *_scalars("filter.metadata", query.where.metadata),
         ]
     )
 

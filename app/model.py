@@ -112,14 +112,47 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
+class Query:
+    """What a caller asks its memory."""
+
+    text: str
+    top_k: int = 5
+    where: Filter = field(default_factory=Filter)
+    reference_time: int | None = None
+    """What "yesterday" is counted from; None: now."""
+    min_score: float = 0.0
+    max_tokens: int | None = None
+    """Of all entries' content together, by ``app.retrieval.answer.tokens``."""
+    collapse: bool = False
+    """Whether entries that differ only in case, white space and Unicode form are one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """How one channel found a memory, or what one cue added to it."""
+
+    channel: str
+    weighted: float
+    """Its share of the score."""
+    raw: float | None = None
+    """In the channel's own measure."""
+    rank: int | None = None
+    """From 1, where the channel ranks."""
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
-    """A memory as recall returns it. ``score`` is the cosine similarity, -1 to 1, higher is better."""
+    """A memory as recall returns it."""
 
     id: str
     content: str
     metadata: Mapping[str, Json]
     score: float
+    """All channels together, 0 to 1, higher is better."""
     created_at: int
+    similarity: float | None = None
+    """The cosine similarity, -1 to 1, where the vector channel found it."""
+    findings: Sequence[Finding] = ()
 
 
 def milliseconds(moment: datetime, *, up: bool = False) -> int:

@@ -11,6 +11,7 @@ from app.bootstrap import build_runtime
 from app.gateway import LongTermMemoryGateway
 from app.index.indexer import Indexer
 from app.migrations.runner import migrate
+from app.model import Query
 from app.ports.database import Row, Statement
 from tests.backends import Backend
 from tests.doubles import FailingDatabase, FailingEmbedder, FailingIndex
@@ -66,7 +67,7 @@ class Bench:
             await self.indexer.round()
 
     async def contents(self, query: str, *, top_k: int = 5) -> list[str]:
-        return [entry.content for entry in (await self.gateway.recall("bot", query, top_k=top_k)).entries]
+        return [entry.content for entry in (await self.gateway.recall("bot", Query(query, top_k=top_k))).entries]
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ import pytest
 
 from app.errors import Erasing, InvalidRequest, NotFound, Unavailable
 from app.index import eraser
-from app.model import NewMemory, Scope
+from app.model import NewMemory, Query, Scope
 from app.ports.vector_index import IndexedVector
 from tests.backends import Backend
 from tests.bench import Bench, bench_on
@@ -50,9 +50,9 @@ async def test_an_erased_agent_leaves_nothing_and_the_receipt_counts_what_there_
     assert done.receipt["erased"]["idempotency_keys"] == 3
     assert (done.receipt["found_by_id"], done.receipt["found_by_search"]) == (0, 0)
     assert await held_of(bench, "acme", "bot") == 0
-    assert (await bench.gateway.recall("bot", "bot 1")).entries == []
-    assert len((await bench.gateway.recall("other", "other 1")).entries) == 3
-    assert len((await bench.tenant("neighbour").recall("bot", "bot 1")).entries) == 3
+    assert (await bench.gateway.recall("bot", Query("bot 1"))).entries == []
+    assert len((await bench.gateway.recall("other", Query("other 1"))).entries) == 3
+    assert len((await bench.tenant("neighbour").recall("bot", Query("bot 1"))).entries) == 3
     assert before[1] > 0
     assert await held_of(bench, "acme", "other") > 0
 
@@ -67,7 +67,7 @@ async def test_an_erased_tenant_leaves_nothing_of_any_agent(bench: Bench) -> Non
     assert receipt["erased"]["memories"] == 6
     assert [await held_of(bench, "acme", agent) for agent in AGENTS] == [0, 0]
     assert await bench.index.sample("acme") == []
-    assert len((await bench.tenant("neighbour").recall("bot", "bot 1")).entries) == 3
+    assert len((await bench.tenant("neighbour").recall("bot", Query("bot 1"))).entries) == 3
 
 
 async def test_until_the_receipt_nothing_is_stored_in_the_scope_and_then_it_is_again(bench: Bench) -> None:
@@ -95,7 +95,7 @@ async def test_from_acceptance_nothing_half_erased_is_recalled_for_long(bench: B
     await fill(bench)
     await bench.gateway.erase("bot")
     await bench.indexer.round()
-    assert (await bench.gateway.recall("bot", "bot 1")).entries == []
+    assert (await bench.gateway.recall("bot", Query("bot 1"))).entries == []
 
 
 async def test_a_second_erasure_while_one_runs_is_the_same_operation(bench: Bench) -> None:
@@ -191,14 +191,14 @@ async def test_every_deletion_leaves_an_audit_row_without_content(bench: Bench) 
 
 
 async def test_after_an_erasure_the_process_remembers_no_query_of_the_tenant(bench: Bench) -> None:
-    await bench.gateway.recall("bot", "a question of the erased")
-    await bench.tenant("neighbour").recall("bot", "a question of another")
+    await bench.gateway.recall("bot", Query("a question of the erased"))
+    await bench.tenant("neighbour").recall("bot", Query("a question of another"))
     before = bench.ports.queries.held
     await bench.gateway.erase("bot")
     await bench.quiet()
     bench.embedder.calls.clear()
-    await bench.gateway.recall("other", "anything")
-    await bench.gateway.recall("bot", "a question of the erased")
-    await bench.tenant("neighbour").recall("bot", "a question of another")
+    await bench.gateway.recall("other", Query("anything"))
+    await bench.gateway.recall("bot", Query("a question of the erased"))
+    await bench.tenant("neighbour").recall("bot", Query("a question of another"))
     assert [texts for texts, _ in bench.embedder.calls] == [["anything"], ["a question of the erased"]]
     assert before > 0

@@ -7,7 +7,7 @@ import pytest
 
 from app.errors import DatabaseUnavailable, EmbeddingUnavailable, InvalidRequest, StorageFull, Unavailable
 from app.index import outbox
-from app.model import Filter, NewMemory
+from app.model import Filter, NewMemory, Query
 from tests.bench import Bench, bench_on
 
 
@@ -31,7 +31,7 @@ async def test_a_store_embeds_once_then_writes_the_database_then_the_index(bench
 
 async def test_a_recall_embeds_once_then_asks_the_index_then_the_database(bench: Bench) -> None:
     for _ in range(2):
-        await bench.gateway.recall("bot", "query")
+        await bench.gateway.recall("bot", Query("query"))
     assert bench.embedder.calls == [(["query"], "query")]
     assert bench.database.journal == ["index.query", "database.run"] * 2
 
@@ -48,7 +48,7 @@ async def test_what_is_refused_touches_nothing(bench: Bench) -> None:
     with pytest.raises(InvalidRequest):
         await bench.gateway.store("bot", NewMemory(" "))
     with pytest.raises(InvalidRequest):
-        await bench.gateway.recall("bot", "query", top_k=0)
+        await bench.gateway.recall("bot", Query("query", top_k=0))
     with pytest.raises(InvalidRequest):
         await bench.gateway.delete("bot", "no ulid")
     assert (bench.embedder.calls, bench.database.journal) == ([], [])
@@ -59,7 +59,7 @@ async def test_when_embedding_fails_nothing_is_written(bench: Bench) -> None:
     with pytest.raises(EmbeddingUnavailable):
         await bench.gateway.store("bot", NewMemory("text"))
     with pytest.raises(EmbeddingUnavailable):
-        await bench.gateway.recall("bot", "text")
+        await bench.gateway.recall("bot", Query("text"))
     assert (bench.database.journal, await bench.memories()) == ([], 0)
     assert len(bench.embedder.calls) == 2  # never tried again
 
@@ -78,11 +78,13 @@ async def test_an_outage_is_never_an_empty_answer(bench: Bench) -> None:
     await bench.deliver()
     bench.index.error = Unavailable("The index is away.")
     with pytest.raises(Unavailable, match="The index is away"):
-        await bench.gateway.recall("bot", "text")
-    assert (await bench.gateway.recall("nobody", "text")).entries == []  # the database knows that there is nothing
+        await bench.gateway.recall("bot", Query("text"))
+    assert (
+        await bench.gateway.recall("nobody", Query("text"))
+    ).entries == []  # the database knows that there is nothing
     bench.index.error, bench.database.error = None, DatabaseUnavailable("The database is away.")
     with pytest.raises(DatabaseUnavailable):
-        await bench.gateway.recall("bot", "text")
+        await bench.gateway.recall("bot", Query("text"))
 
 
 async def test_a_memory_the_index_did_not_take_is_recalled_at_once_and_delivered_later(bench: Bench) -> None:
@@ -90,10 +92,10 @@ async def test_a_memory_the_index_did_not_take_is_recalled_at_once_and_delivered
     memory_id = await bench.gateway.store("bot", NewMemory("kept in the outbox", {"k": 1}))
     await bench.gateway.store("other", NewMemory("kept in the outbox"))
     bench.index.error = None
-    (entry,) = (await bench.gateway.recall("bot", "kept in the outbox")).entries
+    (entry,) = (await bench.gateway.recall("bot", Query("kept in the outbox"))).entries
     assert (entry.id, entry.metadata, round(entry.score, 5)) == (memory_id, {"k": 1}, 1)
     where = Filter(metadata={"k": 2})
-    assert (await bench.gateway.recall("bot", "kept in the outbox", where=where)).entries == []
+    assert (await bench.gateway.recall("bot", Query("kept in the outbox", where=where))).entries == []
     await bench.deliver()
     assert await bench.queued() == {"upsert": 2}  # its request may still be at it
     await bench.later(60)
@@ -109,7 +111,7 @@ async def test_a_memory_the_index_did_not_take_is_recalled_at_once_and_delivered
 async def test_while_the_index_is_away_what_is_pending_is_found_and_the_answer_says_so(bench: Bench) -> None:
     bench.index.error = Unavailable("The index is away.")
     await bench.gateway.store("bot", NewMemory("pending"))
-    found = await bench.gateway.recall("bot", "pending")
+    found = await bench.gateway.recall("bot", Query("pending"))
     assert ([entry.content for entry in found.entries], found.degraded) == (["pending"], ["index_unavailable"])
 
 
@@ -132,7 +134,7 @@ async def test_a_memory_stored_again_meanwhile_is_not_confirmed_by_the_earlier_d
     assert await bench.queued() == {"upsert": 1}
     await bench.later(60)
     await bench.deliver()
-    assert len((await bench.gateway.recall("bot", "text", where=Filter(metadata={"new": True}))).entries) == 1
+    assert len((await bench.gateway.recall("bot", Query("text", where=Filter(metadata={"new": True})))).entries) == 1
 
 
 async def test_a_deletion_the_index_did_not_take_holds_at_once_and_is_delivered_later(bench: Bench) -> None:
@@ -168,19 +170,19 @@ async def test_beyond_the_bound_the_newest_pending_are_scored_and_the_answer_say
     for n in range(5):
         await bench.gateway.store("bot", NewMemory(f"note {n}"))
     bench.index.error = None
-    found = await bench.gateway.recall("bot", "note")
+    found = await bench.gateway.recall("bot", Query("note"))
     assert (len(found.entries), found.degraded) == (3, ["pending_bound"])
     for _ in range(3):
         await bench.later(60)
         await bench.deliver()
-    found = await bench.gateway.recall("bot", "note")
+    found = await bench.gateway.recall("bot", Query("note"))
     assert (len(found.entries), found.degraded) == (5, [])
 
 
 async def test_of_equally_similar_memories_the_newest_comes_first(bench: Bench) -> None:
     for session in ("a", "b", "c"):
         await bench.gateway.store("bot", NewMemory("same", {"session": session}, session))
-    entries = (await bench.gateway.recall("bot", "same")).entries
+    entries = (await bench.gateway.recall("bot", Query("same"))).entries
     assert len({entry.score for entry in entries}) == 1
     assert [entry.id for entry in entries] == sorted((entry.id for entry in entries), reverse=True)
 

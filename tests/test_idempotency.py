@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.errors import IdempotencyKeyReused, InvalidRequest, Unavailable
-from app.model import Filter, Json, NewMemory
+from app.model import Filter, Json, NewMemory, Query
 from tests.backends import Backend, running_on
 from tests.bench import Bench, bench_on
 
@@ -91,7 +91,7 @@ async def test_the_same_content_again_is_one_memory_with_the_latest_metadata(ben
     first = await bench.gateway.store("bot", NewMemory("text", {"version": 1}))
     ((before,),) = [await bench.rows("SELECT created_at FROM long_term_memory")]
     assert await bench.gateway.store("bot", NewMemory("text", {"version": 2})) == first
-    (entry,) = (await bench.gateway.recall("bot", "text")).entries
+    (entry,) = (await bench.gateway.recall("bot", Query("text"))).entries
     assert (entry.id, entry.metadata, entry.created_at) == (first, {"version": 2}, before["created_at"])
     for other in (NewMemory("text", {}, "session"), NewMemory("text", {}, None, 5)):
         assert await bench.gateway.store("bot", other) != first
@@ -110,7 +110,7 @@ async def test_a_vector_the_index_shows_is_sent_again_only_where_the_index_filte
     filters_on_it = bench.index.filterable is None
     assert ("index.upsert" in bench.database.journal) is filters_on_it
     where = Filter(metadata={"version": 2})
-    assert len((await bench.gateway.recall("bot", "text", where=where)).entries) == 1
+    assert len((await bench.gateway.recall("bot", Query("text", where=where))).entries) == 1
 
 
 async def test_a_vector_that_was_never_delivered_is_queued_anew(bench: Bench) -> None:

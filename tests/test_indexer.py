@@ -11,7 +11,7 @@ from app.errors import DatabaseUnavailable, RateLimited, Unavailable, UpstreamTi
 from app.index.dead_letters import DeadLetters
 from app.index.indexer import Indexer
 from app.index.marks import Mark, Marks, RowKey
-from app.model import NewMemory, Scope
+from app.model import NewMemory, Query, Scope
 from app.ports.vector_index import IndexedVector
 from tests.backends import Backend
 from tests.bench import Bench, bench_on
@@ -227,7 +227,7 @@ async def test_overdue_work_that_nobody_does_wakes_the_indexer_of_whoever_serves
     await bench.later(30)
     waiting = asyncio.create_task(bench.ports.marks.wait(60))
     await asyncio.sleep(0)
-    await bench.gateway.recall("bot", "text")
+    await bench.gateway.recall("bot", Query("text"))
     await asyncio.wait_for(waiting, 5)
 
 
@@ -237,7 +237,7 @@ async def test_no_recall_wakes_the_indexer_while_another_holds_the_lease(bench: 
     await bench.later(30)
     waiting = asyncio.create_task(bench.ports.marks.wait(0.2))
     await asyncio.sleep(0)
-    await bench.gateway.recall("bot", "text")
+    await bench.gateway.recall("bot", Query("text"))
     assert not waiting.done()
     await waiting
 
@@ -282,5 +282,5 @@ async def test_rows_of_before_vectors_were_kept_in_half_the_bytes_are_still_read
     vector = (await bench.embedder.inner.embed(["text"], "document")).vectors[0]
     old = base64.b64encode(vector.tobytes()).decode()
     await bench.change(f"UPDATE outbox SET vector = '{old}'")
-    (entry,) = (await bench.gateway.recall("bot", "text")).entries
+    (entry,) = (await bench.gateway.recall("bot", Query("text"))).entries
     assert entry.score > 0.9999

@@ -17,10 +17,10 @@ from app.double.server import running
 from app.errors import Conflict, EmbeddingConfigMismatch, UpstreamUnavailable
 from app.gateway import LongTermMemoryGateway
 from app.index import parity
-from app.index.parity import Query
+from app.index.parity import ParityQuery
 from app.index.reconcile import Pacer
 from app.index.reembed import Reembedding, State
-from app.model import EmbeddingConfig, NewMemory, Scope
+from app.model import EmbeddingConfig, NewMemory, Query, Scope
 from app.operating import Operating
 from app.ports.database import Statement
 from app.runtime import Runtime
@@ -88,7 +88,7 @@ async def fill(gateway: LongTermMemoryGateway) -> list[str]:
 
 
 async def found(gateway: LongTermMemoryGateway, text: str) -> list[str]:
-    return [entry.content for entry in (await gateway.recall("bot", text, top_k=3)).entries]
+    return [entry.content for entry in (await gateway.recall("bot", Query(text, top_k=3))).entries]
 
 
 async def change(runtime: Runtime, sql: str) -> None:
@@ -256,7 +256,7 @@ async def test_parity_says_what_brute_force_says(deployment: Deployment) -> None
         ids = await fill(old.gateway("acme"))
         await copy(new)
         prepared, database = operated(new), new.ports.database
-        queries = [Query(Scope("acme", "bot"), text, id_) for text, id_ in zip(TEXTS[:8], ids[:8], strict=True)]
+        queries = [ParityQuery(Scope("acme", "bot"), text, id_) for text, id_ in zip(TEXTS[:8], ids[:8], strict=True)]
         result = await parity.compare(
             database, prepared.side(OLD), prepared.side(NEW), queries, pacer=Pacer(1e9), report=lambda: None
         )

@@ -10,7 +10,7 @@ from app.holdings import Holdings
 from app.index import prune
 from app.index.prune import Prune
 from app.index.reconcile import Pacer
-from app.model import Filter, NewMemory
+from app.model import Filter, NewMemory, Query
 from app.quotas import Defaults
 from app.tiers.agents import AgentSettings
 from tests.backends import Backend
@@ -65,7 +65,7 @@ async def test_an_expired_memory_is_found_by_no_read_in_the_outbox_and_beyond(be
     assert await bench.contents("text") == await listed(bench) == ["text"]
     await expire(bench)
     assert await bench.contents("text") == await listed(bench) == []
-    assert (await bench.gateway.recall("bot", "text", where=Filter(metadata={"k": 1}))).entries == []
+    assert (await bench.gateway.recall("bot", Query("text", where=Filter(metadata={"k": 1})))).entries == []
     with pytest.raises(NotFound):
         await holdings(bench).get("bot", memory_id)
 

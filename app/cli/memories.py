@@ -21,7 +21,7 @@ from app.cli.parameters import (
     with_runtime,
 )
 from app.gateway import Recall
-from app.model import Filter, NewMemory, format_moment
+from app.model import Filter, NewMemory, Query, format_moment
 from app.runtime import Runtime
 
 
@@ -79,7 +79,7 @@ def recall(query: str, tenant: str, agent: str, top_k: int, wanted: dict[str, An
     where = Filter(metadata=wanted)
 
     def ask(runtime: Runtime) -> Awaitable[Recall]:
-        return runtime.gateway(tenant).recall(agent, query, top_k=top_k, where=where)
+        return runtime.gateway(tenant).recall(agent, Query(query, top_k=top_k, where=where))
 
     found = run(with_runtime(ask))
     entries = [

@@ -12,7 +12,7 @@ from app.cli.parameters import Id, as_json_option, print_answer, quiet_settings,
 from app.cli.reconcile import comparing, provision_index, rate_option
 from app.errors import Conflict, InvalidRequest
 from app.index import parity as comparison
-from app.index.parity import Query
+from app.index.parity import ParityQuery
 from app.index.reembed import Reembedding, State, wait_until_shown
 from app.limits import is_id
 from app.model import Scope
@@ -160,7 +160,7 @@ async def _under_way(moving: Reembedding) -> State:
     return state
 
 
-def _queries(file: Path) -> list[Query]:
+def _queries(file: Path) -> list[ParityQuery]:
     queries = []
     for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1):
         if not line.strip():
@@ -173,7 +173,7 @@ def _queries(file: Path) -> list[Query]:
             known = False
         if not known:
             raise InvalidRequest(f"{file} line {number}: needs tenant, agent_id and query.")
-        queries.append(Query(scope, read["query"], read.get("memory_id")))
+        queries.append(ParityQuery(scope, read["query"], read.get("memory_id")))
     return queries
 
 

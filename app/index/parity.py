@@ -23,7 +23,7 @@ WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class ParityQuery:
     """A question of one scope; ``expected`` is the memory that ought to be found, where that is known."""
 
     scope: Scope
@@ -38,7 +38,7 @@ class Side:
     index: VectorIndex
     embedder: Embedder
 
-    async def best(self, query: Query, spend: Callable[[int], Awaitable[None]]) -> list[str]:
+    async def best(self, query: ParityQuery, spend: Callable[[int], Awaitable[None]]) -> list[str]:
         """Return the ids the index suggests, best first, of memories gone as well."""
         await spend(2)
         (vector,) = (await self.embedder.embed([query.text], "query")).vectors
@@ -65,17 +65,17 @@ class Parity:
     reciprocal_after: float
 
 
-async def sample(database: Database, most: int) -> list[Query]:
+async def sample(database: Database, most: int) -> list[ParityQuery]:
     """Make queries of some memories' own first words, each expecting its memory."""
     (rows,) = await database.run([Statement(_SAMPLE, {"most": most})])
     return [
-        Query(Scope(str(row["tenant_id"]), str(row["agent_id"])), _first_half(str(row["content"])), str(row["id"]))
+        ParityQuery(Scope(str(row["tenant_id"]), str(row["agent_id"])), _first_half(str(row["content"])), str(row["id"]))
         for row in rows
     ]
 
 
 async def compare(
-    database: Database, before: Side, after: Side, queries: Sequence[Query], *, pacer: Pacer, report: Callable[[], None]
+    database: Database, before: Side, after: Side, queries: Sequence[ParityQuery], *, pacer: Pacer, report: Callable[[], None]
 ) -> Parity:
     """Ask both sides every query.
 

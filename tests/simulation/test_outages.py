@@ -8,7 +8,7 @@ from http import HTTPStatus
 import pytest
 
 from app.errors import Unavailable
-from app.model import Filter, NewMemory
+from app.model import Filter, NewMemory, Query
 from tests.simulation import clock
 from tests.simulation.settled import shown
 from tests.simulation.weather import calm
@@ -80,11 +80,11 @@ def test_nothing_is_never_the_answer_where_the_index_could_not_be_asked_what_it_
             for where in (Filter(), Filter(metadata={"session": "a"})):
                 for query in ("known to the index", "anything else"):
                     with pytest.raises(Unavailable):
-                        await gateway.recall(agent.agent_id, query, where=where)
-            nothing = await gateway.recall(newcomer.agent_id, "anything")
+                        await gateway.recall(agent.agent_id, Query(query, where=where))
+            nothing = await gateway.recall(newcomer.agent_id, Query("anything"))
             assert (nothing.entries, nothing.degraded) == ([], ["index_unavailable"])
             await gateway.store(newcomer.agent_id, NewMemory("only in the outbox"))
-            (entry,) = (await gateway.recall(newcomer.agent_id, "anything")).entries
+            (entry,) = (await gateway.recall(newcomer.agent_id, Query("anything"))).entries
             assert entry.content == "only in the outbox"
 
     clock.run(scenario())
@@ -101,7 +101,7 @@ def test_without_the_database_nothing_is_acknowledged_and_nothing_was_done(kind:
             gateway = made.replicas[0].gateway("acme")
             for call in (
                 gateway.store(agent.agent_id, NewMemory("new")),
-                gateway.recall(agent.agent_id, "known"),
+                gateway.recall(agent.agent_id, Query("known")),
                 gateway.delete(agent.agent_id, id_),
                 gateway.erase(agent.agent_id),
             ):
@@ -125,7 +125,7 @@ def test_without_the_embedder_nothing_is_written_and_what_is_there_can_be_delete
             made.network.down.add("embedder")
             gateway = made.replicas[0].gateway("acme")
             await _is_unavailable(gateway.store(agent.agent_id, NewMemory("new")))
-            await _is_unavailable(gateway.recall(agent.agent_id, "never asked before"))
+            await _is_unavailable(gateway.recall(agent.agent_id, Query("never asked before")))
             tables = ("long_term_memory", "outbox", "audit")
             assert [len(made.file.rows(f"SELECT 1 FROM {table}")) for table in tables] == [1, 0, 1]
             assert len(shown(made)) == 1

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import pytest
 
-from app.model import NewMemory
+from app.model import NewMemory, Query
 from app.ports.vector_index import Hits
 from tests.simulation import clock
 from tests.simulation.index import LateIndex
@@ -50,7 +50,7 @@ class _Seen:
 
 async def _recall(made: World, id_: str) -> _Seen:
     hold = _Hold()
-    asking = asyncio.create_task(made.replica(hold).gateway(_TENANT).recall(_AGENT, _CONTENT))
+    asking = asyncio.create_task(made.replica(hold).gateway(_TENANT).recall(_AGENT, Query(_CONTENT)))
     await hold.ready.wait()
     before = _row(made, id_)
     found = await asking
@@ -126,7 +126,7 @@ def test_a_recall_held_up_while_the_memory_is_stored_again_finds_it(kind: Kind) 
             id_ = await _store(made, first, reaches_index=False)
             hold = _Hold()
             asking = made.replica(hold)
-            recall = asyncio.create_task(asking.gateway(_TENANT).recall(_AGENT, _CONTENT))
+            recall = asyncio.create_task(asking.gateway(_TENANT).recall(_AGENT, Query(_CONTENT)))
             await hold.ready.wait()
             assert await _store(made, first, reaches_index=True) == id_
             return id_ in [entry.id for entry in (await recall).entries]

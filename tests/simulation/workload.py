@@ -6,7 +6,7 @@ from math import inf
 
 from app.errors import Erasing, MemoryGatewayError, Unavailable
 from app.gateway import LongTermMemoryGateway, Recall
-from app.model import Filter, NewMemory
+from app.model import Filter, NewMemory, Query
 from tests.simulation import clock
 from tests.simulation.history import History, Text, ViolationError
 from tests.simulation.killer import KilledError
@@ -85,7 +85,7 @@ class Agent:
         began, pending = self.history.tick(), self._pending()
         self._note("recall", replica, content, where)
         try:
-            found = await gateway.recall(self.agent_id, content, top_k=TOP_K, where=where)
+            found = await gateway.recall(self.agent_id, Query(content, top_k=TOP_K, where=where))
         except (Unavailable, KilledError) as error:
             self._failed("recall", replica, error)
             return "failed"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from app.errors import Erasing
-from app.model import NewMemory
+from app.model import NewMemory, Query
 from app.transfer.lines import LINE_BYTES, Manifest, write_manifest, write_memory
 from app.transfer.record import Record
 from app.transfer.verify import verify
@@ -157,9 +157,9 @@ async def test_an_id_that_another_tenant_has_is_neither_overwritten_nor_told(ben
     taken, untaken, _ = await imported(bench, file_of([record, free]))
     assert taken | {"id": 0, "line": 0} == untaken | {"id": 0, "line": 0}
     assert (await imported(bench, file_of([record, free])))[-1]["unchanged"] == 2
-    (entry,) = (await bench.gateway.recall("bot", "mine", top_k=1)).entries
+    (entry,) = (await bench.gateway.recall("bot", Query("mine", top_k=1))).entries
     assert (entry.content, entry.id != theirs) == ("mine", True)
-    neighbours = (await bench.tenant("neighbour").recall("bot", "of the neighbour")).entries
+    neighbours = (await bench.tenant("neighbour").recall("bot", Query("of the neighbour"))).entries
     assert [(found.id, found.content) for found in neighbours] == [(theirs, "of the neighbour")]
     await bench.quiet()
     assert await bench.memories() == 3

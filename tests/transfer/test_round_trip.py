@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from app.errors import DatabaseUnavailable, RateLimited, Unavailable
-from app.model import NewMemory
+from app.model import NewMemory, Query
 from app.tiers import bulk
 from app.transfer.export import Export
 from app.transfer.importer import Import
@@ -51,7 +51,7 @@ async def test_an_export_of_what_an_export_brought_is_the_same_to_the_byte(
     assert (summary["imported"], summary["end"]) == (14, "holds")
     assert bool(target.embedder.calls) is not vectors
     assert await exported(target, vectors=vectors) == data
-    found = await target.gateway.recall("bot", "bot 3 é\U0001f600", top_k=1)
+    found = await target.gateway.recall("bot", Query("bot 3 é\U0001f600", top_k=1))
     assert [entry.content for entry in found.entries] == ["bot 3 é\U0001f600"]
     await target.quiet()
     assert await target.queued() == {}
