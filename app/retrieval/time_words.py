@@ -1,0 +1,189 @@
+"""The words a time is told in, and the pattern that finds such expressions in a query.
+
+The names of months go to dateutil, which reads the dates; the rest is what no parser of dates reads as a period:
+units, seasons, directions, parts.
+"""
+
+from dateutil.parser import parserinfo
+
+_OTHER_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "januar januari janvier enero يناير",
+            "februar februari février febrero فبراير",
+            "märz mars marzo مارس",
+            "avril abril أبريل",
+            "mai maj mayo مايو",
+            "juni juin junio يونيو",
+            "juli juillet julio يوليو",
+            "augusti août agosto أغسطس",
+            "septembre septiembre سبتمبر",
+            "oktober octobre octubre أكتوبر",
+            "novembre noviembre نوفمبر",
+            "dezember décembre diciembre ديسمبر",
+        ),
+        1,
+    )
+    for name in names.split()
+}
+
+
+class Names(parserinfo):
+    """The words dateutil reads dates with: its own English ones, German, Swedish, French, Spanish and Arabic."""
+
+    def jump(self, name: str) -> bool:
+        """Whether the word means nothing in a date."""
+        return super().jump(name) or name.lower() in {"the", "de", "den", "er"}
+
+    def month(self, name: str) -> int | None:
+        """Return the number of the month of this name, or None."""
+        return super().month(name) or _OTHER_MONTHS.get(name.lower())
+
+
+MONTHS = {name.lower(): number for number, names in enumerate(Names.MONTHS, 1) for name in names} | _OTHER_MONTHS
+ENGLISH_MONTHS = frozenset(name.lower() for names in Names.MONTHS for name in names)
+CLEAR_MONTHS = frozenset({"january", "february", "july", "september", "october", "november", "december"})
+"""Months whose names are no person's and no other word: read without a preposition too."""
+
+WEEKDAYS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "monday montag måndag måndags",
+            "tuesday dienstag tisdag tisdags",
+            "wednesday mittwoch onsdag onsdags",
+            "thursday donnerstag torsdag torsdags",
+            "friday freitag fredag fredags",
+            "saturday samstag lördag lördags",
+            "sunday sonntag söndag söndags",
+        )
+    )
+    for name in names.split()
+}
+
+WHICH = {
+    name: shift
+    for shift, names in (
+        (-1, "last previous letzte letzten letztes letzter vorige vorigen förra"),
+        (0, "this current diese diesen dieses dieser"),
+        (1, "next coming nächste nächsten nächstes nächster nästa"),
+    )
+    for name in names.split()
+}
+
+AHEAD = frozenset(name for name, shift in WHICH.items() if shift > 0)
+
+UNITS = {
+    name: unit
+    for unit, names in {
+        "day": "day night morning afternoon evening",
+        "week": "week woche veckan vecka",
+        "weekend": "weekend wochenende helgen",
+        "month": "month monat månaden månad",
+        "quarter": "quarter quartal",
+        "year": "year jahr året år",
+        "decade": "decade",
+    }.items()
+    for name in names.split()
+}
+
+SEASONS = {
+    name: month
+    for month, names in {
+        3: "spring frühling våren",
+        6: "summer sommer sommaren",
+        9: "autumn fall herbst hösten",
+        12: "winter vintern",
+    }.items()
+    for name in names.split()
+}
+"""The first of a season's three months, in the north and as meteorologists count."""
+
+NUMBERS = {
+    "": (1, 1),
+    "a": (1, 1),
+    "an": (1, 1),
+    **{
+        name: (n, n)
+        for names in ("one two three four five six seven eight nine ten",)
+        for n, name in enumerate(names.split(), 1)
+    },
+    **dict.fromkeys(("couple of", "a couple of"), (2, 3)),
+    **dict.fromkeys(("few", "a few"), (2, 6)),
+    "several": (3, 7),
+}
+"""How many a number word means: at least and at most."""
+
+ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4}
+
+FIXED = {
+    name: (unit, shift)
+    for unit, shift, names in (
+        ("day", -2, "day before yesterday|vorgestern|i förrgår|avant-hier|anteayer"),
+        ("day", -1, "yesterday|gestern|igår|i går|ayer|أمس"),
+        ("day", 0, "today|tonight|heute|idag|i dag|aujourd'hui|hoy|اليوم"),
+        ("day", 1, "tomorrow|imorgon|i morgon"),
+        ("day", 2, "day after tomorrow|übermorgen"),
+        ("week", -1, "semaine dernière|semana pasada|الأسبوع الماضي"),
+        ("month", -1, "mois dernier|mes pasado|الشهر الماضي"),
+        ("year", -1, "année dernière|an dernier|año pasado|العام الماضي|السنة الماضية"),
+        ("week", 0, "cette semaine|esta semana"),
+        ("month", 0, "ce mois-ci|este mes"),
+        ("year", 0, "cette année|este año"),
+    )
+    for name in names.split("|")
+}
+"""Expressions that mean one unit, so many units from the reference day."""
+
+UNSPACED = {
+    name: (unit, shift)
+    for unit, shift, names in (
+        ("day", -2, "一昨日 前天"),
+        ("day", -1, "昨日 昨天"),
+        ("day", 0, "今日 今天"),
+        ("day", 1, "明日 明天"),
+        ("week", -1, "先週 上周 上週 上个星期"),
+        ("week", 0, "今週 本周 这周"),
+        ("month", -1, "先月 上个月 上個月"),
+        ("month", 0, "今月 这个月"),
+        ("year", -1, "去年 昨年"),
+        ("year", 0, "今年"),
+        ("year", 1, "来年 明年"),
+    )
+    for name in names.split()
+}
+"""The same in Japanese and Chinese, whose words stand without spaces."""
+
+LEADS = {
+    name: role
+    for role, names in {
+        "before": "before|prior to|earlier than|vor|före",
+        "after": "after|later than|nach|efter",
+        "since": "since|seit",
+        "until": "until|till|up to|by|bis",
+        "to": "to|through|-|\u2013",
+        "and": "and|und|och",
+        "between": "between|zwischen|mellan",
+        "in": "in|during|from|around|im|von|från",
+        "near": "on|of|about|for|am|den",
+        "en": "i|en|au|في",
+    }.items()
+    for name in names.split("|")
+}
+"""What a word before an expression makes of it. After ``near`` a bare month is not yet meant ("gift for April"), after
+``en`` only another language's ("I may")."""
+
+_COUNTED = (
+    "bits bytes calories characters chars dollars entries euros eur files gb grams items kb kcal kg kilometers km lbs "
+    "lines mb meters metres miles millimeters ml mm people persons pieces points pounds px requests rows seconds "
+    "minutes hours steps tokens usd users votes words"
+)
+_NUMBERED = (
+    "# build bus chapter code error flight id iso issue line model no no. number nr office order page port pr rfc room "
+    "section server ticket version windows"
+)
+COUNTED = _COUNTED.split()
+"""What makes a number before it a count and no year."""
+NUMBERED = _NUMBERED.split()
+"""What makes a number after it a name and no year."""
