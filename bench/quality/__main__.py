@@ -11,9 +11,9 @@ import httpx
 from bench.client import RequestFailed
 from bench.quality.asking import Plan
 from bench.quality.dataset import DataInvalid, chosen, read
-from bench.quality.document import MarkersMissing, markdown, write_between
+from bench.quality.document import MarkersMissing, markdown
 from bench.quality.measuring import Measurement, measure_own, measure_service
-from bench.quality.results import inventory, write
+from bench.quality.results import Results, inventory
 from bench.quality.scores import RESAMPLES
 from bench.quality.service import ServiceFailed
 from bench.quality.services import SERVICES
@@ -77,6 +77,8 @@ def main(  # noqa: PLR0913 - a command has as many parameters as options
 ) -> None:
     """Read the data, measure, print the tables and write the results."""
     started = time.monotonic()
+    if base_url is not None and (embedders or settings or ablate or without):
+        raise click.UsageError("--embedder, --env, --ablate and --without are for own servers, not for --base-url")
     try:
         measured = chosen(read(data), [name for name in conversations.split(",") if name])
         plan = Plan(prefix=f"quality-{int(time.time())}", parallel=parallel, foreign=foreign)
@@ -86,13 +88,13 @@ def main(  # noqa: PLR0913 - a command has as many parameters as options
         else:
             own = Own(embedders or ("local",), variants(ablate=ablate, without=without), _settings(settings))
             runs = asyncio.run(_own(own, measurement))
-        text = markdown(runs)
-        write(out, runs, inventory(measured), circumstances(time.monotonic() - started))
+        results = Results(runs, inventory(measured), circumstances(time.monotonic() - started))
+        results.write(out)
         if document is not None:
-            write_between(document, text)
+            results.write_into(document)
     except (DataInvalid, ServiceFailed, ServerFailed, RequestFailed, MarkersMissing, ValueError) as error:
         raise click.ClickException(str(error)) from error
-    click.echo(text)
+    click.echo(markdown(runs))
 
 
 async def _running(target: Target, measurement: Measurement) -> list[Run]:

@@ -18,18 +18,19 @@ class MarkersMissing(Exception):
     """The document has no two markers to write between."""
 
 
-def markdown(runs: Sequence[Run]) -> str:
-    """Return every table under a line that says what it shows."""
-    return "\n\n".join(f"**{title}**\n\n{aligned(rows)}" for title, rows in tables(runs)) + "\n"
+def markdown(runs: Sequence[Run], *, every_conversation: bool = True) -> str:
+    """Return the tables, each under a line that says what it shows."""
+    made = tables(runs, every_conversation=every_conversation)
+    return "\n\n".join(f"**{title}**\n\n{aligned(rows)}" for title, rows in made) + "\n"
 
 
-def tables(runs: Sequence[Run]) -> list[tuple[str, Rows]]:
+def tables(runs: Sequence[Run], *, every_conversation: bool = True) -> list[tuple[str, Rows]]:
     """Return the tables that there is something for, each with its title, the head as its first row."""
     made = [
         ("Evidence found, in percent, with 95 % intervals", found(runs)),
         ("What leaving a part out changes, in percentage points, question by question", differences(runs)),
         ("By category", categories(runs)),
-        ("Conversation by conversation", conversations(runs)),
+        ("Conversation by conversation", conversations(runs) if every_conversation else []),
         (f"Whether the confidence tells when to answer (wrong: no evidence among the first {RISK_K})", risks(runs)),
     ]
     return [(title, rows) for title, rows in made if len(rows) > 1]

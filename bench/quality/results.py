@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench.quality.dataset import Conversation
-from bench.quality.document import markdown
+from bench.quality.document import markdown, write_between
 from bench.quality.page import page
 from bench.quality.summary import Run
 
@@ -20,18 +21,41 @@ fitted to the data, so that no conversation has to be held out.
 """
 
 
-def write(
-    directory: Path, runs: Sequence[Run], data: Sequence[Mapping[str, object]], circumstances: Mapping[str, object]
-) -> None:
-    """Write ``quality.json``, ``quality.html`` and ``quality.md``."""
-    directory.mkdir(parents=True, exist_ok=True)
-    record = {**circumstances, "data": list(data), "notes": NOTES, "runs": [run.record() for run in runs]}
-    (directory / "quality.json").write_text(json.dumps(_rounded(record), indent=1) + "\n", "utf-8")
-    told = {**circumstances, "data": "; ".join(_line(dataset) for dataset in data)}
-    (directory / "quality.html").write_text(page(runs, told, NOTES), "utf-8")
-    about = "\n".join(f"- {name}: {value}" for name, value in told.items())
-    text = f"# Retrieval quality\n\n{markdown(runs)}\n{NOTES}\n{about}\n"
-    (directory / "quality.md").write_text(text, "utf-8")
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What was measured, on which data and machine."""
+
+    runs: Sequence[Run]
+    data: Sequence[Mapping[str, object]]
+    """As ``inventory`` counts it."""
+    circumstances: Mapping[str, object]
+
+    def write(self, directory: Path) -> None:
+        """Write ``quality.json``, ``quality.html`` and ``quality.md``."""
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "quality.json").write_text(json.dumps(self._record(), indent=1) + "\n", "utf-8")
+        (directory / "quality.html").write_text(page(self.runs, self._told(), NOTES), "utf-8")
+        about = "\n".join(f"- {name}: {value}" for name, value in self._told().items())
+        text = f"# Retrieval quality\n\n{markdown(self.runs)}\n{NOTES}\n{about}\n"
+        (directory / "quality.md").write_text(text, "utf-8")
+
+    def write_into(self, document: Path) -> None:
+        """Write the tables between a document's markers, but for those of single conversations.
+
+        Raises:
+            MarkersMissing: it has none.
+        """
+        measured = (
+            f"Measured {self.circumstances['date']} at {self.circumstances['commit']}, on {self._told()['data']}."
+        )
+        write_between(document, f"{measured}\n\n{markdown(self.runs, every_conversation=False)}")
+
+    def _told(self) -> dict[str, object]:
+        return {**self.circumstances, "data": "; ".join(_line(dataset) for dataset in self.data)}
+
+    def _record(self) -> object:
+        runs = [run.record() for run in self.runs]
+        return _rounded({**self.circumstances, "data": list(self.data), "notes": NOTES, "runs": runs})
 
 
 def inventory(conversations: Sequence[Conversation]) -> list[dict[str, object]]:
