@@ -104,11 +104,13 @@ async def _running(target: Target, measurement: Measurement) -> list[Run]:
 
 
 async def _own(own: Own, measurement: Measurement) -> list[Run]:
-    if len(own.variants) > 1 and not can_leave_out():
-        click.echo(f"This checkout has no setting {SETTING}: its variants are all the whole recall.", err=True)
+    measured = own.variants
+    if len(measured) > 1 and not can_leave_out():
+        click.echo(f"This checkout has no setting {SETTING}: only the whole recall is measured.", err=True)
+        measured = measured[:1]
     runs = []
     for embedder in own.embedders:
-        runs += await measure_own(embedder, own.variants, own.settings, measurement)
+        runs += await measure_own(embedder, measured, own.settings, measurement)
     return runs
 
 

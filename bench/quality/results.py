@@ -15,9 +15,9 @@ A question's evidence are the turns that hold its answer. recall@k is the share 
 hit@k whether any is among them, mrr one over the place of the first, ndcg@10 the discounted gain of the first ten.
 Questions without evidence count for the confidence alone.
 
-Intervals hold 95 %. They come from resampling: conversations are drawn with replacement, then the questions of each;
-with one conversation only its questions are drawn. The mean over conversations draws conversations alone. Nothing is
-fitted to the data, so that no conversation has to be held out.
+Intervals hold 95 %. They come from resampling: of each data set conversations are drawn with replacement, then the
+questions of each; where a data set has one conversation only its questions are drawn. The mean over conversations
+draws conversations alone. Nothing is fitted to the data, so that no conversation has to be held out.
 """
 
 

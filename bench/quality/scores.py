@@ -54,14 +54,26 @@ def scores(gold: Collection[str], found: Sequence[str]) -> tuple[float, ...]:
     )
 
 
-def resampled(conversations: Sequence[str], *, resamples: int, seed: int = 0) -> NDArray[np.float64]:
+def resampled(
+    conversations: Sequence[str], datasets: Sequence[str] = (), *, resamples: int, seed: int = 0
+) -> NDArray[np.float64]:
     """Return how often each question is drawn in each resample, one row a resample.
 
-    As many conversations are drawn as there are, with replacement, and of each as many of its questions as it has,
-    with replacement. With one conversation only the questions are drawn.
+    Of each data set as many conversations are drawn as it has, with replacement, and of each as many of its questions
+    as it has, with replacement. Of a data set with one conversation only the questions are drawn. Without data sets
+    all is one.
     """
     random = np.random.default_rng(seed)
-    names, of = np.unique(np.asarray(conversations), return_inverse=True)
+    names, sets = np.asarray(conversations), np.asarray(datasets or [""] * len(conversations))
+    drawn = np.zeros((resamples, len(names)))
+    for dataset in np.unique(sets):
+        places = np.flatnonzero(sets == dataset)
+        drawn[:, places] = _of_one_set(names[places], resamples, random)
+    return drawn
+
+
+def _of_one_set(conversations: NDArray[np.str_], resamples: int, random: np.random.Generator) -> NDArray[np.float64]:
+    names, of = np.unique(conversations, return_inverse=True)
     times = random.multinomial(len(names), np.full(len(names), 1 / len(names)), size=resamples)
     drawn = np.zeros((resamples, len(of)))
     for number in range(len(names)):

@@ -69,7 +69,6 @@ def summary(served: Served, asked: Sequence[Asked], whole: Sequence[Asked] = (),
     """Make the figures of a run; with the answers of the whole recall also how far it is from them."""
     questions = [one for one in asked if one.answerable]
     values = _values(questions)
-    of = [one.conv_id for one in questions]
     by_conversation = _parts(questions, values, lambda one: one.conv_id, resamples)
     return Run(
         service=served.service,
@@ -79,7 +78,7 @@ def summary(served: Served, asked: Sequence[Asked], whole: Sequence[Asked] = (),
         by_dataset=_with_all(questions, values, resamples),
         by_category=_by_category(questions, values, resamples),
         by_conversation=by_conversation,
-        over_conversations=_over_conversations(values, of, resamples),
+        over_conversations=_over_conversations(questions, values, resamples),
         abstention=_abstention(asked),
         difference=_difference(questions, values, whole, resamples),
     )
@@ -91,8 +90,8 @@ def _values(questions: Sequence[Asked]) -> NDArray[np.float64]:
 
 
 def _part(questions: Sequence[Asked], values: NDArray[np.float64], resamples: int) -> Part:
-    conversations = [one.conv_id for one in questions]
-    figures = estimates(values, resampled(conversations, resamples=resamples))
+    conversations, datasets = [one.conv_id for one in questions], [one.dataset for one in questions]
+    figures = estimates(values, resampled(conversations, datasets, resamples=resamples))
     return Part(len(questions), len(set(conversations)), dict(zip(METRICS, figures, strict=True)))
 
 
@@ -124,14 +123,14 @@ def _by_category(questions: Sequence[Asked], values: NDArray[np.float64], resamp
     return found
 
 
-def _over_conversations(values: NDArray[np.float64], of: Sequence[str], resamples: int) -> Part | None:
-    names = list(dict.fromkeys(of))
-    if len(names) < 2:  # noqa: PLR2004 - of one conversation there is no mean
+def _over_conversations(questions: Sequence[Asked], values: NDArray[np.float64], resamples: int) -> Part | None:
+    of = {one.conv_id: one.dataset for one in questions}
+    if len(of) < 2:  # noqa: PLR2004 - of one conversation there is no mean
         return None
-    where = np.asarray(of)
-    means = np.asarray([values[where == name].mean(axis=0) for name in names])
-    figures = estimates(means, resampled([""] * len(names), resamples=resamples))
-    return Part(len(of), len(names), dict(zip(METRICS, figures, strict=True)))
+    where = np.asarray([one.conv_id for one in questions])
+    means = np.asarray([values[where == conv_id].mean(axis=0) for conv_id in of])
+    figures = estimates(means, resampled([""] * len(of), list(of.values()), resamples=resamples))
+    return Part(len(questions), len(of), dict(zip(METRICS, figures, strict=True)))
 
 
 def _difference(

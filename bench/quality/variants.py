@@ -52,7 +52,7 @@ def variants(*, ablate: bool, without: Sequence[str]) -> list[Variant]:
 
 
 def can_leave_out() -> bool:
-    """Whether this checkout's service knows the setting; without it every variant is the whole recall."""
+    """Whether this checkout's service knows the setting; without it every variant would be the whole recall."""
     return SETTING.lower() in Settings.model_fields
 
 

@@ -16,8 +16,8 @@ from bench.quality.document import BEGIN, END, MarkersMissing, markdown, write_b
 from bench.quality.page import page
 from bench.quality.scores import METRICS
 from bench.quality.service import Answer, ServiceFailed
-from bench.quality.summary import Served, summary
-from bench.quality.variants import PARTS, SETTING, variants
+from bench.quality.summary import Run, Served, summary
+from bench.quality.variants import PARTS, SETTING, Variant, variants
 
 TINY = [
     {
@@ -51,7 +51,10 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
-def test_the_program_measures_variants_of_its_own_server(data: Path, tmp_path: Path) -> None:
+def test_the_program_measures_variants_of_its_own_server(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.quality.__main__.can_leave_out", lambda: True)
     document = tmp_path / "retrieval.md"
     document.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", "utf-8")
     options = ["--embedder", "hashing", "--without", PARTS[0], "--foreign", 1, "--resamples", 50]
@@ -66,6 +69,23 @@ def test_the_program_measures_variants_of_its_own_server(data: Path, tmp_path: P
     assert written["data"][0]["memories"] == 3
     assert "| hashing, whole" in result.output
     assert re.fullmatch(rf"before\n{BEGIN}\nMeasured .*\n{END}\nafter\n", document.read_text("utf-8"), re.DOTALL)
+
+
+def test_variants_that_would_all_be_the_whole_are_not_measured(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[list[str]] = []
+
+    async def measure(_embedder: str, variants: list[Variant], *_: object) -> list[Run]:
+        measured.append([variant.name for variant in variants])
+        return []
+
+    monkeypatch.setattr("bench.quality.__main__.can_leave_out", lambda: False)
+    monkeypatch.setattr("bench.quality.__main__.measure_own", measure)
+    result = run(data, "--ablate", "--embedder", "hashing", "--embedder", "local", "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert measured == [["whole"], ["whole"]]
+    assert "only the whole recall is measured" in result.output
 
 
 def test_what_keeps_the_program_from_measuring_is_told_in_a_line(data: Path, tmp_path: Path) -> None:

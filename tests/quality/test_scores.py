@@ -90,5 +90,11 @@ def test_conversations_that_differ_widen_the_interval() -> None:
     assert apart.high - apart.low > 2 * (together.high - together.low)
 
 
+def test_each_data_set_keeps_its_share_of_the_conversations() -> None:
+    drawn = resampled(["a", "b", "c", "c"], ["d", "d", "e", "e"], resamples=50)
+    assert set(drawn[:, :2].sum(axis=1)) == set(drawn[:, 2:].sum(axis=1)) == {2}
+    assert {tuple(row) for row in drawn[:, :2]} == {(2, 0), (1, 1), (0, 2)}
+
+
 def test_the_same_questions_are_resampled_alike_every_time() -> None:
     assert (resampled(["a", "b", "b"], resamples=10) == resampled(["a", "b", "b"], resamples=10)).all()
