@@ -7,10 +7,10 @@ NODE   := tests/conformance/node
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak conformance check format bench lock clean
+.PHONY: help run test soak conformance check format bench bench-quality lock clean
 
 help: ## list the commands
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 13
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
 
 $(VENV)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
@@ -62,6 +62,12 @@ format: $(VENV)/dev ## bring the code into form
 
 bench: $(VENV)/dev ## measure, print the figures and write them to bench/results/
 	$(BIN)/python -m bench
+
+bench-quality: $(VENV)/dev ## measure what recall finds of the data in QUALITY_DATA (bench/quality/README.md)
+	@test -n "$(QUALITY_DATA)" || { echo 'QUALITY_DATA names no data set: make bench-quality QUALITY_DATA=folder' \
+	  '(bench/quality/README.md says in which form)' >&2; exit 1; }
+	$(BIN)/python -m bench.quality "$(QUALITY_DATA)" bench/quality/languages.jsonl \
+	  --embedder local --embedder hashing --ablate --foreign 20
 
 lock: $(VENV)/python ## resolve the locks anew from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv

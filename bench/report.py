@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
-_RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parent / "results"
+"""Where the files of results are."""
 _HEAD = ("figure", "unit", "median", "min - max", "x floor", "limit", "")
 _NOTES = """\
 CPU is that of the server process, user and system, all threads, per operation. A figure is the median of
@@ -79,8 +80,12 @@ class Figure:
 
 def table(figures: Sequence[Figure]) -> str:
     """Return the figures as a table that reads well as text and as Markdown."""
-    rows = [_HEAD, *(figure.row() for figure in figures)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+    return aligned([_HEAD, *(figure.row() for figure in figures)])
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows, the head first, as a table that reads well as text and as Markdown."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))} |" for row in rows]
     rule = f"|{'|'.join('-' * (width + 2) for width in widths)}|"
     return "\n".join([lines[0], rule, *lines[1:]])
@@ -88,7 +93,18 @@ def table(figures: Sequence[Figure]) -> str:
 
 def write(figures: Sequence[Figure], seconds: float) -> None:
     """Write ``latest.json`` and ``latest.md``."""
-    circumstances = {
+    measured = circumstances(seconds)
+    results = {**measured, "figures": [figure.record() for figure in figures]}
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "latest.json").write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+    told = "\n".join(f"- {name}: {value}" for name, value in measured.items())
+    text = f"# Benchmark results\n\n{table(figures)}\n\n{_NOTES}\n{told}\n"
+    (RESULTS / "latest.md").write_text(text, "utf-8")
+
+
+def circumstances(seconds: float) -> dict[str, object]:
+    """Return when, on what and of which commit something was measured, and how long it took."""
+    return {
         "date": datetime.now(UTC).isoformat(timespec="minutes"),
         "commit": _commit(),
         "python": platform.python_version(),
@@ -96,12 +112,6 @@ def write(figures: Sequence[Figure], seconds: float) -> None:
         "cpu": _cpu_model(),
         "seconds": round(seconds),
     }
-    results = {**circumstances, "figures": [figure.record() for figure in figures]}
-    _RESULTS.mkdir(exist_ok=True)
-    (_RESULTS / "latest.json").write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-    told = "\n".join(f"- {name}: {value}" for name, value in circumstances.items())
-    text = f"# Benchmark results\n\n{table(figures)}\n\n{_NOTES}\n{told}\n"
-    (_RESULTS / "latest.md").write_text(text, "utf-8")
 
 
 def _number(value: float) -> str:

@@ -1,0 +1,1 @@
+"""How well a memory service finds what was said: data in, questions asked, figures out."""

@@ -1,0 +1,188 @@
+"""Conversations and the questions about them, read from JSON lines (README.md says in which form)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from app.limits import CONTENT_BYTES
+from bench.quality.dates import rfc3339
+
+
+class DataInvalid(Exception):
+    """A file cannot be read as a data set; the message names the file and the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What one turn is stored as."""
+
+    turn_id: str
+    content: str
+    session_id: str | None
+    occurred_at: str | None
+    """RFC 3339."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, and the turns that hold its answer: none where there is no answer."""
+
+    qid: str
+    text: str
+    gold: frozenset[str]
+    category: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What one agent is told, and asked."""
+
+    dataset: str
+    conv_id: str
+    memories: tuple[Memory, ...]
+    questions: tuple[Question, ...]
+    cut: int
+    """Turns that were longer than a memory may be, and lost their end."""
+    repeated: int
+    """Turns that repeat an earlier one to the letter: stored once, and either counts as found."""
+
+
+def read(paths: Sequence[Path]) -> list[Conversation]:
+    """Read files, and every ``.jsonl`` file of a folder, in the order of their names.
+
+    Raises:
+        DataInvalid: a line is not in the form, a conversation comes twice, or there is none at all.
+    """
+    seen: dict[str, str] = {}
+    conversations = []
+    for file in _files(paths):
+        for place, conversation in _lines(file):
+            earlier = seen.setdefault(conversation.conv_id, place)
+            if earlier != place:
+                raise DataInvalid(f"{place}: the conversation {conversation.conv_id!r} is in {earlier} already")
+            conversations.append(conversation)
+    if not conversations:
+        raise DataInvalid(f"no conversation in {', '.join(str(path) for path in paths)}")
+    return conversations
+
+
+def chosen(conversations: Sequence[Conversation], conv_ids: Sequence[str]) -> list[Conversation]:
+    """Keep the conversations of these ids; all of them where none is named.
+
+    Raises:
+        DataInvalid: an id is not among them.
+    """
+    missing = set(conv_ids) - {conversation.conv_id for conversation in conversations}
+    if missing:
+        raise DataInvalid(f"no conversation {', '.join(sorted(missing))}")
+    return [conversation for conversation in conversations if not conv_ids or conversation.conv_id in conv_ids]
+
+
+def _files(paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(path.glob("*.jsonl"))
+        elif path.is_file():
+            yield path
+        else:
+            raise DataInvalid(f"{path} does not exist")
+
+
+def _lines(file: Path) -> Iterator[tuple[str, Conversation]]:
+    with file.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            place = f"{file.name}:{number}"
+            try:
+                yield place, _conversation(_Line.model_validate_json(line), file.stem)
+            except ValidationError as error:
+                first = error.errors()[0]
+                where = ".".join(str(part) for part in first["loc"])
+                raise DataInvalid(f"{place}: {where + ': ' if where else ''}{first['msg']}") from error
+            except ValueError as error:
+                raise DataInvalid(f"{place}: {error}") from error
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class _Turn(_Form):
+    id: str = Field(min_length=1)
+    text: str
+    speaker: str = ""
+    session: str | int | None = None
+    date: str | None = None
+    caption: str | None = None
+
+
+class _Question(_Form):
+    qid: str = Field(min_length=1)
+    question: str = Field(pattern=r"\S")
+    gold: tuple[str, ...] = ()
+    category: str = "all"
+
+
+class _Line(_Form):
+    conv_id: str = Field(min_length=1)
+    turns: tuple[_Turn, ...] = Field(min_length=1)
+    questions: tuple[_Question, ...]
+    dataset: str = ""
+
+
+def _conversation(line: _Line, file: str) -> Conversation:
+    """Make a line into a conversation; raises ValueError where its parts do not fit together."""
+    _once("turn", [turn.id for turn in line.turns])
+    _once("question", [question.qid for question in line.questions])
+    stored: dict[Memory, str] = {}
+    kept: dict[str, str] = {}
+    cut = 0
+    for turn in line.turns:
+        content = _content(turn)
+        shortened = _shortened(content)
+        cut += shortened != content
+        memory = Memory("", shortened, _session(turn), rfc3339(turn.date) if turn.date else None)
+        kept[turn.id] = stored.setdefault(memory, turn.id)
+    return Conversation(
+        dataset=line.dataset or file,
+        conv_id=line.conv_id,
+        memories=tuple(Memory(id_, m.content, m.session_id, m.occurred_at) for m, id_ in stored.items()),
+        questions=tuple(_question(question, kept) for question in line.questions),
+        cut=cut,
+        repeated=len(line.turns) - len(stored),
+    )
+
+
+def _once(kind: str, ids: Sequence[str]) -> None:
+    twice = sorted({id_ for id_ in ids if ids.count(id_) > 1}) if len(set(ids)) < len(ids) else []
+    if twice:
+        raise ValueError(f"the {kind} {twice[0]!r} comes twice")
+
+
+def _question(question: _Question, kept: dict[str, str]) -> Question:
+    unknown = sorted(set(question.gold) - set(kept))
+    if unknown:
+        raise ValueError(f"the question {question.qid!r} names the turn {unknown[0]!r}, which is not there")
+    return Question(
+        question.qid, question.question, frozenset(kept[id_] for id_ in question.gold), question.category or "all"
+    )
+
+
+def _content(turn: _Turn) -> str:
+    text = f"{turn.speaker}: {turn.text}" if turn.speaker else turn.text
+    content = f"{text} [{turn.caption}]" if turn.caption else text
+    if not content.strip():
+        raise ValueError(f"the turn {turn.id!r} says nothing")
+    return content
+
+
+def _shortened(content: str) -> str:
+    """Cut to what a memory may hold, so that every service is given the same."""
+    return content.encode()[:CONTENT_BYTES].decode(errors="ignore")
+
+
+def _session(turn: _Turn) -> str | None:
+    return None if turn.session is None or turn.session == "" else str(turn.session)

@@ -1,0 +1,113 @@
+"""The figures as Markdown, for a terminal and for a document of the project."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.quality.scores import METRICS, Estimate
+from bench.quality.summary import RISK_K, Run
+from bench.report import aligned
+
+BEGIN, END = "<!-- quality:begin -->", "<!-- quality:end -->"
+COMPARED = ("recall@5", "recall@10", "recall@20", "mrr", "hit@5")
+"""What is told of the difference that a part makes."""
+
+Rows = list[list[str]]
+
+
+class MarkersMissing(Exception):
+    """The document has no two markers to write between."""
+
+
+def markdown(runs: Sequence[Run], *, every_conversation: bool = True) -> str:
+    """Return the tables, each under a line that says what it shows."""
+    made = tables(runs, every_conversation=every_conversation)
+    return "\n\n".join(f"**{title}**\n\n{aligned(rows)}" for title, rows in made) + "\n"
+
+
+def tables(runs: Sequence[Run], *, every_conversation: bool = True) -> list[tuple[str, Rows]]:
+    """Return the tables that there is something for, each with its title, the head as its first row."""
+    made = [
+        ("Evidence found, in percent, with 95 % intervals", found(runs)),
+        ("What leaving a part out changes, in percentage points, question by question", differences(runs)),
+        ("By category", categories(runs)),
+        ("Conversation by conversation", conversations(runs) if every_conversation else []),
+        (f"Whether the confidence tells when to answer (wrong: no evidence among the first {RISK_K})", risks(runs)),
+    ]
+    return [(title, rows) for title, rows in made if len(rows) > 1]
+
+
+def found(runs: Sequence[Run]) -> Rows:
+    """Return what each run found in each data set."""
+    rows = [["run", "data", "questions", *METRICS]]
+    for run in runs:
+        for dataset, part in run.by_dataset.items():
+            rows.append([run.name, dataset, str(part.questions), *map(interval, part.figures.values())])
+    return rows
+
+
+def differences(runs: Sequence[Run]) -> Rows:
+    """Return how far each variant is from the whole recall."""
+    rows = [["run", "data", *COMPARED]]
+    for run in runs:
+        for dataset, part in run.difference.items():
+            rows.append([run.name, dataset, *(_signed(part.figures[metric]) for metric in COMPARED)])
+    return rows
+
+
+def categories(runs: Sequence[Run]) -> Rows:
+    """Return what the whole recall found in each category."""
+    rows = [["run", "data", "category", "questions", *METRICS]]
+    for run in (run for run in runs if not run.difference):
+        for dataset, parts in run.by_category.items():
+            for name, part in parts.items():
+                rows.append([run.name, dataset, name, str(part.questions), *map(interval, part.figures.values())])
+    return rows
+
+
+def conversations(runs: Sequence[Run]) -> Rows:
+    """Return what the whole recall found in each conversation, and the mean of those means."""
+    rows = [["run", "conversation", "questions", *METRICS]]
+    for run in (run for run in runs if not run.difference):
+        for name, part in run.by_conversation.items():
+            rows.append([run.name, name, str(part.questions), *map(interval, part.figures.values())])
+        if run.over_conversations is not None:
+            mean = run.over_conversations
+            label = f"mean of {mean.conversations}"
+            rows.append([run.name, label, str(mean.questions), *map(interval, mean.figures.values())])
+    return rows
+
+
+def risks(runs: Sequence[Run]) -> Rows:
+    """Return what each run's confidence is worth."""
+    rows = [["run", "data", "answerable", "unanswerable", "confidence", "AURC", "best AURC", "risk of all", "AUC"]]
+    for run in runs:
+        for dataset, judged in run.abstention.items():
+            shares = (f"{share:.3f}" for share in (judged.aurc, judged.best, judged.risk))
+            auc = "" if judged.auc is None else f"{judged.auc:.3f}"
+            told = "told" if judged.told else "first score"
+            rows.append([run.name, dataset, str(judged.answerable), str(judged.unanswerable), told, *shares, auc])
+    return rows
+
+
+def write_between(document: Path, text: str) -> None:
+    """Put the text between the two markers of a document, in the place of what was there.
+
+    Raises:
+        MarkersMissing: the document does not exist, or does not have one of each, in order.
+    """
+    if not document.is_file():
+        raise MarkersMissing(f"{document} does not exist")
+    before, begun, rest = document.read_text("utf-8").partition(BEGIN)
+    _, ended, after = rest.partition(END)
+    if not begun or not ended:
+        raise MarkersMissing(f"{document} has no {BEGIN} with {END} behind it")
+    document.write_text(f"{before}{BEGIN}\n{text.strip()}\n{END}{after}", "utf-8")
+
+
+def interval(estimate: Estimate) -> str:
+    """Write shares as percentages: the mean, and the interval in brackets."""
+    return f"{100 * estimate.mean:.1f} ({100 * estimate.low:.1f}-{100 * estimate.high:.1f})"
+
+
+def _signed(estimate: Estimate) -> str:
+    return f"{100 * estimate.mean:+.1f} ({100 * estimate.low:+.1f} to {100 * estimate.high:+.1f})"

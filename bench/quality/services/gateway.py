@@ -1,0 +1,56 @@
+"""Memory Gateway's own HTTP API."""
+
+import asyncio
+import time
+
+import httpx
+
+from bench.quality.dataset import Memory
+from bench.quality.service import Answer, ServiceFailed, ranked
+from bench.quality.services.wire import post
+
+_READY_SECONDS = 600.0
+_POLL_SECONDS = 0.5
+
+
+class Gateway:
+    """One agent for each conversation."""
+
+    def __init__(self, client: httpx.AsyncClient, token: str | None) -> None:
+        """Take a client of the service's base URL and a credential of any tenant."""
+        self._client = client
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+
+    async def store(self, namespace: str, memory: Memory) -> None:
+        """Store; the turn's id is its only metadata."""
+        optional = {"session_id": memory.session_id, "occurred_at": memory.occurred_at}
+        body = {
+            "agent_id": namespace,
+            "content": memory.content,
+            "metadata": {"turn_id": memory.turn_id},
+            **{name: value for name, value in optional.items() if value is not None},
+        }
+        await post(self._client, "/store", body, self._headers)
+
+    async def ready(self, namespace: str) -> None:
+        """Wait until a recall compares with everything, however much waits in the outbox."""
+        deadline = time.monotonic() + _READY_SECONDS
+        while True:
+            body = {"agent_id": namespace, "query": "ready?", "top_k": 1}
+            answer = await post(self._client, "/recall", body, self._headers)
+            if not answer.get("degraded"):
+                return
+            if time.monotonic() > deadline:
+                raise ServiceFailed(f"{namespace} is still {answer['degraded']} after {_READY_SECONDS:.0f} seconds")
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def ask(self, namespace: str, question: str, top_k: int) -> Answer:
+        """Recall."""
+        body = {"agent_id": namespace, "query": question, "top_k": top_k}
+        answer = await post(self._client, "/recall", body, self._headers)
+        entries = answer["entries"]
+        return Answer(
+            ranked([entry["metadata"]["turn_id"] for entry in entries]),
+            answer.get("confidence"),
+            entries[0].get("score") if entries else None,
+        )
