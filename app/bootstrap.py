@@ -241,6 +241,7 @@ def _ports(settings: Settings, database: Database, index: VectorIndex, embedder:
         clock=wall_clock,
         spaces=spaces,
         quotas=quota_defaults(settings),
+        recall_without=settings.recall_without,
     )
 
 

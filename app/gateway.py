@@ -2,43 +2,30 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import chain
 
-import structlog
 from ulid import ULID
 
 from app import limits
 from app.admission import Admission
 from app.audit import Audit
 from app.errors import NotFound, Unavailable
+from app.explaining import Explainer, Explanation
 from app.index.delivery import deferred, deliver
 from app.index.erasure import Erasure, Erasures, erasure
-from app.index.outbox import PENDING_MOST, Outbox, score
+from app.index.outbox import Outbox
 from app.index.watch import watch
-from app.model import EmbeddingConfig, Entry, Filter, NewMemory, Scope, Vector, moment
-from app.ports.database import Row
-from app.ports.vector_index import Hit, Hits, IndexedVector, VectorIndex
+from app.model import EmbeddingConfig, NewMemory, Query, Scope, Vector, moment
+from app.ports.vector_index import IndexedVector
 from app.process import Ports
 from app.quotas import Use
-from app.retrieval.query_vectors import QueryVectors
-from app.tiers.long_term import LongTermMemory, entry
+from app.recall import Recall, Recaller
+from app.tiers.long_term import LongTermMemory
 
 Warn = Callable[[Sequence[Use]], None]
 """Is told of the limits of which a store has left little."""
 
 _TRIES = 3
 """Of one request, while the config in use is being changed."""
-_SPARE_HITS = 5
-"""Hits asked for beyond top_k, in place of those whose memory is gone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Recall:
-    """What a recall found, best first, and in ``degraded`` why it may not be all there is."""
-
-    entries: Sequence[Entry]
-    degraded: Sequence[str] = ()
 
 
 class LongTermMemoryGateway:
@@ -78,22 +65,39 @@ class LongTermMemoryGateway:
                 return memory_id
         raise _changing()
 
-    async def recall(self, agent_id: str, query: str, *, top_k: int = 5, where: Filter | None = None) -> Recall:
-        """Return the memories most similar to the query, at most ``top_k`` of those that pass the filter.
+    async def recall(self, agent_id: str, query: Query) -> Recall:
+        """Return the memories that answer the query best, of those that pass its filter.
 
-        Where the index does not answer, what it may not show yet is found all the same, and ``degraded`` says so.
+        Where a channel does not answer the others do, and ``degraded`` names it.
 
         Raises:
             InvalidRequest: a field is over its limits.
             Unavailable: there is no answer; an outage is never an empty one.
         """
-        where = where or Filter()
-        limits.check_recall(agent_id, query, top_k, where)
+        limits.check_recall(agent_id, query)
         scope = Scope(self._tenant_id, agent_id)
+        recaller = Recaller(self._tenant_id, self._ports)
         for _ in range(_TRIES):
-            found = await self._recall(scope, query, top_k, where)
+            found = await recaller.recall(scope, query)
             if found is not None:
                 return found
+        raise _changing()
+
+    async def explain(self, agent_id: str, query: Query, memory_id: str) -> Explanation:
+        """Explain why a memory is, or is not, among the entries of a recall, and what would return it.
+
+        Raises:
+            NotFound: the agent has no such memory.
+            InvalidRequest: a field is over its limits, or the id has not the form of one.
+            Unavailable: there is no answer.
+        """
+        limits.check_recall(agent_id, query)
+        limits.check_memory(agent_id, memory_id)
+        explainer = Explainer(self._tenant_id, self._ports)
+        for _ in range(_TRIES):
+            explanation = await explainer.explain(Scope(self._tenant_id, agent_id), query, memory_id)
+            if explanation is not None:
+                return explanation
         raise _changing()
 
     async def delete(self, agent_id: str, memory_id: str) -> None:
@@ -105,7 +109,7 @@ class LongTermMemoryGateway:
             InvalidRequest: an id has not the form of one.
             Unavailable: the database does not answer; deleting it again is safe.
         """
-        limits.check_delete(agent_id, memory_id)
+        limits.check_memory(agent_id, memory_id)
         scope = Scope(self._tenant_id, agent_id)
         queued, _, deleted, (watched,) = await self._ports.database.run(
             [
@@ -210,65 +214,6 @@ class LongTermMemoryGateway:
             deferred("shadow", error)
             return {}
         return {config.index_name: embedded.vectors[0]}
-
-    async def _recall(self, scope: Scope, query: str, top_k: int, where: Filter) -> Recall | None:
-        """Recall with the config that was last seen in use; None where another one is."""
-        active = self._ports.in_use(self._tenant_id).active
-        index = self._ports.index_of(active)
-        queries = QueryVectors(self._tenant_id, self._ports.embedder_of(active), self._ports.queries)
-        vector = await queries.of(query)
-        asked = top_k + _SPARE_HITS
-        while True:
-            # The index comes first: what the indexer confirms meanwhile is then in the hits, not in neither.
-            answer, away = await _ask(index, scope, vector, asked, where)
-            (watched,), pending, found, *filling = await self._ports.database.run(
-                [
-                    watch(self._tenant_id),
-                    Outbox(scope).pending(where, active.index_name),
-                    LongTermMemory(scope).read([hit.id for hit in answer.hits], where, most=top_k),
-                    *([] if answer.filtered else [LongTermMemory(scope).newest(where, most=top_k)]),
-                ]
-            )
-            seen = self._ports.saw(self._tenant_id, watched)
-            if seen is not None and seen.active != active:
-                return None
-            if away is not None:
-                if not pending and any(filling):
-                    raise away
-                return Recall(_merge([], [], pending, vector)[:top_k], ["index_unavailable", *_bounded(pending)])
-            if len(found) == top_k or not answer.more:
-                beyond = ["filter_beyond_index"] if filling and len(found) < top_k else []
-                entries = _merge(answer.hits, [*chain(*filling), *found], pending, vector)
-                return Recall(entries[:top_k], [*_bounded(pending), *beyond])
-            asked *= 4  # vectors whose memory is gone took the places
-
-
-async def _ask(
-    index: VectorIndex, scope: Scope, vector: Vector, asked: int, where: Filter
-) -> tuple[Hits, Unavailable | None]:
-    """Ask the index; where it is away, give no hits and the reason."""
-    try:
-        return await index.query(scope, vector, top_k=asked, where=where), None
-    except Unavailable as error:
-        structlog.get_logger().warning("index_away", code=error.code, reason=error.detail)
-        return Hits([], filtered=False), error
-
-
-def _merge(hits: Sequence[Hit], rows: Sequence[Row], pending: list[Row], vector: Vector) -> list[Entry]:
-    """Merge, by id and best first, what was read and what the outbox holds, whose vector is the newer.
-
-    What only the filter found has not been compared with the query: it comes last, with a score of -1.
-    """
-    newest = pending[:PENDING_MOST]
-    scores = {hit.id: hit.score for hit in hits} | score(newest, vector)
-    by_id = {str(row["id"]): row for row in (*rows, *newest)}
-    best = sorted(by_id, key=lambda id_: (scores.get(id_, -1), by_id[id_]["created_at"], id_), reverse=True)
-    return [entry(by_id[id_], scores.get(id_, -1)) for id_ in best]
-
-
-def _bounded(pending: list[Row]) -> list[str]:
-    """Say so where more is pending than a recall scores."""
-    return ["pending_bound"] if len(pending) > PENDING_MOST else []
 
 
 def _changing() -> Unavailable:

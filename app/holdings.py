@@ -53,7 +53,7 @@ class Holdings:
             InvalidRequest: an id has not the form of one.
             Unavailable: the database does not answer.
         """
-        limits.check_delete(agent_id, memory_id)
+        limits.check_memory(agent_id, memory_id)
         (rows,) = await self._database.run([self._listing.one(agent_id, memory_id)])
         if not rows:
             raise NotFound("The agent has no such memory.")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from app.errors import ContentTooLarge, FieldError, InvalidRequest
-from app.model import Filter, Json, NewMemory, to_json, Query
+from app.model import Filter, Json, NewMemory, Query, to_json
 
 ID_FORM = r"[A-Za-z0-9._:-]{1,64}"
 """Form of a tenant or agent id: Vectorize indexes only the first 64 bytes of a string, so that a longer
@@ -115,8 +115,8 @@ def check_agent(agent_id: str, retention_days: int | None = None) -> None:
     _refuse([*_agent(agent_id), *(() if known else [_Finding("retention_days", most)])])
 
 
-def check_delete(agent_id: str, memory_id: str) -> None:
-    """Check what is to be deleted; raises as ``check_store`` does."""
+def check_memory(agent_id: str, memory_id: str) -> None:
+    """Check which memory is meant; raises as ``check_store`` does."""
     known = _MEMORY_ID.fullmatch(memory_id) is not None
     _refuse([*_agent(agent_id), *(() if known else [_Finding("memory_id", "must be a memory's id, a ULID")])])
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import TypeAlias
@@ -125,6 +125,8 @@ class Query:
     """Of all entries' content together, by ``app.retrieval.answer.tokens``."""
     collapse: bool = False
     """Whether entries that differ only in case, white space and Unicode form are one."""
+    explain: bool = False
+    """Whether entries tell what their score is made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,10 @@ class Finding:
     """In the channel's own measure."""
     rank: int | None = None
     """From 1, where the channel ranks."""
+
+    def scaled(self, factor: float) -> "Finding":
+        """Return it with its share of a score that is the factor as high."""
+        return replace(self, weighted=self.weighted * factor)
 
 
 @dataclass(frozen=True, slots=True)

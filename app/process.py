@@ -1,6 +1,6 @@
 """What every gateway of a process works with."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from app import in_use
@@ -13,6 +13,7 @@ from app.ports.database import Database, Row
 from app.ports.embedder import Embedder
 from app.ports.vector_index import VectorIndex
 from app.quotas import Defaults
+from app.retrieval.fusion import Part
 from app.retrieval.query_vectors import QueryCache
 
 Clock = Callable[[], int]
@@ -32,6 +33,8 @@ class Ports:
     spaces: Spaces = field(default_factory=Spaces)
     quotas: Defaults = field(default_factory=Defaults)
     """The limits of whoever has no others."""
+    recall_without: Collection[Part] = ()
+    """Channels and cues that recalls leave out, to measure what they are worth."""
 
     def index_of(self, config: EmbeddingConfig) -> VectorIndex:
         """Return the config's index.

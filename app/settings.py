@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.errors import ConfigurationError
+from app.retrieval.fusion import PARTS, Part
 
 _SECRET_BYTES = 32
 _KID = re.compile(r"[A-Za-z0-9._-]{1,32}")
@@ -84,6 +85,13 @@ class Settings(BaseSettings):
     )
     query_cache_bytes: Annotated[int, Field(ge=0)] = Field(
         16 * _MEBIBYTE, description="Memory for the embeddings of recent queries, in bytes; 0 keeps none."
+    )
+    recall_without: Annotated[tuple[Part, ...], NoDecode] = Field(
+        (),
+        description=(
+            "Channels and cues that recalls leave out, to measure what they are worth, separated by commas: "
+            f"{', '.join(f'`{part}`' for part in PARTS)}."
+        ),
     )
     index_cache_bytes: Annotated[int, Field(ge=0)] = Field(
         256 * _MEBIBYTE, description="Memory for the vectors of recently searched agents, in bytes."
@@ -178,6 +186,11 @@ class Settings(BaseSettings):
         if id_ and not _ACCOUNT_ID.fullmatch(id_):
             raise ValueError("must be the account's id, 32 hexadecimal digits, and not its name")
         return id_ or None
+
+    @field_validator("recall_without", mode="before")
+    @classmethod
+    def _split_parts(cls, value: object) -> object:
+        return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
     @field_validator("cloudflare_d1_database_id")
     @classmethod

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from itertools import cycle, islice
 from random import Random
 
-from app.api.schemas import RecallRequest, StoreRequest
+from app.api.recall_schemas import RecallRequest
+from app.api.schemas import StoreRequest
 from app.auth import Credentials
 from app.bootstrap import wall_clock
 from app.model import Scope

@@ -5,7 +5,8 @@ import sys
 import uvicorn
 from fastapi import FastAPI
 
-from app.api.schemas import RecallRequest, StoreAnswer, StoreRequest
+from app.api.recall_schemas import RecallRequest
+from app.api.schemas import StoreAnswer, StoreRequest
 from bench.client import HOST
 
 app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)

@@ -290,11 +290,8 @@ def test_quotas_are_set_shown_enforced_and_cleared(line: Line) -> None:
     assert shown["defaults"] == {"memories": 5, "bytes": 9, "stores_per_minute": None}
     line.ok("store", "one", AGENT_BYTES="2")
     assert "agent's limit of 1 memories" in line.fails("store", "two")
-    assert line.json("quota", "show", "--tenant", "default")["used"] == {
-        "memories": 1,
-        "bytes": 5,
-        "stores_per_minute": line.json("quota", "show", "--tenant", "default")["used"]["stores_per_minute"],
-    }
+    used = line.json("quota", "show", "--tenant", "default")["used"]
+    assert (used["memories"], used["bytes"], used["stores_per_minute"] <= 1) == (1, 5, True)  # a minute may be over
     named = ("--tenant", "default", "--agent", "default")
     assert line.json("quota", "set", *named, "--memories", "default")["limits"]["memories"] is None
     line.ok("quota", "clear", *named)

@@ -162,7 +162,10 @@ async def test_without_the_index_what_is_pending_is_found_and_an_empty_answer_is
     assert answer["degraded"] == ["index_unavailable"]
     await service.runtime.ports.database.run([Statement("DELETE FROM outbox", writes=True)])
     double.double.faults.add(Fault("vectorize.query", status=500))
-    assert_problem(await service.post("/recall", body), 503, "upstream_unavailable")
+    assert (await service.post("/recall", body)).json()["degraded"] == ["index_unavailable"]  # its words are known
+    double.double.faults.add(Fault("vectorize.query", status=500))
+    other = body | {"query": "another word"}
+    assert_problem(await service.post("/recall", other), 503, "upstream_unavailable")
 
 
 async def test_cloudflares_block_is_passed_on_and_no_call_is_made_until_it_is_over(

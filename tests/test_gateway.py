@@ -58,10 +58,43 @@ async def test_when_embedding_fails_nothing_is_written(bench: Bench) -> None:
     bench.embedder.error = EmbeddingUnavailable("The model is away.")
     with pytest.raises(EmbeddingUnavailable):
         await bench.gateway.store("bot", NewMemory("text"))
-    with pytest.raises(EmbeddingUnavailable):
-        await bench.gateway.recall("bot", Query("text"))
     assert (bench.database.journal, await bench.memories()) == ([], 0)
-    assert len(bench.embedder.calls) == 2  # never tried again
+    assert len(bench.embedder.calls) == 1  # never tried again
+
+
+async def test_when_embedding_fails_a_recall_goes_by_words_and_says_so(bench: Bench) -> None:
+    await bench.gateway.store("bot", NewMemory("The green house is sold"))
+    await bench.deliver()
+    bench.embedder.error = EmbeddingUnavailable("The model is away.")
+    found = await bench.gateway.recall("bot", Query("Which house is green?"))
+    assert [(entry.content, entry.similarity) for entry in found.entries] == [("The green house is sold", None)]
+    assert found.degraded == ["embedder_unavailable"]
+    with pytest.raises(EmbeddingUnavailable):
+        await bench.gateway.recall("bot", Query("other words"))
+    with pytest.raises(EmbeddingUnavailable):
+        await bench.gateway.recall("bot", Query("what is it?"))  # nothing to look for
+    nothing = await bench.gateway.recall("nobody", Query("Which house is green?"))
+    assert (nothing.entries, nothing.degraded) == ([], ["embedder_unavailable"])
+
+
+async def test_when_the_words_cannot_be_searched_a_recall_goes_by_meaning_and_says_so(bench: Bench) -> None:
+    await bench.gateway.store("bot", NewMemory("The green house is sold"))
+    await bench.deliver()
+    await bench.change("DROP TABLE memory_words")
+    found = await bench.gateway.recall("bot", Query("Which house is green?"))
+    assert [entry.content for entry in found.entries] == ["The green house is sold"]
+    assert found.degraded == ["lexical_unavailable"]
+
+
+async def test_when_the_index_is_away_a_recall_goes_by_words_and_says_so(bench: Bench) -> None:
+    await bench.gateway.store("bot", NewMemory("The green house is sold"))
+    await bench.deliver()
+    await bench.later(3600)
+    await bench.deliver()
+    bench.index.error = Unavailable("The index is away.")
+    found = await bench.gateway.recall("bot", Query("Which house is green?"))
+    assert [entry.content for entry in found.entries] == ["The green house is sold"]
+    assert found.degraded == ["index_unavailable"]
 
 
 async def test_when_the_database_fails_nothing_is_acknowledged_or_indexed(bench: Bench) -> None:
@@ -78,10 +111,9 @@ async def test_an_outage_is_never_an_empty_answer(bench: Bench) -> None:
     await bench.deliver()
     bench.index.error = Unavailable("The index is away.")
     with pytest.raises(Unavailable, match="The index is away"):
-        await bench.gateway.recall("bot", Query("text"))
-    assert (
-        await bench.gateway.recall("nobody", Query("text"))
-    ).entries == []  # the database knows that there is nothing
+        await bench.gateway.recall("bot", Query("other words"))
+    nothing = await bench.gateway.recall("nobody", Query("text"))
+    assert nothing.entries == []  # the database knows that there is nothing
     bench.index.error, bench.database.error = None, DatabaseUnavailable("The database is away.")
     with pytest.raises(DatabaseUnavailable):
         await bench.gateway.recall("bot", Query("text"))
@@ -93,7 +125,8 @@ async def test_a_memory_the_index_did_not_take_is_recalled_at_once_and_delivered
     await bench.gateway.store("other", NewMemory("kept in the outbox"))
     bench.index.error = None
     (entry,) = (await bench.gateway.recall("bot", Query("kept in the outbox"))).entries
-    assert (entry.id, entry.metadata, round(entry.score, 5)) == (memory_id, {"k": 1}, 1)
+    assert (entry.id, entry.metadata) == (memory_id, {"k": 1})
+    assert entry.similarity == pytest.approx(1, abs=1e-5)
     where = Filter(metadata={"k": 2})
     assert (await bench.gateway.recall("bot", Query("kept in the outbox", where=where))).entries == []
     await bench.deliver()
@@ -164,14 +197,16 @@ async def test_vectors_whose_memory_is_gone_do_not_take_the_place_of_others(benc
 async def test_beyond_the_bound_the_newest_pending_are_scored_and_the_answer_says_so(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (outbox, "app.gateway"):
+    for module in (outbox, "app.recall"):
         monkeypatch.setattr(f"{module if isinstance(module, str) else module.__name__}.PENDING_MOST", 3)
     bench.index.error = Unavailable("The index is away.")
     for n in range(5):
         await bench.gateway.store("bot", NewMemory(f"note {n}"))
     bench.index.error = None
-    found = await bench.gateway.recall("bot", Query("note"))
+    found = await bench.gateway.recall("bot", Query("jotting"))
     assert (len(found.entries), found.degraded) == (3, ["pending_bound"])
+    found = await bench.gateway.recall("bot", Query("note"))  # the words of all are known
+    assert (len(found.entries), found.degraded) == (5, ["pending_bound"])
     for _ in range(3):
         await bench.later(60)
         await bench.deliver()

@@ -37,6 +37,17 @@ async def probe_recall(service: Service, tenant: str, agent_id: str) -> list[htt
     ]
 
 
+async def probe_explain(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    (entry,) = await service.recall(SECRET, tenant="owner", agent_id="keeper", top_k=1)
+    return [
+        await service.post(
+            "/recall/explain", {"agent_id": agent_id, "query": query, "memory_id": id_, "collapse": True}, tenant=tenant
+        )
+        for id_ in (entry["id"], "01K2Z4M1V7Q8T3B5N6C7D8E9FA")
+        for query in (SECRET, "x")
+    ]
+
+
 async def probe_delete(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
     (entry,) = await service.recall(SECRET, tenant="owner", agent_id="keeper", top_k=1)
     return [await service.delete(entry["id"], tenant=tenant, agent_id=agent_id)]
@@ -147,6 +158,7 @@ def _without(answer: httpx.Response, own_words: str) -> httpx.Response:
 PROBES: dict[str, Probe] = {
     "POST /store": probe_store,
     "POST /recall": probe_recall,
+    "POST /recall/explain": probe_explain,
     "DELETE /memories/{memory_id}": probe_delete,
     "DELETE /agents/{agent_id}": probe_erase,
     "DELETE /tenant": probe_erase_tenant,
@@ -193,7 +205,10 @@ async def test_no_route_tells_an_outsider_anything(
         await service.store(SECRET, tenant="owner", agent_id="keeper", metadata={"kind": "secret", "code": CANARY})
         inside = await service.recall(SECRET, tenant="owner", agent_id="keeper")
         for answer in await PROBES[route](service, tenant, agent_id):
-            unknown = route.startswith(("GET /operations", "GET /memories/")) and answer.status_code == 404
+            unknown = (
+                route.startswith(("GET /operations", "GET /memories/", "POST /recall/explain"))
+                and answer.status_code == 404
+            )
             assert answer.status_code < 300 or unknown
             assert CANARY not in answer.text
             assert inside[0]["id"] not in answer.text

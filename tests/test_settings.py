@@ -17,7 +17,7 @@ def test_every_setting_is_in_the_example_with_its_default() -> None:
     defaults = Settings(_env_file=None)
     for name, value in example.items():
         default = getattr(defaults, name.lower())
-        assert value == ("" if default in ({}, None) else str(default)), name
+        assert value == ("" if default in ({}, (), None) else str(default)), name
 
 
 def test_every_setting_is_in_the_readme_with_its_description() -> None:

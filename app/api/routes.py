@@ -21,17 +21,22 @@ from app.api.operations_schemas import (
     operation_answer,
 )
 from app.api.problems import QUOTA_WARNING, responses
+from app.api.recall_schemas import (
+    ExplainAnswer,
+    ExplainRequest,
+    RecallAnswer,
+    RecallRequest,
+    explain_answer,
+    recall_answer,
+)
 from app.api.schemas import (
     IDEMPOTENCY_KEY,
     NEARLY_USED_UP,
     AgentId,
     DeleteQuery,
     MemoryId,
-    RecallAnswer,
-    RecallRequest,
     StoreAnswer,
     StoreRequest,
-    entry_answer,
 )
 from app.errors import Erasing, IdempotencyKeyReused, InvalidRequest, NotFound, QuotaExceeded, Unavailable
 from app.index.erasure import Erasure
@@ -64,14 +69,24 @@ async def store(caller: Caller, request: StoreRequest, http: Request, response: 
 
 @memory.post(
     "/recall",
-    response_model_exclude_none=True,
+    response_model_exclude_unset=True,
     responses=responses(*ACCESS, *BODY, *OUTAGE),
 )
 async def recall(caller: Caller, request: RecallRequest) -> RecallAnswer:
-    """Return the agent's memories most similar to the query."""
+    """Return the agent's memories that answer the query best."""
+    return recall_answer(await caller.gateway(request.agent_id).recall(request.agent_id, request.asked()))
+
+
+@memory.post(
+    "/recall/explain",
+    response_model_exclude_unset=True,
+    responses=responses(*ACCESS, *BODY, NotFound, *OUTAGE),
+)
+async def explain(caller: Caller, request: ExplainRequest) -> ExplainAnswer:
+    """Tell why a memory is, or is not, in the answer of a recall, and which least change would return it."""
+    asked = request.asked()
     gateway = caller.gateway(request.agent_id)
-    found = await gateway.recall(request.agent_id, request.query, top_k=request.top_k, where=request.where())
-    return RecallAnswer(entries=[entry_answer(entry) for entry in found.entries], degraded=list(found.degraded) or None)
+    return explain_answer(asked, await gateway.explain(request.agent_id, asked, request.memory_id))
 
 
 @memory.delete(

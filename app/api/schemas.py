@@ -15,15 +15,15 @@ from app.limits import (
     METADATA_DEPTH,
     NUMBER_MOST,
     SESSION_ID_BYTES,
-    TOP_K_MOST,
 )
-from app.model import Entry, Filter, NewMemory, format_moment, milliseconds, parse_moment
+from app.model import NewMemory, milliseconds, parse_moment
 
 _NO_NUL = r"^[^\u0000]*$"
 _NOT_BLANK = r"^[^\u0000]*[^\s\u0000\u001c-\u001f\u0085][^\u0000]*$"
 
 
-def _text(most: int) -> dict[str, Any]:
+def text_schema(most: int) -> dict[str, Any]:
+    """Return the schema of a text that is not blank, of at most so many characters."""
     return {"minLength": 1, "maxLength": most, "pattern": _NOT_BLANK}
 
 
@@ -32,6 +32,11 @@ def number(value: object) -> object:
     if isinstance(value, str | bool):
         raise ValueError("must be an integer")  # noqa: TRY004 - pydantic takes a ValueError
     return value
+
+
+def number_or_none(value: object) -> object:
+    """Take what ``number`` takes, and null."""
+    return None if value is None else number(value)
 
 
 def _moment(value: object) -> datetime:
@@ -130,11 +135,11 @@ class StoreRequest(Request):
     agent_id: AgentId
     content: Annotated[
         str,
-        Field(description=f"At most {CONTENT_BYTES} bytes in UTF-8.", json_schema_extra=_text(CONTENT_BYTES)),
+        Field(description=f"At most {CONTENT_BYTES} bytes in UTF-8.", json_schema_extra=text_schema(CONTENT_BYTES)),
     ]
     metadata: Annotated[dict[str, Any], WithJsonSchema(_METADATA_SCHEMA)] = Field(default_factory=dict)
     session_id: Annotated[
-        Annotated[str, Field(json_schema_extra=_text(SESSION_ID_BYTES))] | None,
+        Annotated[str, Field(json_schema_extra=text_schema(SESSION_ID_BYTES))] | None,
         Field(description=f"The conversation it comes from, at most {SESSION_ID_BYTES} bytes."),
     ] = None
     occurred_at: Annotated[Moment | None, Field(description="When it happened, where that is not now.")] = None
@@ -157,108 +162,7 @@ class StoreAnswer(BaseModel):
     stored: Literal[True] = True
 
 
-class RecallFilter(Request):
-    """Conditions that all must hold; they are applied before `top_k` is counted."""
-
-    created_after: Annotated[Moment | None, Field(description="Stored later than this.")] = None
-    created_before: Annotated[Moment | None, Field(description="Stored earlier than this.")] = None
-    metadata: Annotated[dict[str, Any], WithJsonSchema(WANTED_SCHEMA)] = Field(default_factory=dict)
-
-
-class RecallRequest(Request):
-    """A question to the agent's memory."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"agent_id": "billing", "query": "which language should bills be in?", "top_k": 3},
-                {
-                    "agent_id": "billing",
-                    "query": "which language should bills be in?",
-                    "filter": {"created_after": "2026-01-01T00:00:00Z", "metadata": {"source": "call"}},
-                },
-            ]
-        }
-    )
-
-    agent_id: AgentId
-    query: Annotated[
-        str,
-        Field(description=f"At most {CONTENT_BYTES} bytes in UTF-8.", json_schema_extra=_text(CONTENT_BYTES)),
-    ]
-    top_k: Annotated[
-        int,
-        BeforeValidator(number),
-        Field(description="The most entries to return.", json_schema_extra={"minimum": 1, "maximum": TOP_K_MOST}),
-    ] = 5
-    filter: RecallFilter | None = None
-
-    def where(self) -> Filter:
-        """Return the filter in the domain's words."""
-        if self.filter is None:
-            return Filter()
-        after, before = self.filter.created_after, self.filter.created_before
-        return Filter(
-            created_after=None if after is None else milliseconds(after),
-            created_before=None if before is None else milliseconds(before, up=True),
-            metadata=self.filter.metadata,
-        )
-
-
-class EntryAnswer(BaseModel):
-    """One memory found."""
-
-    id: str
-    content: str
-    metadata: dict[str, Any]
-    score: float = Field(ge=-1, le=1, description="Cosine similarity, -1 to 1, higher is better.")
-    created_at: str = Field(json_schema_extra={"format": "date-time"})
-
-
-class RecallAnswer(BaseModel):
-    """What was found, most similar first."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "entries": [
-                        {
-                            "id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
-                            "content": "The customer prefers invoices in Swedish",
-                            "metadata": {"source": "call", "customer": 4711},
-                            "score": 0.55,
-                            "created_at": "2026-11-20T09:30:00.000Z",
-                        }
-                    ]
-                }
-            ]
-        }
-    )
-
-    entries: list[EntryAnswer]
-    degraded: list[str] | None = Field(
-        None,
-        description=(
-            "Present when the answer may not be all there is: why. `pending_bound`: of what is new only the newest "
-            "was compared. `filter_beyond_index`: the last entries match the filter, but were not compared with the "
-            "query. `index_unavailable`: the vector index did not answer; only what it may not show yet was searched."
-        ),
-    )
-
-
 class DeleteQuery(Request):
     """Whose memory to delete."""
 
     agent_id: AgentId
-
-
-def entry_answer(entry: Entry) -> EntryAnswer:
-    """Write an entry for the wire."""
-    return EntryAnswer(
-        id=entry.id,
-        content=entry.content,
-        metadata=dict(entry.metadata),
-        score=entry.score,
-        created_at=format_moment(entry.created_at),
-    )

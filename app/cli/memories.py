@@ -20,8 +20,8 @@ from app.cli.parameters import (
     tenant_option,
     with_runtime,
 )
-from app.gateway import Recall
 from app.model import Filter, NewMemory, Query, format_moment
+from app.recall import Recall
 from app.runtime import Runtime
 
 
@@ -75,7 +75,7 @@ def store(
 @click.option("--filter", "wanted", type=JsonObject(), default="{}", help="Metadata that must match, as JSON.")
 @as_json_option
 def recall(query: str, tenant: str, agent: str, top_k: int, wanted: dict[str, Any], *, as_json: bool) -> None:
-    """Print the memories most similar to QUERY."""
+    """Print the memories that answer QUERY best."""
     where = Filter(metadata=wanted)
 
     def ask(runtime: Runtime) -> Awaitable[Recall]:
@@ -88,9 +88,14 @@ def recall(query: str, tenant: str, agent: str, top_k: int, wanted: dict[str, An
             "content": entry.content,
             "metadata": entry.metadata,
             "score": entry.score,
+            "similarity": entry.similarity,
             "created_at": format_moment(entry.created_at),
         }
         for entry in found.entries
     ]
     lines = [f"{entry.score:6.3f}  {entry.content}" for entry in found.entries]
-    print_answer({"entries": entries, "degraded": list(found.degraded)}, "\n".join(lines) or "nothing found", as_json)
+    print_answer(
+        {"entries": entries, "confidence": found.confidence, "degraded": list(found.degraded)},
+        "\n".join(lines) or "nothing found",
+        as_json,
+    )

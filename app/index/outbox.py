@@ -69,7 +69,7 @@ RETURNING index_name
 """
 
 _PENDING = """
-SELECT memory.id, memory.content, memory.metadata, memory.created_at, outbox.vector
+SELECT outbox.id, outbox.vector
 FROM outbox JOIN long_term_memory AS memory
   ON memory.tenant_id = outbox.tenant_id AND memory.agent_id = outbox.agent_id AND memory.id = outbox.id
 WHERE outbox.tenant_id = ?1 ->> 'tenant_id' AND outbox.agent_id = ?1 ->> 'agent_id' AND outbox.operation = 'upsert'
@@ -121,7 +121,7 @@ class Outbox:
         )
 
     def pending(self, where: Filter, index_name: str) -> Statement:
-        """Read the memories queued for an index that pass the filter, with their vectors, newest first.
+        """Read the ids of the memories queued for an index that pass the filter, with their vectors, newest first.
 
         One more than is scored at most is read, to tell that there are more.
         """

@@ -69,13 +69,21 @@ async def sample(database: Database, most: int) -> list[ParityQuery]:
     """Make queries of some memories' own first words, each expecting its memory."""
     (rows,) = await database.run([Statement(_SAMPLE, {"most": most})])
     return [
-        ParityQuery(Scope(str(row["tenant_id"]), str(row["agent_id"])), _first_half(str(row["content"])), str(row["id"]))
+        ParityQuery(
+            Scope(str(row["tenant_id"]), str(row["agent_id"])), _first_half(str(row["content"])), str(row["id"])
+        )
         for row in rows
     ]
 
 
 async def compare(
-    database: Database, before: Side, after: Side, queries: Sequence[ParityQuery], *, pacer: Pacer, report: Callable[[], None]
+    database: Database,
+    before: Side,
+    after: Side,
+    queries: Sequence[ParityQuery],
+    *,
+    pacer: Pacer,
+    report: Callable[[], None],
 ) -> Parity:
     """Ask both sides every query.
 

@@ -4,7 +4,9 @@ Dates are read by dateutil. Days begin at midnight UTC and weeks on Monday; wher
 ways its day comes first (5/6/2023 is the 5th of June); seasons are those of the north.
 """
 
+import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +14,7 @@ from app.retrieval.time_readings import Days, floats, read
 from app.retrieval.time_spans import Span, clipped, spans
 
 _DAY = 86_400_000
+_FADE_MS = 7 * _DAY
 _EPOCH = 719_163
 _NEVER = 3_652_060
 EARLIEST = (1 - _EPOCH) * _DAY
@@ -115,6 +118,12 @@ def _open(span: Span, days: Days | None) -> Days | None:
         case "after":
             start, end = end, _NEVER
     return (start, end) if start < end else None
+
+
+def lift(periods: Sequence[Period], moment: int) -> float:
+    """Return 1 where a moment lies in one of the periods, and the less the further away it is: a week off, 0.37."""
+    gaps = [max(period.start - moment, moment - period.end + 1, 0) for period in periods]
+    return max((math.exp(-gap / _FADE_MS) for gap in gaps), default=0.0)
 
 
 def anchors(query: str) -> tuple[Anchor, ...]:

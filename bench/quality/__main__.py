@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import httpx
 
+from app.retrieval.fusion import PARTS
 from bench.client import RequestFailed
 from bench.quality.asking import Plan
 from bench.quality.dataset import DataInvalid, chosen, read
@@ -18,7 +19,7 @@ from bench.quality.scores import RESAMPLES
 from bench.quality.service import ServiceFailed
 from bench.quality.services import SERVICES
 from bench.quality.summary import Run
-from bench.quality.variants import PARTS, SETTING, Variant, can_leave_out, variants
+from bench.quality.variants import SETTING, Variant, can_leave_out, variants
 from bench.report import RESULTS, circumstances
 from bench.server import ServerFailed
 

@@ -10,6 +10,7 @@ import httpx
 
 from app.auth import Credentials
 from app.bootstrap import wall_clock
+from app.retrieval.fusion import PARTS
 from app.settings import Settings
 from bench.client import HOST, post_json
 from bench.data import AUTH_SECRETS, SECRETS
@@ -19,8 +20,6 @@ from bench.server import service
 
 SETTING = "RECALL_WITHOUT"
 """The setting that leaves parts of the recall out, separated by commas."""
-PARTS = ("lexical", "vector", "context", "time", "names", "smoothing", "adaptive")
-"""What it can leave out."""
 WHOLE = "whole"
 _ROOT = Path(__file__).parents[2]
 _TENANT = "quality"

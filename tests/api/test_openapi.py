@@ -20,8 +20,14 @@ async def test_operations_have_plain_ids_and_bodies_have_examples(service: Servi
     document = (await service.client.get("/openapi.json")).json()
     ids = {operation["operationId"] for methods in document["paths"].values() for operation in methods.values()}
     agents, operators = {"store", "recall"}, {"healthz", "readyz", "metrics"}
-    looks_after = {"list_memories", "get_memory", "usage", "get_agent", "set_agent", "export", "import"}
-    assert ids == agents | operators | looks_after | {"delete_memory", "erase_agent", "erase_tenant", "operation"}
+    looks_after = {"explain", "list_memories", "get_memory", "usage", "get_agent", "set_agent", "export", "import"}
+    assert ids == agents | operators | looks_after | {
+        "explain",
+        "delete_memory",
+        "erase_agent",
+        "erase_tenant",
+        "operation",
+    }
     for name in ("StoreRequest", "RecallRequest", "RecallAnswer", "Problem"):
         assert document["components"]["schemas"][name]["examples"]
 

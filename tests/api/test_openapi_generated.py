@@ -93,6 +93,8 @@ POSITIVE, NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesis.Generati
         ("POST /store", NEGATIVE, 20),
         ("POST /recall", POSITIVE, 50),
         ("POST /recall", NEGATIVE, 20),
+        ("POST /recall/explain", POSITIVE, 20),
+        ("POST /recall/explain", NEGATIVE, 20),
         ("DELETE /memories/{memory_id}", POSITIVE, 50),
         ("DELETE /memories/{memory_id}", NEGATIVE, 50),
         ("DELETE /agents/{agent_id}", POSITIVE, 20),
@@ -123,7 +125,7 @@ def test_an_answer_is_as_the_document_says(
 ) -> None:
     document = schemathesis.openapi.from_url(f"{serving.url}/openapi.json", config=CONFIG)
     operations: dict[str, Any] = {operation.label: operation for operation in _operations(document)}
-    assert len(operations) == 16, "a new operation belongs in this test's list"
+    assert len(operations) == 17, "a new operation belongs in this test's list"
     tenant = operation.partition(" ")[2].strip("/").split("/")[0]  # nobody else's memories are erased
     credential = serving.runtime.credentials.issue(tenant, now=0, admin=True)
 

@@ -15,26 +15,27 @@ def service(any_service: Service) -> Service:
 async def test_a_stored_memory_is_recalled(service: Service) -> None:
     await service.store("The customer prefers invoices in Swedish", metadata={"source": "call"})
     (entry,) = await service.recall("invoices in Swedish")
-    assert list(entry) == ["id", "content", "metadata", "score", "created_at"]
+    assert list(entry) == ["id", "content", "metadata", "score", "similarity", "created_at"]
     assert len(entry["id"]) == 26
     assert entry["content"] == "The customer prefers invoices in Swedish"
     assert entry["metadata"] == {"source": "call"}
     assert 0 < entry["score"] < 1
+    assert 0 < entry["similarity"] < 1
     age = datetime.now(UTC) - datetime.fromisoformat(entry["created_at"])
     assert 0 <= age.total_seconds() < 60
 
 
 async def test_an_empty_memory_answers_with_no_entries(service: Service) -> None:
     answer = await service.post("/recall", {"agent_id": "bot", "query": "anything"})
-    assert (answer.status_code, answer.json()) == (200, {"entries": []})
+    assert (answer.status_code, answer.json()) == (200, {"entries": [], "confidence": 0})
 
 
-async def test_entries_come_most_similar_first(service: Service) -> None:
+async def test_entries_come_best_first(service: Service) -> None:
     for text in ("a cat", "a cat on a mat", "the stock market"):
         await service.store(text)
     entries = await service.recall("a cat on a mat", top_k=3)
     assert [entry["content"] for entry in entries] == ["a cat on a mat", "a cat", "the stock market"]
-    assert entries[0]["score"] > 0.999
+    assert entries[0]["similarity"] > 0.999
     assert entries == sorted(entries, key=lambda entry: -entry["score"])
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from app.retrieval.fusion import PARTS
 from bench.quality.__main__ import main
 from bench.quality.asking import Asked, Plan, ask, foreign, namespace, tell
 from bench.quality.dataset import Conversation, Memory, Question
@@ -17,7 +18,7 @@ from bench.quality.page import page
 from bench.quality.scores import METRICS
 from bench.quality.service import Answer, ServiceFailed
 from bench.quality.summary import Run, Served, summary
-from bench.quality.variants import PARTS, SETTING, Variant, variants
+from bench.quality.variants import SETTING, Variant, variants
 
 TINY = [
     {

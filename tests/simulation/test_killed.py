@@ -17,11 +17,11 @@ from tests.simulation.world import Kind, World, world
 _SEED = 1
 _KINDS: Sequence[Kind] = ("late", "embedded")
 _ELSEWHERE = {
-    "LongTermMemoryGateway._recall database.run",
     "LongTermMemoryGateway._shadow embedder.embed",
-    "_ask index.query",
     "LongTermMemoryGateway.erasure database.run",
     "Indexer.check_writable database.run",
+    "segment database.run",
+    "segment database.run again",
     "DeadLetters.list database.run",
     "DeadLetters._change database.run",
     "now database.run",

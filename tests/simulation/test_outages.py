@@ -73,12 +73,12 @@ def test_while_the_index_is_away_stores_go_on_and_recalls_find_them_and_say_so(k
 def test_nothing_is_never_the_answer_where_the_index_could_not_be_asked_what_it_knows(kind: Kind) -> None:
     async def scenario() -> None:
         async with _agents(kind) as (made, (agent, newcomer, *_)):
-            await agent.store(("known to the index", "a"))
+            await agent.store(("told to the index", "a"))
             await calm(made)
             made.network.down.add("index")
             gateway = made.replicas[0].gateway("acme")
             for where in (Filter(), Filter(metadata={"session": "a"})):
-                for query in ("known to the index", "anything else"):
+                for query in ("a word of another", "anything else"):
                     with pytest.raises(Unavailable):
                         await gateway.recall(agent.agent_id, Query(query, where=where))
             nothing = await gateway.recall(newcomer.agent_id, Query("anything"))

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from math import inf
 
 from app.errors import Erasing, MemoryGatewayError, Unavailable
-from app.gateway import LongTermMemoryGateway, Recall
+from app.gateway import LongTermMemoryGateway
 from app.model import Filter, NewMemory, Query
+from app.recall import Recall
 from tests.simulation import clock
 from tests.simulation.history import History, Text, ViolationError
 from tests.simulation.killer import KilledError

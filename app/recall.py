@@ -1,0 +1,205 @@
+"""One tenant's recalls: ask each channel, fuse what they find, and say when one of them did not answer."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+
+import structlog
+
+from app.errors import DatabaseRejected, EmbeddingUnavailable, Unavailable
+from app.index.outbox import PENDING_MOST, Outbox, score
+from app.index.watch import watch
+from app.model import EmbeddingConfig, Entry, Filter, Query, Scope, Vector
+from app.ports.database import Row
+from app.ports.vector_index import Hits
+from app.process import Ports
+from app.retrieval import answer, names, vector
+from app.retrieval.confidence import confidence
+from app.retrieval.fusion import Asked, Fusion
+from app.retrieval.pool import Candidate, Pool, read
+from app.retrieval.query_vectors import QueryVectors
+from app.retrieval.temporal import periods
+from app.retrieval.terms import terms
+from app.tiers.candidates import Candidates
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What a recall found, best first, and in ``degraded`` why it may not be all there is."""
+
+    entries: Sequence[Entry]
+    degraded: Sequence[str] = ()
+    confidence: float = 0.0
+    """How likely it is that something of it answers the query, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """All candidates of a query with their scores, and what kept there from being more."""
+
+    fusion: Fusion
+    degraded: Sequence[str]
+    confidence: float
+
+    @property
+    def scale(self) -> float:
+        """What makes of a fused score the score of an entry: the best one has the confidence as its score."""
+        best = max(self.fusion.scores.values(), default=0.0)
+        return self.confidence / best if best else 0.0
+
+    def entry(self, candidate: Candidate, *, explain: bool) -> Entry:
+        """Make an entry of a candidate."""
+        id_ = candidate.id
+        findings = self.fusion.findings(id_) if explain else []
+        return Entry(
+            id=id_,
+            content=candidate.content,
+            metadata=candidate.metadata,
+            score=min(1.0, self.fusion.scores[id_] * self.scale),
+            created_at=candidate.created_at,
+            similarity=self.fusion.cosines.get(id_),
+            findings=[finding.scaled(self.scale) for finding in findings],
+        )
+
+
+class Recaller:
+    """Recalls for one tenant, bound here."""
+
+    def __init__(self, tenant_id: str, ports: Ports) -> None:
+        """Bind the tenant."""
+        self._tenant_id = tenant_id
+        self._ports = ports
+
+    async def recall(self, scope: Scope, query: Query) -> Recall | None:
+        """Answer a query with the config that was last seen in use; None where another one is.
+
+        Raises:
+            Unavailable: there is no answer; an outage is never an empty one.
+        """
+        search = await self.search(scope, query)
+        if search is None:
+            return None
+        ranked = self.ranked(search, query)
+        entries = [search.entry(candidate, explain=query.explain) for candidate in islice(ranked, query.top_k)]
+        return Recall(entries, search.degraded, search.confidence)
+
+    def ranked(self, search: Search, query: Query) -> Iterator[Candidate]:
+        """Give the candidates that may be entries, best first; the caller stops at ``top_k``."""
+        ranked: Iterator[Candidate] = iter(search.fusion.ranked)
+        if query.collapse:
+            ranked = answer.distinct(ranked)
+        if query.min_score > 0:
+            enough = query.min_score / search.scale if search.scale else math.inf
+            ranked = (candidate for candidate in ranked if search.fusion.scores[candidate.id] >= enough)
+        return answer.within(ranked, query.max_tokens)
+
+    async def search(self, scope: Scope, query: Query, *, also: str | None = None) -> Search | None:
+        """Find and weigh the candidates of a query; the scope's memory ``also`` is one in any case.
+
+        None where another config is in use than was last seen. Raises as ``recall`` does.
+        """
+        active = self._ports.in_use(self._tenant_id).active
+        reference = self._ports.clock() if query.reference_time is None else query.reference_time
+        asked = Asked(query.text, terms(query.text), periods(query.text, reference))
+        meaning, away = await self._embed(active, query.text)
+        depth = vector.DEPTH
+        while True:
+            # The index comes first: what the indexer confirms meanwhile is then in the hits, not in neither.
+            hits = Hits([], filtered=False)
+            if meaning is not None:
+                hits, away = await self._ask(active, scope, meaning, depth, query.where)
+            gathered = await self._gather(scope, active, asked, hits, query, also)
+            if gathered is None:
+                return None
+            candidates = gathered.pool.candidates
+            if not hits.more or _is_enough(candidates.values(), query):
+                break
+            depth *= 4  # vectors whose memory is gone, or memories of one content, took the places
+        cosines = {hit.id: hit.score for hit in hits.hits}
+        if meaning is not None:
+            cosines |= score(gathered.pending[:PENDING_MOST], meaning)
+        fusion = Fusion(asked, gathered.pool, cosines, self._ports.recall_without)
+        if away is not None:
+            _check(fusion, away)
+        return Search(fusion, [*_degraded(away, hits, fusion, query), *gathered.degraded], confidence(fusion))
+
+    async def _embed(self, config: EmbeddingConfig, text: str) -> tuple[Vector | None, Unavailable | None]:
+        """Embed the query; where that fails, give the reason."""
+        queries = QueryVectors(self._tenant_id, self._ports.embedder_of(config), self._ports.queries)
+        try:
+            return await queries.of(names.without_names(text)), None
+        except Unavailable as error:
+            structlog.get_logger().warning("embedder_away", code=error.code, reason=error.detail)
+            return None, error
+
+    async def _ask(
+        self, config: EmbeddingConfig, scope: Scope, meaning: Vector, depth: int, where: Filter
+    ) -> tuple[Hits, Unavailable | None]:
+        """Ask the index; where it is away, give no hits and the reason."""
+        try:
+            return await self._ports.index_of(config).query(scope, meaning, top_k=depth, where=where), None
+        except Unavailable as error:
+            structlog.get_logger().warning("index_away", code=error.code, reason=error.detail)
+            return Hits([], filtered=False), error
+
+    async def _gather(
+        self, scope: Scope, config: EmbeddingConfig, asked: Asked, hits: Hits, query: Query, also: str | None
+    ) -> "_Gathered | None":
+        """Read the candidates and what the index may not show yet, in one run; None where another config is in use."""
+        statements = [
+            watch(self._tenant_id),
+            Outbox(scope).pending(query.where, config.index_name),
+        ]
+        gather = partial(
+            Candidates(scope).gather,
+            vector.points(hits.hits),
+            query.where,
+            index_name=config.index_name,
+            pending_most=PENDING_MOST,
+            fill=0 if hits.filtered else query.top_k,
+            also=also,
+        )
+        words = [term.fts for term in asked.terms]
+        degraded: list[str] = []
+        try:
+            (watched,), pending, rows = await self._ports.database.run([*statements, gather(words)])
+        except DatabaseRejected as error:
+            structlog.get_logger().error("lexical_away", code=error.code, reason=error.detail)
+            (watched,), pending, rows = await self._ports.database.run([*statements, gather([])])
+            degraded.append("lexical_unavailable")
+        seen = self._ports.saw(self._tenant_id, watched)
+        if seen is not None and seen.active != config:
+            return None
+        if len(pending) > PENDING_MOST:
+            degraded.append("pending_bound")
+        return _Gathered(read(rows), pending, degraded)
+
+
+@dataclass(frozen=True, slots=True)
+class _Gathered:
+    pool: Pool
+    pending: Sequence[Row]
+    degraded: Sequence[str]
+
+
+def _is_enough(candidates: Iterable[Candidate], query: Query) -> bool:
+    """Tell whether there are as many candidates as entries are asked for."""
+    different = answer.distinct(candidates) if query.collapse else iter(candidates)
+    return sum(1 for _ in islice(different, query.top_k)) == query.top_k
+
+
+def _degraded(away: Unavailable | None, hits: Hits, fusion: Fusion, query: Query) -> list[str]:
+    if isinstance(away, EmbeddingUnavailable):
+        return ["embedder_unavailable"]
+    if away is not None:
+        return ["index_unavailable"]
+    compared = sum(id_ in fusion.cosines for id_ in fusion.pool.candidates)
+    return ["filter_beyond_index"] if not hits.filtered and compared < query.top_k else []
+
+
+def _check(fusion: Fusion, away: Unavailable) -> None:
+    """Raise why the vector channel is away, where no other has found anything though there is something to find."""
+    if fusion.pool.candidates and not any(fusion.scores.values()):
+        raise away

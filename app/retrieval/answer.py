@@ -1,0 +1,37 @@
+"""What of a ranking becomes the answer: once each, good enough, and no more than was asked for."""
+
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+from app.retrieval.pool import Candidate
+
+
+def distinct(ranked: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Leave out what differs from something better only in case, white space and Unicode form."""
+    seen = set[str]()
+    for candidate in ranked:
+        folded = " ".join(unicodedata.normalize("NFKC", candidate.content).casefold().split())
+        if folded not in seen:
+            seen.add(folded)
+            yield candidate
+
+
+def within(ranked: Iterable[Candidate], max_tokens: int | None) -> Iterator[Candidate]:
+    """Leave out what does not fit into the tokens that are left; a shorter one behind it may fit."""
+    left = max_tokens
+    for candidate in ranked:
+        if left is not None:
+            size = tokens(candidate.content)
+            if size > left:
+                continue
+            left -= size
+        yield candidate
+
+
+def tokens(text: str) -> int:
+    """Return about how many tokens a language model makes of a text: one of four ASCII characters, or of any other.
+
+    Tokenizers differ by more than this is off; for English it is a little too much, for most others too.
+    """
+    plain = sum(character < "\x80" for character in text) if not text.isascii() else len(text)
+    return -(-plain // 4) + len(text) - plain

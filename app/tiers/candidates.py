@@ -1,0 +1,187 @@
+"""What a recall chooses from: one statement that finds memories by their words and fetches them with their neighbours.
+
+It rests on two indexes of their own: ``memory_words``, searched within one scope's postings, and the order of each
+session. How the channels are weighed is decided in ``app.retrieval``; here a plain estimate decides what is fetched.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.model import Filter, Scope
+from app.ports.database import Statement
+from app.tiers import filters
+
+SATURATION = 1.2
+LENGTH_SHARE = 0.4
+"""BM25's k1 and b, for words that are counted once: most memories are a sentence or two (docs/retrieval.md)."""
+
+_SEEDS = 50
+"""The best of each channel that are fetched, with the memories before and after them in their sessions."""
+_POOL = 120
+_ROUGH = 400
+"""Of those, the best before their length is counted; of a filter's, all: any of them may be kept out."""
+_STEPS = [2 ** (step / 4) for step in range(1, 100)]
+
+_OWN = "memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'"
+_IN_SCOPE = (  # doubled braces: the statement is put together with format
+    "'scope : \"' || lower(hex(?1 ->> 'tenant_id')) || 'g' || lower(hex(?1 ->> 'agent_id'))"
+    " || '0\" AND {{content segments}} : ' || term.value"
+)
+
+_HELD = """
+held AS MATERIALIZED (
+  SELECT usage.memories, 1.0 * max(usage.bytes, 1) / max(usage.memories, 1) AS mean FROM usage
+  WHERE usage.tenant_id = ?1 ->> 'tenant_id' AND usage.agent_id = ?1 ->> 'agent_id'
+)"""
+# The logarithm is counted in steps of a quarter of an octave, since not every SQLite has one.
+_WORDS = f"""
+{_HELD},
+hit AS MATERIALIZED (
+  SELECT term.key AS term, memory_words.rowid AS number FROM json_each(?1, '$.terms') AS term CROSS JOIN memory_words
+  WHERE memory_words MATCH {_IN_SCOPE}
+),
+counted AS (SELECT hit.term, count(*) AS found FROM hit GROUP BY hit.term),
+term AS MATERIALIZED (
+  SELECT counted.term, counted.found, (
+    SELECT count(*) FROM json_each(?1, '$.steps') AS step
+    WHERE step.value <= 1 + (held.memories - counted.found + 0.5) / (counted.found + 0.5)
+  ) AS weight
+  FROM counted CROSS JOIN held
+),
+rough AS MATERIALIZED (
+  SELECT hit.number, sum(term.weight) AS points FROM hit CROSS JOIN term WHERE term.term = hit.term
+  GROUP BY hit.number ORDER BY points DESC LIMIT ?1 ->> 'rough_most'
+),
+ranked AS MATERIALIZED (
+  SELECT rough.number,
+    rough.points / (1 + {SATURATION} * ({1 - LENGTH_SHARE} + {LENGTH_SHARE} * memory_number.bytes / held.mean))
+      AS points
+  FROM rough CROSS JOIN memory_number CROSS JOIN held WHERE memory_number.number = rough.number
+  ORDER BY points DESC LIMIT -1
+),
+lexical AS MATERIALIZED (
+  SELECT memory.rowid AS row, ranked.points / (SELECT max(points) FROM ranked) AS points
+  FROM ranked CROSS JOIN memory_number USING (number) CROSS JOIN long_term_memory AS memory
+  WHERE {_OWN} AND memory.id = memory_number.id AND {{condition}} LIMIT {_SEEDS}
+)"""
+_NO_WORDS = f"""
+{_HELD},
+hit AS (SELECT 0 AS term, 0 AS number WHERE FALSE),
+term AS (SELECT 0 AS term, 0 AS found WHERE FALSE),
+lexical AS (SELECT 0 AS row, 0 AS points WHERE FALSE)"""
+_MEANING = f"""
+meaning AS MATERIALIZED (
+  SELECT memory.rowid AS row, hit.value ->> 1 AS points
+  FROM json_each(?1, '$.hits') AS hit CROSS JOIN long_term_memory AS memory
+  WHERE {_OWN} AND memory.id = hit.value ->> 0 AND {{condition}} LIMIT {_SEEDS}
+)"""
+_BESIDE = """
+SELECT beside.{what} FROM long_term_memory AS beside
+WHERE beside.tenant_id = memory.tenant_id AND beside.agent_id = memory.agent_id
+  AND beside.session_id = memory.session_id
+  AND (beside.happened_at, beside.rowid) {comes} (memory.happened_at, memory.rowid)
+ORDER BY beside.happened_at {order}, beside.rowid {order} LIMIT 1
+"""
+_POOL_OF_CHANNELS = f"""
+seed AS MATERIALIZED (
+  SELECT row, max(points) AS points FROM (SELECT * FROM lexical UNION ALL SELECT * FROM meaning) GROUP BY row
+),
+near AS MATERIALIZED (
+  SELECT seed.points / 2 AS points,
+    ({_BESIDE.format(what="rowid", comes="<", order="DESC")}) AS before,
+    ({_BESIDE.format(what="rowid", comes=">", order="ASC")}) AS after
+  FROM seed CROSS JOIN long_term_memory AS memory
+  WHERE {_OWN} AND memory.rowid = seed.row AND memory.session_id IS NOT NULL
+),
+pool AS (
+  SELECT row FROM (
+    SELECT row, points FROM seed UNION ALL SELECT before, points FROM near UNION ALL SELECT after, points FROM near
+  ) WHERE row IS NOT NULL GROUP BY row ORDER BY max(points) DESC LIMIT {_POOL}
+)"""
+_QUEUED = """
+queued AS (
+  SELECT memory.rowid AS row FROM outbox JOIN long_term_memory AS memory
+    ON memory.tenant_id = outbox.tenant_id AND memory.agent_id = outbox.agent_id AND memory.id = outbox.id
+  WHERE outbox.tenant_id = ?1 ->> 'tenant_id' AND outbox.agent_id = ?1 ->> 'agent_id' AND outbox.operation = 'upsert'
+    AND outbox.index_name = ?1 ->> 'index_name' AND {condition}
+  ORDER BY outbox.revision DESC LIMIT ?1 ->> 'pending_most'
+)"""
+_NEWEST = f"""
+newest AS (
+  SELECT memory.rowid AS row FROM long_term_memory AS memory WHERE {_OWN} AND {{condition}}
+  ORDER BY memory.created_at DESC LIMIT ?1 ->> 'fill'
+)"""
+# One that begins with SELECT only reads, and may be asked again: see app/adapters/cloudflare/d1.py.
+_GATHER = f"""
+SELECT * FROM (
+WITH {{parts}},
+chosen AS MATERIALIZED (
+  SELECT row FROM pool UNION SELECT row FROM queued UNION SELECT row FROM newest UNION
+  SELECT memory.rowid FROM long_term_memory AS memory WHERE {_OWN} AND memory.id = ?1 ->> 'also'
+),
+fetched AS MATERIALIZED (
+  SELECT memory.id, memory.content, memory.metadata, memory.created_at, memory.session_id, memory.happened_at,
+    memory_number.number, memory_number.bytes, NOT {filters.living("memory")} AS expired,
+    ({_BESIDE.format(what="id", comes="<", order="DESC")}) AS before
+  FROM chosen CROSS JOIN long_term_memory AS memory CROSS JOIN memory_number
+  WHERE {_OWN} AND memory.rowid = chosen.row AND memory_number.id = memory.id
+    AND ({{condition}} OR memory.id = ?1 ->> 'also')
+),
+worded AS MATERIALIZED (
+  SELECT hit.number, json_group_array(hit.term) AS words FROM hit
+  WHERE hit.number IN (SELECT number FROM fetched) GROUP BY hit.number
+)
+SELECT fetched.id, content, metadata, created_at, session_id, happened_at, before, bytes, expired, words,
+  held.memories, held.mean, (SELECT json_group_object(term, found) FROM term) AS found
+FROM fetched LEFT JOIN worded USING (number) CROSS JOIN held
+)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Statements over what one scope's recall chooses from. The tenant is bound here, once."""
+
+    scope: Scope
+
+    def gather(
+        self,
+        hits: Sequence[tuple[str, float]],
+        where: Filter,
+        terms: Sequence[str],
+        *,
+        index_name: str,
+        pending_most: int,
+        fill: int = 0,
+        also: str | None = None,
+    ) -> Statement:
+        """Read the best of each channel that exist, belong to the scope and pass the filter, and their neighbours.
+
+        ``terms`` are in the syntax of FTS5; without any the words are left alone. ``hits`` are ids with points from 1
+        for the best down to 0. ``fill`` asks for so many of the newest memories that pass as well, ``also`` for one of
+        the scope's whether it passes or not. What is queued for the index is always there.
+
+        Returns rows in no order: ``id``, ``content``, ``metadata``, ``created_at``, ``session_id``, ``happened_at``,
+        ``before`` (the id of the memory before it in its session), ``bytes`` (of its content), ``expired``, ``words``
+        (as JSON, the numbers of the terms it holds), and of the scope ``memories``, ``mean`` (bytes of one) and
+        ``found`` (as JSON, by the number of a term how many memories hold it).
+        """
+        condition = filters.of_living(where, "memory")
+        words = _WORDS if terms else _NO_WORDS
+        parts = f"{words},{_MEANING},{_POOL_OF_CHANNELS},{_QUEUED},{_NEWEST}".format(condition=condition)
+        return Statement(
+            _GATHER.format(parts=parts, condition=condition),
+            {
+                "tenant_id": self.scope.tenant_id,
+                "agent_id": self.scope.agent_id,
+                "index_name": index_name,
+                "terms": list(terms),
+                "hits": [[id_, points] for id_, points in hits],
+                "steps": _STEPS,
+                "rough_most": -1 if where else _ROUGH,
+                "pending_most": pending_most,
+                "fill": fill,
+                "also": also,
+                "where": filters.argument(where),
+            },
+        )
