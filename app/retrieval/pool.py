@@ -69,7 +69,6 @@ def read(rows: Iterable[Row]) -> Pool:
     candidates: dict[str, Candidate] = {}
     row: Row | None = None
     for row in rows:
-        words = row["words"]
         candidates[str(row["id"])] = Candidate(
             id=str(row["id"]),
             content=str(row["content"]),
@@ -79,7 +78,7 @@ def read(rows: Iterable[Row]) -> Pool:
             session_id=None if row["session_id"] is None else str(row["session_id"]),
             before=None if row["before"] is None else str(row["before"]),
             bytes=int(row["bytes"] or 0),
-            words=() if words is None else tuple(json.loads(str(words))),
+            words=_bits(int(row["words"] or 0)),
             expired=bool(row["expired"]),
         )
     if row is None:
@@ -89,3 +88,7 @@ def read(rows: Iterable[Row]) -> Pool:
             candidates[candidate.before].after = candidate.id
     found = {int(term): count for term, count in json.loads(str(row["found"])).items()}
     return Pool(candidates, int(row["memories"] or 0), float(row["mean"] or 1), found)
+
+
+def _bits(mask: int) -> tuple[int, ...]:
+    return tuple(bit for bit in range(mask.bit_length()) if mask >> bit & 1)

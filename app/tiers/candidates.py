@@ -15,12 +15,16 @@ SATURATION = 1.2
 LENGTH_SHARE = 0.4
 """BM25's k1 and b, for words that are counted once: most memories are a sentence or two (docs/retrieval.md)."""
 
-_SEEDS = 50
+_SEEDS = 40
 """The best of each channel that are fetched, with the memories before and after them in their sessions."""
-_POOL = 120
+_POOL = 100
 _ROUGH = 400
 """Of those, the best before their length is counted; of a filter's, all: any of them may be kept out."""
-_STEPS = [2 ** (step / 4) for step in range(1, 100)]
+_COMMON = 2000
+"""A word in so many memories of a scope, or in half of them, tells little and costs much: others are looked for."""
+_FEW = 200
+"""Of so few memories, half are no matter."""
+_STEPS = [round(2 ** (step / 3), 2) for step in range(1, 60)]
 
 _OWN = "memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'"
 _IN_SCOPE = (  # doubled braces: the statement is put together with format
@@ -28,30 +32,58 @@ _IN_SCOPE = (  # doubled braces: the statement is put together with format
     " || '0\" AND {{content segments}} : ' || term.value"
 )
 
-_HELD = """
+_HELD = f"""
 held AS MATERIALIZED (
-  SELECT usage.memories, 1.0 * max(usage.bytes, 1) / max(usage.memories, 1) AS mean FROM usage
+  SELECT usage.memories, 1.0 * max(usage.bytes, 1) / max(usage.memories, 1) AS mean,
+    iif(usage.memories < {_FEW}, usage.memories + 1, min(usage.memories / 2, {_COMMON})) AS common
+  FROM usage
   WHERE usage.tenant_id = ?1 ->> 'tenant_id' AND usage.agent_id = ?1 ->> 'agent_id'
 )"""
-# The logarithm is counted in steps of a quarter of an octave, since not every SQLite has one.
+# The logarithm is counted in steps of a third of an octave, since not every SQLite has one.
 _WORDS = f"""
 {_HELD},
+asked AS MATERIALIZED (
+  SELECT term.key AS term, {_IN_SCOPE} AS expression, (
+    SELECT count(*) FROM (
+      SELECT 1 FROM memory_words WHERE memory_words MATCH {_IN_SCOPE} LIMIT (SELECT common FROM held)
+    )
+  ) AS seen
+  FROM json_each(?1, '$.terms') AS term
+),
+telling AS MATERIALIZED (
+  SELECT asked.term, asked.expression, sum(asked.seen) OVER (ORDER BY asked.seen, asked.term) - asked.seen AS rarer
+  FROM asked WHERE asked.seen BETWEEN 1 AND (SELECT common - 1 FROM held)
+),
+rare AS MATERIALIZED (
+  SELECT telling.term, memory_words.rowid AS number FROM telling CROSS JOIN memory_words
+  WHERE memory_words MATCH telling.expression AND telling.rarer < {_ROUGH}
+),
+together AS MATERIALIZED (
+  SELECT 0 AS term, memory_words.rowid AS number
+  FROM (SELECT group_concat(expression, ' AND ') AS expression FROM asked WHERE asked.seen) AS every
+    CROSS JOIN memory_words
+  WHERE NOT EXISTS (SELECT 1 FROM telling) AND every.expression IS NOT NULL AND memory_words MATCH every.expression
+  ORDER BY memory_words.rowid DESC LIMIT {_ROUGH}
+),
 hit AS MATERIALIZED (
-  SELECT term.key AS term, memory_words.rowid AS number FROM json_each(?1, '$.terms') AS term CROSS JOIN memory_words
-  WHERE memory_words MATCH {_IN_SCOPE}
+  SELECT term, number FROM rare UNION ALL
+  SELECT telling.term, memory_words.rowid FROM telling CROSS JOIN memory_words
+  WHERE memory_words MATCH telling.expression AND telling.rarer >= {_ROUGH}
+    AND +memory_words.rowid IN (SELECT number FROM rare) UNION ALL
+  SELECT term, number FROM together
 ),
-counted AS (SELECT hit.term, count(*) AS found FROM hit GROUP BY hit.term),
 term AS MATERIALIZED (
-  SELECT counted.term, counted.found, (
-    SELECT count(*) FROM json_each(?1, '$.steps') AS step
-    WHERE step.value <= 1 + (held.memories - counted.found + 0.5) / (counted.found + 0.5)
+  SELECT asked.term, asked.seen AS found, (
+    SELECT count(*) FROM json_each('{_STEPS}') AS step
+    WHERE step.value <= 1 + (held.memories - asked.seen + 0.5) / (asked.seen + 0.5)
   ) AS weight
-  FROM counted CROSS JOIN held
+  FROM asked CROSS JOIN held
 ),
-rough AS MATERIALIZED (
-  SELECT hit.number, sum(term.weight) AS points FROM hit CROSS JOIN term WHERE term.term = hit.term
-  GROUP BY hit.number ORDER BY points DESC LIMIT ?1 ->> 'rough_most'
+worded AS MATERIALIZED (
+  SELECT hit.number, sum(term.weight) AS points, sum(1 << hit.term) AS words
+  FROM hit CROSS JOIN term WHERE term.term = hit.term GROUP BY hit.number
 ),
+rough AS MATERIALIZED (SELECT number, points FROM worded ORDER BY points DESC LIMIT ?1 ->> 'rough_most'),
 ranked AS MATERIALIZED (
   SELECT rough.number,
     rough.points / (1 + {SATURATION} * ({1 - LENGTH_SHARE} + {LENGTH_SHARE} * memory_number.bytes / held.mean))
@@ -66,8 +98,8 @@ lexical AS MATERIALIZED (
 )"""
 _NO_WORDS = f"""
 {_HELD},
-hit AS (SELECT 0 AS term, 0 AS number WHERE FALSE),
-term AS (SELECT 0 AS term, 0 AS found WHERE FALSE),
+asked AS (SELECT 0 AS term, 0 AS seen WHERE FALSE),
+worded AS (SELECT 0 AS number, 0 AS words WHERE FALSE),
 lexical AS (SELECT 0 AS row, 0 AS points WHERE FALSE)"""
 _MEANING = f"""
 meaning AS MATERIALIZED (
@@ -127,13 +159,12 @@ fetched AS MATERIALIZED (
   WHERE {_OWN} AND memory.rowid = chosen.row AND memory_number.id = memory.id
     AND ({{condition}} OR memory.id = ?1 ->> 'also')
 ),
-worded AS MATERIALIZED (
-  SELECT hit.number, json_group_array(hit.term) AS words FROM hit
-  WHERE hit.number IN (SELECT number FROM fetched) GROUP BY hit.number
-)
+wording AS MATERIALIZED (SELECT number, words FROM worded WHERE number IN (SELECT number FROM fetched))
 SELECT fetched.id, content, metadata, created_at, session_id, happened_at, before, bytes, expired, words,
-  held.memories, held.mean, (SELECT json_group_object(term, found) FROM term) AS found
-FROM fetched LEFT JOIN worded USING (number) CROSS JOIN held
+  held.memories, held.mean, (
+    SELECT json_group_object(asked.term, iif(asked.seen < held.common, asked.seen, held.memories)) FROM asked
+  ) AS found
+FROM fetched LEFT JOIN wording USING (number) CROSS JOIN held
 )
 """
 
@@ -163,7 +194,7 @@ class Candidates:
 
         Returns rows in no order: ``id``, ``content``, ``metadata``, ``created_at``, ``session_id``, ``happened_at``,
         ``before`` (the id of the memory before it in its session), ``bytes`` (of its content), ``expired``, ``words``
-        (as JSON, the numbers of the terms it holds), and of the scope ``memories``, ``mean`` (bytes of one) and
+        (bit by bit, which of the terms it holds), and of the scope ``memories``, ``mean`` (bytes of one) and
         ``found`` (as JSON, by the number of a term how many memories hold it).
         """
         condition = filters.of_living(where, "memory")
@@ -177,7 +208,6 @@ class Candidates:
                 "index_name": index_name,
                 "terms": list(terms),
                 "hits": [[id_, points] for id_, points in hits],
-                "steps": _STEPS,
                 "rough_most": -1 if where else _ROUGH,
                 "pending_most": pending_most,
                 "fill": fill,

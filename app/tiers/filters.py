@@ -32,7 +32,7 @@ def condition(where: Filter, table: str) -> str:
 
 def living(table: str, now: str = NOW) -> str:
     """Return a boolean SQL expression: a memory has not expired by ``now``, an SQL expression."""
-    return f"coalesce({table}.expires_at > {now}, TRUE)"
+    return f"({table}.expires_at IS NULL OR {table}.expires_at > {now})"
 
 
 def of_living(where: Filter, table: str) -> str:
