@@ -67,7 +67,7 @@ bench-quality: $(VENV)/dev ## measure what recall finds of the data in QUALITY_D
 	@test -n "$(QUALITY_DATA)" || { echo 'QUALITY_DATA names no data set: make bench-quality QUALITY_DATA=folder' \
 	  '(bench/quality/README.md says in which form)' >&2; exit 1; }
 	$(BIN)/python -m bench.quality "$(QUALITY_DATA)" bench/quality/languages.jsonl \
-	  --embedder local --embedder hashing --ablate --foreign 20
+	  --embedder local --embedder hashing --ablate --foreign 20 --write docs/retrieval.md
 
 lock: $(VENV)/python ## resolve the locks anew from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv

@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import structlog
 
-from app.errors import DatabaseRejected, EmbeddingUnavailable, Unavailable
+from app.errors import DatabaseRejected, Unavailable
 from app.index.outbox import PENDING_MOST, Outbox, score
 from app.index.watch import watch
 from app.model import EmbeddingConfig, Entry, Filter, Query, Scope, Vector
@@ -20,9 +19,9 @@ from app.retrieval.confidence import confidence
 from app.retrieval.fusion import Asked, Fusion
 from app.retrieval.pool import Candidate, Pool, read
 from app.retrieval.query_vectors import QueryVectors
-from app.retrieval.temporal import periods
+from app.retrieval.temporal import anchors, periods
 from app.retrieval.terms import terms
-from app.tiers.candidates import Candidates
+from app.tiers.candidates import Candidates, Wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +63,14 @@ class Search:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Away:
+    """A part of the vector channel that did not answer."""
+
+    what: str
+    error: Unavailable
+
+
 class Recaller:
     """Recalls for one tenant, bound here."""
 
@@ -102,7 +109,7 @@ class Recaller:
         """
         active = self._ports.in_use(self._tenant_id).active
         reference = self._ports.clock() if query.reference_time is None else query.reference_time
-        asked = Asked(query.text, terms(query.text), periods(query.text, reference))
+        asked = Asked(query.text, terms(query.text), periods(query.text, reference), anchors(query.text))
         meaning, away = await self._embed(active, query.text)
         depth = vector.DEPTH
         while True:
@@ -122,52 +129,49 @@ class Recaller:
             cosines |= score(gathered.pending[:PENDING_MOST], meaning)
         fusion = Fusion(asked, gathered.pool, cosines, self._ports.recall_without)
         if away is not None:
-            _check(fusion, away)
+            _check(fusion, away.error)
         return Search(fusion, [*_degraded(away, hits, fusion, query), *gathered.degraded], confidence(fusion))
 
-    async def _embed(self, config: EmbeddingConfig, text: str) -> tuple[Vector | None, Unavailable | None]:
-        """Embed the query; where that fails, give the reason."""
+    async def _embed(self, config: EmbeddingConfig, text: str) -> tuple[Vector | None, _Away | None]:
+        """Embed the query; where that fails, say so and why."""
         queries = QueryVectors(self._tenant_id, self._ports.embedder_of(config), self._ports.queries)
         try:
             return await queries.of(names.without_names(text)), None
         except Unavailable as error:
             structlog.get_logger().warning("embedder_away", code=error.code, reason=error.detail)
-            return None, error
+            return None, _Away("embedder_unavailable", error)
 
     async def _ask(
         self, config: EmbeddingConfig, scope: Scope, meaning: Vector, depth: int, where: Filter
-    ) -> tuple[Hits, Unavailable | None]:
-        """Ask the index; where it is away, give no hits and the reason."""
+    ) -> tuple[Hits, _Away | None]:
+        """Ask the index; where it is away, give no hits, say so and why."""
         try:
             return await self._ports.index_of(config).query(scope, meaning, top_k=depth, where=where), None
         except Unavailable as error:
             structlog.get_logger().warning("index_away", code=error.code, reason=error.detail)
-            return Hits([], filtered=False), error
+            return Hits([], filtered=False), _Away("index_unavailable", error)
 
     async def _gather(
         self, scope: Scope, config: EmbeddingConfig, asked: Asked, hits: Hits, query: Query, also: str | None
     ) -> "_Gathered | None":
         """Read the candidates and what the index may not show yet, in one run; None where another config is in use."""
-        statements = [
-            watch(self._tenant_id),
-            Outbox(scope).pending(query.where, config.index_name),
-        ]
-        gather = partial(
-            Candidates(scope).gather,
-            vector.points(hits.hits),
-            query.where,
+        without = self._ports.recall_without
+        wanted = Wanted(
+            terms=[] if "lexical" in without else [term.fts for term in asked.terms],
+            hits=vector.points(hits.hits),
             index_name=config.index_name,
             pending_most=PENDING_MOST,
+            where=query.where,
+            periods=[] if "time" in without else [(period.start, period.end) for period in asked.periods],
             fill=0 if hits.filtered else query.top_k,
             also=also,
         )
-        words = [term.fts for term in asked.terms]
         degraded: list[str] = []
         try:
-            (watched,), pending, rows = await self._ports.database.run([*statements, gather(words)])
+            watched, pending, rows = await self._read(scope, wanted)
         except DatabaseRejected as error:
             structlog.get_logger().error("lexical_away", code=error.code, reason=error.detail)
-            (watched,), pending, rows = await self._ports.database.run([*statements, gather([])])
+            watched, pending, rows = await self._read(scope, replace(wanted, terms=[]))
             degraded.append("lexical_unavailable")
         seen = self._ports.saw(self._tenant_id, watched)
         if seen is not None and seen.active != config:
@@ -175,6 +179,17 @@ class Recaller:
         if len(pending) > PENDING_MOST:
             degraded.append("pending_bound")
         return _Gathered(read(rows), pending, degraded)
+
+    async def _read(self, scope: Scope, wanted: Wanted) -> tuple[Row, list[Row], list[Row]]:
+        """Read what the run learns in passing, what is queued for the index, and the candidates."""
+        (watched,), pending, rows = await self._ports.database.run(
+            [
+                watch(self._tenant_id),
+                Outbox(scope).pending(wanted.where, wanted.index_name),
+                Candidates(scope).gather(wanted),
+            ]
+        )
+        return watched, pending, rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +205,9 @@ def _is_enough(candidates: Iterable[Candidate], query: Query) -> bool:
     return sum(1 for _ in islice(different, query.top_k)) == query.top_k
 
 
-def _degraded(away: Unavailable | None, hits: Hits, fusion: Fusion, query: Query) -> list[str]:
-    if isinstance(away, EmbeddingUnavailable):
-        return ["embedder_unavailable"]
+def _degraded(away: _Away | None, hits: Hits, fusion: Fusion, query: Query) -> list[str]:
     if away is not None:
-        return ["index_unavailable"]
+        return [away.what]
     compared = sum(id_ in fusion.cosines for id_ in fusion.pool.candidates)
     return ["filter_beyond_index"] if not hits.filtered and compared < query.top_k else []
 

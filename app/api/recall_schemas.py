@@ -164,7 +164,9 @@ class RecallAnswer(BaseModel):
 
     entries: list[EntryAnswer]
     confidence: float = Field(
-        ge=0, le=1, description="How likely it is that one of the entries answers the query; the best entry's score."
+        ge=0,
+        le=1,
+        description="How likely it is that one of the best candidates answers the query: the score of the best.",
     )
     degraded: list[str] | None = Field(
         None,

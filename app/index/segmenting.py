@@ -3,12 +3,18 @@
 from app.analysis import segments
 from app.ports.database import Database, Statement
 
-_AT_ONCE = 100
+_MEMORIES, _CHARACTERS = 1000, 500_000
+"""At once, at most; one memory alone may be longer."""
 
-_READ = Statement(
-    "SELECT memory.id, memory.content FROM long_term_memory AS memory WHERE memory.segments IS NULL"
-    f" ORDER BY memory.id LIMIT {_AT_ONCE}"
-)
+_READ = Statement(f"""
+SELECT id, content FROM (
+  SELECT memory.id, memory.content,
+    sum(length(memory.content)) OVER (ORDER BY memory.id) - length(memory.content) AS before
+  FROM (
+    SELECT id, content FROM long_term_memory WHERE segments IS NULL ORDER BY id LIMIT {_MEMORIES}
+  ) AS memory
+) WHERE before < {_CHARACTERS}
+""")
 _WRITE = """
 UPDATE long_term_memory SET segments = made.value FROM json_each(?1) AS made
 WHERE long_term_memory.id = made.key AND long_term_memory.segments IS NULL

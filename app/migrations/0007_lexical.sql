@@ -13,6 +13,7 @@ ALTER TABLE long_term_memory ADD COLUMN happened_at INTEGER AS (coalesce(occurre
 
 CREATE INDEX long_term_memory_session ON long_term_memory (tenant_id, agent_id, session_id, happened_at)
 WHERE session_id IS NOT NULL;
+CREATE INDEX long_term_memory_happened ON long_term_memory (tenant_id, agent_id, happened_at);
 
 -- The numbers by which the index knows memories, in the order in which they came.
 CREATE TABLE memory_number (

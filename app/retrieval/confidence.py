@@ -1,23 +1,27 @@
-"""How sure a recall can be that something of its answer helps: a calibrated probability (docs/retrieval.md).
+"""How sure a recall can be that something of its answer helps: a probability, fitted (docs/retrieval.md).
 
-The fused scores cannot tell: the best of them is the best of something, relevant or not. Three signals can: how near
-the nearest embedding is, how much of the query's words one memory holds, and how far the first is ahead of the tenth.
+Two kinds of evidence, either of which is enough: an embedding that is very near; or much of the query's words in one
+memory, and a high fused score. Nothing of it depends on how many memories there are.
 """
 
 import math
 
 from app.retrieval.fusion import Fusion
 
-_NEAREST, _COVERED, _LEAD, _BIAS = 9.0, 3.1, 5.5, -8.4
-_TENTH = 9
+_NEAR, _STEEP = 0.75, 12.0
+_COVERED, _SCORED, _BIAS = 2.8, 2.2, -4.4
 
 
 def confidence(fusion: Fusion) -> float:
-    """Return how likely it is that one of the best candidates answers the query, 0 to 1; 0 where there is none."""
-    ranked = fusion.ranked
-    best = fusion.scores[ranked[0].id] if ranked else 0.0
+    """Return how likely it is that one of the best candidates answers the query, 0 to 1; 0 where none has a score."""
+    best = max(fusion.scores.values(), default=0.0)
     if not best:
         return 0.0
-    lead = 1 - fusion.scores[ranked[_TENTH].id] / best if len(ranked) > _TENTH else 1.0
-    nearest = max((fusion.cosines.get(candidate.id, 0.0) for candidate in ranked), default=0.0)
-    return 1 / (1 + math.exp(-(_NEAREST * nearest + _COVERED * fusion.coverage + _LEAD * lead + _BIAS)))
+    nearest = max((fusion.cosines.get(id_, 0.0) for id_ in fusion.pool.candidates), default=0.0)
+    by_meaning = _logistic(_STEEP * (nearest - _NEAR))
+    by_score = _logistic(_COVERED * fusion.coverage + _SCORED * best + _BIAS)
+    return 1 - (1 - by_meaning) * (1 - by_score)
+
+
+def _logistic(evidence: float) -> float:
+    return 1 / (1 + math.exp(-evidence))

@@ -1,7 +1,7 @@
 """Fusion: what each channel and each cue adds to a memory's score (docs/retrieval.md tells how it was measured)."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias, get_args
@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias, get_args
 from app.model import Finding
 from app.retrieval import context, lexical, names, vector
 from app.retrieval.pool import Candidate, Pool
-from app.retrieval.temporal import Period, lift
-from app.retrieval.terms import Term
+from app.retrieval.temporal import EARLIEST, LATEST, Anchor, Period, lift
+from app.retrieval.terms import Term, terms
 
 Part: TypeAlias = Literal["lexical", "vector", "context", "smoothing", "session", "names", "time"]
 """A channel or a cue, which can be left out to measure what it is worth."""
@@ -21,6 +21,8 @@ _SMOOTHING = 0.4
 _SESSION = 0.3
 _SPEAKER = 0.3
 _TIME = 1.0
+_EVENT = 0.5
+"""An event that was looked for may be another than is meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class Asked:
     text: str
     terms: Sequence[Term]
     periods: Sequence[Period] = ()
+    anchors: Sequence[Anchor] = ()
 
 
 class Fusion:
@@ -57,9 +60,32 @@ class Fusion:
         self.base = {id_: score + _SESSION * self.sessions.get(id_, 0.0) for id_, score in near.items()}
         named = frozenset[str]() if "names" in without else names.named(asked.text)
         self.speakers = {id_: 1 + _SPEAKER * names.speaks(ids[id_], named) for id_ in ids}
-        periods = () if "time" in without else asked.periods
-        self.times = {id_: 1 + _TIME * lift(periods, ids[id_].happened_at) for id_ in ids} if periods else {}
-        self.scores = {id_: base * self.speakers[id_] * self.times.get(id_, 1.0) for id_, base in self.base.items()}
+        self.lifts = {} if "time" in without else self._lifts(asked, weights)
+        self.scores = {
+            id_: base * self.speakers[id_] + _TIME * self.lifts.get(id_, 0.0) for id_, base in self.base.items()
+        }
+
+    def _lifts(self, asked: Asked, weights: list[float]) -> dict[str, float]:
+        """Return what each candidate has from the times that the query names, 0 to 1."""
+        events = list(self._beside_events(asked, weights))
+        if not asked.periods and not events:
+            return {}
+        return {
+            id_: max(lift(asked.periods, candidate.happened_at), _EVENT * lift(events, candidate.happened_at))
+            for id_, candidate in self.pool.candidates.items()
+        }
+
+    def _beside_events(self, asked: Asked, weights: list[float]) -> Iterator[Period]:
+        """Give the time before or after each event that the query names, where a candidate tells of it."""
+        for anchor in asked.anchors:
+            words = {term.text for term in terms(anchor.phrase)}
+            meant = [number for number, term in enumerate(asked.terms) if term.text in words]
+            event = lexical.best(self.pool, weights, meant)
+            if event is None:
+                continue
+            before = anchor.direction == "before"
+            start, end = (EARLIEST, event.happened_at) if before else (event.happened_at + 1, LATEST)
+            yield Period(start, end, anchor.phrase)
 
     @cached_property
     def ranked(self) -> list[Candidate]:
@@ -69,14 +95,14 @@ class Fusion:
 
     def findings(self, id_: str) -> list[Finding]:
         """Tell what a candidate's score is made of; what is weighted adds up to it."""
-        base, speaker, time = self.base[id_], self.speakers[id_], self.times.get(id_, 1.0)
+        base, speaker, time = self.base[id_], self.speakers[id_], self.lifts.get(id_, 0.0)
         parts = [
             Finding("lexical", self.by_words[id_], self.covered[id_], _rank(self.covered, id_)),
             Finding("vector", _VECTOR * self.meant.get(id_, 0.0), self.cosines.get(id_), _rank(self.cosines, id_)),
             Finding("smoothing", _SMOOTHING * self.lent.get(id_, 0.0), self.lent.get(id_)),
             Finding("session", _SESSION * self.sessions.get(id_, 0.0), self.sessions.get(id_)),
             Finding("names", base * (speaker - 1), speaker),
-            Finding("time", base * speaker * (time - 1), time),
+            Finding("time", _TIME * time, time),
         ]
         return [finding for finding in parts if finding.weighted]
 

@@ -5,10 +5,10 @@ scope alone: a name that is in every memory of an agent weighs nothing there, wh
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from app.retrieval.context import REACH, SHARE, openness
-from app.retrieval.pool import Pool
+from app.retrieval.pool import Candidate, Pool
 from app.tiers.candidates import LENGTH_SHARE, SATURATION
 
 
@@ -36,6 +36,17 @@ def scores(pool: Pool, weights: list[float], *, context: bool = True) -> dict[st
                         best[term] = weight * discount
         covered[id_] = sum(best.values())
     return covered
+
+
+def best(pool: Pool, weights: list[float], terms: Sequence[int]) -> Candidate | None:
+    """Return the candidate that holds most of these terms; None where none holds at least half of their weight."""
+    enough = sum(weights[term] for term in terms) / 2
+    held = {
+        id_: sum(weights[term] for term in terms if term in candidate.words)
+        for id_, candidate in pool.candidates.items()
+    }
+    first = max(held, key=lambda id_: (held[id_], id_), default=None)
+    return pool.candidates[first] if first is not None and held[first] >= enough > 0 else None
 
 
 def _own(pool: Pool, weights: list[float]) -> Mapping[str, Mapping[int, float]]:

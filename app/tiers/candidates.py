@@ -5,7 +5,7 @@ session. How the channels are weighed is decided in ``app.retrieval``; here a pl
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from app.model import Filter, Scope
 from app.ports.database import Statement
@@ -17,6 +17,7 @@ LENGTH_SHARE = 0.4
 
 _SEEDS = 40
 """The best of each channel that are fetched, with the memories before and after them in their sessions."""
+_OF_PERIODS = 20
 _POOL = 100
 _ROUGH = 400
 """Of those, the best before their length is counted; of a filter's, all: any of them may be kept out."""
@@ -34,10 +35,11 @@ _IN_SCOPE = (  # doubled braces: the statement is put together with format
 
 _HELD = f"""
 held AS MATERIALIZED (
-  SELECT usage.memories, 1.0 * max(usage.bytes, 1) / max(usage.memories, 1) AS mean,
-    iif(usage.memories < {_FEW}, usage.memories + 1, min(usage.memories / 2, {_COMMON})) AS common
-  FROM usage
-  WHERE usage.tenant_id = ?1 ->> 'tenant_id' AND usage.agent_id = ?1 ->> 'agent_id'
+  SELECT memories, mean, iif(memories < {_FEW}, memories + 1, min(memories / 2, {_COMMON})) AS common FROM (
+    SELECT coalesce(max(usage.memories), 0) AS memories,
+      1.0 * max(coalesce(max(usage.bytes), 0), 1) / max(coalesce(max(usage.memories), 0), 1) AS mean
+    FROM usage WHERE usage.tenant_id = ?1 ->> 'tenant_id' AND usage.agent_id = ?1 ->> 'agent_id'
+  )
 )"""
 # The logarithm is counted in steps of a third of an octave, since not every SQLite has one.
 _WORDS = f"""
@@ -107,6 +109,13 @@ meaning AS MATERIALIZED (
   FROM json_each(?1, '$.hits') AS hit CROSS JOIN long_term_memory AS memory
   WHERE {_OWN} AND memory.id = hit.value ->> 0 AND {{condition}} LIMIT {_SEEDS}
 )"""
+_DATED = f"""
+dated AS (
+  SELECT memory.rowid AS row, 0.5 AS points
+  FROM json_each(?1, '$.periods') AS period CROSS JOIN long_term_memory AS memory
+  WHERE {_OWN} AND memory.happened_at >= period.value ->> 0 AND memory.happened_at < period.value ->> 1
+    AND {{condition}} ORDER BY memory.happened_at DESC LIMIT {_OF_PERIODS}
+)"""
 _BESIDE = """
 SELECT beside.{what} FROM long_term_memory AS beside
 WHERE beside.tenant_id = memory.tenant_id AND beside.agent_id = memory.agent_id
@@ -116,7 +125,8 @@ ORDER BY beside.happened_at {order}, beside.rowid {order} LIMIT 1
 """
 _POOL_OF_CHANNELS = f"""
 seed AS MATERIALIZED (
-  SELECT row, max(points) AS points FROM (SELECT * FROM lexical UNION ALL SELECT * FROM meaning) GROUP BY row
+  SELECT row, max(points) AS points
+  FROM (SELECT * FROM lexical UNION ALL SELECT * FROM meaning UNION ALL SELECT * FROM dated) GROUP BY row
 ),
 near AS MATERIALIZED (
   SELECT seed.points / 2 AS points,
@@ -170,48 +180,56 @@ FROM fetched LEFT JOIN wording USING (number) CROSS JOIN held
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a recall looks for."""
+
+    terms: Sequence[str]
+    """In the syntax of FTS5; without any the words are left alone."""
+    hits: Sequence[tuple[str, float]]
+    """What the index suggests: ids with points from 1 for the best down to 0."""
+    index_name: str
+    """Where what is queued for it is always a candidate."""
+    pending_most: int
+    """How many of those at most."""
+    where: Filter = field(default_factory=Filter)
+    periods: Sequence[tuple[int, int]] = ()
+    """Half-open, in ms since the epoch: the newest memories of them are candidates."""
+    fill: int = 0
+    """So many of the newest memories that pass are candidates in any case."""
+    also: str | None = None
+    """An id in the scope that is a candidate in any case, even if it has expired or does not pass."""
+
+
+@dataclass(frozen=True, slots=True)
 class Candidates:
     """Statements over what one scope's recall chooses from. The tenant is bound here, once."""
 
     scope: Scope
 
-    def gather(
-        self,
-        hits: Sequence[tuple[str, float]],
-        where: Filter,
-        terms: Sequence[str],
-        *,
-        index_name: str,
-        pending_most: int,
-        fill: int = 0,
-        also: str | None = None,
-    ) -> Statement:
+    def gather(self, wanted: Wanted) -> Statement:
         """Read the best of each channel that exist, belong to the scope and pass the filter, and their neighbours.
-
-        ``terms`` are in the syntax of FTS5; without any the words are left alone. ``hits`` are ids with points from 1
-        for the best down to 0. ``fill`` asks for so many of the newest memories that pass as well, ``also`` for one of
-        the scope's whether it passes or not. What is queued for the index is always there.
 
         Returns rows in no order: ``id``, ``content``, ``metadata``, ``created_at``, ``session_id``, ``happened_at``,
         ``before`` (the id of the memory before it in its session), ``bytes`` (of its content), ``expired``, ``words``
-        (bit by bit, which of the terms it holds), and of the scope ``memories``, ``mean`` (bytes of one) and
-        ``found`` (as JSON, by the number of a term how many memories hold it).
+        (bit by bit, which of the terms it holds), and of the scope ``memories``, ``mean`` (bytes of one) and ``found``
+        (as JSON, by the number of a term how many memories hold it).
         """
-        condition = filters.of_living(where, "memory")
-        words = _WORDS if terms else _NO_WORDS
-        parts = f"{words},{_MEANING},{_POOL_OF_CHANNELS},{_QUEUED},{_NEWEST}".format(condition=condition)
+        condition = filters.of_living(wanted.where, "memory")
+        words = _WORDS if wanted.terms else _NO_WORDS
+        parts = f"{words},{_MEANING},{_DATED},{_POOL_OF_CHANNELS},{_QUEUED},{_NEWEST}".format(condition=condition)
         return Statement(
             _GATHER.format(parts=parts, condition=condition),
             {
                 "tenant_id": self.scope.tenant_id,
                 "agent_id": self.scope.agent_id,
-                "index_name": index_name,
-                "terms": list(terms),
-                "hits": [[id_, points] for id_, points in hits],
-                "rough_most": -1 if where else _ROUGH,
-                "pending_most": pending_most,
-                "fill": fill,
-                "also": also,
-                "where": filters.argument(where),
+                "index_name": wanted.index_name,
+                "terms": list(wanted.terms),
+                "periods": [[start, end] for start, end in wanted.periods],
+                "hits": [[id_, points] for id_, points in wanted.hits],
+                "rough_most": -1 if wanted.where else _ROUGH,
+                "pending_most": wanted.pending_most,
+                "fill": wanted.fill,
+                "also": wanted.also,
+                "where": filters.argument(wanted.where),
             },
         )
