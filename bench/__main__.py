@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from app.adapters.local.transformer import packaged_model_dir
+from bench.channels import channels
 from bench.data import one_agent, tenants
 from bench.prefill import prefill
 from bench.report import Figure, table, write
@@ -36,8 +37,8 @@ def main() -> None:
 
 def _loads(directory: Path) -> list[Load]:
     """Return the data sets, the largest one first; those of MiniLM only where its weights are."""
-    limits = Limits(recall=2.0, store=1.5)
-    small = Limits(recall=2.0, store=1.5, memory=_RESIDENT_MB)
+    limits = Limits(recall=8.0, store=2.0)
+    small = Limits(store=2.0, memory=_RESIDENT_MB)
     loads = [
         Load("100k in one agent", directory / "agent", "hashing", one_agent(), 100_000, Limits(recall=30.0), 100, 0),
         Load("100k in 100 tenants", directory / "tenants", "hashing", tenants(_TENANTS), 100_000, limits, 800, 1000),
@@ -71,6 +72,7 @@ async def _measure(loads: Sequence[Load]) -> list[Figure]:
     for load in loads:
         if load.embedder == "local":
             figures.append(await embedding(load.data_dir, _EMBEDDING_MS))
+            figures.append(await channels(load))
     _tell("on Cloudflare's double")
     figures += await upstream()
     for load in loads:

@@ -59,9 +59,9 @@ class Server:
 
 
 @asynccontextmanager
-async def embedded(data_dir: Path, embedder: str, first: bytes) -> AsyncIterator[Server]:
+async def embedded(data_dir: Path, embedder: str, first: bytes, **more: str) -> AsyncIterator[Server]:
     """Run the service on the embedded default, as ``service`` does."""
-    settings = {"DATA_DIR": str(data_dir), "EMBEDDER": embedder, "AUTH_SECRETS": AUTH_SECRETS}
+    settings = {"DATA_DIR": str(data_dir), "EMBEDDER": embedder, "AUTH_SECRETS": AUTH_SECRETS, **more}
     async with service(data_dir, settings, first) as server:
         yield server
 
