@@ -45,7 +45,7 @@ _WORDS = f"""
 asked AS MATERIALIZED (
   SELECT term.key AS term, {_IN_SCOPE} AS expression, (
     SELECT count(*) FROM (
-      SELECT 1 FROM memory_words WHERE memory_words MATCH {_IN_SCOPE} LIMIT (SELECT common FROM held)
+      SELECT 1 FROM memory_words WHERE memory_words MATCH {_IN_SCOPE} LIMIT coalesce((SELECT common FROM held), 0)
     )
   ) AS seen
   FROM json_each(?1, '$.terms') AS term
