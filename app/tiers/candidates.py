@@ -59,7 +59,7 @@ rare AS MATERIALIZED (
   WHERE memory_words MATCH telling.expression AND telling.rarer < {_ROUGH}
 ),
 together AS MATERIALIZED (
-  SELECT 0 AS term, memory_words.rowid AS number
+  SELECT memory_words.rowid AS number
   FROM (SELECT group_concat(expression, ' AND ') AS expression FROM asked WHERE asked.seen) AS every
     CROSS JOIN memory_words
   WHERE NOT EXISTS (SELECT 1 FROM telling) AND every.expression IS NOT NULL AND memory_words MATCH every.expression
@@ -70,7 +70,7 @@ hit AS MATERIALIZED (
   SELECT telling.term, memory_words.rowid FROM telling CROSS JOIN memory_words
   WHERE memory_words MATCH telling.expression AND telling.rarer >= {_ROUGH}
     AND +memory_words.rowid IN (SELECT number FROM rare) UNION ALL
-  SELECT term, number FROM together
+  SELECT asked.term, together.number FROM together CROSS JOIN asked WHERE asked.seen
 ),
 term AS MATERIALIZED (
   SELECT asked.term, asked.seen AS found, (
