@@ -261,6 +261,14 @@ async def test_a_word_of_every_memory_of_a_large_scope_still_finds(memories: Mem
     assert (await memories.gather("note", where=Filter(created_after=NOW))).candidates == {}
 
 
+async def test_words_of_every_memory_are_found_together_and_no_other_word_for_them(memories: Memories) -> None:
+    await memories.put(*[f"note {n} is {'short' if n % 2 else 'long'}" for n in range(300)])
+    pool = await memories.gather("absent short notes", pending_most=0)
+    assert pool.candidates
+    assert all("short" in one.content for one in pool.candidates.values())
+    assert {one.words for one in pool.candidates.values()} == {(1, 2)}
+
+
 async def test_the_longest_query_is_taken(memories: Memories) -> None:
     await memories.put("word5 of many")
     assert await memories.found(" ".join(f"word{n}" for n in range(10_000))) == ["word5 of many"]
