@@ -1,6 +1,7 @@
 """Every statement a request sends is bound to its tenant, by its first condition."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -19,6 +20,7 @@ from app.ports.database import Statement
 from app.quotas import Defaults, Quotas
 from app.tiers.agents import Agents, AgentSettings
 from app.tiers.bulk import ROOM_NAMES, Bulk, Line
+from app.tiers.candidates import Candidates
 from app.tiers.listing import MemoryListing, Place
 from app.tiers.long_term import LongTermMemory
 from app.transfer import queueing
@@ -27,6 +29,16 @@ SCOPE = Scope("acme", "bot")
 CONFIG = EmbeddingConfig("hashing", "ngrams-v1", 384)
 WHERE = Filter(created_after=1, created_before=9, metadata={"k": 1})
 TENANT = r"\w*\.?tenant_id = (\?1 ->> 'tenant_id'|\w+\.tenant_id)"
+BOUND = (
+    r"(?:WHERE|ON) (\w+)\.tenant_id = (?:\?1 ->> 'tenant_id'|\w+\.tenant_id)"
+    r" AND \1\.agent_id = (?:\?1 ->> 'agent_id'|\w+\.agent_id)"
+)
+"""A row's alias, and that its first two conditions are the scope."""
+IN_SCOPE = (
+    "'scope : \"' || lower(hex(?1 ->> 'tenant_id')) || 'g' || lower(hex(?1 ->> 'agent_id'))"
+    " || '0\" AND {content segments} : ' || term.value"
+)
+"""What is looked for in the index of words, whose rows name no tenant: a word of the scope's, in FTS5's syntax."""
 
 
 BEYOND = {"taken", "removed"}
@@ -62,6 +74,8 @@ def statements() -> Iterator[tuple[str, Statement]]:
         yield "queue_upsert", queue.queue_upsert(new, {"index": vector}, admission, filterable=filterable)
     yield "queue_delete", queue.queue_delete("1")
     yield "pending", queue.pending(WHERE, "index")
+    for number, where in enumerate((WHERE, Filter())):
+        yield "gather", gathering(where, ['"x"'][:number], also="1" if number else None)
     for statement in Erasures("acme").accept("1", "bot"):
         yield "accept", statement
     line: Line = dict.fromkeys(("agent_id", "id", "content_hash", "vector", "deleted", "embedded", *ROOM_NAMES), "x")
@@ -79,12 +93,17 @@ def statements() -> Iterator[tuple[str, Statement]]:
     yield "read_erasure", Erasures("acme").read("1", None)
 
 
+def gathering(where: Filter, terms: list[str], also: str | None = None) -> Statement:
+    hits = [("1", 1.0)]
+    return Candidates(SCOPE).gather(hits, where, terms, index_name="index", pending_most=5, fill=3, also=also)
+
+
 def test_no_method_that_makes_a_statement_is_forgotten_here() -> None:
     makers = {
         name
         for owner in (
             *(LongTermMemory, Outbox, Audit, Admission, Erasures, Bulk, queueing),
-            *(Quotas, Agents, MemoryListing),
+            *(Quotas, Agents, MemoryListing, Candidates),
         )
         for name, method in vars(owner).items()
         if getattr(method, "__annotations__", {}).get("return") in (Statement, list[Statement])
@@ -92,20 +111,57 @@ def test_no_method_that_makes_a_statement_is_forgotten_here() -> None:
     assert makers - BEYOND == {re.sub("_(erasure|quotas|agents)$", "", name) for name, _ in statements()}
 
 
+# What is asked of rows that the same statement has read before, and of the index of words: see the next test.
+OF_READ_ROWS = {
+    "gather": (
+        *("asked.", "term.", "step.", "row IS NOT NULL", "number IN (SELECT number FROM fetched"),
+        *("memory_number.number = rough.number", "memory_words MATCH ", "FALSE"),
+    )
+}
+
+
 @pytest.mark.parametrize(("name", "statement"), list(statements()))
 def test_a_statement_names_the_tenant_before_anything_else(name: str, statement: Statement) -> None:
     conditions = re.findall(r"\b(?:WHERE|ON)\s+(?!CONFLICT)(.*?)(?= AND |\n|\)|$)", statement.sql)
     # Of the bound tenant's row, or of no row; the last but two are about an id, which is unique over all tenants.
-    about_values = (
+    about_values: tuple[str, ...] = (
         *("config.", "coalesce(", "NOT EXISTS", "held.", "present.metadata ->", "holder.id"),
         *("min(coalesce(quota.", "store.", "EXISTS (", "NOT ("),
     )
+    about_values += OF_READ_ROWS.get(name, ())
     about_rows = [c for c in conditions if not c.startswith(about_values) and "wanted" not in c]
     assert all(re.fullmatch(TENANT, condition) for condition in about_rows), about_rows
     # Rows are written with the bound tenant and no other.
     assert about_rows or re.search(r"(SELECT|VALUES \()\s*\?1 ->> 'tenant_id'", statement.sql), name
     assert isinstance(statement.argument, dict)
     assert statement.argument["tenant_id"] == "acme"
+
+
+@pytest.mark.parametrize("terms", [[], ['"x"']])
+def test_what_recall_chooses_from_is_of_the_scope(terms: list[str]) -> None:
+    sql = gathering(WHERE, terms).sql
+    tables = re.findall(r"(?:FROM|JOIN) (long_term_memory|outbox|usage)\b(?: AS (\w+))?", sql)
+    read = Counter(alias or table for table, alias in tables)
+    bound = Counter(re.findall(BOUND, sql))
+    assert read == bound
+    assert set(read) == {"memory", "beside", "outbox", "usage"}
+    known = {"long_term_memory", "outbox", "usage", "memory_words", "memory_number", "json_each"}
+    made = set(re.findall(r"(\w+) AS (?:MATERIALIZED )?\(", sql)) | {"(SELECT", "("}
+    assert set(re.findall(r"(?:FROM|JOIN) (\w+|\(SELECT|\()", sql)) <= known | made
+    # Whose a row of the index of words is it does not tell: it is asked for the scope's words, and for nothing else,
+    assert ("memory_words MATCH" in sql) == bool(terms)
+    looked_for = re.findall(r"memory_words MATCH (.*?)(?: LIMIT | AND |\n)", sql.replace(IN_SCOPE, "IN_SCOPE"))
+    assert set(looked_for) <= {"IN_SCOPE", "telling.expression", "every.expression"}
+    expressions = set(re.findall(r"([\w.]+(?:\([^()]*\))?) AS expression", sql.replace(IN_SCOPE, "IN_SCOPE")))
+    assert expressions <= {"IN_SCOPE", "group_concat(expression, ' AND ')"}
+    # and the memory whose number it has is read as any other, or is one that has been.
+    numbers = re.findall(r"JOIN (memory_number.*?)\bWHERE (.*?)$", sql, re.DOTALL | re.MULTILINE)
+    for joined, condition in numbers:
+        assert (
+            "memory_number.id = memory.id" in condition
+            or "memory.id = memory_number.id" in condition
+            or condition == "memory_number.number = rough.number"
+        ), joined
 
 
 def test_what_looks_beyond_the_tenant_learns_two_bits_and_which_configs_are_kept() -> None:

@@ -47,7 +47,7 @@ _WORDS = f"""
 asked AS MATERIALIZED (
   SELECT term.key AS term, {_IN_SCOPE} AS expression, (
     SELECT count(*) FROM (
-      SELECT 1 FROM memory_words WHERE memory_words MATCH {_IN_SCOPE} LIMIT (SELECT common FROM held)
+      SELECT 1 FROM memory_words WHERE memory_words MATCH {_IN_SCOPE} LIMIT coalesce((SELECT common FROM held), 0)
     )
   ) AS seen
   FROM json_each(?1, '$.terms') AS term
@@ -61,7 +61,7 @@ rare AS MATERIALIZED (
   WHERE memory_words MATCH telling.expression AND telling.rarer < {_ROUGH}
 ),
 together AS MATERIALIZED (
-  SELECT 0 AS term, memory_words.rowid AS number
+  SELECT memory_words.rowid AS number
   FROM (SELECT group_concat(expression, ' AND ') AS expression FROM asked WHERE asked.seen) AS every
     CROSS JOIN memory_words
   WHERE NOT EXISTS (SELECT 1 FROM telling) AND every.expression IS NOT NULL AND memory_words MATCH every.expression
@@ -72,7 +72,7 @@ hit AS MATERIALIZED (
   SELECT telling.term, memory_words.rowid FROM telling CROSS JOIN memory_words
   WHERE memory_words MATCH telling.expression AND telling.rarer >= {_ROUGH}
     AND +memory_words.rowid IN (SELECT number FROM rare) UNION ALL
-  SELECT term, number FROM together
+  SELECT asked.term, together.number FROM together CROSS JOIN asked WHERE asked.seen
 ),
 term AS MATERIALIZED (
   SELECT asked.term, asked.seen AS found, (

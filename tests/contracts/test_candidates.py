@@ -1,0 +1,322 @@
+"""What ``Candidates.gather`` must find on every ``Database``: the lexical channel, above all."""
+
+import random
+
+import pytest
+
+from app.errors import MemoryGatewayError
+from app.migrations.runner import migrate
+from app.model import Filter, Scope
+from app.ports.database import Database, Statement
+from tests.contracts.memories import INDEX, NOW, OWN, Held, Memories
+
+OTHERS = [
+    Scope("acme", "other"),
+    Scope("other", "bot"),
+    Scope("bot", "acme"),
+    Scope("acm", "ebot"),
+    Scope("ACME", "BOT"),
+]
+
+
+@pytest.fixture
+async def memories(database: Database) -> Memories:
+    await migrate(database)
+    return Memories(database)
+
+
+# What is stored, what finds it, and what does not.
+FOUND: dict[str, tuple[str, list[str], list[str]]] = {
+    "words, whatever their case": (
+        "The Green house",
+        ["green", "HOUSE", "the red or green one"],
+        ["gree", "hous", "red"],
+    ),
+    "English endings": ("She was running to the libraries", ["runs", "run", "library"], ["runner"]),
+    "accents": ("Café Müller in Łódź serves crème brûlée", ["cafe", "MULLER", "crème", "creme brulee"], ["caff"]),
+    "accents written as marks": ("Cafe\u0301 Mu\u0308ller", ["café", "muller", "cafe"], ["caf"]),
+    "identifiers as phrases": (
+        "Ticket ABC-1234 and error E_NOENT-7 of user@example.org",
+        ["abc-1234", "ABC 1234", "E_NOENT-7", "user@example.org"],
+        ["1234-abc", "ABC-12345", "other@example.com"],
+    ),
+    "quoted phrases in their order": (
+        "the red fox jumps over a lazy dog",
+        ['"red fox"', "\u201clazy dog\u201d", '"fox jumps over"', '"Red FOXES"'],
+        ['"fox red"', '"red dog"', '"the fox"'],
+    ),
+    "possessives": ("Anna's bicycle was stolen", ["Anna", "anna's", "Anna\u2019s"], ["ann"]),
+    "Japanese": (
+        "東京都の天気は晴れです",
+        ["東京", "天気", "京都", "晴れ", "東", "す", "東京の天気は?"],
+        ["大阪", "大", "気天"],
+    ),
+    "Chinese": ("我喜欢喝乌龙茶", ["乌龙茶", "喜欢", "茶"], ["红茶", "绿"]),
+    "Korean": ("저는 서울에서 살아요", ["서울", "서울은", "서", "울"], ["부산", "부"]),
+    "Thai": ("ฉันชอบกินข้าวผัด", ["ข้าวผัด", "ชอบ", "ผ"], ["ปลา"]),
+    "scripts within one word": ("iPhone手机和Python语言", ["手机", "语言", "iphone", "python"], ["电脑", "java"]),
+    "Arabic, with article and without": (
+        "ذهبت إلى المكتبة والمدرسة",
+        ["مكتبة", "المكتبة", "للمكتبة", "مدرسة", "والمدرسة"],
+        ["مطعم"],
+    ),
+    "Arabic, with vowel marks and without": ("قرأ الكِتَابَ", ["كتاب", "الكتاب", "كِتَاب"], ["قلم"]),
+    "full-width and other forms": (
+        "\uff2e\uff4f\uff54\uff45 \uff12\uff10\uff12\uff14: ﬁle №5 ｶﾀｶﾅ",
+        ["note", "2024", "file", "カタカナ"],
+        ["notes2"],
+    ),
+    "Cyrillic and Greek": ("Привет из Москвы, ΟΔΟΣ", ["москвы", "ПРИВЕТ", "οδος"], ["москва"]),
+    "Hindi": ("मुझे हिन्दी पसंद है", ["हिन्दी"], ["अंग्रेज़ी"]),
+    "numbers": ("The flat costs 1200 at No. 7", ["1200", "7"], ["120", "12"]),
+    "what only looks like syntax": (
+        'scope NEAR and content OR "a" NOT *',
+        ["scope", "NEAR", "content", 'scope "near"', "scope:x", "(near)"],
+        ["segment"],
+    ),
+}
+
+
+async def test_a_memory_is_found_by_its_words(memories: Memories) -> None:
+    wrong: list[str] = []
+    for number, (name, (content, finding, missing)) in enumerate(FOUND.items()):
+        scope = Scope("acme", f"agent-{number}")
+        await memories.put(content, "something else entirely", scope=scope)
+        wrong += [f"{name}: {query}" for query in finding if await memories.found(query, scope=scope) != [content]]
+        wrong += [f"{name}: not {query}" for query in missing if await memories.found(query, scope=scope)]
+    assert wrong == []
+
+
+SYNTAX = [
+    "NEAR(fox bear)", "fox AND bear", "fox OR", "NOT fox", "fox NOT", "^fox", "fox*", "*", "fox + bear", "-fox",
+    "{content} : fox", "scope : fox", "content:fox", "segments : fox", '"fox', 'fox"', '"""', "'fox'", "fox\\", "(fox",
+    "fox)", "((fox) OR (bear))", '" OR "1"="1', 'x" OR scope : "y', "fox; DROP TABLE memory_words", "{", "}",
+    "fox, bear", "\u201cfox", "\u300cfox", '"fox" "', "\u202efox\u202c", "fo\u200bx fox", "fox\ufeff", "\ufffe fox",
+    "fox \U0001f98a",
+]  # fmt: skip
+
+
+async def test_nothing_of_a_query_is_read_as_syntax(memories: Memories) -> None:
+    await memories.put("a fox", "a bear", "neither")
+    for query in SYNTAX:
+        wanted = sorted(f"a {word}" for word in ("fox", "bear") if word in query.lower())
+        assert await memories.found(query) == wanted, query
+
+
+NOTHING = [
+    "",
+    "  ",
+    "the of and",
+    "?!... -- ()",
+    "\U0001f98a\U0001f43b",
+    "\u200b\u200d\ufeff",
+    "\u0301",
+    '""',
+    "_ __ _",
+]
+
+
+async def test_a_query_without_words_finds_nothing_by_words(memories: Memories) -> None:
+    await memories.put("the fox and the bear \U0001f98a", "_ __ _ ?!", "e\u0301")
+    assert [query for query in NOTHING if await memories.found(query)] == []
+
+
+async def test_where_nothing_was_ever_stored_nothing_is_found(memories: Memories) -> None:
+    pool = await memories.gather("fox bear", hits=[("01K00000000000000000000000", 1.0)], fill=5)
+    assert pool.candidates == {}
+
+
+async def test_words_are_found_in_their_own_scope_alone(memories: Memories) -> None:
+    await memories.put("a red fox")
+    for scope in OTHERS:
+        await memories.put(f"the fox of {scope.tenant_id} {scope.agent_id}", "another fox", scope=scope)
+    assert await memories.found("fox") == ["a red fox"]
+    pool = await memories.gather("fox red bear")
+    assert (pool.memories, [(pool.found or {}).get(term, 0) for term in range(3)]) == (1, [1, 1, 0])
+    for scope in OTHERS:
+        assert len(await memories.found("fox", scope=scope)) == 2
+
+
+async def test_content_that_holds_a_scopes_own_word_is_in_no_other_scope_for_it(memories: Memories) -> None:
+    words = [f"{scope.tenant_id.encode().hex()}g{scope.agent_id.encode().hex()}0" for scope in (OWN, *OTHERS)]
+    forged = " ".join([*words, "scope", *(f'scope:"{word}"' for word in words), "fox"])
+    for scope in OTHERS:
+        await memories.put(forged, scope=scope)
+    assert await memories.found("fox") == []
+    assert await memories.found(forged) == []
+    await memories.put("a red fox")
+    assert await memories.found("fox") == ["a red fox"]
+    assert await memories.found(words[0]) == []  # its own scope is no word of a memory either
+    for scope in OTHERS:
+        assert await memories.found(words[0], scope=scope) == [forged]
+
+
+async def test_hits_of_another_scope_are_no_candidates(memories: Memories) -> None:
+    own = await memories.put("mine")
+    hits = [(id_, 1.0) for scope in OTHERS for id_ in await memories.put("theirs", scope=scope)]
+    pool = await memories.gather(hits=[*hits, (own[0], 0.5), ("01K00000000000000000000999", 0.1)])
+    assert list(pool.candidates) == own
+    for id_, _ in hits:
+        assert id_ not in (await memories.gather(hits=hits, fill=5, also=id_)).candidates
+
+
+async def test_a_filter_is_applied_before_anything_is_limited(memories: Memories) -> None:
+    await memories.put(*[Held(f"red fox {n}", {"kind": "other"}) for n in range(600)])
+    (last,) = await memories.put(Held("a red fox among many words that make it a worse match", {"kind": "x"}))
+    where = Filter(metadata={"kind": "x"})
+    assert list((await memories.gather("red fox", where=where)).candidates) == [last]
+    hits = [(f"01K{n:023d}", 1 - n / 1000) for n in range(601)]
+    assert list((await memories.gather(hits=hits, where=where)).candidates) == [last]
+    assert list((await memories.gather(where=where, fill=1)).candidates) == [last]
+
+
+async def test_filters_on_time_exclude_their_bounds(memories: Memories) -> None:
+    await memories.put(*[Held(f"fox {n}", created=NOW + n) for n in range(5)])
+    assert await memories.found("fox", where=Filter(created_after=NOW + 1, created_before=NOW + 4)) == [
+        "fox 2",
+        "fox 3",
+    ]
+
+
+async def test_what_has_expired_is_no_candidate_unless_it_is_asked_for_itself(memories: Memories) -> None:
+    gone, still = await memories.put(Held("an old fox", expires=1), Held("a fox", expires=NOW * 2))
+    pool = await memories.gather("fox", hits=[(gone, 1.0), (still, 0.9)], fill=5)
+    assert [(one.id, one.expired) for one in pool.candidates.values()] == [(still, False)]
+    pool = await memories.gather("fox", also=gone)
+    assert {one.id: one.expired for one in pool.candidates.values()} == {gone: True, still: False}
+
+
+async def test_one_that_is_asked_for_is_there_whatever_the_filter(memories: Memories) -> None:
+    asked, other = await memories.put(Held("a fox", {"k": 1}), Held("a bear", {"k": 1}))
+    (passing,) = await memories.put(Held("an owl", {"k": 2}))
+    where = Filter(metadata={"k": 2})
+    pool = await memories.gather(hits=[(other, 1.0), (passing, 1.0)], where=where, also=asked)
+    assert set(pool.candidates) == {asked, passing}
+
+
+async def test_a_session_is_in_the_order_of_its_times_and_then_of_its_stores(memories: Memories) -> None:
+    later, first, second, third = await memories.put(
+        Held("later", session="s", at=NOW + 5),
+        Held("first", session="s", at=NOW - 5),
+        Held("second", session="s"),
+        Held("third", session="s"),
+    )
+    (alone,) = await memories.put("alone")
+    (elsewhere,) = await memories.put(Held("elsewhere", session="t", at=NOW - 9))
+    await memories.put(Held("first", session="s", at=NOW + 1), scope=OTHERS[0])
+    found = (await memories.gather(fill=100)).candidates
+    before = {id_: one.before for id_, one in found.items()}
+    assert before == {first: None, second: first, third: second, later: third, alone: None, elsewhere: None}
+    assert {id_: one.after for id_, one in found.items() if one.after} == {first: second, second: third, third: later}
+    assert [found[id_].happened_at for id_ in (first, second, later)] == [NOW - 5, NOW, NOW + 5]
+
+
+async def test_a_candidate_comes_with_its_neighbours(memories: Memories) -> None:
+    await memories.put(*[Held(f"turn {n}", session="s", at=NOW + n) for n in range(9)])
+    await memories.put(Held("the fox", session="s", at=NOW + 4), Held("turn of another", session="t", at=NOW + 4))
+    contents = {one.content for one in (await memories.gather("fox")).candidates.values()}
+    assert contents == {"the fox", "turn 4", "turn 5"}
+
+
+async def test_a_neighbour_that_does_not_pass_is_no_candidate(memories: Memories) -> None:
+    await memories.put(
+        Held("before", session="s", at=1, expires=1),
+        Held("the fox", {"k": 1}, session="s", at=2),
+        Held("after", {"k": 2}, session="s", at=3),
+    )
+    assert {one.content for one in (await memories.gather("fox")).candidates.values()} == {"the fox", "after"}
+    pool = await memories.gather("fox", where=Filter(metadata={"k": 1}))
+    assert {one.content for one in pool.candidates.values()} == {"the fox"}
+
+
+async def test_what_is_queued_for_the_index_is_a_candidate(memories: Memories, database: Database) -> None:
+    queued, expired = await memories.put("queued", Held("expired", expires=1))
+    for id_, index in ((queued, INDEX), (expired, INDEX), (queued, "another")):
+        sql = (
+            "INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, vector, due_at)"
+            f" VALUES ('acme', 'bot', '{id_}', '{index}', 'upsert', 1, 'AAAA', 1)"
+        )
+        await database.run([Statement(sql, writes=True)])
+    await memories.put("not queued")
+    assert [one.content for one in (await memories.gather()).candidates.values()] == ["queued"]
+    assert (await memories.gather(index_name="a third")).candidates == {}
+    assert (await memories.gather(pending_most=0)).candidates == {}
+    assert (await memories.gather(where=Filter(metadata={"k": 1}))).candidates == {}
+
+
+async def test_how_often_words_are_held_is_counted_in_the_scope(memories: Memories) -> None:
+    await memories.put(*[f"note {n}" for n in range(8)], "note on a fox", "a fox")
+    pool = await memories.gather("fox note absent")
+    assert (pool.memories, [(pool.found or {}).get(term, 0) for term in range(3)]) == (10, [2, 9, 0])
+    held = {one.content: set(one.words) for one in pool.candidates.values()}
+    assert held["note on a fox"] == {0, 1}
+    assert held["a fox"] == {0}
+
+
+async def test_a_word_of_every_memory_of_a_large_scope_still_finds(memories: Memories) -> None:
+    await memories.put(*[f"note {n}" for n in range(2500)])
+    assert "note 7" in await memories.found("note 7")
+    assert await memories.found("note")
+    assert await memories.found("Which note?")
+    assert (await memories.gather("note", where=Filter(created_after=NOW))).candidates == {}
+
+
+async def test_words_of_every_memory_are_found_together_and_no_other_word_for_them(memories: Memories) -> None:
+    await memories.put(*[f"note {n} is {'short' if n % 2 else 'long'}" for n in range(300)])
+    pool = await memories.gather("absent short notes", pending_most=0)
+    assert pool.candidates
+    assert all("short" in one.content for one in pool.candidates.values())
+    assert {one.words for one in pool.candidates.values()} == {(1, 2)}
+
+
+async def test_the_longest_query_is_taken(memories: Memories) -> None:
+    await memories.put("word5 of many")
+    assert await memories.found(" ".join(f"word{n}" for n in range(10_000))) == ["word5 of many"]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+async def test_the_index_of_words_is_true_whatever_is_stored_and_removed(
+    memories: Memories, database: Database, seed: int
+) -> None:
+    chance = random.Random(seed)
+    words = ["fox", "café", "東京都の天気", "ﬁle", "المكتبة", "running", "", "\U0001f98a"]
+    held: dict[Scope, set[str]] = {scope: set() for scope in (OWN, *OTHERS[:2])}
+    for _ in range(25):
+        scope = chance.choice(list(held))
+        act = chance.random()
+        if act < 0.6:
+            contents = [f"n{chance.randrange(6)} {chance.choice(words)}" for _ in range(3)]
+            await memories.put(*contents, scope=scope)
+            held[scope].update(contents)
+        elif act < 0.9 and held[scope]:
+            gone = chance.choice(sorted(held[scope]))
+            await memories.remove(gone, scope=scope)
+            held[scope].discard(gone)
+        else:
+            sql = "DELETE FROM long_term_memory WHERE tenant_id = ?1 ->> 0 AND agent_id = ?1 ->> 1"
+            await database.run([Statement(sql, [scope.tenant_id, scope.agent_id], writes=True)])
+            held[scope].clear()
+        await memories.check_words()
+    for scope, contents_ in held.items():
+        for query in ("fox", "cafe", "東京", "file", "مكتبة", "run"):
+            found = await memories.found(query, scope=scope)
+            word = {"fox": "fox", "cafe": "café", "東京": "東京都の天気", "file": "ﬁle", "run": "running"}.get(query)
+            assert found == sorted(content for content in contents_ if (word or "المكتبة") in content)
+
+
+async def test_changing_what_the_words_are_made_of_keeps_the_index_true(memories: Memories, database: Database) -> None:
+    id_, _ = await memories.put("東京", "a fox")
+    await memories.put("a bear", scope=OTHERS[0])
+    for change in ("segments = NULL", "segments = 'made otherwise'", "content = 'an owl'", "agent_id = 'other'"):
+        await database.run([Statement(f"UPDATE long_term_memory SET {change} WHERE id = '{id_}'", writes=True)])
+        await memories.check_words()
+    assert await memories.found("owl", scope=OTHERS[0]) == ["an owl"]
+    assert await memories.found("東") == []
+
+
+async def test_the_check_of_the_index_of_words_finds_what_is_not_true(memories: Memories, database: Database) -> None:
+    (id_,) = await memories.put("a fox")
+    await database.run([Statement("DROP TRIGGER long_term_memory_reworded", writes=True)])
+    await database.run([Statement(f"UPDATE long_term_memory SET content = 'an owl' WHERE id = '{id_}'", writes=True)])
+    with pytest.raises(MemoryGatewayError):
+        await memories.check_words()
