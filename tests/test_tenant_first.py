@@ -20,7 +20,7 @@ from app.ports.database import Statement
 from app.quotas import Defaults, Quotas
 from app.tiers.agents import Agents, AgentSettings
 from app.tiers.bulk import ROOM_NAMES, Bulk, Line
-from app.tiers.candidates import Candidates
+from app.tiers.candidates import Candidates, Wanted
 from app.tiers.listing import MemoryListing, Place
 from app.tiers.long_term import LongTermMemory
 from app.transfer import queueing
@@ -94,8 +94,9 @@ def statements() -> Iterator[tuple[str, Statement]]:
 
 
 def gathering(where: Filter, terms: list[str], also: str | None = None) -> Statement:
-    hits = [("1", 1.0)]
-    return Candidates(SCOPE).gather(hits, where, terms, index_name="index", pending_most=5, fill=3, also=also)
+    return Candidates(SCOPE).gather(
+        Wanted(terms, [("1", 1.0)], "index", pending_most=5, where=where, periods=[(1, 2)], fill=3, also=also)
+    )
 
 
 def test_no_method_that_makes_a_statement_is_forgotten_here() -> None:
@@ -114,7 +115,7 @@ def test_no_method_that_makes_a_statement_is_forgotten_here() -> None:
 # What is asked of rows that the same statement has read before, and of the index of words: see the next test.
 OF_READ_ROWS = {
     "gather": (
-        *("asked.", "term.", "step.", "row IS NOT NULL", "number IN (SELECT number FROM fetched"),
+        *("asked.", "telling.", "term.", "step.", "row IS NOT NULL", "number IN (SELECT number FROM fetched"),
         *("memory_number.number = rough.number", "memory_words MATCH ", "FALSE"),
     )
 }

@@ -20,8 +20,10 @@ _SEEDS = 40
 _OF_PERIODS = 20
 _POOL = 100
 _ROUGH = 400
-"""Of those, the best before their length is counted; of a filter's, all: any of them may be kept out."""
-_COMMON = 2000
+"""So many with the rarest words, and of them the best before their length is counted, are looked at."""
+_ALL = 1_000_000_000
+"""With a filter, which may keep any of them out."""
+_COMMON = 1000
 """A word in so many memories of a scope, or in half of them, tells little and costs much: others are looked for."""
 _FEW = 200
 """Of so few memories, half are no matter."""
@@ -44,34 +46,35 @@ held AS MATERIALIZED (
 # The logarithm is counted in steps of a third of an octave, since not every SQLite has one.
 _WORDS = f"""
 {_HELD},
-asked AS MATERIALIZED (
+matched AS MATERIALIZED (
   SELECT term.key AS term, {_IN_SCOPE} AS expression, (
-    SELECT count(*) FROM (
-      SELECT 1 FROM memory_words WHERE memory_words MATCH {_IN_SCOPE} LIMIT coalesce((SELECT common FROM held), 0)
+    SELECT json_group_array(number) FROM (
+      SELECT memory_words.rowid AS number FROM memory_words
+      WHERE memory_words MATCH {_IN_SCOPE} LIMIT (SELECT common FROM held)
     )
-  ) AS seen
+  ) AS numbers
   FROM json_each(?1, '$.terms') AS term
 ),
+asked AS MATERIALIZED (SELECT term, expression, numbers, json_array_length(numbers) AS seen FROM matched),
 telling AS MATERIALIZED (
-  SELECT asked.term, asked.expression, sum(asked.seen) OVER (ORDER BY asked.seen, asked.term) - asked.seen AS rarer
+  SELECT asked.term, asked.numbers, sum(asked.seen) OVER (ORDER BY asked.seen, asked.term) - asked.seen AS rarer
   FROM asked WHERE asked.seen BETWEEN 1 AND (SELECT common - 1 FROM held)
 ),
 rare AS MATERIALIZED (
-  SELECT telling.term, memory_words.rowid AS number FROM telling CROSS JOIN memory_words
-  WHERE memory_words MATCH telling.expression AND telling.rarer < {_ROUGH}
+  SELECT telling.term, number.value AS number FROM telling CROSS JOIN json_each(telling.numbers) AS number
+  WHERE telling.rarer < ?1 ->> 'rough_most'
 ),
 together AS MATERIALIZED (
   SELECT memory_words.rowid AS number
   FROM (SELECT group_concat(expression, ' AND ') AS expression FROM asked WHERE asked.seen) AS every
     CROSS JOIN memory_words
   WHERE NOT EXISTS (SELECT 1 FROM telling) AND every.expression IS NOT NULL AND memory_words MATCH every.expression
-  ORDER BY memory_words.rowid DESC LIMIT {_ROUGH}
+  ORDER BY memory_words.rowid DESC LIMIT ?1 ->> 'rough_most'
 ),
 hit AS MATERIALIZED (
   SELECT term, number FROM rare UNION ALL
-  SELECT telling.term, memory_words.rowid FROM telling CROSS JOIN memory_words
-  WHERE memory_words MATCH telling.expression AND telling.rarer >= {_ROUGH}
-    AND +memory_words.rowid IN (SELECT number FROM rare) UNION ALL
+  SELECT telling.term, number.value FROM telling CROSS JOIN json_each(telling.numbers) AS number
+  WHERE telling.rarer >= ?1 ->> 'rough_most' AND number.value IN (SELECT number FROM rare) UNION ALL
   SELECT asked.term, together.number FROM together CROSS JOIN asked WHERE asked.seen
 ),
 term AS MATERIALIZED (
@@ -226,7 +229,7 @@ class Candidates:
                 "terms": list(wanted.terms),
                 "periods": [[start, end] for start, end in wanted.periods],
                 "hits": [[id_, points] for id_, points in wanted.hits],
-                "rough_most": -1 if wanted.where else _ROUGH,
+                "rough_most": _ALL if wanted.where else _ROUGH,
                 "pending_most": wanted.pending_most,
                 "fill": wanted.fill,
                 "also": wanted.also,

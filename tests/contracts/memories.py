@@ -12,7 +12,7 @@ from app.model import Filter, Json, Scope
 from app.ports.database import Database, Statement
 from app.retrieval.pool import Candidate, Pool, read
 from app.retrieval.terms import terms
-from app.tiers.candidates import Candidates
+from app.tiers.candidates import Candidates, Wanted
 
 OWN = Scope("acme", "bot")
 INDEX = "lt-memory-test"
@@ -73,7 +73,7 @@ class Memories:
     ) -> Pool:
         words = [term.fts for term in terms(query)]
         asked: dict[str, Any] = {"index_name": INDEX, "pending_most": 10} | options
-        statement = Candidates(scope).gather(hits, where or Filter(), words, **asked)
+        statement = Candidates(scope).gather(Wanted(words, hits, where=where or Filter(), **asked))
         (rows,) = await self.database.run([statement])
         return read(rows)
 
