@@ -1,14 +1,14 @@
 """How sure a recall can be that something of its answer helps: a probability, fitted (docs/retrieval.md).
 
-Two kinds of evidence, either of which is enough: an embedding that is very near; or much of the query's words in one
-memory, and a high fused score. Nothing of it depends on how many memories there are.
+Two kinds of evidence, either of which is enough: an embedding that is nearer than the nearest of so many unrelated
+memories would be; or much of the query's words in one memory, and a high fused score.
 """
 
 import math
 
 from app.retrieval.fusion import Fusion
 
-_NEAR, _STEEP = 0.75, 12.0
+_NEAR, _SPREAD, _STEEP = 0.39, 0.1, 12.0
 _COVERED, _SCORED, _BIAS = 2.8, 2.2, -4.4
 
 
@@ -18,7 +18,9 @@ def confidence(fusion: Fusion) -> float:
     if not best:
         return 0.0
     nearest = max((fusion.cosines.get(id_, 0.0) for id_ in fusion.pool.candidates), default=0.0)
-    by_meaning = _logistic(_STEEP * (nearest - _NEAR))
+    # The largest of n values that are spread normally lies about sqrt(2 ln n) times their spread above the mean.
+    chance = _SPREAD * math.sqrt(2 * math.log(max(fusion.pool.memories, 1)))
+    by_meaning = _logistic(_STEEP * (nearest - _NEAR - chance))
     by_score = _logistic(_COVERED * fusion.coverage + _SCORED * best + _BIAS)
     return 1 - (1 - by_meaning) * (1 - by_score)
 
