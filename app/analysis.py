@@ -29,6 +29,11 @@ WORD = rf"[\w{_SPACELESS}{_ARABIC}{_MARKS}]+"
 """A regular expression: what stands between spaces and punctuation."""
 
 _WORD = re.compile(WORD)
+# What stands between characters that are no part of a word for FTS5 either. Its Unicode is that of 2012: a character
+# that is younger, as many emoji are, it takes for a letter of the word beside it.
+_APART = re.compile(
+    r"[^\s!-/:-@\[-^`{-~\u00a0-\u00a9\u00ab-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u2000-\u206f\u3000-\u3004\u3008-\u303f]+"
+)
 _PIECE = re.compile(rf"[{_SPACELESS}]+|[{_ARABIC}]+|[^{_SPACELESS}{_ARABIC}]+")
 _IS_SPACELESS = re.compile(f"[{_SPACELESS}]")
 _IS_ARABIC = re.compile(f"[{_ARABIC}]")
@@ -45,7 +50,7 @@ def segments(text: str) -> str:
     """Return the words of a text that FTS5 would not find by itself, separated by spaces; mostly there are none."""
     if text.isascii():
         return ""
-    known = set(_WORD.findall(text))
+    known = {word for word in _APART.findall(text) if _WORD.fullmatch(word)}
     words = _WORD.findall(unicodedata.normalize("NFKC", text))
     return " ".join(segment for word in words for segment in _segments(word, found=word in known))
 

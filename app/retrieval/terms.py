@@ -70,7 +70,7 @@ def _terms(query: str) -> Iterator[Term]:
 def _of_text(text: str) -> Iterator[Term]:
     for token in _TOKEN.findall(text):
         words = list(_words(token))
-        if len(words) > 1 and _IDENTIFIER.fullmatch(token):
+        if len(words) > 1 and _IDENTIFIER.fullmatch(token) and not any(map(analysis.is_spaceless, words)):
             yield Term(" ".join(words), phrase=True)
             continue
         for word in words:

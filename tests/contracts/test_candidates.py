@@ -54,6 +54,11 @@ FOUND: dict[str, tuple[str, list[str], list[str]]] = {
     "Chinese": ("我喜欢喝乌龙茶", ["乌龙茶", "喜欢", "茶"], ["红茶", "绿"]),
     "Korean": ("저는 서울에서 살아요", ["서울", "서울은", "서", "울"], ["부산", "부"]),
     "Thai": ("ฉันชอบกินข้าวผัด", ["ข้าวผัด", "ชอบ", "ผ"], ["ปลา"]),
+    "figures within a script without spaces": (
+        "東京2024年に3回行った",
+        ["東京", "2024年", "東京で3月に何をした?"],
+        ["2023"],
+    ),
     "scripts within one word": ("iPhone手机和Python语言", ["手机", "语言", "iphone", "python"], ["电脑", "java"]),
     "Arabic, with article and without": (
         "ذهبت إلى المكتبة والمدرسة",
