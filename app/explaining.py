@@ -64,17 +64,18 @@ class Explainer:
         obstacles: list[Obstacle] = []
         trial = query
         while (what := obstacle(self._ranked(search), trial, memory)) is not None:
-            if what in obstacles:
-                return obstacles, None
-            obstacles.append(what)
-            changed = relaxed(self._ranked(search), trial, memory, what) or _nearer(trial, memory, what)
-            if changed is None:
+            if what not in obstacles:
+                obstacles.append(what)
+            changed = relaxed(self._ranked(search), trial, memory, what)
+            if changed is None and trial.text == query.text:
+                changed = _nearer(trial, memory, what)
+            if changed is None or changed == trial:
                 return obstacles, None
             if (changed.text, changed.where) != (trial.text, trial.where):
                 again = await self._recaller.search(scope, changed, also=memory.id)
-                if again is None:
+                if again is None or memory.id not in again.fusion.pool.candidates:  # changed, or deleted, meanwhile
                     return obstacles, None
-                search = again
+                search, memory = again, again.fusion.pool.candidates[memory.id]
             trial = changed
         return obstacles, await self._proved(scope, trial, memory) if obstacles else None
 
@@ -88,10 +89,7 @@ class Explainer:
         def shaped(query: Query) -> list[Candidate]:
             return list(self._recaller.ranked(search, query))
 
-        def score_of(candidate: Candidate) -> float:
-            return search.fusion.scores[candidate.id] * search.scale
-
-        return Ranked(score_of, shaped)
+        return Ranked(search.score, shaped)
 
 
 def _nearer(query: Query, memory: Candidate, what: Obstacle) -> Query | None:

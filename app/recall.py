@@ -1,6 +1,5 @@
 """One tenant's recalls: ask each channel, fuse what they find, and say when one of them did not answer."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -48,6 +47,10 @@ class Search:
         best = max(self.fusion.scores.values(), default=0.0)
         return self.confidence / best if best else 0.0
 
+    def score(self, candidate: Candidate) -> float:
+        """Return the score of the entry that a candidate makes."""
+        return min(1.0, self.fusion.scores[candidate.id] * self.scale)
+
     def entry(self, candidate: Candidate, *, explain: bool) -> Entry:
         """Make an entry of a candidate."""
         id_ = candidate.id
@@ -56,7 +59,7 @@ class Search:
             id=id_,
             content=candidate.content,
             metadata=candidate.metadata,
-            score=min(1.0, self.fusion.scores[id_] * self.scale),
+            score=self.score(candidate),
             created_at=candidate.created_at,
             similarity=self.fusion.cosines.get(id_),
             findings=[finding.scaled(self.scale) for finding in findings],
@@ -98,8 +101,7 @@ class Recaller:
         if query.collapse:
             ranked = answer.distinct(ranked)
         if query.min_score > 0:
-            enough = query.min_score / search.scale if search.scale else math.inf
-            ranked = (candidate for candidate in ranked if search.fusion.scores[candidate.id] >= enough)
+            ranked = (candidate for candidate in ranked if search.score(candidate) >= query.min_score)
         return answer.within(ranked, query.max_tokens)
 
     async def search(self, scope: Scope, query: Query, *, also: str | None = None) -> Search | None:
