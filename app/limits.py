@@ -23,6 +23,8 @@ METADATA_DEPTH = 8
 SESSION_ID_BYTES = 256
 IDEMPOTENCY_KEY_FORM = r"[!-~]{1,255}"
 """Form of an Idempotency-Key: visible ASCII."""
+RECENCY_DAYS_MOST = 36_500
+_RECENCY = f"must be above 0, at most {RECENCY_DAYS_MOST}"
 TOP_K_MOST = 20
 LIST_MOST = 100
 """How many memories one page of a listing holds."""
@@ -71,13 +73,14 @@ def check_store(
 
 def check_recall(agent_id: str, query: Query) -> None:
     """Check what is asked; raises as ``check_store`` does."""
-    tokens = query.max_tokens
+    tokens, days = query.max_tokens, query.recency_days
     _refuse(
         [
             *_agent(agent_id),
             *_text("query", query.text, CONTENT_BYTES),
             *(() if 1 <= query.top_k <= TOP_K_MOST else [_Finding("top_k", f"must be from 1 to {TOP_K_MOST}")]),
             *(() if 0 <= query.min_score <= 1 else [_Finding("min_score", "must be from 0 to 1")]),
+            *(() if days is None or 0 < days <= RECENCY_DAYS_MOST else [_Finding("recency_days", _RECENCY)]),
             *(() if tokens is None or tokens >= 1 else [_Finding("max_tokens", "must be at least 1")]),
             *_metadata("filter.metadata", query.where.metadata),
             *_scalars("filter.metadata", query.where.metadata),

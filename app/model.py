@@ -119,7 +119,7 @@ class Query:
     top_k: int = 5
     where: Filter = field(default_factory=Filter)
     reference_time: int | None = None
-    """What "yesterday" is counted from; None: now."""
+    """What "yesterday" and an age are counted from; None: now."""
     min_score: float = 0.0
     max_tokens: int | None = None
     """Of all entries' content together, by ``app.retrieval.answer.tokens``."""
@@ -127,6 +127,8 @@ class Query:
     """Whether entries that differ only in case, white space and Unicode form are one."""
     explain: bool = False
     """Whether entries tell what their score is made of."""
+    recency_days: float | None = None
+    """The age at which a preference for recent memories has halved; None: there is none."""
 
 
 @dataclass(frozen=True, slots=True)

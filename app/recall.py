@@ -15,12 +15,14 @@ from app.ports.vector_index import Hits
 from app.process import Ports
 from app.retrieval import answer, names, vector
 from app.retrieval.confidence import confidence
-from app.retrieval.fusion import Asked, Fusion
+from app.retrieval.fusion import Asked, Fusion, Recency
 from app.retrieval.pool import Candidate, Pool, read
 from app.retrieval.query_vectors import QueryVectors
 from app.retrieval.temporal import anchors, periods
 from app.retrieval.terms import terms
 from app.tiers.candidates import Candidates, Wanted
+
+_DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,13 @@ class Recaller:
         """
         active = self._ports.in_use(self._tenant_id).active
         reference = self._ports.clock() if query.reference_time is None else query.reference_time
-        asked = Asked(query.text, terms(query.text), periods(query.text, reference), anchors(query.text))
+        asked = Asked(
+            query.text,
+            terms(query.text),
+            periods(query.text, reference),
+            anchors(query.text),
+            _recency(query, reference),
+        )
         meaning, away = await self._embed(active, query.text)
         depth = vector.DEPTH
         while True:
@@ -199,6 +207,10 @@ class _Gathered:
     pool: Pool
     pending: Sequence[Row]
     degraded: Sequence[str]
+
+
+def _recency(query: Query, reference: int) -> Recency | None:
+    return None if query.recency_days is None else Recency(reference, query.recency_days * _DAY_MS)
 
 
 def _is_enough(candidates: Iterable[Candidate], query: Query) -> bool:

@@ -1,6 +1,7 @@
 """Recall by words, meaning, sessions, times and names together, through the gateway."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.errors import InvalidRequest
 from app.explaining import Explanation
 from app.model import Filter, Json, NewMemory, Query, milliseconds
 from app.retrieval.answer import tokens
@@ -294,3 +296,18 @@ async def test_an_explanation_is_true_of_every_question(
     explanation = await explained(bench, query, mixed[number % len(mixed)])
     assert explanation.rank >= 1
     assert len(set(explanation.obstacles)) == len(explanation.obstacles)
+
+
+async def test_recent_memories_go_first_where_that_is_asked_and_the_score_says_why(bench: Bench) -> None:
+    for year in (2021, 2024):
+        moment = milliseconds(datetime(year, 1, 1, tzinfo=UTC))
+        await bench.gateway.store("bot", NewMemory(f"The office moved, {2024 - year}", occurred_at=moment))
+    await bench.gateway.store("bot", NewMemory("A cat sleeps"))
+    query = Query("The office moved, 3", reference_time=milliseconds(datetime(2024, 2, 1, tzinfo=UTC)), explain=True)
+    (old, *_) = (await bench.gateway.recall("bot", query)).entries
+    assert old.content == "The office moved, 3"
+    (new, *_) = (await bench.gateway.recall("bot", replace(query, text="The office moved", recency_days=30))).entries
+    assert new.content == "The office moved, 0"
+    assert "recency" in {finding.channel for finding in new.findings}
+    with pytest.raises(InvalidRequest, match="recency_days"):
+        await bench.gateway.recall("bot", replace(query, recency_days=0))

@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from app.api.schemas import WANTED_SCHEMA, AgentId, MemoryId, Moment, Request, number, number_or_none, text_schema
 from app.explaining import Explanation
-from app.limits import CONTENT_BYTES, TOP_K_MOST
+from app.limits import CONTENT_BYTES, RECENCY_DAYS_MOST, TOP_K_MOST
 from app.model import Entry, Filter, Finding, Query, format_moment, milliseconds
 from app.recall import Recall
 
@@ -37,6 +37,17 @@ class Question(Request):
     filter: RecallFilter | None = None
     reference_time: Annotated[
         Moment | None, Field(description="What `yesterday` and `last week` are counted from, where that is not now.")
+    ] = None
+    recency_days: Annotated[
+        float | None,
+        BeforeValidator(number_or_none),
+        Field(
+            description=(
+                "Prefer recent memories: the age in days at which the preference has halved. Absent: how recent a "
+                "memory is decides between equal scores alone."
+            ),
+            json_schema_extra={"exclusiveMinimum": 0, "maximum": RECENCY_DAYS_MOST},
+        ),
     ] = None
     min_score: Annotated[
         float,
@@ -69,6 +80,7 @@ class Question(Request):
             self.min_score,
             self.max_tokens,
             self.collapse,
+            recency_days=self.recency_days,
         )
 
     def _where(self) -> Filter:
@@ -118,7 +130,7 @@ class FindingAnswer(BaseModel):
         description=(
             "`lexical`: words of the query, in the memory or beside it in its session; `vector`: meaning; "
             "`smoothing`: what a neighbour in the session has; `session`: what the session has; `names`: the query "
-            "names who speaks; `time`: the query names when it was."
+            "names who speaks; `time`: the query names when it was; `recency`: it is recent, where that was asked."
         )
     )
     weighted: float = Field(description="Its share of the score; all shares add up to it.")

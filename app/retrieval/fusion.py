@@ -21,8 +21,21 @@ _SMOOTHING = 0.4
 _SESSION = 0.3
 _SPEAKER = 0.3
 _TIME = 1.0
+_RECENT = 0.5
 _EVENT = 0.5
 """An event that was looked for may be another than is meant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recency:
+    """A preference for recent memories, in ms: since when ages are counted, and at which it has halved."""
+
+    reference: int
+    half_life: float
+
+    def of(self, happened_at: int) -> float:
+        """Return 1 for what has just happened, or has yet to, and 0.5 at the half-life."""
+        return math.exp2(-max(self.reference - happened_at, 0) / self.half_life)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +46,7 @@ class Asked:
     terms: Sequence[Term]
     periods: Sequence[Period] = ()
     anchors: Sequence[Anchor] = ()
+    recency: Recency | None = None
 
 
 class Fusion:
@@ -61,8 +75,11 @@ class Fusion:
         named = frozenset[str]() if "names" in without else names.named(asked.text)
         self.speakers = {id_: 1 + _SPEAKER * names.speaks(ids[id_], named) for id_ in ids}
         self.lifts = {} if "time" in without else self._lifts(asked, weights)
+        recency = asked.recency
+        self.recent = {} if recency is None else {id_: _RECENT * recency.of(ids[id_].happened_at) for id_ in ids}
         self.scores = {
-            id_: base * self.speakers[id_] + _TIME * self.lifts.get(id_, 0.0) for id_, base in self.base.items()
+            id_: base * self.speakers[id_] + _TIME * self.lifts.get(id_, 0.0) + self.recent.get(id_, 0.0)
+            for id_, base in self.base.items()
         }
 
     def _lifts(self, asked: Asked, weights: list[float]) -> dict[str, float]:
@@ -103,6 +120,7 @@ class Fusion:
             Finding("session", _SESSION * self.sessions.get(id_, 0.0), self.sessions.get(id_)),
             Finding("names", base * (speaker - 1), speaker),
             Finding("time", _TIME * time, time),
+            Finding("recency", self.recent.get(id_, 0.0), self.recent.get(id_, 0.0) / _RECENT),
         ]
         return [finding for finding in parts if finding.weighted]
 

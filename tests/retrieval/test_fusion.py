@@ -10,7 +10,7 @@ from app.ports.vector_index import Hit
 from app.recall import Search
 from app.retrieval import context, lexical, vector
 from app.retrieval.confidence import confidence
-from app.retrieval.fusion import PARTS, Asked, Fusion, Part
+from app.retrieval.fusion import PARTS, Asked, Fusion, Part, Recency
 from app.retrieval.pool import Pool
 from app.retrieval.temporal import Period, lift
 from app.retrieval.terms import terms
@@ -200,3 +200,8 @@ def test_what_lies_in_a_period_is_lifted_whole_and_what_is_near_it_less() -> Non
     assert lift([may], 131 * DAY) > lift([may], 132 * DAY) > lift([may], 400 * DAY)
     assert lift([], 0) == 0
     assert lift([may, Period(0, DAY, "then")], 5) == 1
+
+
+def test_a_preference_for_recent_memories_halves_with_their_age() -> None:
+    recency = Recency(reference=10_000, half_life=1_000)
+    assert [recency.of(moment) for moment in (11_000, 10_000, 9_000, 8_000)] == [1, 1, 0.5, 0.25]
