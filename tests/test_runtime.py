@@ -96,10 +96,13 @@ async def test_a_failing_embedder_has_its_own_code(tmp_path: Path) -> None:
         embedder = service.runtime.ports.embedder
         assert isinstance(embedder, FailingEmbedder)
         embedder.error = EmbeddingUnavailable("The model is away.")
-        for path, field in (("/store", "content"), ("/recall", "query")):
-            assert_problem(await service.post(path, {"agent_id": "bot", field: "x"}), 503, "embedding_unavailable")
+        body = {"agent_id": "bot", "content": "x"}
+        assert_problem(await service.post("/store", body), 503, "embedding_unavailable")
         embedder.error = None
-        assert await service.recall("x") == []
+        await service.store("x")
+        embedder.error = EmbeddingUnavailable("The model is away.")
+        asked = {"agent_id": "bot", "query": "another word"}
+        assert_problem(await service.post("/recall", asked), 503, "embedding_unavailable")
 
 
 async def test_a_defect_is_a_problem_for_the_caller_and_a_traceback_in_the_log(

@@ -47,7 +47,7 @@ async def forgotten(client: httpx.AsyncClient, memories: Iterable[Memory]) -> li
     async def found(memory: Memory) -> bool:
         async with room:
             entries = await recall(client, memory)
-        return [entry["content"] for entry in entries] == [memory.content] and entries[0]["score"] > 0.9999
+        return [entry["content"] for entry in entries] == [memory.content] and entries[0]["similarity"] > 0.9999
 
     asked = list(memories)
     return [memory for memory, was in zip(asked, await asyncio.gather(*map(found, asked)), strict=True) if not was]
