@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from app.ports.database import Statement
 from tests.backends import BackendName, running_on
 from tests.service import Service, serving
 
@@ -89,6 +90,8 @@ class Memory(RuleBasedStateMachine):
                 assert found == sorted(content for content, _ in held)
 
     def teardown(self) -> None:
+        check = "INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)"
+        self.run(self.service.runtime.ports.database.run([Statement(check, writes=True)]))
         self.run(self.stack.aclose())
         self.backends.close()
         self.loop.close()
