@@ -121,19 +121,20 @@ class Recaller:
             _recency(query, reference),
         )
         meaning, away = await self._embed(active, query.text)
-        depth = vector.DEPTH
+        hits = Hits([], filtered=False, more=meaning is not None)
+        width = 1
         while True:
             # The index comes first: what the indexer confirms meanwhile is then in the hits, not in neither.
-            hits = Hits([], filtered=False)
-            if meaning is not None:
-                hits, away = await self._ask(active, scope, meaning, depth, query.where)
-            gathered = await self._gather(scope, active, asked, hits, query, also)
+            if meaning is not None and hits.more:
+                hits, away = await self._ask(active, scope, meaning, width * vector.DEPTH, query.where)
+            wanted = self._wanted(active, asked, hits, query, also, width)
+            gathered = await self._gather(scope, active, wanted)
             if gathered is None:
                 return None
-            candidates = gathered.pool.candidates
-            if not hits.more or _is_enough(candidates.values(), query):
+            candidates = gathered.pool.candidates.values()
+            if _is_enough(candidates, query) or not (hits.more or len(candidates) >= wanted.most):
                 break
-            depth *= 4  # vectors whose memory is gone, or memories of one content, took the places
+            width *= 4  # vectors whose memory is gone, or memories of one content, took the places
         cosines = {hit.id: hit.score for hit in hits.hits}
         if meaning is not None:
             cosines |= score(gathered.pending[:PENDING_MOST], meaning)
@@ -161,12 +162,11 @@ class Recaller:
             structlog.get_logger().warning("index_away", code=error.code, reason=error.detail)
             return Hits([], filtered=False), _Away("index_unavailable", error)
 
-    async def _gather(
-        self, scope: Scope, config: EmbeddingConfig, asked: Asked, hits: Hits, query: Query, also: str | None
-    ) -> "_Gathered | None":
-        """Read the candidates and what the index may not show yet, in one run; None where another config is in use."""
+    def _wanted(
+        self, config: EmbeddingConfig, asked: Asked, hits: Hits, query: Query, also: str | None, width: int
+    ) -> Wanted:
         without = self._ports.recall_without
-        wanted = Wanted(
+        return Wanted(
             terms=[] if "lexical" in without else [term.fts for term in asked.terms],
             hits=vector.points(hits.hits),
             index_name=config.index_name,
@@ -175,7 +175,11 @@ class Recaller:
             periods=[] if "time" in without else [(period.start, period.end) for period in asked.periods],
             fill=0 if hits.filtered else query.top_k,
             also=also,
+            width=width,
         )
+
+    async def _gather(self, scope: Scope, config: EmbeddingConfig, wanted: Wanted) -> "_Gathered | None":
+        """Read the candidates and what the index may not show yet, in one run; None where another config is in use."""
         degraded: list[str] = []
         try:
             watched, pending, rows = await self._read(scope, wanted)

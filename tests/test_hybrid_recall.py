@@ -311,3 +311,26 @@ async def test_recent_memories_go_first_where_that_is_asked_and_the_score_says_w
     assert "recency" in {finding.channel for finding in new.findings}
     with pytest.raises(InvalidRequest, match="recency_days"):
         await bench.gateway.recall("bot", replace(query, recency_days=0))
+
+
+# These fail: append to tests/test_hybrid_recall.py once fixed
+
+
+async def test_many_copies_take_no_place_of_others(bench: Bench) -> None:
+    for n in range(130):
+        await put(bench, FOX, session=f"s{n}")
+    await put(bench, *OTHERS)
+    await bench.quiet()
+    entries = (await bench.gateway.recall("bot", Query(FOX, top_k=6, collapse=True))).entries
+    assert sorted(entry.content for entry in entries) == sorted([FOX, *OTHERS])
+
+
+async def test_what_explains_agrees_with_what_recalls(bench: Bench) -> None:
+    """A memory that ranks low by meaning and high by its speaker: a candidate of the one is one of the other."""
+    await put(bench, *[f"the fox number {n} runs" for n in range(100, 190)])
+    of_ann = await put(bench, *[f"the fox number {n} runs" for n in range(190, 200)], speaker="Ann")
+    await put(bench, *[f"{other} {n}" for other in OTHERS for n in range(10)])
+    await bench.quiet()
+    for query in ("Does Ann see foxe numbe runn", "Ann: thee foxe numbe runn"):
+        for memory in of_ann:
+            await explained(bench, Query(query, top_k=20), memory)

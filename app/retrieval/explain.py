@@ -36,7 +36,7 @@ def obstacle(ranked: Ranked, query: Query, memory: Candidate) -> Obstacle | None
     shaped = ranked.shaped(query)
     if not _is_in(memory, shaped):
         return "max_tokens"
-    return None if _is_in(memory, shaped[: query.top_k]) else "rank"
+    return None if _is_in(memory, shaped[: query.top_k]) and not memory.added else "rank"
 
 
 def relaxed(ranked: Ranked, query: Query, memory: Candidate, what: Obstacle) -> Query | None:
@@ -51,7 +51,7 @@ def relaxed(ranked: Ranked, query: Query, memory: Candidate, what: Obstacle) -> 
         before = ranked.shaped(replace(query, max_tokens=None))
         needed = sum(tokens(one.content) for one in before[: before.index(memory) + 1])
         return replace(query, max_tokens=needed)
-    if what == "rank":
+    if what == "rank" and not memory.added:
         place = ranked.shaped(query).index(memory) + 1
         return replace(query, top_k=place) if place <= TOP_K_MOST else None
     return None

@@ -25,6 +25,8 @@ class Candidate:
     words: tuple[int, ...]
     """The numbers of the query's terms it holds."""
     expired: bool = False
+    added: bool = False
+    """Whether it is a candidate only because it was asked for."""
     after: str | None = None
 
     @property
@@ -80,6 +82,7 @@ def read(rows: Iterable[Row]) -> Pool:
             bytes=int(row["bytes"] or 0),
             words=_bits(int(row["words"] or 0)),
             expired=bool(row["expired"]),
+            added=bool(row["added"]),
         )
     if row is None:
         return Pool({})

@@ -99,7 +99,7 @@ ranked AS MATERIALIZED (
 lexical AS MATERIALIZED (
   SELECT memory.rowid AS row, ranked.points / (SELECT max(points) FROM ranked) AS points
   FROM ranked CROSS JOIN memory_number USING (number) CROSS JOIN long_term_memory AS memory
-  WHERE {_OWN} AND memory.id = memory_number.id AND {{condition}} LIMIT {_SEEDS}
+  WHERE {_OWN} AND memory.id = memory_number.id AND {{condition}} LIMIT ?1 ->> 'seeds'
 )"""
 _NO_WORDS = f"""
 {_HELD},
@@ -110,7 +110,7 @@ _MEANING = f"""
 meaning AS MATERIALIZED (
   SELECT memory.rowid AS row, hit.value ->> 1 AS points
   FROM json_each(?1, '$.hits') AS hit CROSS JOIN long_term_memory AS memory
-  WHERE {_OWN} AND memory.id = hit.value ->> 0 AND {{condition}} LIMIT {_SEEDS}
+  WHERE {_OWN} AND memory.id = hit.value ->> 0 AND {{condition}} LIMIT ?1 ->> 'seeds'
 )"""
 _DATED = f"""
 dated AS (
@@ -141,7 +141,7 @@ near AS MATERIALIZED (
 pool AS (
   SELECT row FROM (
     SELECT row, points FROM seed UNION ALL SELECT before, points FROM near UNION ALL SELECT after, points FROM near
-  ) WHERE row IS NOT NULL GROUP BY row ORDER BY max(points) DESC LIMIT {_POOL}
+  ) WHERE row IS NOT NULL GROUP BY row ORDER BY max(points) DESC LIMIT ?1 ->> 'pool'
 )"""
 _QUEUED = """
 queued AS (
@@ -161,19 +161,22 @@ _GATHER = f"""
 SELECT * FROM (
 WITH {{parts}},
 chosen AS MATERIALIZED (
-  SELECT row FROM pool UNION SELECT row FROM queued UNION SELECT row FROM newest UNION
-  SELECT memory.rowid FROM long_term_memory AS memory WHERE {_OWN} AND memory.id = ?1 ->> 'also'
+  SELECT row, min(added) AS added FROM (
+    SELECT row, FALSE AS added FROM pool UNION ALL SELECT row, FALSE FROM queued UNION ALL
+    SELECT row, FALSE FROM newest UNION ALL
+    SELECT memory.rowid, TRUE FROM long_term_memory AS memory WHERE {_OWN} AND memory.id = ?1 ->> 'also'
+  ) GROUP BY row
 ),
 fetched AS MATERIALIZED (
   SELECT memory.id, memory.content, memory.metadata, memory.created_at, memory.session_id, memory.happened_at,
     memory_number.number, memory_number.bytes, NOT {filters.living("memory")} AS expired,
-    ({_BESIDE.format(what="id", comes="<", order="DESC")}) AS before
+    chosen.added, ({_BESIDE.format(what="id", comes="<", order="DESC")}) AS before
   FROM chosen CROSS JOIN long_term_memory AS memory CROSS JOIN memory_number
   WHERE {_OWN} AND memory.rowid = chosen.row AND memory_number.id = memory.id
     AND ({{condition}} OR memory.id = ?1 ->> 'also')
 ),
 wording AS MATERIALIZED (SELECT number, words FROM worded WHERE number IN (SELECT number FROM fetched))
-SELECT fetched.id, content, metadata, created_at, session_id, happened_at, before, bytes, expired, words,
+SELECT fetched.id, content, metadata, created_at, session_id, happened_at, before, bytes, expired, added, words,
   held.memories, held.mean, (
     SELECT json_group_object(asked.term, iif(asked.seen < held.common, asked.seen, held.memories)) FROM asked
   ) AS found
@@ -201,6 +204,13 @@ class Wanted:
     """So many of the newest memories that pass are candidates in any case."""
     also: str | None = None
     """An id in the scope that is a candidate in any case, even if it has expired or does not pass."""
+    width: int = 1
+    """How many times as many candidates as usual."""
+
+    @property
+    def most(self) -> int:
+        """How many candidates there are at most, beside what is queued and what is asked for in any case."""
+        return self.width * _POOL
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +223,9 @@ class Candidates:
         """Read the best of each channel that exist, belong to the scope and pass the filter, and their neighbours.
 
         Returns rows in no order: ``id``, ``content``, ``metadata``, ``created_at``, ``session_id``, ``happened_at``,
-        ``before`` (the id of the memory before it in its session), ``bytes`` (of its content), ``expired``, ``words``
-        (bit by bit, which of the terms it holds), and of the scope ``memories``, ``mean`` (bytes of one) and ``found``
-        (as JSON, by the number of a term how many memories hold it).
+        ``before`` (the id of the memory before it in its session), ``bytes`` (of its content), ``expired``, ``added``
+        (there for ``also`` alone), ``words`` (bit by bit, which of the terms it holds), and of the scope ``memories``,
+        ``mean`` (bytes of one) and ``found`` (as JSON, by the number of a term how many memories hold it).
         """
         condition = filters.of_living(wanted.where, "memory")
         words = _WORDS if wanted.terms else _NO_WORDS
@@ -229,7 +239,9 @@ class Candidates:
                 "terms": list(wanted.terms),
                 "periods": [[start, end] for start, end in wanted.periods],
                 "hits": [[id_, points] for id_, points in wanted.hits],
-                "rough_most": _ALL if wanted.where else _ROUGH,
+                "rough_most": _ALL if wanted.where else wanted.width * _ROUGH,
+                "seeds": wanted.width * _SEEDS,
+                "pool": wanted.most,
                 "pending_most": wanted.pending_most,
                 "fill": wanted.fill,
                 "also": wanted.also,
