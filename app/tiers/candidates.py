@@ -90,16 +90,17 @@ worded AS MATERIALIZED (
 ),
 rough AS MATERIALIZED (SELECT number, points FROM worded ORDER BY points DESC LIMIT ?1 ->> 'rough_most'),
 ranked AS MATERIALIZED (
-  SELECT rough.number,
-    rough.points / (1 + {SATURATION} * ({1 - LENGTH_SHARE} + {LENGTH_SHARE} * memory_number.bytes / held.mean))
-      AS points
-  FROM rough CROSS JOIN memory_number CROSS JOIN held WHERE memory_number.number = rough.number
-  ORDER BY points DESC LIMIT -1
+  SELECT number, id, points, max(points) OVER () AS best FROM (
+    SELECT rough.number, memory_number.id,
+      rough.points / (1 + {SATURATION} * ({1 - LENGTH_SHARE} + {LENGTH_SHARE} * memory_number.bytes / held.mean))
+        AS points
+    FROM rough CROSS JOIN memory_number CROSS JOIN held WHERE memory_number.number = rough.number
+  ) ORDER BY points DESC LIMIT -1
 ),
 lexical AS MATERIALIZED (
-  SELECT memory.rowid AS row, ranked.points / (SELECT max(points) FROM ranked) AS points
-  FROM ranked CROSS JOIN memory_number USING (number) CROSS JOIN long_term_memory AS memory
-  WHERE {_OWN} AND memory.id = memory_number.id AND {{condition}} LIMIT ?1 ->> 'seeds'
+  SELECT memory.rowid AS row, ranked.points / ranked.best AS points
+  FROM ranked CROSS JOIN long_term_memory AS memory
+  WHERE {_OWN} AND memory.id = ranked.id AND {{condition}} LIMIT ?1 ->> 'seeds'
 )"""
 _NO_WORDS = f"""
 {_HELD},
@@ -132,15 +133,16 @@ seed AS MATERIALIZED (
   FROM (SELECT * FROM lexical UNION ALL SELECT * FROM meaning UNION ALL SELECT * FROM dated) GROUP BY row
 ),
 near AS MATERIALIZED (
-  SELECT seed.points / 2 AS points,
+  SELECT seed.row, seed.points,
     ({_BESIDE.format(what="rowid", comes="<", order="DESC")}) AS before,
     ({_BESIDE.format(what="rowid", comes=">", order="ASC")}) AS after
-  FROM seed CROSS JOIN long_term_memory AS memory
-  WHERE {_OWN} AND memory.rowid = seed.row AND memory.session_id IS NOT NULL
+  FROM seed CROSS JOIN long_term_memory AS memory WHERE {_OWN} AND memory.rowid = seed.row
 ),
 pool AS (
   SELECT row FROM (
-    SELECT row, points FROM seed UNION ALL SELECT before, points FROM near UNION ALL SELECT after, points FROM near
+    SELECT CASE place.value WHEN 0 THEN near.row WHEN -1 THEN near.before ELSE near.after END AS row,
+      near.points / (1 + abs(place.value)) AS points
+    FROM near CROSS JOIN json_each('[0, -1, 1]') AS place
   ) WHERE row IS NOT NULL GROUP BY row ORDER BY max(points) DESC LIMIT ?1 ->> 'pool'
 )"""
 _QUEUED = """
@@ -174,13 +176,12 @@ fetched AS MATERIALIZED (
   FROM chosen CROSS JOIN long_term_memory AS memory CROSS JOIN memory_number
   WHERE {_OWN} AND memory.rowid = chosen.row AND memory_number.id = memory.id
     AND ({{condition}} OR memory.id = ?1 ->> 'also')
-),
-wording AS MATERIALIZED (SELECT number, words FROM worded WHERE number IN (SELECT number FROM fetched))
+)
 SELECT fetched.id, content, metadata, created_at, session_id, happened_at, before, bytes, expired, added, words,
   held.memories, held.mean, (
     SELECT json_group_object(asked.term, iif(asked.seen < held.common, asked.seen, held.memories)) FROM asked
   ) AS found
-FROM fetched LEFT JOIN wording USING (number) CROSS JOIN held
+FROM fetched LEFT JOIN worded USING (number) CROSS JOIN held
 )
 """
 
