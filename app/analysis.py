@@ -12,9 +12,6 @@ import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise
 
-VERSION = 1
-"""Rises when ``segments`` changes: what was written by an older version is then made again."""
-
 # From the blocks of Unicode's Scripts.txt; Hangul has spaces, but words that differ only in their endings.
 _SPACELESS = (
     "\u0e00-\u0eff"  # Thai, Lao

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from app.errors import NotFound
 from app.model import Finding, Query, Scope
 from app.process import Ports
-from app.recall import Recaller, Search
-from app.retrieval.explain import Obstacle, Ranked, obstacle, relaxed
+from app.recall import Recaller
+from app.retrieval.explain import Obstacle, obstacle, relaxed
 from app.retrieval.pool import Candidate
+from app.retrieval.search import Search
 from app.retrieval.terms import STOP_WORDS
 
 _WORD = re.compile(r"\w{3,}")
@@ -63,10 +64,10 @@ class Explainer:
         """Take one obstacle after the other out of the way. Return them, and the query that then returns the memory."""
         obstacles: list[Obstacle] = []
         trial = query
-        while (what := obstacle(self._ranked(search), trial, memory)) is not None:
+        while (what := obstacle(search, trial, memory)) is not None:
             if what not in obstacles:
                 obstacles.append(what)
-            changed = relaxed(self._ranked(search), trial, memory, what)
+            changed = relaxed(search, trial, memory, what)
             if changed is None and trial.text == query.text:
                 changed = _nearer(trial, memory, what)
             if changed is None or changed == trial:
@@ -84,12 +85,6 @@ class Explainer:
         recall = await self._recaller.recall(scope, query)
         returned = recall is not None and any(entry.id == memory.id for entry in recall.entries)
         return query if returned else None
-
-    def _ranked(self, search: Search) -> Ranked:
-        def shaped(query: Query) -> list[Candidate]:
-            return list(self._recaller.ranked(search, query))
-
-        return Ranked(search.score, shaped)
 
 
 def _nearer(query: Query, memory: Candidate, what: Obstacle) -> Query | None:

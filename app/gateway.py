@@ -1,7 +1,8 @@
 """The gateway: one tenant's way to its memories, made anew for each request."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 from ulid import ULID
 
@@ -24,6 +25,7 @@ from app.tiers.long_term import LongTermMemory
 Warn = Callable[[Sequence[Use]], None]
 """Is told of the limits of which a store has left little."""
 
+_T = TypeVar("_T")
 _TRIES = 3
 """Of one request, while the config in use is being changed."""
 
@@ -59,11 +61,7 @@ class LongTermMemoryGateway:
         """
         limits.check_store(agent_id, memory, idempotency_key, now=self._ports.clock())
         scope = Scope(self._tenant_id, agent_id)
-        for _ in range(_TRIES):
-            memory_id = await self._store(scope, memory, idempotency_key, warn)
-            if memory_id is not None:
-                return memory_id
-        raise _changing()
+        return await _settled(lambda: self._store(scope, memory, idempotency_key, warn))
 
     async def recall(self, agent_id: str, query: Query) -> Recall:
         """Return the memories that answer the query best, of those that pass its filter.
@@ -77,11 +75,7 @@ class LongTermMemoryGateway:
         limits.check_recall(agent_id, query)
         scope = Scope(self._tenant_id, agent_id)
         recaller = Recaller(self._tenant_id, self._ports)
-        for _ in range(_TRIES):
-            found = await recaller.recall(scope, query)
-            if found is not None:
-                return found
-        raise _changing()
+        return await _settled(lambda: recaller.recall(scope, query))
 
     async def explain(self, agent_id: str, query: Query, memory_id: str) -> Explanation:
         """Explain why a memory is, or is not, among the entries of a recall, and what would return it.
@@ -93,12 +87,9 @@ class LongTermMemoryGateway:
         """
         limits.check_recall(agent_id, query)
         limits.check_memory(agent_id, memory_id)
+        scope = Scope(self._tenant_id, agent_id)
         explainer = Explainer(self._tenant_id, self._ports)
-        for _ in range(_TRIES):
-            explanation = await explainer.explain(Scope(self._tenant_id, agent_id), query, memory_id)
-            if explanation is not None:
-                return explanation
-        raise _changing()
+        return await _settled(lambda: explainer.explain(scope, query, memory_id))
 
     async def delete(self, agent_id: str, memory_id: str) -> None:
         """Delete a memory; one that is not there, or not in this scope, is no error.
@@ -216,5 +207,10 @@ class LongTermMemoryGateway:
         return {config.index_name: embedded.vectors[0]}
 
 
-def _changing() -> Unavailable:
-    return Unavailable("The embedding config in use is just being changed. Nothing was stored or found; try again.")
+async def _settled(attempt: Callable[[], Awaitable[_T | None]]) -> _T:
+    """Try again while the attempt finds that another config is in use than was last seen."""
+    for _ in range(_TRIES):
+        done = await attempt()
+        if done is not None:
+            return done
+    raise Unavailable("The embedding config in use is just being changed. Nothing was stored or found; try again.")

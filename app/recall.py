@@ -1,6 +1,6 @@
 """One tenant's recalls: ask each channel, fuse what they find, and say when one of them did not answer."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -14,10 +14,10 @@ from app.ports.database import Row
 from app.ports.vector_index import Hits
 from app.process import Ports
 from app.retrieval import answer, names, vector
-from app.retrieval.confidence import confidence
 from app.retrieval.fusion import Asked, Fusion, Recency
 from app.retrieval.pool import Candidate, Pool, read
 from app.retrieval.query_vectors import QueryVectors
+from app.retrieval.search import Search
 from app.retrieval.temporal import anchors, periods
 from app.retrieval.terms import terms
 from app.tiers.candidates import Candidates, Wanted
@@ -33,39 +33,6 @@ class Recall:
     degraded: Sequence[str] = ()
     confidence: float = 0.0
     """How likely it is that something of it answers the query, 0 to 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """All candidates of a query with their scores, and what kept there from being more."""
-
-    fusion: Fusion
-    degraded: Sequence[str]
-    confidence: float
-
-    @property
-    def scale(self) -> float:
-        """What makes of a fused score the score of an entry: the best one has the confidence as its score."""
-        best = max(self.fusion.scores.values(), default=0.0)
-        return self.confidence / best if best else 0.0
-
-    def score(self, candidate: Candidate) -> float:
-        """Return the score of the entry that a candidate makes."""
-        return min(1.0, self.fusion.scores[candidate.id] * self.scale)
-
-    def entry(self, candidate: Candidate, *, explain: bool) -> Entry:
-        """Make an entry of a candidate."""
-        id_ = candidate.id
-        findings = self.fusion.findings(id_) if explain else []
-        return Entry(
-            id=id_,
-            content=candidate.content,
-            metadata=candidate.metadata,
-            score=self.score(candidate),
-            created_at=candidate.created_at,
-            similarity=self.fusion.cosines.get(id_),
-            findings=[finding.scaled(self.scale) for finding in findings],
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,18 +60,9 @@ class Recaller:
         search = await self.search(scope, query)
         if search is None:
             return None
-        ranked = self.ranked(search, query)
+        ranked = search.ranked(query)
         entries = [search.entry(candidate, explain=query.explain) for candidate in islice(ranked, query.top_k)]
         return Recall(entries, search.degraded, search.confidence)
-
-    def ranked(self, search: Search, query: Query) -> Iterator[Candidate]:
-        """Give the candidates that may be entries, best first; the caller stops at ``top_k``."""
-        ranked: Iterator[Candidate] = iter(search.fusion.ranked)
-        if query.collapse:
-            ranked = answer.distinct(ranked)
-        if query.min_score > 0:
-            ranked = (candidate for candidate in ranked if search.score(candidate) >= query.min_score)
-        return answer.within(ranked, query.max_tokens)
 
     async def search(self, scope: Scope, query: Query, *, also: str | None = None) -> Search | None:
         """Find and weigh the candidates of a query; the scope's memory ``also`` is one in any case.
@@ -141,7 +99,7 @@ class Recaller:
         fusion = Fusion(asked, gathered.pool, cosines, self._ports.recall_without)
         if away is not None:
             _check(fusion, away.error)
-        return Search(fusion, [*_degraded(away, hits, fusion, query), *gathered.degraded], confidence(fusion))
+        return Search(fusion, [*_degraded(away, hits, fusion, query), *gathered.degraded])
 
     async def _embed(self, config: EmbeddingConfig, text: str) -> tuple[Vector | None, _Away | None]:
         """Embed the query; where that fails, say so and why."""

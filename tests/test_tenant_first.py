@@ -52,8 +52,6 @@ def statements() -> Iterator[tuple[str, Statement]]:
     new, admission = NewMemory("text"), Admission(SCOPE, "1", NewMemory("text"), InUse(CONFIG), "key")
     yield "insert", memory.insert(new, admission, created_at=1)
     yield "delete", memory.delete("1")
-    yield "read", memory.read(["1"], WHERE, most=5)
-    yield "newest", memory.newest(WHERE, most=5)
     audit = Audit(SCOPE)
     yield "stored", audit.stored(admission, now=1, tokens=1, milliseconds=1.0)
     yield "deleted", audit.deleted("1", now=1)
@@ -115,7 +113,7 @@ def test_no_method_that_makes_a_statement_is_forgotten_here() -> None:
 # What is asked of rows that the same statement has read before, and of the index of words: see the next test.
 OF_READ_ROWS = {
     "gather": (
-        *("asked.", "telling.", "term.", "step.", "row IS NOT NULL", "number IN (SELECT number FROM fetched"),
+        *("asked.", "telling.", "term.", "step.", "row IS NOT NULL"),
         *("memory_number.number = rough.number", "memory_words MATCH ", "FALSE"),
     )
 }
@@ -152,7 +150,7 @@ def test_what_recall_chooses_from_is_of_the_scope(terms: list[str]) -> None:
     # Whose a row of the index of words is it does not tell: it is asked for the scope's words, and for nothing else,
     assert ("memory_words MATCH" in sql) == bool(terms)
     looked_for = re.findall(r"memory_words MATCH (.*?)(?: LIMIT | AND |\n)", sql.replace(IN_SCOPE, "IN_SCOPE"))
-    assert set(looked_for) <= {"IN_SCOPE", "telling.expression", "every.expression"}
+    assert set(looked_for) <= {"expressed.expression", "every.expression"}
     expressions = set(re.findall(r"([\w.]+(?:\([^()]*\))?) AS expression", sql.replace(IN_SCOPE, "IN_SCOPE")))
     assert expressions <= {"IN_SCOPE", "group_concat(expression, ' AND ')"}
     # and the memory whose number it has is read as any other, or is one that has been.

@@ -134,7 +134,7 @@ class FindingAnswer(BaseModel):
         )
     )
     weighted: float = Field(description="Its share of the score; all shares add up to it.")
-    raw: float | None = Field(None, description="In the channel's own measure; of `names` and `time` the factor.")
+    raw: float | None = Field(None, description="In the channel's own measure; of `names` the factor.")
     rank: int | None = Field(None, description="The memory's rank in the channel, from 1.")
 
 
@@ -242,11 +242,10 @@ def explain_answer(asked: Query, explanation: Explanation) -> ExplainAnswer:
 
 
 def _change(asked: Query, change: Query) -> ChangeAnswer:
-    names = {"text": "query", "top_k": "top_k", "min_score": "min_score", "max_tokens": "max_tokens"}
-    names["collapse"] = "collapse"
-    changed = {
-        name: getattr(change, field) for field, name in names.items() if getattr(change, field) != getattr(asked, field)
-    }
+    fields = ("top_k", "min_score", "max_tokens", "collapse")
+    changed = {name: getattr(change, name) for name in fields if getattr(change, name) != getattr(asked, name)}
+    if change.text != asked.text:
+        changed["query"] = change.text
     if change.where != asked.where:
         changed["filter"] = _filter(change.where)
     return ChangeAnswer(**changed)

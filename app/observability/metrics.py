@@ -42,30 +42,7 @@ class Metrics:
             ["policy", "figure"],
             registry=self._registry,
         )
-
-        self._outbox_rows = Gauge(
-            "memory_gateway_outbox_rows",
-            "Rows of the outbox, over all tenants, by what they wait for.",
-            ["state"],
-            registry=self._registry,
-        )
-        self._outbox_oldest = Gauge(
-            "memory_gateway_outbox_oldest_undelivered_seconds",
-            "Age of the oldest row that the index has not taken.",
-            registry=self._registry,
-        )
-        self._outbox_lag = Gauge(
-            "memory_gateway_outbox_delivery_lag_seconds",
-            "Longest time from stored to known visible in the index, of the last minute.",
-            registry=self._registry,
-        )
-        self._erasures = Gauge("memory_gateway_erasures", "Erasures under way.", registry=self._registry)
-        self._lease = Gauge(
-            "memory_gateway_indexer_lease",
-            "1 for the process that holds the indexer's lease.",
-            ["holder"],
-            registry=self._registry,
-        )
+        self._outbox = _OutboxGauges(self._registry)
 
     def call(self, operation: str, outcome: str, seconds: float) -> None:
         """Count one call; ``outcome`` is ``ok`` or an error's code."""
@@ -94,15 +71,47 @@ class Metrics:
 
     def outbox(self, status: OutboxStatus) -> None:
         """Show how the outbox stood at the indexer's last round in this process."""
-        for state in ("undelivered", "unconfirmed", "confirmed", "dead_letters"):
-            self._outbox_rows.labels(state).set(getattr(status, state))
-        self._outbox_oldest.set(status.oldest_undelivered_seconds)
-        self._outbox_lag.set(status.delivery_lag_seconds)
-        self._erasures.set(status.erasures)
-        self._lease.clear()
-        if status.lease_holder is not None:
-            self._lease.labels(status.lease_holder).set(1)
+        self._outbox.show(status)
 
     def render(self) -> bytes:
         """Write everything in Prometheus' text form."""
         return generate_latest(self._registry)
+
+
+class _OutboxGauges:
+    """How the outbox stands, as the indexer's last round in this process found it."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._rows = Gauge(
+            "memory_gateway_outbox_rows",
+            "Rows of the outbox, over all tenants, by what they wait for.",
+            ["state"],
+            registry=registry,
+        )
+        self._oldest = Gauge(
+            "memory_gateway_outbox_oldest_undelivered_seconds",
+            "Age of the oldest row that the index has not taken.",
+            registry=registry,
+        )
+        self._lag = Gauge(
+            "memory_gateway_outbox_delivery_lag_seconds",
+            "Longest time from stored to known visible in the index, of the last minute.",
+            registry=registry,
+        )
+        self._erasures = Gauge("memory_gateway_erasures", "Erasures under way.", registry=registry)
+        self._lease = Gauge(
+            "memory_gateway_indexer_lease",
+            "1 for the process that holds the indexer's lease.",
+            ["holder"],
+            registry=registry,
+        )
+
+    def show(self, status: OutboxStatus) -> None:
+        for state in ("undelivered", "unconfirmed", "confirmed", "dead_letters"):
+            self._rows.labels(state).set(getattr(status, state))
+        self._oldest.set(status.oldest_undelivered_seconds)
+        self._lag.set(status.delivery_lag_seconds)
+        self._erasures.set(status.erasures)
+        self._lease.clear()
+        if status.lease_holder is not None:
+            self._lease.labels(status.lease_holder).set(1)

@@ -1,58 +1,50 @@
 """Why a memory is not among the entries: the first thing that keeps it out, and what would let it in."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from app.limits import TOP_K_MOST
 from app.model import Filter, Json, Query, Scalar
 from app.retrieval.answer import tokens
 from app.retrieval.pool import Candidate
+from app.retrieval.search import Search
 
 Obstacle: TypeAlias = Literal["expired", "filter", "collapse", "min_score", "max_tokens", "rank"]
 """What keeps a memory out; they are looked at in this order. ``rank``: others are better."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """A ranking as far as it matters here."""
-
-    score_of: Callable[[Candidate], float]
-    shaped: Callable[[Query], Sequence[Candidate]]
-    """What of them a query lets through before ``top_k`` is counted."""
-
-
-def obstacle(ranked: Ranked, query: Query, memory: Candidate) -> Obstacle | None:
+def obstacle(search: Search, query: Query, memory: Candidate) -> Obstacle | None:
     """Return what keeps the memory out first; None where it is an entry."""
     if memory.expired:
         return "expired"
     if failing(query.where, memory) != Filter():
         return "filter"
-    if not _is_in(memory, ranked.shaped(Query("", collapse=query.collapse))):
+    if not _is_in(memory, search.ranked(Query("", collapse=query.collapse))):
         return "collapse"
-    if ranked.score_of(memory) < query.min_score:
+    if search.score(memory) < query.min_score:
         return "min_score"
-    shaped = ranked.shaped(query)
+    shaped = list(search.ranked(query))
     if not _is_in(memory, shaped):
         return "max_tokens"
     return None if _is_in(memory, shaped[: query.top_k]) and not memory.added else "rank"
 
 
-def relaxed(ranked: Ranked, query: Query, memory: Candidate, what: Obstacle) -> Query | None:
+def relaxed(search: Search, query: Query, memory: Candidate, what: Obstacle) -> Query | None:
     """Return the query with the least change that takes the obstacle away; None where none does."""
     if what == "filter":
         return replace(query, where=_without(query.where, failing(query.where, memory)))
     if what == "collapse":
         return replace(query, collapse=False)
     if what == "min_score":
-        return replace(query, min_score=math.floor(ranked.score_of(memory) * 1000) / 1000)
+        return replace(query, min_score=math.floor(search.score(memory) * 1000) / 1000)
     if what == "max_tokens":
-        before = ranked.shaped(replace(query, max_tokens=None))
+        before = list(search.ranked(replace(query, max_tokens=None)))
         needed = sum(tokens(one.content) for one in before[: before.index(memory) + 1])
         return replace(query, max_tokens=needed)
     if what == "rank" and not memory.added:
-        place = ranked.shaped(query).index(memory) + 1
+        place = 1 + list(search.ranked(query)).index(memory)
         return replace(query, top_k=place) if place <= TOP_K_MOST else None
     return None
 
@@ -82,5 +74,5 @@ def _same(held: Json, wanted: Scalar) -> bool:
     return isinstance(held, bool) == isinstance(wanted, bool) and held == wanted
 
 
-def _is_in(memory: Candidate, candidates: Sequence[Candidate]) -> bool:
+def _is_in(memory: Candidate, candidates: Iterable[Candidate]) -> bool:
     return any(one.id == memory.id for one in candidates)

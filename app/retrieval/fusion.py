@@ -76,9 +76,9 @@ class Fusion:
         self.speakers = {id_: 1 + _SPEAKER * names.speaks(ids[id_], named) for id_ in ids}
         self.lifts = {} if "time" in without else self._lifts(asked, weights)
         recency = asked.recency
-        self.recent = {} if recency is None else {id_: _RECENT * recency.of(ids[id_].happened_at) for id_ in ids}
+        self.recent = {} if recency is None else {id_: recency.of(ids[id_].happened_at) for id_ in ids}
         self.scores = {
-            id_: base * self.speakers[id_] + _TIME * self.lifts.get(id_, 0.0) + self.recent.get(id_, 0.0)
+            id_: base * self.speakers[id_] + _TIME * self.lifts.get(id_, 0.0) + _RECENT * self.recent.get(id_, 0.0)
             for id_, base in self.base.items()
         }
 
@@ -120,7 +120,7 @@ class Fusion:
             Finding("session", _SESSION * self.sessions.get(id_, 0.0), self.sessions.get(id_)),
             Finding("names", base * (speaker - 1), speaker),
             Finding("time", _TIME * time, time),
-            Finding("recency", self.recent.get(id_, 0.0), self.recent.get(id_, 0.0) / _RECENT),
+            Finding("recency", _RECENT * self.recent.get(id_, 0.0), self.recent.get(id_)),
         ]
         return [finding for finding in parts if finding.weighted]
 

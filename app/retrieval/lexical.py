@@ -14,10 +14,9 @@ from app.tiers.candidates import LENGTH_SHARE, SATURATION
 
 def weights(pool: Pool, terms: int) -> list[float]:
     """Return the weight of each term: its inverse document frequency in the scope."""
-    found = pool.found or {}
     return [
         math.log(1 + (pool.memories - count + 0.5) / (count + 0.5))
-        for count in (min(found.get(term, 0), pool.memories) for term in range(terms))
+        for count in (min(pool.found.get(term, 0), pool.memories) for term in range(terms))
     ]
 
 

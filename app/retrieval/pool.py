@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from app.model import Json
@@ -43,7 +43,7 @@ class Pool:
     candidates: Mapping[str, Candidate]
     memories: int = 0
     mean_bytes: float = 1.0
-    found: Mapping[int, int] | None = None
+    found: Mapping[int, int] = field(default_factory=dict)
 
     def beside(self, candidate: Candidate, reach: int) -> Iterator[tuple[int, Candidate]]:
         """Give the candidates before and after one in its session, nearest first, with their distance."""

@@ -37,7 +37,6 @@ class Term:
     """A word, or the words of a phrase, to be found in this order; ``prefix``: any word that begins so."""
 
     text: str
-    phrase: bool = False
     prefix: bool = False
 
     @property
@@ -62,7 +61,7 @@ def _terms(query: str) -> Iterator[Term]:
         yield from _of_text(query[start : quoted.start()])
         words = [word for token in _TOKEN.findall(quoted[0]) for word in _words(token)]
         if words:
-            yield Term(" ".join(words), phrase=len(words) > 1)
+            yield Term(" ".join(words))
         start = quoted.end()
     yield from _of_text(query[start:])
 
@@ -71,7 +70,7 @@ def _of_text(text: str) -> Iterator[Term]:
     for token in _TOKEN.findall(text):
         words = list(_words(token))
         if len(words) > 1 and _IDENTIFIER.fullmatch(token) and not any(map(analysis.is_spaceless, words)):
-            yield Term(" ".join(words), phrase=True)
+            yield Term(" ".join(words))
             continue
         for word in words:
             if len(word) == 1 and analysis.is_spaceless(word):

@@ -46,14 +46,17 @@ held AS MATERIALIZED (
 # The logarithm is counted in steps of a third of an octave, since not every SQLite has one.
 _WORDS = f"""
 {_HELD},
+expressed AS MATERIALIZED (
+  SELECT term.key AS term, {_IN_SCOPE} AS expression FROM json_each(?1, '$.terms') AS term
+),
 matched AS MATERIALIZED (
-  SELECT term.key AS term, {_IN_SCOPE} AS expression, (
+  SELECT expressed.term, expressed.expression, (
     SELECT json_group_array(number) FROM (
       SELECT memory_words.rowid AS number FROM memory_words
-      WHERE memory_words MATCH {_IN_SCOPE} LIMIT (SELECT common FROM held)
+      WHERE memory_words MATCH expressed.expression LIMIT (SELECT common FROM held)
     )
   ) AS numbers
-  FROM json_each(?1, '$.terms') AS term
+  FROM expressed
 ),
 asked AS MATERIALIZED (SELECT term, expression, numbers, json_array_length(numbers) AS seen FROM matched),
 telling AS MATERIALIZED (
@@ -78,7 +81,7 @@ hit AS MATERIALIZED (
   SELECT asked.term, together.number FROM together CROSS JOIN asked WHERE asked.seen
 ),
 term AS MATERIALIZED (
-  SELECT asked.term, asked.seen AS found, (
+  SELECT asked.term, (
     SELECT count(*) FROM json_each('{_STEPS}') AS step
     WHERE step.value <= 1 + (held.memories - asked.seen + 0.5) / (asked.seen + 0.5)
   ) AS weight

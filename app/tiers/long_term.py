@@ -1,14 +1,11 @@
-"""Long-term memory: the only module whose SQL names the table ``long_term_memory`` for a request."""
+"""Writes of long-term memory. What a recall reads of it is in ``app.tiers.candidates``."""
 
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.admission import LET_IN, Admission
 from app.in_use import named
-from app.model import Entry, Filter, NewMemory, Scope
-from app.ports.database import Row, Statement
-from app.tiers import filters
+from app.model import NewMemory, Scope
+from app.ports.database import Statement
 from app.tiers.agents import EXPIRES_AT
 
 _SCOPE = "memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'"
@@ -29,8 +26,6 @@ RETURNING id, created_at
 """
 
 _DELETE = f"DELETE FROM long_term_memory AS memory WHERE {_SCOPE} AND memory.id = ?1 ->> 'id' RETURNING id"
-
-_COLUMNS = "memory.id, memory.content, memory.metadata, memory.created_at"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,43 +65,3 @@ class LongTermMemory:
             writes=True,
             repeatable=True,
         )
-
-    def read(self, ids: Sequence[str], where: Filter, *, most: int) -> Statement:
-        """Read the first ``most`` of the ids that exist, belong to the scope and pass the filter, in their order."""
-        return Statement(
-            # CROSS JOIN keeps the order of the tables: from a few ids to their rows, never over the whole scope.
-            f"SELECT {_COLUMNS} FROM json_each(?1, '$.ids') AS hit CROSS JOIN long_term_memory AS memory"
-            f" WHERE {_SCOPE} AND memory.id = hit.value AND {filters.of_living(where, 'memory')}"
-            " ORDER BY hit.key LIMIT ?1 ->> 'most'",
-            {
-                "tenant_id": self.scope.tenant_id,
-                "agent_id": self.scope.agent_id,
-                "ids": list(ids),
-                "most": most,
-                "where": filters.argument(where),
-            },
-        )
-
-    def newest(self, where: Filter, *, most: int) -> Statement:
-        """Read the newest ``most`` of the scope's memories that pass the filter, newest first."""
-        return Statement(
-            f"SELECT {_COLUMNS} FROM long_term_memory AS memory WHERE {_SCOPE}"
-            f" AND {filters.of_living(where, 'memory')} ORDER BY memory.created_at DESC LIMIT ?1 ->> 'most'",
-            {
-                "tenant_id": self.scope.tenant_id,
-                "agent_id": self.scope.agent_id,
-                "most": most,
-                "where": filters.argument(where),
-            },
-        )
-
-
-def entry(row: Row, score: float) -> Entry:
-    """Make an entry of a row that ``read`` returned."""
-    return Entry(
-        id=str(row["id"]),
-        content=str(row["content"]),
-        metadata=json.loads(str(row["metadata"])),
-        score=score,
-        created_at=int(row["created_at"] or 0),
-    )

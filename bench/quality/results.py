@@ -17,7 +17,7 @@ Questions without evidence count for the confidence alone.
 
 Intervals hold 95 %. They come from resampling: of each data set conversations are drawn with replacement, then the
 questions of each; where a data set has one conversation only its questions are drawn. The mean over conversations
-draws conversations alone. Nothing is fitted to the data, so that no conversation has to be held out.
+draws conversations alone. Nothing is fitted here; what of the service was, docs/retrieval.md says.
 """
 
 

@@ -137,7 +137,7 @@ async def test_words_are_found_in_their_own_scope_alone(memories: Memories) -> N
         await memories.put(f"the fox of {scope.tenant_id} {scope.agent_id}", "another fox", scope=scope)
     assert await memories.found("fox") == ["a red fox"]
     pool = await memories.gather("fox red bear")
-    assert (pool.memories, [(pool.found or {}).get(term, 0) for term in range(3)]) == (1, [1, 1, 0])
+    assert (pool.memories, [pool.found.get(term, 0) for term in range(3)]) == (1, [1, 1, 0])
     for scope in OTHERS:
         assert len(await memories.found("fox", scope=scope)) == 2
 
@@ -252,7 +252,7 @@ async def test_what_is_queued_for_the_index_is_a_candidate(memories: Memories, d
 async def test_how_often_words_are_held_is_counted_in_the_scope(memories: Memories) -> None:
     await memories.put(*[f"note {n}" for n in range(8)], "note on a fox", "a fox")
     pool = await memories.gather("fox note absent")
-    assert (pool.memories, [(pool.found or {}).get(term, 0) for term in range(3)]) == (10, [2, 9, 0])
+    assert (pool.memories, [pool.found.get(term, 0) for term in range(3)]) == (10, [2, 9, 0])
     held = {one.content: set(one.words) for one in pool.candidates.values()}
     assert held["note on a fox"] == {0, 1}
     assert held["a fox"] == {0}

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.ports.vector_index import Hit
-from app.recall import Search
 from app.retrieval import context, lexical, vector
 from app.retrieval.confidence import confidence
 from app.retrieval.fusion import PARTS, Asked, Fusion, Part, Recency
 from app.retrieval.pool import Pool
+from app.retrieval.search import Search
 from app.retrieval.temporal import Period, lift
 from app.retrieval.terms import terms
 from tests.retrieval.pools import candidate, pool, pools, session
@@ -73,7 +73,7 @@ def test_entries_are_scored_from_0_to_1_and_come_best_first_of_equals_the_newest
     fusion = fused(gathered)
     sure = confidence(fusion)
     assert 0 <= sure <= 1
-    search = Search(fusion, [], sure)
+    search = Search(fusion, [])
     entries = [search.entry(each, explain=True) for each in fusion.ranked]
     places = [(-entry.score, -entry.created_at) for entry in entries]
     assert all(0 <= entry.score <= 1 for entry in entries)

@@ -112,7 +112,7 @@ def test_every_word_of_a_text_finds_the_text(text: str) -> None:
         database.execute(f"CREATE VIRTUAL TABLE words USING fts5 (content, segments, tokenize = '{tokenizer}')")
         database.execute("INSERT INTO words VALUES (?, ?)", (text, analysis.segments(text)))
         for term in terms(text):
-            if term.phrase or not any(character.isalnum() for character in term.text):
+            if " " in term.text or not any(character.isalnum() for character in term.text):
                 continue  # its words may be found in two places; an accent without a letter
             found = database.execute("SELECT 1 FROM words WHERE words MATCH ?", (term.fts,)).fetchall()
             assert found, (ascii(text), term, analysis.segments(text))

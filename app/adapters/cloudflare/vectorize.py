@@ -3,7 +3,7 @@
 https://developers.cloudflare.com/api/resources/vectorize/subresources/indexes/
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -117,16 +117,14 @@ class VectorizeIndex:
     async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
         """Look at the vectors; one that this service cannot have written has a scope without names."""
         found: dict[str, Held] = {}
-        for start in range(0, len(ids), _GET_IDS):
-            answer = await self._post("get_by_ids", {"ids": list(ids[start : start + _GET_IDS])})
+        async for answer in self._looked_at(ids):
             found |= answers.read_held(answer.result)
         return found
 
     async def vectors(self, tenant_id: str, ids: Sequence[str]) -> Mapping[str, Vector]:
         """Look at the vectors, in as many calls as ``held`` needs."""
         found: dict[str, Vector] = {}
-        for start in range(0, len(ids), _GET_IDS):
-            answer = await self._post("get_by_ids", {"ids": list(ids[start : start + _GET_IDS])})
+        async for answer in self._looked_at(ids):
             found |= answers.read_vectors(answer.result, tenant_id, self._config.dimensions)
         return found
 
@@ -197,6 +195,10 @@ class VectorizeIndex:
         """Return the type of every metadata key that has an index."""
         call = Call("vectorize.metadata_index.list", "GET", f"{self._path}/metadata_index/list")
         return answers.read_metadata_indexes((await self._client.call(call, self._meaning)).result)
+
+    async def _looked_at(self, ids: Sequence[str]) -> AsyncIterator[Answer]:
+        for start in range(0, len(ids), _GET_IDS):
+            yield await self._post("get_by_ids", {"ids": list(ids[start : start + _GET_IDS])})
 
     async def _search(self, vector: Vector, top_k: int, condition: Mapping[str, Json]) -> Answer:
         body = {
