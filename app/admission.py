@@ -1,4 +1,4 @@
-"""What may keep a store out, checked inside its own run: an erasure, a used key, a quota, its own run made before.
+"""What may keep a store out, checked inside its own run: an erasure, a switch, a used key, a quota, the run itself.
 
 All of it is checked once, by the run's first statement. It counts a store that is let in, and leaves the id of its new
 memory as its ticket with the agent's usage; the statements behind it look for nothing but the ticket.
@@ -7,7 +7,7 @@ memory as its ticket with the agent's usage; the statements behind it look for n
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from app.errors import Erasing, IdempotencyKeyReused
+from app.errors import Erasing, IdempotencyKeyReused, LongTermDisabled
 from app.in_use import HOLDS, InUse
 from app.model import Json, NewMemory, Scope
 from app.ports.database import NOW, Row, Statement
@@ -30,6 +30,12 @@ def erasing(agent: str) -> str:
 
 
 _ERASING = f"EXISTS (SELECT 1 {ERASURE})"
+DISABLED = """EXISTS (
+  SELECT 1 FROM agent WHERE agent.tenant_id = ?1 ->> 'tenant_id' AND agent.agent_id = ?1 ->> 'agent_id'
+    AND NOT agent.long_term_enabled
+)"""
+"""A boolean SQL expression: the long-term memory of the agent in the argument is switched off."""
+
 _USED = f"""
 FROM idempotency AS used WHERE used.tenant_id = ?1 ->> 'tenant_id' AND used.agent_id = ?1 ->> 'agent_id'
   AND used.key = ?1 ->> 'key' AND used.created_at > {NOW} - {KEPT_MS}
@@ -56,7 +62,7 @@ It reads an ``Admission``'s ``argument``.
 """
 
 _MAY_ENTER = f"""
-NOT {_ERASING} AND NOT EXISTS ({_DELETED}) AND NOT EXISTS (SELECT 1 {_USED})
+NOT {_ERASING} AND NOT {DISABLED} AND NOT EXISTS ({_DELETED}) AND NOT EXISTS (SELECT 1 {_USED})
   AND {HOLDS} AND {within(LET_IN)}
 """
 # A run that is made again, and this time refused, must not find the ticket that it was given before.
@@ -73,7 +79,7 @@ ON CONFLICT (tenant_id, agent_id) DO UPDATE SET
 """
 
 VERDICT = f"""
-{_ERASING} AS erasing, EXISTS ({_DELETED}) AS deleted, EXISTS ({_OWN}) AS own,
+{_ERASING} AS erasing, {DISABLED} AS disabled, EXISTS ({_DELETED}) AS deleted, EXISTS ({_OWN}) AS own,
   (SELECT used.request_hash {_USED}) AS request_hash, (SELECT used.memory_id {_USED}) AS memory_id,
   {standing(LET_IN)} AS quotas, {NEXT_MINUTE} AS next_minute
 """
@@ -154,6 +160,7 @@ class Admission:
         Raises:
             Erasing: the scope is being erased; nothing was written.
             IdempotencyKeyReused: the key was used for another request; nothing was written.
+            LongTermDisabled: the agent's long-term memory is switched off; nothing was written.
             QuotaExceeded: a limit is reached; nothing was written.
         """
         if verdict["erasing"]:
@@ -166,6 +173,8 @@ class Admission:
             return str(verdict["memory_id"])
         if verdict["own"]:
             return self.memory_id
+        if verdict["disabled"]:
+            raise LongTermDisabled
         refuse(verdict["quotas"], next_minute=int(verdict["next_minute"] or 0))
         return None
 

@@ -11,6 +11,7 @@
     |-- NotFound                       what is named does not exist, or not for this caller
     |-- Conflict                       the state of things forbids it
     |   |-- Erasing                      the agent, or its tenant, is being erased
+    |   |-- LongTermDisabled             the agent's long-term memory is switched off
     |   |-- IdempotencyKeyReused         the key was used for another request
     |-- QuotaExceeded                  the tenant or the agent may hold, or store in this minute, no more
     |-- AccessRefused                  who is calling
@@ -129,6 +130,17 @@ class Erasing(Conflict):
 
     code = "erasing"
     title = "Being erased"
+
+
+class LongTermDisabled(Conflict):
+    """An administrator has switched off the agent's long-term memory: it may neither store nor recall."""
+
+    code = "long_term_disabled"
+    title = "Long-term memory disabled"
+
+    def __init__(self) -> None:
+        """Say so."""
+        super().__init__("An administrator has switched off this agent's long-term memory.")
 
 
 class IdempotencyKeyReused(Conflict):

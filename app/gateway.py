@@ -14,7 +14,7 @@ from app.explaining import Explainer, Explanation
 from app.index.delivery import deferred, deliver
 from app.index.erasure import Erasure, Erasures, erasure
 from app.index.outbox import Outbox
-from app.index.watch import watch
+from app.index.watch import watch, watch_store
 from app.model import EmbeddingConfig, NewMemory, Query, Scope, Vector, moment
 from app.ports.vector_index import IndexedVector
 from app.process import Ports
@@ -54,6 +54,7 @@ class LongTermMemoryGateway:
             InvalidRequest: a field is over its limits; nothing was written.
             IdempotencyKeyReused: the key came with another request; nothing was written.
             Erasing: the agent or the tenant is being erased; nothing was written.
+            LongTermDisabled: the agent's long-term memory is switched off; nothing was written.
             QuotaExceeded: the agent or the tenant may have no more; nothing was written.
             EmbeddingConfigMismatch: the data was embedded with another config; nothing was written.
             UpstreamTimeout, UpstreamUnavailable, UpstreamRejected: it may be stored; storing it again is safe.
@@ -70,6 +71,7 @@ class LongTermMemoryGateway:
 
         Raises:
             InvalidRequest: a field is over its limits.
+            LongTermDisabled: the agent's long-term memory is switched off.
             Unavailable: there is no answer; an outage is never an empty one.
         """
         limits.check_recall(agent_id, query)
@@ -83,6 +85,7 @@ class LongTermMemoryGateway:
         Raises:
             NotFound: the agent has no such memory.
             InvalidRequest: a field is over its limits, or the id has not the form of one.
+            LongTermDisabled: the agent's long-term memory is switched off.
             Unavailable: there is no answer.
         """
         limits.check_recall(agent_id, query)
@@ -173,7 +176,7 @@ class LongTermMemoryGateway:
                 Audit(scope).stored(admission, now=now, tokens=embedded.tokens, milliseconds=embedding_ms),
                 *([] if len(vectors) == len(used.configs) else [admission.leave_out()]),
                 *([] if key is None else [admission.remember()]),
-                watch(self._tenant_id, admission),
+                watch_store(admission),
             ]
         )
         seen = self._ports.saw(self._tenant_id, watched)

@@ -8,7 +8,7 @@ from app.errors import NotFound
 from app.model import Filter
 from app.ports.database import Database
 from app.quotas import Defaults, Quotas, Usage, usages
-from app.tiers.agents import Agents, AgentSettings, agent_settings
+from app.tiers.agents import AgentChange, Agents, AgentSettings, agent_settings
 from app.tiers.listing import Memory, MemoryListing, Place, memory
 
 
@@ -75,12 +75,16 @@ class Holdings:
         return usages(rows)[0]
 
     async def agent(self, agent_id: str) -> AgentSettings:
-        """Return what an agent is set to; one of which nothing is known is set to nothing. Raises as ``get`` does."""
+        """Return what an agent is set to; one of which nothing is known has the defaults. Raises as ``get`` does."""
         limits.check_agent(agent_id)
         (rows,) = await self._database.run([self._agents.settings(agent_id)])
         return agent_settings(rows)
 
-    async def set_agent(self, agent_id: str, settings: AgentSettings) -> None:
-        """Set an agent; it holds for what is stored from now on. Raises as ``get`` does."""
-        limits.check_agent(agent_id, settings.retention_days)
-        await self._database.run([self._agents.set(agent_id, settings)])
+    async def set_agent(self, agent_id: str, change: AgentChange) -> AgentSettings:
+        """Change what an agent is set to, and return what it is set to now. Raises as ``get`` does.
+
+        A retention holds for what is stored from now on, the switch for every call that begins from now on.
+        """
+        limits.check_agent(agent_id, change.get("retention_days"))
+        _, rows = await self._database.run([self._agents.set(agent_id, change), self._agents.settings(agent_id)])
+        return agent_settings(rows)

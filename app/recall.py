@@ -6,9 +6,9 @@ from itertools import islice
 
 import structlog
 
-from app.errors import DatabaseRejected, Unavailable
+from app.errors import DatabaseRejected, LongTermDisabled, Unavailable
 from app.index.outbox import PENDING_MOST, Outbox, score
-from app.index.watch import watch
+from app.index.watch import watch_recall
 from app.model import EmbeddingConfig, Entry, Filter, Query, Scope, Vector
 from app.ports.database import Row
 from app.ports.vector_index import Hits
@@ -55,6 +55,7 @@ class Recaller:
         """Answer a query with the config that was last seen in use; None where another one is.
 
         Raises:
+            LongTermDisabled: the agent's long-term memory is switched off.
             Unavailable: there is no answer; an outage is never an empty one.
         """
         search = await self.search(scope, query)
@@ -146,6 +147,8 @@ class Recaller:
             watched, pending, rows = await self._read(scope, replace(wanted, terms=[]))
             degraded.append("lexical_unavailable")
         seen = self._ports.saw(self._tenant_id, watched)
+        if watched["disabled"]:
+            raise LongTermDisabled
         if seen is not None and seen.active != config:
             return None
         if len(pending) > PENDING_MOST:
@@ -156,7 +159,7 @@ class Recaller:
         """Read what the run learns in passing, what is queued for the index, and the candidates."""
         (watched,), pending, rows = await self._ports.database.run(
             [
-                watch(self._tenant_id),
+                watch_recall(scope),
                 Outbox(scope).pending(wanted.where, wanted.index_name),
                 Candidates(scope).gather(wanted),
             ]

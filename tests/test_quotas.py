@@ -254,7 +254,7 @@ async def test_an_erased_agent_leaves_no_count_and_no_setting_but_what_the_opera
     for agent in ("bot", "other"):
         await bench.gateway.store(agent, NewMemory("one"))
         await bench.database.run([quotas.set(agent, {"memories": 9})])
-        await holdings.set_agent(agent, replace(await holdings.agent(agent), retention_days=3))
+        await holdings.set_agent(agent, {"retention_days": 3})
     await bench.gateway.erase("bot")
     with pytest.raises(Erasing):
         await bench.gateway.store("bot", NewMemory("two"))

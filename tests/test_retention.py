@@ -12,7 +12,6 @@ from app.index.prune import Prune
 from app.index.reconcile import Pacer
 from app.model import Filter, NewMemory, Query
 from app.quotas import Defaults
-from app.tiers.agents import AgentSettings
 from tests.backends import Backend
 from tests.bench import Bench, bench_on
 
@@ -82,7 +81,7 @@ async def test_an_expired_memory_that_is_stored_again_lives_again_under_its_id(b
 
 async def test_an_agents_default_holds_where_a_store_says_nothing_and_from_now_on(bench: Bench) -> None:
     before = await bench.gateway.store("bot", NewMemory("before"))
-    await holdings(bench).set_agent("bot", AgentSettings(30))
+    await holdings(bench).set_agent("bot", {"retention_days": 30})
     given = soon(bench)
     ids = [
         await bench.gateway.store("bot", NewMemory("by default")),
@@ -96,7 +95,7 @@ async def test_an_agents_default_holds_where_a_store_says_nothing_and_from_now_o
     assert (await holdings(bench).get("bot", before)).expires_at is None
     assert await bench.gateway.store("bot", NewMemory("given")) == ids[1]
     assert ((await holdings(bench).get("bot", ids[1])).expires_at or 0) >= by_default
-    await holdings(bench).set_agent("bot", AgentSettings(None))
+    await holdings(bench).set_agent("bot", {"retention_days": None})
     await bench.gateway.store("bot", NewMemory("by default"))
     assert (await holdings(bench).get("bot", ids[0])).expires_at is None
 
@@ -104,7 +103,7 @@ async def test_an_agents_default_holds_where_a_store_says_nothing_and_from_now_o
 @pytest.mark.parametrize("days", [0, -1, 36501])
 async def test_an_agent_cannot_be_set_to_what_is_no_span(bench: Bench, days: int) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        await holdings(bench).set_agent("bot", AgentSettings(days))
+        await holdings(bench).set_agent("bot", {"retention_days": days})
     assert [error.field for error in caught.value.errors] == ["retention_days"]
 
 

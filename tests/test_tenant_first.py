@@ -18,7 +18,7 @@ from app.index.watch import watch
 from app.model import EmbeddingConfig, Filter, NewMemory, Scope
 from app.ports.database import Statement
 from app.quotas import Defaults, Quotas
-from app.tiers.agents import Agents, AgentSettings
+from app.tiers.agents import Agents
 from app.tiers.bulk import ROOM_NAMES, Bulk, Line
 from app.tiers.candidates import Candidates, Wanted
 from app.tiers.listing import MemoryListing, Place
@@ -64,7 +64,7 @@ def statements() -> Iterator[tuple[str, Statement]]:
     yield "set_quotas", quotas.set("bot", {"memories": 1})
     yield "clear", quotas.clear("bot")
     yield "settings", agents.settings("bot")
-    yield "set_agents", agents.set("bot", AgentSettings(1))
+    yield "set_agents", agents.set("bot", {"retention_days": 1, "long_term_enabled": False})
     for agent_id, place in ((None, None), ("bot", None), (None, Place(1, "1")), ("bot", Place(1, "1"))):
         yield "page", listing.page(agent_id, WHERE, most=5, after=place)
     yield "one", listing.one("bot", "1")

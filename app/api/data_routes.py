@@ -14,6 +14,7 @@ from app.api.data_schemas import (
     MemoryAnswer,
     UsageQuery,
     UsagesAnswer,
+    agent_answer,
     agent_usage_answer,
     memory_answer,
     usage_answer,
@@ -71,14 +72,11 @@ async def usage(caller: Caller, query: Annotated[UsageQuery, Query()]) -> Usages
 async def get_agent(caller: Administrator, agent_id: Annotated[AgentId, Path()]) -> AgentAnswer:
     """Tell what an agent is set to, to an administrator."""
     holdings, _ = caller.holdings(agent_id)
-    settings = await holdings.agent(agent_id)
-    return AgentAnswer(agent_id=agent_id, retention_days=settings.retention_days)
+    return agent_answer(agent_id, await holdings.agent(agent_id))
 
 
 @data.put("/agents/{agent_id}", responses=responses(*ACCESS, *BODY, *WRITES))
 async def set_agent(caller: Administrator, agent_id: Annotated[AgentId, Path()], request: AgentRequest) -> AgentAnswer:
-    """Set an agent, as an administrator. It holds for what is stored, or stored again, from now on."""
+    """Set an agent, as an administrator. What the request leaves out stays as it was."""
     holdings, _ = caller.holdings(agent_id)
-    settings = request.settings()
-    await holdings.set_agent(agent_id, settings)
-    return AgentAnswer(agent_id=agent_id, retention_days=settings.retention_days)
+    return agent_answer(agent_id, await holdings.set_agent(agent_id, request.change()))

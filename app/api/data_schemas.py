@@ -2,15 +2,15 @@
 
 import json
 import re
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from app.api.schemas import WANTED_SCHEMA, AgentId, Moment, Request, number
 from app.limits import ID_FORM, LIST_MOST, RETENTION_DAYS_MOST
 from app.model import Filter, format_moment, milliseconds
 from app.quotas import AGENTS_MOST, Usage
-from app.tiers.agents import AgentSettings
+from app.tiers.agents import AgentChange, AgentSettings
 from app.tiers.listing import Memory
 
 # May be left out of a query, where there is no null to send.
@@ -130,20 +130,45 @@ class UsagesAnswer(BaseModel):
 
 
 class AgentRequest(Request):
-    """What to set an agent to, in place of all it was set to."""
+    """What to set an agent to; what is absent stays as it was."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
     retention_days: Annotated[
         int | None,
         BeforeValidator(number),
         Field(
-            description="How long its memories live where a store does not say; null: for ever.",
+            description=(
+                "How long its memories live where a store does not say, from now on; null: for ever, as at first."
+            ),
             json_schema_extra={"minimum": 1, "maximum": RETENTION_DAYS_MOST},
         ),
-    ]
+    ] = None
+    long_term_enabled: Annotated[
+        bool,
+        Field(
+            strict=True,
+            description=(
+                "Whether it has a long-term memory, as at first. Without, it has no tools, and its stores and recalls "
+                "are refused; what it holds stays."
+            ),
+        ),
+    ] = True
 
-    def settings(self) -> AgentSettings:
-        """Return it in the domain's words."""
-        return AgentSettings(self.retention_days)
+    @model_validator(mode="after")
+    def _not_empty(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError("must name something to set")
+        return self
+
+    def change(self) -> AgentChange:
+        """Return what was given, in the domain's words."""
+        change: AgentChange = {}
+        if "retention_days" in self.model_fields_set:
+            change["retention_days"] = self.retention_days
+        if "long_term_enabled" in self.model_fields_set:
+            change["long_term_enabled"] = self.long_term_enabled
+        return change
 
 
 class AgentAnswer(BaseModel):
@@ -151,6 +176,14 @@ class AgentAnswer(BaseModel):
 
     agent_id: str
     retention_days: int | None
+    long_term_enabled: bool
+
+
+def agent_answer(agent_id: str, settings: AgentSettings) -> AgentAnswer:
+    """Write an agent's settings for the wire."""
+    return AgentAnswer(
+        agent_id=agent_id, retention_days=settings.retention_days, long_term_enabled=settings.long_term_enabled
+    )
 
 
 def memory_answer(memory: Memory) -> MemoryAnswer:

@@ -38,7 +38,15 @@ from app.api.schemas import (
     StoreAnswer,
     StoreRequest,
 )
-from app.errors import Erasing, IdempotencyKeyReused, InvalidRequest, NotFound, QuotaExceeded, Unavailable
+from app.errors import (
+    Erasing,
+    IdempotencyKeyReused,
+    InvalidRequest,
+    LongTermDisabled,
+    NotFound,
+    QuotaExceeded,
+    Unavailable,
+)
 from app.index.erasure import Erasure
 from app.observability.metrics import MEDIA_TYPE
 from app.quotas import Use
@@ -51,7 +59,10 @@ operations = APIRouter(tags=["operations"])
 @memory.post(
     "/store",
     status_code=201,
-    responses={201: NEARLY_USED_UP, **responses(*ACCESS, *BODY, Erasing, IdempotencyKeyReused, QuotaExceeded, *OUTAGE)},
+    responses={
+        201: NEARLY_USED_UP,
+        **responses(*ACCESS, *BODY, Erasing, LongTermDisabled, IdempotencyKeyReused, QuotaExceeded, *OUTAGE),
+    },
     openapi_extra={"parameters": [IDEMPOTENCY_KEY]},
 )
 async def store(caller: Caller, request: StoreRequest, http: Request, response: Response) -> StoreAnswer:
@@ -70,7 +81,7 @@ async def store(caller: Caller, request: StoreRequest, http: Request, response: 
 @memory.post(
     "/recall",
     response_model_exclude_unset=True,
-    responses=responses(*ACCESS, *BODY, *OUTAGE),
+    responses=responses(*ACCESS, *BODY, LongTermDisabled, *OUTAGE),
 )
 async def recall(caller: Caller, request: RecallRequest) -> RecallAnswer:
     """Return the agent's memories that answer the query best."""
@@ -80,7 +91,7 @@ async def recall(caller: Caller, request: RecallRequest) -> RecallAnswer:
 @memory.post(
     "/recall/explain",
     response_model_exclude_unset=True,
-    responses=responses(*ACCESS, *BODY, NotFound, *OUTAGE),
+    responses=responses(*ACCESS, *BODY, NotFound, LongTermDisabled, *OUTAGE),
 )
 async def explain(caller: Caller, request: ExplainRequest) -> ExplainAnswer:
     """Tell why a memory is, or is not, in the answer of a recall, and which least change would return it."""

@@ -1,7 +1,8 @@
 """What every store and recall learns in passing: whether the indexer is missed, and whether something was erased."""
 
-from app.admission import VERDICT, Admission
+from app.admission import DISABLED, VERDICT, Admission
 from app.in_use import COLUMNS
+from app.model import Scope
 from app.ports.database import NOW, Statement
 
 INDEXER = "indexer"
@@ -23,14 +24,20 @@ _WATCH = f"""
 SELECT (SELECT count(*) + count(receipt) FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id') AS epoch,
   {_UNATTENDED} AS unattended, {COLUMNS}
 """
+_WATCH_RECALL = f"{_WATCH}, {DISABLED} AS disabled"
 _WATCH_STORE = f"{_WATCH}, {VERDICT}"
 
 
-def watch(tenant_id: str, admission: Admission | None = None) -> Statement:
-    """Read the tenant's ``epoch``, which each erasure moves on twice, whether work is ``unattended``, what is in use.
+def watch(tenant_id: str) -> Statement:
+    """Read the tenant's ``epoch``, which each erasure moves on twice, if work is ``unattended``, and what is in use."""
+    return Statement(_WATCH, {"tenant_id": tenant_id})
 
-    At the end of a store's run, read its verdict too.
-    """
-    if admission is None:
-        return Statement(_WATCH, {"tenant_id": tenant_id})
+
+def watch_recall(scope: Scope) -> Statement:
+    """Read what ``watch`` does, and whether the agent's long-term memory is ``disabled``."""
+    return Statement(_WATCH_RECALL, {"tenant_id": scope.tenant_id, "agent_id": scope.agent_id})
+
+
+def watch_store(admission: Admission) -> Statement:
+    """Read what ``watch`` does and the store's verdict, at the end of its run."""
     return Statement(_WATCH_STORE, admission.asked)

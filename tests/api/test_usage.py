@@ -61,10 +61,10 @@ async def test_usage_is_told_of_the_tenant_and_of_each_agent(service: Service) -
 async def test_an_administrator_sets_how_long_an_agents_memories_live(service: Service) -> None:
     headers = service.credential(admin=True)
     unset = await service.client.get("/agents/bot", headers=headers)
-    assert unset.json() == {"agent_id": "bot", "retention_days": None}
+    assert unset.json() == {"agent_id": "bot", "retention_days": None, "long_term_enabled": True}
     for days in (30, 36500, None, 1):
         answer = await service.client.put("/agents/bot", json={"retention_days": days}, headers=headers)
-        assert (answer.status_code, answer.json()) == (200, {"agent_id": "bot", "retention_days": days})
+        assert (answer.status_code, answer.json()) == (200, unset.json() | {"retention_days": days})
         assert (await service.client.get("/agents/bot", headers=headers)).json() == answer.json()
     await service.store("text")
     (memory,) = (await service.client.get("/memories", headers=headers)).json()["memories"]
@@ -85,3 +85,44 @@ async def test_an_agent_is_set_by_an_administrator_of_it_alone_and_to_what_can_b
     answer = await service.client.put("/agents/bot", content="{}", headers=headers)
     assert_problem(answer, 415, "unsupported_media_type")
     assert_problem(await service.client.put("/agents/bot", json={}, headers=headers), 422, "invalid_request")
+    answer = await service.client.put("/agents/bot", json={"long_term_enabled": "no"}, headers=headers)
+    assert named_fields(assert_problem(answer, 422, "invalid_request")) == {"long_term_enabled"}
+
+
+async def test_what_a_request_to_set_an_agent_leaves_out_stays_as_it_was(service: Service) -> None:
+    headers = service.credential(admin=True)
+    for body, settings in [
+        ({"long_term_enabled": False}, (None, False)),
+        ({"retention_days": 7}, (7, False)),
+        ({"long_term_enabled": True}, (7, True)),
+        ({"retention_days": None, "long_term_enabled": False}, (None, False)),
+    ]:
+        answer = (await service.client.put("/agents/bot", json=body, headers=headers)).json()
+        assert (answer["retention_days"], answer["long_term_enabled"]) == settings
+
+
+async def test_an_agent_whose_long_term_memory_is_switched_off_neither_stores_nor_recalls(service: Service) -> None:
+    await service.store("before", metadata={"kind": "old"})
+    (entry,) = await service.recall("before")
+    headers = service.credential(admin=True)
+    await service.client.put("/agents/bot", json={"long_term_enabled": False}, headers=headers)
+    for path, body in [
+        ("/store", {"content": "after"}),
+        ("/recall", {"query": "before"}),
+        ("/recall/explain", {"query": "before", "memory_id": entry["id"]}),
+    ]:
+        assert_problem(await service.post(path, {"agent_id": "bot", **body}), 409, "long_term_disabled")
+    await service.store("of another", agent_id="other")
+    listed = (await service.client.get("/memories", params={"agent_id": "bot"}, headers=headers)).json()["memories"]
+    assert [memory["content"] for memory in listed] == ["before"]
+    await service.client.put("/agents/bot", json={"long_term_enabled": True}, headers=headers)
+    assert await service.contents("before") == ["before"]
+
+
+async def test_a_store_that_was_made_before_the_switch_is_answered_the_same_after_it(service: Service) -> None:
+    body = {"agent_id": "bot", "content": "text"}
+    headers = service.credential() | {"Idempotency-Key": "one"}
+    assert (await service.client.post("/store", json=body, headers=headers)).status_code == 201
+    admin = service.credential(admin=True)
+    await service.client.put("/agents/bot", json={"long_term_enabled": False}, headers=admin)
+    assert (await service.client.post("/store", json=body, headers=headers)).status_code == 201
