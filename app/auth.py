@@ -100,6 +100,13 @@ class Credentials:
         kid, secret = next(iter(self._secrets.items()))
         return jwt.encode(claims, secret, algorithm=_ALGORITHM, headers={"kid": kid})
 
+    def verify_header(self, authorization: str, now: int) -> Principal:
+        """Return who an ``Authorization`` header speaks for; raises as ``verify`` does, also where it is empty."""
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() != "bearer" or not token:
+            raise Unauthenticated("Send a credential: Authorization: Bearer <token>.")
+        return self.verify(token, now)
+
     def verify(self, token: str, now: int) -> Principal:
         """Return who the credential speaks for at ``now`` (ms since the epoch).
 

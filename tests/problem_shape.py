@@ -10,13 +10,14 @@ def assert_problem(answer: httpx.Response, status: int, code: str) -> dict[str, 
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     problem: dict[str, Any] = answer.json()
-    assert list(problem) == ["type", "title", "status", "detail", "code", "request_id", "errors"]
+    assert list(problem) == ["type", "title", "status", "detail", "code", "advice", "request_id", "errors"]
     assert problem["status"] == status
     assert problem["code"] == code
     assert problem["type"] == f"urn:memory-gateway:problem:{code}"
     assert problem["request_id"] == answer.headers["x-request-id"]
     assert problem["title"]
     assert problem["detail"]
+    assert problem["advice"].endswith(".")
     assert all(list(field) == ["field", "message"] for field in problem["errors"])
     return problem
 

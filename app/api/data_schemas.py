@@ -6,9 +6,10 @@ from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from app.api.schemas import WANTED_SCHEMA, AgentId, Moment, Request, number
+from app.api.schemas import AgentId
+from app.fields import WANTED_SCHEMA, Moment, Request, number, where
 from app.limits import ID_FORM, LIST_MOST, RETENTION_DAYS_MOST
-from app.model import Filter, format_moment, milliseconds
+from app.model import Filter, format_moment
 from app.quotas import AGENTS_MOST, Usage
 from app.tiers.agents import AgentChange, AgentSettings
 from app.tiers.listing import Memory
@@ -65,12 +66,7 @@ class ListQuery(Request):
 
     def where(self) -> Filter:
         """Return the filter in the domain's words."""
-        after, before = self.created_after, self.created_before
-        return Filter(
-            created_after=None if after is None else milliseconds(after),
-            created_before=None if before is None else milliseconds(before, up=True),
-            metadata=self.metadata or {},
-        )
+        return where(self.created_after, self.created_before, self.metadata or {})
 
 
 class MemoryAnswer(BaseModel):

@@ -11,7 +11,7 @@ from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
 from app.auth import Principal
-from app.errors import FieldError, InvalidRequest, Unauthenticated, UnsupportedMediaType
+from app.errors import FieldError, InvalidRequest, UnsupportedMediaType
 from app.gateway import LongTermMemoryGateway
 from app.holdings import Holdings
 from app.process import Ports
@@ -110,11 +110,8 @@ class CredentialFirst(APIRoute):
 
 def principal_of(request: Request) -> Principal:
     """Return who is calling; what has been verified once costs nothing to verify again."""
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not token:
-        raise Unauthenticated("Send a credential: Authorization: Bearer <token>.")
     runtime = runtime_of(request)
-    principal = runtime.credentials.verify(token, runtime.ports.clock())
+    principal = runtime.credentials.verify_header(request.headers.get("authorization", ""), runtime.ports.clock())
     structlog.contextvars.bind_contextvars(tenant=principal.tenant_id)
     return principal
 

@@ -12,7 +12,7 @@ from fastapi.staticfiles import StaticFiles
 from starlette.responses import HTMLResponse
 
 from app.api.problems import Problem, ProblemField
-from app.api.schemas import JSON_VALUE_SCHEMA
+from app.fields import JSON_VALUE_SCHEMA
 
 _ASSETS = "/docs/assets"
 router = APIRouter(include_in_schema=False)

@@ -1,6 +1,5 @@
 """Every error as one shape: application/problem+json (RFC 9457)."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import structlog
@@ -10,26 +9,20 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
+from app.advice import advice
 from app.errors import (
-    ContentTooLarge,
-    FieldError,
     Forbidden,
-    InvalidRequest,
     MalformedRequest,
     MemoryGatewayError,
     QuotaExceeded,
     Unauthenticated,
     Unavailable,
 )
+from app.fields import invalid
 
 MEDIA_TYPE = "application/problem+json"
-TOO_LARGE = "too_large"
-"""The type of a validation error that is answered with 413."""
-
 QUOTA_WARNING = "Quota-Warning"
 """The header that names limits which are, or are nearly, reached."""
-
-_FIELDS_MOST = 20
 
 
 class ProblemField(BaseModel):
@@ -51,6 +44,7 @@ class Problem(BaseModel):
                     "status": 422,
                     "detail": "content: must not be blank",
                     "code": "invalid_request",
+                    "advice": "Correct what is named and try again.",
                     "request_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
                     "errors": [{"field": "content", "message": "must not be blank"}],
                 }
@@ -63,6 +57,7 @@ class Problem(BaseModel):
     status: int
     detail: str
     code: str
+    advice: str = Field(description="What to do about it: wait, correct, shorten, or ask the operator.")
     request_id: str
     errors: list[ProblemField] = Field(default_factory=list)
 
@@ -94,6 +89,7 @@ def problem_response(error: MemoryGatewayError, request_id: str) -> Response:
         status=error.status,
         detail=error.detail,
         code=error.code,
+        advice=advice(error),
         request_id=request_id,
         errors=[ProblemField(field=field.field, message=field.message) for field in error.errors],
     )
@@ -145,27 +141,3 @@ class _FrameworkError(MemoryGatewayError):
         self.status = error.status_code
         self.title = str(error.detail)
         self.code = {404: "no_such_path", 405: "method_not_allowed"}.get(error.status_code, "refused")
-
-
-def invalid(errors: Sequence[dict[str, Any]]) -> InvalidRequest:
-    """Turn pydantic's errors into ours, each named by its field."""
-    if any(error["type"] == "json_invalid" for error in errors):
-        return MalformedRequest("The body is not valid JSON.", errors=[FieldError("body", "is not valid JSON")])
-    fields = [FieldError(_path(error["loc"]), _message(error)) for error in errors[:_FIELDS_MOST]]
-    detail = "; ".join(f"{field.field}: {field.message}" for field in fields)
-    if len(errors) > _FIELDS_MOST:
-        detail += f"; and {len(errors) - _FIELDS_MOST} more"
-    kind = ContentTooLarge if any(error["type"] == TOO_LARGE for error in errors) else InvalidRequest
-    return kind(detail, errors=fields)
-
-
-def _path(location: Sequence[str | int]) -> str:
-    """Name a field as its caller wrote it: without the part of the request it is in, unless that is all there is."""
-    return ".".join(map(str, location[1:] or location))
-
-
-def _message(error: dict[str, Any]) -> str:
-    if error["type"] == "extra_forbidden":
-        return "is not a field of this request"
-    message = str(error["msg"]).removeprefix("Value error, ")
-    return message[:1].lower() + message[1:]

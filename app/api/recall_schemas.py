@@ -4,21 +4,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from app.api.schemas import WANTED_SCHEMA, AgentId, MemoryId, Moment, Request, number, number_or_none, text_schema
+from app.api.schemas import AgentId, MemoryId
 from app.explaining import Explanation
+from app.fields import Moment, RecallFilter, Request, number, number_or_none, text_schema
 from app.limits import CONTENT_BYTES, RECENCY_DAYS_MOST, TOP_K_MOST
 from app.model import Entry, Filter, Finding, Query, format_moment, milliseconds
 from app.recall import Recall
-
-
-class RecallFilter(Request):
-    """Conditions that all must hold; they are applied before `top_k` is counted."""
-
-    created_after: Annotated[Moment | None, Field(description="Stored later than this.")] = None
-    created_before: Annotated[Moment | None, Field(description="Stored earlier than this.")] = None
-    metadata: Annotated[dict[str, Any], WithJsonSchema(WANTED_SCHEMA)] = Field(default_factory=dict)
 
 
 class Question(Request):
@@ -75,22 +68,12 @@ class Question(Request):
         return Query(
             self.query,
             self.top_k,
-            self._where(),
+            Filter() if self.filter is None else self.filter.where(),
             None if self.reference_time is None else milliseconds(self.reference_time),
             self.min_score,
             self.max_tokens,
             self.collapse,
             recency_days=self.recency_days,
-        )
-
-    def _where(self) -> Filter:
-        if self.filter is None:
-            return Filter()
-        after, before = self.filter.created_after, self.filter.created_before
-        return Filter(
-            created_after=None if after is None else milliseconds(after),
-            created_before=None if before is None else milliseconds(before, up=True),
-            metadata=self.filter.metadata,
         )
 
 

@@ -1,78 +1,13 @@
 """What the routes take and give. Limits are shown here for the OpenAPI document; ``app.limits`` holds them."""
 
-from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from app.api.problems import QUOTA_WARNING
-from app.limits import (
-    CONTENT_BYTES,
-    ID_FORM,
-    IDEMPOTENCY_KEY_FORM,
-    MEMORY_ID_FORM,
-    METADATA_BYTES,
-    METADATA_DEPTH,
-    NUMBER_MOST,
-    SESSION_ID_BYTES,
-)
-from app.model import NewMemory, milliseconds, parse_moment
-
-_NO_NUL = r"^[^\u0000]*$"
-_NOT_BLANK = r"^[^\u0000]*[^\s\u0000\u001c-\u001f\u0085][^\u0000]*$"
-
-
-def text_schema(most: int) -> dict[str, Any]:
-    """Return the schema of a text that is not blank, of at most so many characters."""
-    return {"minLength": 1, "maxLength": most, "pattern": _NOT_BLANK}
-
-
-def number(value: object) -> object:
-    """Take 5 and 5.0, which JSON Schema calls an integer too, but no text and no boolean."""
-    if isinstance(value, str | bool):
-        raise ValueError("must be an integer")  # noqa: TRY004 - pydantic takes a ValueError
-    return value
-
-
-def number_or_none(value: object) -> object:
-    """Take what ``number`` takes, and null."""
-    return None if value is None else number(value)
-
-
-def _moment(value: object) -> datetime:
-    if not isinstance(value, str):
-        raise ValueError("must be a timestamp in a string")  # noqa: TRY004 - pydantic takes a ValueError
-    return parse_moment(value)
-
-
-_NUMBER_SCHEMA = {"type": "number", "minimum": -NUMBER_MOST, "maximum": NUMBER_MOST}
-_TEXT_SCHEMA = {"type": "string", "pattern": _NO_NUL}
-_METADATA_SCHEMA = {
-    "type": "object",
-    "propertyNames": {"pattern": _NO_NUL},
-    "additionalProperties": {"$ref": "#/components/schemas/JsonValue"},
-    "description": f"At most {METADATA_BYTES} bytes as JSON, nested at most {METADATA_DEPTH} deep.",
-}
-JSON_VALUE_SCHEMA = {
-    "description": "Any JSON value; no text in it holds NUL.",
-    "anyOf": [
-        _TEXT_SCHEMA,
-        _NUMBER_SCHEMA,
-        {"type": ["boolean", "null"]},
-        {"type": "array", "items": {"$ref": "#/components/schemas/JsonValue"}},
-        {
-            "type": "object",
-            "propertyNames": {"pattern": _NO_NUL},
-            "additionalProperties": {"$ref": "#/components/schemas/JsonValue"},
-        },
-    ],
-}
-WANTED_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "propertyNames": {"pattern": _NO_NUL},
-    "additionalProperties": {"anyOf": [_TEXT_SCHEMA, _NUMBER_SCHEMA, {"type": ["boolean", "null"]}]},
-    "description": "Each key must be present with an equal value of the same type.",
-}
+from app.fields import METADATA_SCHEMA, Moment, Request, text_schema
+from app.limits import CONTENT_BYTES, ID_FORM, IDEMPOTENCY_KEY_FORM, MEMORY_ID_FORM, SESSION_ID_BYTES
+from app.model import NewMemory, milliseconds
 
 AgentId: TypeAlias = Annotated[
     str,
@@ -106,15 +41,6 @@ NEARLY_USED_UP: dict[str, Any] = {
     }
 }
 """What a store's answer may carry, for the document."""
-Moment: TypeAlias = Annotated[
-    datetime, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
-]
-
-
-class Request(BaseModel):
-    """What a caller sends: nothing but the fields it has."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class StoreRequest(Request):
@@ -137,7 +63,7 @@ class StoreRequest(Request):
         str,
         Field(description=f"At most {CONTENT_BYTES} bytes in UTF-8.", json_schema_extra=text_schema(CONTENT_BYTES)),
     ]
-    metadata: Annotated[dict[str, Any], WithJsonSchema(_METADATA_SCHEMA)] = Field(default_factory=dict)
+    metadata: Annotated[dict[str, Any], WithJsonSchema(METADATA_SCHEMA)] = Field(default_factory=dict)
     session_id: Annotated[
         Annotated[str, Field(json_schema_extra=text_schema(SESSION_ID_BYTES))] | None,
         Field(description=f"The conversation it comes from, at most {SESSION_ID_BYTES} bytes."),
