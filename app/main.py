@@ -10,16 +10,20 @@ from app.api import docs, problems
 from app.api.data_routes import data
 from app.api.middleware import RequestContext
 from app.api.routes import memory, operations
+from app.api.tool_routes import tools
 from app.api.transfer_routes import transfer
+from app.mcp_server.http import McpEndpoint
 from app.runtime import Runtime
 
 
 def create_app(runtime: Runtime) -> FastAPI:
     """Make the application over a runtime that has started; it closes the runtime when it ends."""
+    mcp = McpEndpoint(runtime)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        yield
+        async with mcp.running():
+            yield
         await runtime.close()
 
     app = FastAPI(
@@ -39,5 +43,7 @@ def create_app(runtime: Runtime) -> FastAPI:
     app.include_router(data)
     app.include_router(operations)
     app.include_router(transfer)
+    app.include_router(tools)
+    app.router.routes.append(mcp.route)
     docs.install(app)
     return app

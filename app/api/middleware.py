@@ -41,7 +41,7 @@ class RequestContext:
         async def send_with_id(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status = int(message["status"])
                 MutableHeaders(scope=message)["X-Request-Id"] = request_id
             await send(message)
 

@@ -5,6 +5,7 @@ import sys
 import click
 
 from app.cli import memories, operations, serving, transfer
+from app.cli.mcp import mcp
 from app.cli.outbox import outbox
 from app.cli.prune import prune
 from app.cli.quota import quota
@@ -32,6 +33,7 @@ for command in (
     serving.serve,
     serving.double,
     serving.migrate,
+    mcp,
     memories.token,
     memories.store,
     memories.recall,

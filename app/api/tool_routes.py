@@ -1,0 +1,33 @@
+"""The route that gives out the tools' definition."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from app.api.problems import responses
+from app.errors import InvalidRequest
+from app.fields import Request
+from app.tools.manifests import Format, manifest
+
+tools = APIRouter(tags=["tools"])
+
+
+class ToolsQuery(Request):
+    """In which form to give them."""
+
+    format: Annotated[
+        Format,
+        Field(
+            description=(
+                "`openai` for Chat Completions and what is compatible with it, `openai-responses`, `anthropic`, `mcp`, "
+                "or `json-schema` with schemas of what goes in and comes out."
+            )
+        ),
+    ] = "json-schema"
+
+
+@tools.get("/tools", responses=responses(InvalidRequest))
+async def list_tools(query: Annotated[ToolsQuery, Query()]) -> list[dict[str, Any]]:
+    """Give the definition of the agents' tools, ready to paste. It is the same for everyone and needs no credential."""
+    return manifest(query.format)

@@ -1,0 +1,95 @@
+"""The MCP server: lists the tools and calls them, whatever transport the messages come by."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from importlib.metadata import version
+from typing import Any, TypeAlias
+
+import mcp_types as types
+import structlog
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from app.advice import advice
+from app.errors import MemoryGatewayError, NotFound, Unavailable
+from app.tools.calls import Toolbox
+from app.tools.definition import INSTRUCTIONS, TOOLS
+from app.tools.manifests import manifest
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
+ToolboxOf: TypeAlias = Callable[[Context], Toolbox]
+"""Returns the toolbox of whoever sent a message."""
+ListTools: TypeAlias = Callable[[Context, types.PaginatedRequestParams | None], Awaitable[types.ListToolsResult]]
+CallTool: TypeAlias = Callable[[Context, types.CallToolRequestParams], Awaitable[types.CallToolResult]]
+
+
+def make_server(list_tools: ListTools, call_tool: CallTool) -> Server[Any]:
+    """Make a server of these two; both may raise ``MCPError``, and anything else is a defect, which is logged."""
+    schemas = {tool.name: tool.input_schema for tool in TOOLS}
+    server: Server[Any] = Server(
+        "memory-gateway",
+        version=version("memory-gateway"),
+        title="Memory Gateway",
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        get_tool_input_schema=schemas.get,
+    )
+    server.middleware.append(_log_defects)
+    return server
+
+
+def tool_server(toolbox_of: ToolboxOf) -> Server[Any]:
+    """Make the server that serves the tools through the gateway."""
+    tools = {tool["name"]: types.Tool.model_validate(tool) for tool in manifest("mcp")}
+
+    async def list_tools(context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        try:
+            listed = await toolbox_of(context).listed()
+        except MemoryGatewayError as error:  # no tools at all would look like a switched-off memory
+            raise MCPError(types.INTERNAL_ERROR, told(error), {"code": error.code}) from error
+        return types.ListToolsResult(tools=[tools[tool.name] for tool in listed])
+
+    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        try:
+            return succeeded(await toolbox_of(context).call(params.name, params.arguments or {}))
+        except NotFound as error:
+            raise MCPError(types.INVALID_PARAMS, error.detail) from error
+        except MemoryGatewayError as error:
+            return failed(error)
+
+    return make_server(list_tools, call_tool)
+
+
+def succeeded(answer: Mapping[str, Any]) -> types.CallToolResult:
+    """Give an answer both as data and as text, for clients that know no structured output."""
+    text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=text)], structured_content=dict(answer), is_error=False
+    )
+
+
+def failed(error: MemoryGatewayError) -> types.CallToolResult:
+    """Tell the model what went wrong and what to do about it; the code is for the client."""
+    if isinstance(error, Unavailable):
+        structlog.get_logger().warning("unavailable", code=error.code, reason=error.detail)
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=told(error))], is_error=True, _meta={"code": error.code}
+    )
+
+
+def told(error: MemoryGatewayError) -> str:
+    """Write an error as a model reads it."""
+    return f"{error.title}: {error.detail} {advice(error)}"
+
+
+async def _log_defects(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Leave the traceback of what was not foreseen in the log; the SDK answers ``internal error``."""
+    try:
+        return await call_next(ctx)
+    except MCPError:
+        raise
+    except Exception:
+        structlog.get_logger().exception("defect", method=ctx.method)
+        raise
