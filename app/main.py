@@ -8,6 +8,7 @@ from fastapi import FastAPI
 
 from app.api import docs, problems
 from app.api.data_routes import data
+from app.api.discovery import discovery
 from app.api.middleware import RequestContext
 from app.api.routes import memory, operations
 from app.api.transfer_routes import transfer
@@ -39,5 +40,6 @@ def create_app(runtime: Runtime) -> FastAPI:
     app.include_router(data)
     app.include_router(operations)
     app.include_router(transfer)
+    app.include_router(discovery)
     docs.install(app)
     return app
