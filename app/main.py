@@ -8,6 +8,7 @@ from fastapi import FastAPI
 
 from app.api import docs, problems
 from app.api.data_routes import data
+from app.api.discovery import discovery
 from app.api.middleware import RequestContext
 from app.api.routes import memory, operations
 from app.api.tool_routes import tools
@@ -44,6 +45,7 @@ def create_app(runtime: Runtime) -> FastAPI:
     app.include_router(operations)
     app.include_router(transfer)
     app.include_router(tools)
+    app.include_router(discovery)
     app.router.routes.append(mcp.route)
     docs.install(app)
     return app

@@ -155,6 +155,12 @@ def _without(answer: httpx.Response, own_words: str) -> httpx.Response:
     return httpx.Response(answer.status_code, text=answer.text.replace(own_words, "*"))
 
 
+async def probe_tools(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    headers = service.credential(tenant, agent_id)
+    forms = ("openai", "openai-responses", "anthropic", "mcp", "json-schema")
+    return [await service.client.get("/tools", params={"format": form}, headers=headers) for form in forms]
+
+
 PROBES: dict[str, Probe] = {
     "POST /store": probe_store,
     "POST /recall": probe_recall,
@@ -173,6 +179,7 @@ PROBES: dict[str, Probe] = {
     "GET /healthz": probe_health,
     "GET /readyz": probe_health,
     "GET /metrics": probe_metrics,
+    "GET /tools": probe_tools,
 }
 OUTSIDERS = [
     ("other", "keeper"),

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
+from app.api import examples
 from app.api.schemas import AgentId
 from app.fields import WANTED_SCHEMA, Moment, Request, number, where
 from app.limits import ID_FORM, LIST_MOST, RETENTION_DAYS_MOST
@@ -15,9 +16,13 @@ from app.tiers.agents import AgentChange, AgentSettings
 from app.tiers.listing import Memory
 
 # May be left out of a query, where there is no null to send.
-_Agent: TypeAlias = Annotated[AgentId | None, WithJsonSchema({"type": "string", "pattern": f"^{ID_FORM}$"})]
-_Moment: TypeAlias = Annotated[Moment | None, WithJsonSchema({"type": "string", "format": "date-time"})]
-_Text: TypeAlias = Annotated[str | None, WithJsonSchema({"type": "string"})]
+_Agent: TypeAlias = Annotated[
+    AgentId | None, WithJsonSchema({"type": "string", "pattern": f"^{ID_FORM}$", "examples": [examples.AGENT_ID]})
+]
+_Moment: TypeAlias = Annotated[
+    Moment | None, WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
+]
+_Cursor: TypeAlias = Annotated[str | None, WithJsonSchema({"type": "string", "examples": [examples.CURSOR]})]
 
 _MOMENT: dict[str, Any] = {"format": "date-time"}
 
@@ -43,7 +48,7 @@ METADATA: dict[str, Any] = {
     "in": "query",
     "required": False,
     "description": "A JSON object. Each of its keys must be present with an equal value of the same type.",
-    "content": {"application/json": {"schema": WANTED_SCHEMA}},
+    "content": {"application/json": {"schema": WANTED_SCHEMA, "example": examples.WANTED}},
 }
 """Written out for the document: JSON in a query is beyond what FastAPI describes."""
 
@@ -57,9 +62,14 @@ class ListQuery(Request):
     limit: Annotated[
         int,
         BeforeValidator(_digits),
-        Field(description="The most memories of one answer.", json_schema_extra={"minimum": 1, "maximum": LIST_MOST}),
+        Field(
+            description="The most memories of one answer.",
+            json_schema_extra={"minimum": 1, "maximum": LIST_MOST, "examples": [20]},
+        ),
     ] = 20
-    cursor: Annotated[_Text, Field(description="Of the answer before, to the same question; good for 24 hours.")] = None
+    cursor: Annotated[_Cursor, Field(description="Of the answer before, to the same question; good for 24 hours.")] = (
+        None
+    )
     created_after: Annotated[_Moment, Field(description="Stored later than this.")] = None
     created_before: Annotated[_Moment, Field(description="Stored earlier than this.")] = None
     metadata: Annotated[dict[str, Any] | None, BeforeValidator(_wanted)] = None
@@ -71,6 +81,8 @@ class ListQuery(Request):
 
 class MemoryAnswer(BaseModel):
     """A memory with everything that was stored of it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.MEMORY]})
 
     id: str
     agent_id: str
@@ -84,6 +96,8 @@ class MemoryAnswer(BaseModel):
 
 class ListAnswer(BaseModel):
     """Memories, newest first."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.LISTED]})
 
     memories: list[MemoryAnswer]
     cursor: str | None = Field(None, description="Present when there are more: ask the same again, with it.")
@@ -121,6 +135,8 @@ class AgentUsageAnswer(UsageAnswer):
 class UsagesAnswer(BaseModel):
     """Usage of the tenant and of its agents."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.USAGE]})
+
     tenant: UsageAnswer | None = Field(None, description="Present where all agents were asked for.")
     agents: list[AgentUsageAnswer] = Field(description=f"At most {AGENTS_MOST}, those with the most bytes first.")
 
@@ -128,7 +144,7 @@ class UsagesAnswer(BaseModel):
 class AgentRequest(Request):
     """What to set an agent to; what is absent stays as it was."""
 
-    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "examples": [examples.SET_AGENT]})
 
     retention_days: Annotated[
         int | None,
@@ -169,6 +185,8 @@ class AgentRequest(Request):
 
 class AgentAnswer(BaseModel):
     """What an agent is set to."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.AGENT]})
 
     agent_id: str
     retention_days: int | None

@@ -1,5 +1,7 @@
 """The OpenAPI document and its page, with every asset served from here."""
 
+import re
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -11,7 +13,8 @@ from fastapi.routing import APIRouter
 from fastapi.staticfiles import StaticFiles
 from starlette.responses import HTMLResponse
 
-from app.api.problems import Problem, ProblemField
+from app.api.problems import MEDIA_TYPE, Problem, ProblemField, example
+from app.errors import InvalidRequest
 from app.fields import JSON_VALUE_SCHEMA
 
 _ASSETS = "/docs/assets"
@@ -42,22 +45,43 @@ def install(app: FastAPI) -> None:
         document = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes, tags=app.openapi_tags
         )
-        _prefer_written_out(document)
+        for operation in _operations(document):
+            _summarize(operation)
+            _prefer_written_out(operation)
+            _share_examples(operation, document["components"].setdefault("examples", {}))
         schemas = document["components"]["schemas"]
         schemas["JsonValue"] = JSON_VALUE_SCHEMA
         for model in (Problem, ProblemField):
             schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
             schema.pop("$defs", None)
             schemas[model.__name__] = schema
+        schemas[Problem.__name__]["examples"] = [example(InvalidRequest)]
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's documented way
 
 
-def _prefer_written_out(document: dict[str, Any]) -> None:
-    """Let a parameter that a route has written out take the place of what FastAPI makes of it."""
+def _operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for methods in document["paths"].values():
-        for operation in methods.values():
-            if "parameters" in operation:
-                by_name = {(each["in"], each["name"]): each for each in operation["parameters"]}
-                operation["parameters"] = list(by_name.values())
+        yield from methods.values()
+
+
+def _summarize(operation: dict[str, Any]) -> None:
+    """Let the first sentence of the description be the summary, in place of the route's name."""
+    operation["summary"] = re.split(r"\.(?=\s|$)", operation["description"], maxsplit=1)[0]
+
+
+def _prefer_written_out(operation: dict[str, Any]) -> None:
+    """Let a parameter that a route has written out take the place of what FastAPI makes of it."""
+    if "parameters" in operation:
+        by_name = {(each["in"], each["name"]): each for each in operation["parameters"]}
+        operation["parameters"] = list(by_name.values())
+
+
+def _share_examples(operation: dict[str, Any], shared: dict[str, Any]) -> None:
+    """Put each example of a problem where it stands once for all routes: many routes fail alike."""
+    for answer in operation["responses"].values():
+        examples = answer.get("content", {}).get(MEDIA_TYPE, {}).get("examples", {})
+        for code in examples:
+            shared[code] = examples[code]
+            examples[code] = {"$ref": f"#/components/examples/{code}"}

@@ -4,11 +4,14 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.api import examples
 from app.index.erasure import Erasure
 from app.limits import MEMORY_ID_FORM
 from app.model import format_moment
 
-OperationId: TypeAlias = Annotated[str, Field(json_schema_extra={"pattern": f"^{MEMORY_ID_FORM}$"})]
+OperationId: TypeAlias = Annotated[
+    str, Field(json_schema_extra={"pattern": f"^{MEMORY_ID_FORM}$", "examples": [examples.OPERATION_ID]})
+]
 
 
 class ErasedCounts(BaseModel):
@@ -36,6 +39,8 @@ class ReceiptAnswer(BaseModel):
 
 class OperationAnswer(BaseModel):
     """An erasure, and how far it is."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.ERASING, examples.ERASED]})
 
     id: str
     kind: Literal["erase"] = "erase"
@@ -73,7 +78,8 @@ class ReadinessQuery(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     details: Annotated[
-        str | None, Field(description="Tell how the outbox stands, too; needs the scope `memory admin`.")
+        str | None,
+        Field(description="Tell how the outbox stands, too; needs the scope `memory admin`.", examples=["true"]),
     ] = None
 
 
@@ -111,6 +117,8 @@ class OutboxAnswer(BaseModel):
 class ReadinessAnswer(BaseModel):
     """Whether requests can be served, and by what."""
 
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.READY, examples.NOT_READY]})
+
     status: Literal["ready", "not_ready"]
     embedding_config: EmbeddingConfigAnswer
     parts: list[PartAnswer]
@@ -119,5 +127,7 @@ class ReadinessAnswer(BaseModel):
 
 class HealthAnswer(BaseModel):
     """The process is alive."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.ALIVE]})
 
     status: Literal["ok"] = "ok"

@@ -5,11 +5,12 @@ from typing import Any
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from app.advice import advice
+from app.api import examples
 from app.errors import (
     Forbidden,
     MalformedRequest,
@@ -24,6 +25,9 @@ MEDIA_TYPE = "application/problem+json"
 QUOTA_WARNING = "Quota-Warning"
 """The header that names limits which are, or are nearly, reached."""
 
+_REQUEST_ID = "709a63a769b71784720db39aedab3274"
+"""What stands in examples."""
+
 
 class ProblemField(BaseModel):
     """A field of the request and what is wrong with it."""
@@ -34,23 +38,6 @@ class ProblemField(BaseModel):
 
 class Problem(BaseModel):
     """What went wrong. `code` is stable; texts are for people."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "type": "urn:memory-gateway:problem:invalid_request",
-                    "title": "Invalid request",
-                    "status": 422,
-                    "detail": "content: must not be blank",
-                    "code": "invalid_request",
-                    "advice": "Correct what is named and try again.",
-                    "request_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
-                    "errors": [{"field": "content", "message": "must not be blank"}],
-                }
-            ]
-        }
-    )
 
     type: str = Field(description="A URN made of the code.")
     title: str
@@ -70,20 +57,28 @@ def install(app: FastAPI) -> None:
 
 
 def responses(*errors: type[MemoryGatewayError]) -> dict[int | str, dict[str, Any]]:
-    """Describe, for a route's OpenAPI entry, the errors it may answer with."""
+    """Describe, for a route's OpenAPI entry, the errors it may answer with, each with an example by its code."""
     described: dict[int | str, dict[str, Any]] = {}
-    for error in errors:
-        entry = described.setdefault(
-            error.status,
-            {"description": "", "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}},
-        )
+    for error in dict.fromkeys(errors):
+        content = {"schema": {"$ref": "#/components/schemas/Problem"}, "examples": {}}
+        entry = described.setdefault(error.status, {"description": "", "content": {MEDIA_TYPE: content}})
         entry["description"] = ", ".join(filter(None, [entry["description"], f"{error.title} (`{error.code}`)"]))
+        entry["content"][MEDIA_TYPE]["examples"][error.code] = {"summary": error.title, "value": example(error)}
     return described
+
+
+def example(kind: type[MemoryGatewayError]) -> dict[str, Any]:
+    """Return a problem of this kind as a caller may get it."""
+    return _problem(examples.error(kind), _REQUEST_ID).model_dump()
 
 
 def problem_response(error: MemoryGatewayError, request_id: str) -> Response:
     """Render an error of the tree."""
-    problem = Problem(
+    return Response(_problem(error, request_id).model_dump_json(), error.status, _headers(error), MEDIA_TYPE)
+
+
+def _problem(error: MemoryGatewayError, request_id: str) -> Problem:
+    return Problem(
         type=f"urn:memory-gateway:problem:{error.code}",
         title=error.title,
         status=error.status,
@@ -93,7 +88,6 @@ def problem_response(error: MemoryGatewayError, request_id: str) -> Response:
         request_id=request_id,
         errors=[ProblemField(field=field.field, message=field.message) for field in error.errors],
     )
-    return Response(problem.model_dump_json(), error.status, _headers(error), MEDIA_TYPE)
 
 
 def _headers(error: MemoryGatewayError) -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from app.api import examples
 from app.api.schemas import AgentId, MemoryId
 from app.explaining import Explanation
 from app.fields import Moment, RecallFilter, Request, number, number_or_none, text_schema
@@ -80,18 +81,7 @@ class Question(Request):
 class RecallRequest(Question):
     """A question that is answered with memories."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"agent_id": "billing", "query": "which language should bills be in?", "top_k": 3},
-                {
-                    "agent_id": "billing",
-                    "query": "which language should bills be in?",
-                    "filter": {"created_after": "2026-01-01T00:00:00Z", "metadata": {"source": "call"}},
-                },
-            ]
-        }
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.RECALL, examples.RECALL_FILTERED]})
 
     explain: Annotated[bool, Field(strict=True, description="Tell what each score is made of.")] = False
 
@@ -102,6 +92,8 @@ class RecallRequest(Question):
 
 class ExplainRequest(Question):
     """A question whose answer is to be explained for one memory."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.EXPLAIN]})
 
     memory_id: MemoryId
 
@@ -138,24 +130,7 @@ class EntryAnswer(BaseModel):
 class RecallAnswer(BaseModel):
     """What was found, best first."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "entries": [
-                        {
-                            "id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
-                            "content": "The customer prefers invoices in Swedish",
-                            "metadata": {"source": "call", "customer": 4711},
-                            "score": 0.93,
-                            "similarity": 0.55,
-                            "created_at": "2026-11-20T09:30:00.000Z",
-                        }
-                    ]
-                }
-            ]
-        }
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.RECALLED]})
 
     entries: list[EntryAnswer]
     confidence: float = Field(
@@ -187,6 +162,8 @@ class ChangeAnswer(BaseModel):
 
 class ExplainAnswer(BaseModel):
     """How a recall sees one memory."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.EXPLAINED]})
 
     returned: bool
     rank: int = Field(ge=1, description="Among all that the recall has compared, before anything is left out.")

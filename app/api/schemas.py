@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
+from app.api import examples
 from app.api.problems import QUOTA_WARNING
 from app.fields import METADATA_SCHEMA, Moment, Request, text_schema
 from app.limits import CONTENT_BYTES, ID_FORM, IDEMPOTENCY_KEY_FORM, MEMORY_ID_FORM, SESSION_ID_BYTES
@@ -13,10 +14,17 @@ AgentId: TypeAlias = Annotated[
     str,
     Field(
         description="The agent whose memory this is.",
-        json_schema_extra={"pattern": f"^{ID_FORM}$", "minLength": 1, "maxLength": 64},
+        json_schema_extra={
+            "pattern": f"^{ID_FORM}$",
+            "minLength": 1,
+            "maxLength": 64,
+            "examples": [examples.AGENT_ID],
+        },
     ),
 ]
-MemoryId: TypeAlias = Annotated[str, Field(json_schema_extra={"pattern": f"^{MEMORY_ID_FORM}$"})]
+MemoryId: TypeAlias = Annotated[
+    str, Field(json_schema_extra={"pattern": f"^{MEMORY_ID_FORM}$", "examples": [examples.MEMORY_ID]})
+]
 IDEMPOTENCY_KEY: dict[str, Any] = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -26,6 +34,7 @@ IDEMPOTENCY_KEY: dict[str, Any] = {
         "answered the same; with another body it is refused."
     ),
     "schema": {"type": "string", "pattern": f"^{IDEMPOTENCY_KEY_FORM}$"},
+    "example": "call-17-message-4",
 }
 """Written out for the document: declared as FastAPI's ``Header`` it would cost every store a twentieth more."""
 NEARLY_USED_UP: dict[str, Any] = {
@@ -46,17 +55,7 @@ NEARLY_USED_UP: dict[str, Any] = {
 class StoreRequest(Request):
     """A memory to store."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "agent_id": "billing",
-                    "content": "The customer prefers invoices in Swedish",
-                    "metadata": {"source": "call", "customer": 4711},
-                }
-            ]
-        }
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.STORE, examples.STORE_OF_A_SESSION]})
 
     agent_id: AgentId
     content: Annotated[
@@ -84,6 +83,8 @@ class StoreRequest(Request):
 
 class StoreAnswer(BaseModel):
     """The memory is stored: every later recall finds it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.STORED]})
 
     stored: Literal[True] = True
 

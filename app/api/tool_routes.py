@@ -22,12 +22,16 @@ class ToolsQuery(Request):
             description=(
                 "`openai` for Chat Completions and what is compatible with it, `openai-responses`, `anthropic`, `mcp`, "
                 "or `json-schema` with schemas of what goes in and comes out."
-            )
+            ),
+            examples=["openai"],
         ),
     ] = "json-schema"
 
 
-@tools.get("/tools", responses=responses(InvalidRequest))
+_EXAMPLE = {"content": {"application/json": {"example": manifest("openai")}}}
+
+
+@tools.get("/tools", responses={200: _EXAMPLE, **responses(InvalidRequest)})
 async def list_tools(query: Annotated[ToolsQuery, Query()]) -> list[dict[str, Any]]:
     """Give the definition of the agents' tools, ready to paste. It is the same for everyone and needs no credential."""
     return manifest(query.format)

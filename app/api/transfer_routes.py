@@ -12,6 +12,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from app import limits
+from app.api import examples
 from app.api.dependencies import Administrator, CredentialFirst, Importer
 from app.api.failures import ACCESS, OUTAGE
 from app.api.problems import responses
@@ -24,12 +25,13 @@ from app.transfer.lines import LINE_BYTES
 from app.transfer.report import Report
 
 NDJSON = "application/x-ndjson"
-_LINES: dict[str, Any] = {"content": {NDJSON: {"schema": {"type": "string"}}}}
+_LINES: dict[str, Any] = {"content": {NDJSON: {"schema": {"type": "string"}, "example": examples.LINES}}}
+_REPORT: dict[str, Any] = {"content": {NDJSON: {"schema": {"type": "string"}, "example": examples.REPORT}}}
 _IN_LINES: dict[str, Any] = {
     "requestBody": {
         "required": True,
         "description": f"Lines as an export has them, each at most {LINE_BYTES} bytes; as many as there are.",
-        "content": {NDJSON: {"schema": {"type": "string"}}},
+        **_LINES,
     }
 }
 
@@ -41,8 +43,12 @@ class ExportQuery(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    agent_id: AgentId | None = Field(None, description="The only agent whose memories are wanted.")
-    vectors: Literal["true", "false"] = Field("false", description="Whether to add the vectors, for a quick import.")
+    agent_id: AgentId | None = Field(
+        None, description="The only agent whose memories are wanted.", examples=[examples.AGENT_ID]
+    )
+    vectors: Literal["true", "false"] = Field(
+        "false", description="Whether to add the vectors, for a quick import.", examples=["true"]
+    )
 
 
 class ExportResponse(StreamingResponse):
@@ -87,7 +93,7 @@ async def export(caller: Administrator, query: Annotated[ExportQuery, Query()]) 
     name="import",
     response_class=Response,
     responses={
-        200: _LINES,
+        200: _REPORT,
         **responses(*ACCESS, MalformedRequest, UnsupportedMediaType, InvalidRequest, Erasing, *OUTAGE),
     },
     openapi_extra=_IN_LINES,

@@ -16,7 +16,7 @@ async def test_every_route_says_how_it_fails_in_the_one_shape(service: Service) 
                     assert list(answer["content"]) == ["application/problem+json"], (path, status)
 
 
-async def test_operations_have_plain_ids_and_bodies_have_examples(service: Service) -> None:
+async def test_operations_have_plain_ids(service: Service) -> None:
     document = (await service.client.get("/openapi.json")).json()
     ids = {operation["operationId"] for methods in document["paths"].values() for operation in methods.values()}
     agents, operators = {"store", "recall"}, {"healthz", "readyz", "metrics"}
@@ -28,16 +28,6 @@ async def test_operations_have_plain_ids_and_bodies_have_examples(service: Servi
         "erase_tenant",
         "operation",
     }
-    for name in ("StoreRequest", "RecallRequest", "RecallAnswer", "Problem"):
-        assert document["components"]["schemas"][name]["examples"]
-
-
-async def test_every_example_is_answered_as_the_document_says(service: Service) -> None:
-    schemas = (await service.client.get("/openapi.json")).json()["components"]["schemas"]
-    for example in schemas["StoreRequest"]["examples"]:
-        assert (await service.post("/store", example)).status_code == 201
-    for example in schemas["RecallRequest"]["examples"]:
-        assert (await service.post("/recall", example)).status_code == 200
 
 
 async def test_the_page_asks_no_other_host(service: Service) -> None:

@@ -118,6 +118,8 @@ POSITIVE, NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesis.Generati
         ("GET /healthz", POSITIVE, 5),
         ("GET /readyz", POSITIVE, 5),
         ("GET /metrics", POSITIVE, 5),
+        ("GET /tools", POSITIVE, 5),
+        ("GET /tools", NEGATIVE, 20),
     ],
 )
 def test_an_answer_is_as_the_document_says(
@@ -125,7 +127,7 @@ def test_an_answer_is_as_the_document_says(
 ) -> None:
     document = schemathesis.openapi.from_url(f"{serving.url}/openapi.json", config=CONFIG)
     operations: dict[str, Any] = {operation.label: operation for operation in _operations(document)}
-    assert len(operations) == 17, "a new operation belongs in this test's list"
+    assert len(operations) == 18, "a new operation belongs in this test's list"
     tenant = operation.partition(" ")[2].strip("/").split("/")[0]  # nobody else's memories are erased
     credential = serving.runtime.credentials.issue(tenant, now=0, admin=True)
 
