@@ -16,6 +16,10 @@ class Extras(MetadataHookInterface):
         """Add the extras to the metadata."""
         adapters = Path(self.root, "memory_gateway_client", "adapters")
         metadata["optional-dependencies"] = {
-            requires.parent.name.replace("_", "-"): requires.read_text(encoding="utf-8").split("\n")
-            for requires in sorted(adapters.glob("*/requires.txt"))
+            requires.parent.name.replace("_", "-"): _lines(requires) for requires in adapters.glob("*/requires.txt")
         }
+
+
+def _lines(requires: Path) -> list[str]:
+    lines = requires.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]

@@ -12,7 +12,7 @@ from types import NoneType
 from typing import Any
 
 from memory_gateway_client import types
-from memory_gateway_client.request import Call, agent_or_every, given, one_agent, segment
+from memory_gateway_client.request import Call, agent_or_every, given, is_visible, one_agent, segment
 
 
 def store(
@@ -52,8 +52,10 @@ def store(
         occurred_at=occurred_at,
         expires_at=expires_at,
     )
-    headers = {"Idempotency-Key": secrets.token_hex(16) if idempotency_key is None else idempotency_key}
-    return Call("POST", "/store", types.Stored, body=body, headers=headers, status=201)
+    key = secrets.token_hex(16) if idempotency_key is None else idempotency_key
+    if not is_visible(key):
+        raise ValueError("An idempotency_key is of visible ASCII characters.")
+    return Call("POST", "/store", types.Stored, body=body, headers={"Idempotency-Key": key}, status=201)
 
 
 def recall(

@@ -14,7 +14,7 @@ import httpx
 
 from memory_gateway_client import calls
 from memory_gateway_client.exchange import Exchange, Pause, exchange
-from memory_gateway_client.request import Call
+from memory_gateway_client.request import Call, is_visible
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -239,7 +239,7 @@ def _checked_url(url: str) -> str:
 
 
 def _checked_token(token: str) -> str:
-    # What a header cannot carry would be shown in the error of whoever finds that out.
-    if not (token.isascii() and token.isprintable()) or " " in token:
-        raise ValueError("The token is not a credential: it has characters that no credential has.")
+    # httpx would show a header that it cannot send.
+    if not is_visible(token):
+        raise ValueError("The token is not a credential: it has other characters than visible ASCII.")
     return token

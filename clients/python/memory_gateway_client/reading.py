@@ -50,7 +50,10 @@ def _members(kind: Any, value: Mapping[str, object], at: str) -> Any:  # noqa: A
 
 
 def _moment(value: str, at: str) -> datetime:
-    moment = datetime.fromisoformat(value)
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError as error:
+        raise ValueError(f"{at} is not a time") from error
     if moment.tzinfo is None:
         raise ValueError(f"{at} has no time zone")
     return moment

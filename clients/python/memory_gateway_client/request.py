@@ -82,3 +82,8 @@ def segment(text: str) -> str:
     if not text:
         raise ValueError("An id must not be empty.")
     return quote(text, safe="").replace(".", "%2E")
+
+
+def is_visible(text: str) -> bool:
+    """Whether the text can be in a header: visible ASCII alone."""
+    return all("!" <= each <= "~" for each in text)
