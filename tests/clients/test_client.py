@@ -50,12 +50,27 @@ def test_a_client_without_a_token_is_refused_unless_its_http_may_bring_one(kind:
 
 
 @pytest.mark.parametrize(
-    "url", ["host", "host:8000", "ftp://host", "http://", "http://user:secret@host", "http://host?secret"]
+    "url",
+    [
+        "host",
+        "host:8000",
+        "ftp://host",
+        "http://",
+        "http://user:secret@host",
+        "http://host?secret",
+        "http://host:secret",
+    ],
 )
 def test_a_base_url_that_is_none_is_refused_without_being_shown(url: str) -> None:
     with pytest.raises(ValueError, match="base URL") as caught:
         MemoryClient(url, TOKEN)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("arguments", [{"timeout": 0.0}, {"timeout": -1.0}, {"retries": -1}])
+def test_a_call_without_time_or_with_less_than_no_retries_is_refused(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="A call has"):
+        MemoryClient(token=TOKEN, **arguments)
 
 
 async def test_a_call_without_an_agent_is_refused_before_anything_is_sent(connect: Connect) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Coroutine
 from inspect import Parameter, signature
 from types import FunctionType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, get_args, overload
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -101,6 +100,8 @@ class _Client(Generic[H]):
         token = token or os.environ.get("MEMORY_GATEWAY_TOKEN")
         if not token and http is None:
             raise ValueError("No credential: say token=, or set MEMORY_GATEWAY_TOKEN.")
+        if timeout <= 0 or retries < 0:
+            raise ValueError("A call has some time, and no less than no retries.")
         # Kept in headers of httpx, which show no Authorization.
         self._headers = httpx.Headers({"Authorization": f"Bearer {_checked_token(token)}"} if token else {})
         self._timeout = timeout
@@ -230,10 +231,13 @@ class AsyncMemoryClient(_Client[httpx.AsyncClient]):
 
 
 def _checked_url(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+    try:
+        parts = httpx.URL(url)
+    except httpx.InvalidURL:
+        parts = httpx.URL()
+    if parts.scheme not in {"http", "https"} or not parts.host or parts.query or parts.fragment:
         raise ValueError("The base URL is not one of a service, such as https://memory.example.com.")
-    if "@" in parts.netloc:
+    if parts.userinfo:
         raise ValueError("The base URL holds no user and no password: the credential is token=.")
     return url.rstrip("/")
 
