@@ -229,7 +229,7 @@ def test_a_method_shows_the_parameters_the_answer_and_the_docstring_of_its_opera
     assert inspect.iscoroutinefunction(method) == (kind == "async")
     assert method.__doc__ == calls.recall.__doc__
     assert method.__qualname__ == f"{CLIENTS[kind].__name__}.recall"
-    assert "recall(self, /, query: str, *, agent_id: str | None = None" in pydoc.plain(pydoc.render_doc(CLIENTS[kind]))
+    assert "Return the agent's memories that answer the query best." in pydoc.render_doc(CLIENTS[kind])
 
 
 def test_what_is_exported_is_sorted_and_there() -> None:

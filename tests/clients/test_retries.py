@@ -179,7 +179,7 @@ async def test_a_pause_beyond_the_time_of_the_call_is_not_made(connect: Connect,
     assert (caught.value.retry_after, len(script.asked), pauses) == (31, 1, [])
 
 
-@pytest.mark.parametrize("told", ["Wed, 21 Oct 2026 07:28:00 GMT", "-1", "1.5", "²", ""])
+@pytest.mark.parametrize("told", ["Wed, 21 Oct 2026 07:28:00 GMT", "-1", "1.5", "²", "9" * 5000, ""])
 async def test_a_retry_after_that_is_not_in_seconds_is_not_one(
     connect: Connect, pauses: list[float], told: str
 ) -> None:
@@ -243,3 +243,11 @@ def test_nothing_is_sent_after_the_time_of_the_call(clock: Clock) -> None:
     clock.now += 39.95
     with pytest.raises(ServiceUnreachable):
         running.throw(httpx.ConnectError("refused"))
+
+
+def test_a_pause_that_took_too_long_leaves_a_moment_to_the_last_try(clock: Clock) -> None:
+    running = exchange(recall("bot", "q"), request, timeout=40, retries=1, clock=clock)
+    next(running)
+    assert isinstance(running.throw(httpx.ConnectError("refused")), Pause)
+    clock.now += 60
+    assert 0 < seconds(next(running)) < 1

@@ -10,6 +10,7 @@ An answer that is not the service's, of a proxy on the way for one, is ``RateLim
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -97,8 +98,8 @@ def understood(call: Call[T], response: httpx.Response) -> T:
 
 def _error(call: Call[T], response: httpx.Response) -> MemoryGatewayError:
     status = response.status_code
-    told = response.headers.get("Retry-After", "")
-    retry_after = int(told) if told.isascii() and told.isdigit() else None
+    told = re.fullmatch("[0-9]{1,9}", response.headers.get("Retry-After", ""))
+    retry_after = None if told is None else int(told[0])
     try:
         problem = read(_Problem, json.loads(response.content))
     except (ValueError, RecursionError) as error:

@@ -29,6 +29,8 @@ from memory_gateway_client.request import Call
 T = TypeVar("T")
 
 _FIRST_PAUSE_SECONDS = 0.2
+_LEAST_SECONDS = 0.01
+"""What is left where a pause took longer than it was to: no socket takes less than nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ def exchange(
     """
     deadline = clock() + timeout
     for tried in range(retries + 1):
-        left = deadline - clock()
+        left = max(deadline - clock(), _LEAST_SECONDS)
         last = tried == retries
         try:
             with failures_mapped(call):
