@@ -1,9 +1,10 @@
 """The client is of this service: its operations, parameters and answers are those of the OpenAPI document."""
 
 import inspect
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
@@ -22,13 +23,30 @@ LEFT_OUT = {
     "metrics",
 }
 JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
+TIME, SENT_TIME = datetime(2026, 1, 2, 3, 4, 5, 6000, timezone(timedelta(hours=2))), "2026-01-02T01:04:05.006000+00:00"
 EXAMPLES: Mapping[str, Any] = {
-    "retention_days": 1,
-    "content": "c",
-    "query": "q",
-    "memory_id": "m",
-    "operation_id": "o",
     "agent_id": "a",
+    "collapse": True,
+    "content": "c",
+    "created_after": TIME,
+    "created_before": TIME,
+    "cursor": "next",
+    "expires_at": TIME,
+    "explain": True,
+    "idempotency_key": "k",
+    "limit": 7,
+    "max_tokens": 8,
+    "memory_id": "m",
+    "metadata": {"of": 1},
+    "min_score": 0.0,
+    "occurred_at": TIME,
+    "operation_id": "o",
+    "query": "q",
+    "recency_days": 1.5,
+    "reference_time": TIME,
+    "retention_days": 9,
+    "session_id": "s",
+    "top_k": 1,
 }
 NOT_SENT = {"every_agent"}
 """Parameters that say what is left out of the request."""
@@ -95,6 +113,21 @@ async def test_every_field_of_a_request_is_a_parameter_and_the_other_way_round(d
         for field, required in fields_.items():
             has_default = parameters(name)[field].default is not inspect.Parameter.empty
             assert has_default is (not required or (field == "agent_id" and name != "erase_agent")), (name, field)
+
+
+async def test_every_parameter_is_sent_as_the_field_of_its_name(document: Any) -> None:
+    for name, _, path, operation in described(document):
+        said = {each: EXAMPLES[each] for each in parameters(name).keys() - NOT_SENT}
+        call = getattr(calls, name)("bot", **said)
+        body = dict(call.body or {})
+        headers = {header.lower().replace("-", "_"): value for header, value in call.headers.items()}
+        carried = body.pop("filter", {}) | body | dict(call.query) | headers
+        wanted = {each: SENT_TIME if value is TIME else value for each, value in said.items()}
+        in_path = {each: wanted.pop(each) for each in list(wanted) if f"{{{each}}}" in path}
+        assert call.path == path.format(**in_path)
+        if operation.get("requestBody") is None:  # a query is text
+            wanted = {each: value if isinstance(value, str) else json.dumps(value) for each, value in wanted.items()}
+        assert carried == wanted, name
 
 
 async def test_every_call_goes_where_the_document_says_and_expects_what_it_promises(document: Any) -> None:
