@@ -25,8 +25,9 @@ $(VENV)/runtime: $(VENV)/python $(LOCK)/runtime.txt $(LOCK)/model.txt pyproject.
 	$(PIP) --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/dev: $(VENV)/runtime $(LOCK)/dev.txt
+$(VENV)/dev: $(VENV)/runtime $(LOCK)/dev.txt clients/python/pyproject.toml
 	$(PIP) --require-hashes -r $(LOCK)/dev.txt
+	$(PIP) --no-build-isolation --editable clients/python
 	@touch $@
 
 run: $(VENV)/runtime ## install, migrate and serve on http://127.0.0.1:8000 (HOST, PORT, DATA_DIR change it)

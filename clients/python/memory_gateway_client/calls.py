@@ -1,0 +1,316 @@
+"""Each operation of the service, once: what is sent for it, and what is answered.
+
+A function takes first the agent of the client, if it has one, which the client itself fills in, and then what its
+caller says. None leaves a parameter to the service.
+"""
+
+import json
+import secrets
+from collections.abc import Mapping
+from datetime import datetime
+from types import NoneType
+from typing import Any
+
+from memory_gateway_client import types
+from memory_gateway_client.request import Call, agent_or_every, given, is_visible, one_agent, segment
+
+
+def store(
+    _own: str | None,
+    /,
+    content: str,
+    *,
+    agent_id: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    session_id: str | None = None,
+    occurred_at: datetime | None = None,
+    expires_at: datetime | None = None,
+    idempotency_key: str | None = None,
+) -> Call[types.Stored]:
+    """Store a memory. The same content again, for the same session and time, is the same memory.
+
+    Args:
+        content: At most 32 KiB in UTF-8.
+        agent_id: Whose memory it is, where that is not the client's agent.
+        metadata: A JSON object.
+        session_id: The conversation it comes from.
+        occurred_at: When it happened, where that is not now.
+        expires_at: When it is forgotten; None: as the agent is set.
+        idempotency_key: Names this store for 24 hours, so that sent again it is not done again; None: a fresh one.
+
+    Raises:
+        InvalidRequest: a field is over its limits; nothing was stored.
+        QuotaExceeded: the agent or the tenant may have no more; nothing was stored.
+        Conflict: the agent is being erased, or the key named another store; nothing was stored.
+        Unavailable: it may be stored; storing it again is safe.
+    """
+    body = given(
+        agent_id=one_agent(agent_id, _own),
+        content=content,
+        metadata=metadata,
+        session_id=session_id,
+        occurred_at=occurred_at,
+        expires_at=expires_at,
+    )
+    key = secrets.token_hex(16) if idempotency_key is None else idempotency_key
+    if not is_visible(key):
+        raise ValueError("An idempotency_key is of visible ASCII characters.")
+    return Call("POST", "/store", types.Stored, body=body, headers={"Idempotency-Key": key}, status=201)
+
+
+def recall(
+    _own: str | None,
+    /,
+    query: str,
+    *,
+    agent_id: str | None = None,
+    top_k: int | None = None,
+    created_after: datetime | None = None,
+    created_before: datetime | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    reference_time: datetime | None = None,
+    recency_days: float | None = None,
+    min_score: float | None = None,
+    max_tokens: int | None = None,
+    collapse: bool = False,
+    explain: bool = False,
+) -> Call[types.Recall]:
+    """Return the agent's memories that answer the query best.
+
+    Args:
+        query: At most 32 KiB in UTF-8.
+        agent_id: Whose memory is asked, where that is not the client's agent.
+        top_k: The most entries, 1 to 20; None: 5.
+        created_after: Only what was stored later than this.
+        created_before: Only what was stored earlier than this.
+        metadata: Only memories with an equal value of the same type for each of these keys.
+        reference_time: What ``yesterday`` is counted from, where that is not now.
+        recency_days: Prefer recent memories: the age at which the preference has halved.
+        min_score: The least score of an entry, 0 to 1.
+        max_tokens: The most tokens of all content together, about.
+        collapse: Give copies once.
+        explain: Tell what each score is made of.
+
+    Raises:
+        InvalidRequest: a field is over its limits.
+        Unavailable: there is no answer; an outage is never an empty one.
+    """
+    asked = given(
+        agent_id=one_agent(agent_id, _own),
+        query=query,
+        top_k=top_k,
+        filter=given(created_after=created_after, created_before=created_before, metadata=metadata) or None,
+        reference_time=reference_time,
+        recency_days=recency_days,
+        min_score=min_score,
+        max_tokens=max_tokens,
+        collapse=collapse or None,
+        explain=explain or None,
+    )
+    return Call("POST", "/recall", types.Recall, body=asked)
+
+
+def explain(
+    _own: str | None,
+    /,
+    query: str,
+    memory_id: str,
+    *,
+    agent_id: str | None = None,
+    top_k: int | None = None,
+    created_after: datetime | None = None,
+    created_before: datetime | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    reference_time: datetime | None = None,
+    recency_days: float | None = None,
+    min_score: float | None = None,
+    max_tokens: int | None = None,
+    collapse: bool = False,
+) -> Call[types.Explanation]:
+    """Tell why a memory is, or is not, in the answer of a recall, and which least change would return it.
+
+    Args:
+        query: What the recall asks; so with all that follows ``memory_id``.
+        memory_id: The memory in question.
+        agent_id: Whose memory is asked, where that is not the client's agent.
+        top_k: As in a recall.
+        created_after: As in a recall.
+        created_before: As in a recall.
+        metadata: As in a recall.
+        reference_time: As in a recall.
+        recency_days: As in a recall.
+        min_score: As in a recall.
+        max_tokens: As in a recall.
+        collapse: As in a recall.
+
+    Raises:
+        NotFound: the agent has no such memory.
+        InvalidRequest: a field is over its limits, or the id has not the form of one.
+        Unavailable: there is no answer.
+    """
+    asked = recall(
+        _own,
+        query,
+        agent_id=agent_id,
+        top_k=top_k,
+        created_after=created_after,
+        created_before=created_before,
+        metadata=metadata,
+        reference_time=reference_time,
+        recency_days=recency_days,
+        min_score=min_score,
+        max_tokens=max_tokens,
+        collapse=collapse,
+    )
+    return Call("POST", "/recall/explain", types.Explanation, body={**(asked.body or {}), "memory_id": memory_id})
+
+
+def list_memories(
+    _own: str | None,
+    /,
+    *,
+    agent_id: str | None = None,
+    every_agent: bool = False,
+    limit: int | None = None,
+    cursor: str | None = None,
+    created_after: datetime | None = None,
+    created_before: datetime | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> Call[types.Page]:
+    """List memories, newest first, as an administrator or with a credential for one agent alone.
+
+    Args:
+        agent_id: Whose memories, where that is not the client's agent.
+        every_agent: List those of all agents that the credential may look at, as does a client without an agent.
+        limit: The most memories of one page, 1 to 100; None: 20.
+        cursor: Of the page before, to the same question; good for 24 hours.
+        created_after: Only what was stored later than this.
+        created_before: Only what was stored earlier than this.
+        metadata: Only memories with an equal value of the same type for each of these keys.
+
+    Raises:
+        InvalidCursor: the listing has to begin anew.
+        InvalidRequest: a field is over its limits.
+        Unavailable: there is no answer.
+    """
+    query = given(
+        agent_id=agent_or_every(agent_id, _own, every_agent=every_agent),
+        limit=None if limit is None else str(limit),
+        cursor=cursor,
+        created_after=created_after,
+        created_before=created_before,
+        metadata=None if metadata is None else json.dumps(dict(metadata), allow_nan=False),
+    )
+    return Call("GET", "/memories", types.Page, query=query)
+
+
+def get_memory(_own: str | None, /, memory_id: str, *, agent_id: str | None = None) -> Call[types.Memory]:
+    """Return a memory with everything that was stored of it.
+
+    Args:
+        memory_id: Which.
+        agent_id: Whose it is, where that is not the client's agent.
+
+    Raises:
+        NotFound: the agent has no such memory.
+        InvalidRequest: the id has not the form of one.
+        Unavailable: there is no answer.
+    """
+    query = {"agent_id": one_agent(agent_id, _own)}
+    return Call("GET", f"/memories/{segment(memory_id)}", types.Memory, query=query)
+
+
+def delete_memory(_own: str | None, /, memory_id: str, *, agent_id: str | None = None) -> Call[None]:
+    """Delete a memory, as an administrator. One that is not there is no error.
+
+    Args:
+        memory_id: Which.
+        agent_id: Whose it is, where that is not the client's agent.
+
+    Raises:
+        InvalidRequest: the id has not the form of one.
+        Unavailable: it may be deleted; deleting it again is safe.
+    """
+    query = {"agent_id": one_agent(agent_id, _own)}
+    return Call("DELETE", f"/memories/{segment(memory_id)}", NoneType, query=query, status=204)
+
+
+def usage(_own: str | None, /, *, agent_id: str | None = None, every_agent: bool = False) -> Call[types.Usages]:
+    """Tell what is used and what the limits are, to an administrator or to a credential for one agent alone.
+
+    Args:
+        agent_id: Whose usage, where that is not the client's agent.
+        every_agent: That of all agents that the credential may look at, as for a client without an agent.
+
+    Raises:
+        Unavailable: there is no answer.
+    """
+    return Call(
+        "GET",
+        "/usage",
+        types.Usages,
+        query=given(agent_id=agent_or_every(agent_id, _own, every_agent=every_agent)),
+    )
+
+
+def get_agent(_own: str | None, /, *, agent_id: str | None = None) -> Call[types.AgentSettings]:
+    """Tell what an agent is set to, to an administrator.
+
+    Args:
+        agent_id: Which, where that is not the client's agent.
+
+    Raises:
+        Unavailable: there is no answer.
+    """
+    return Call("GET", f"/agents/{segment(one_agent(agent_id, _own))}", types.AgentSettings)
+
+
+def set_agent(
+    _own: str | None, /, *, retention_days: int | None, agent_id: str | None = None
+) -> Call[types.AgentSettings]:
+    """Set an agent, as an administrator. It holds for what is stored, or stored again, from now on.
+
+    Args:
+        retention_days: How long its memories live where a store does not say; None: for ever.
+        agent_id: Which, where that is not the client's agent.
+
+    Raises:
+        InvalidRequest: a field is over its limits.
+        Unavailable: it may be set; setting it again is safe.
+    """
+    path = f"/agents/{segment(one_agent(agent_id, _own))}"
+    return Call("PUT", path, types.AgentSettings, body={"retention_days": retention_days})
+
+
+def erase_agent(_own: str | None, /, agent_id: str) -> Call[types.Operation]:
+    """Begin to erase everything of an agent, as an administrator. An erasure under way is returned instead.
+
+    Args:
+        agent_id: Which; always said, never the client's agent by default.
+
+    Raises:
+        Unavailable: it may have begun.
+    """
+    return Call("DELETE", f"/agents/{segment(agent_id)}", types.Operation, status=202, repeatable=False)
+
+
+def erase_tenant(_own: str | None, /) -> Call[types.Operation]:
+    """Begin to erase everything of the tenant, as an administrator. An erasure under way is returned instead.
+
+    Raises:
+        Unavailable: it may have begun.
+    """
+    return Call("DELETE", "/tenant", types.Operation, status=202, repeatable=False)
+
+
+def operation(_own: str | None, /, operation_id: str) -> Call[types.Operation]:
+    """Tell how far an erasure is; once it is done, with its receipt.
+
+    Args:
+        operation_id: The ``id`` of what began it.
+
+    Raises:
+        NotFound: there is no such operation.
+        Unavailable: there is no answer.
+    """
+    return Call("GET", f"/operations/{segment(operation_id)}", types.Operation)

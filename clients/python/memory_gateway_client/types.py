@@ -1,0 +1,206 @@
+"""What the service answers. All times are aware datetimes; what a newer service adds is not read."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The memory is stored: every later recall finds it."""
+
+    stored: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one channel, or one cue, has to do with a score.
+
+    Attributes:
+        channel: ``lexical``, ``vector``, ``smoothing``, ``session``, ``names``, ``time`` or ``recency``.
+        weighted: Its share of the score; all shares add up to it.
+        raw: In the channel's own measure.
+        rank: The memory's rank in the channel, from 1.
+    """
+
+    channel: str
+    weighted: float
+    raw: float | None = None
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One memory found.
+
+    Attributes:
+        score: All channels together, 0 to 1.
+        similarity: Cosine of the embeddings, -1 to 1; None where only other channels found it.
+        findings: What the score is made of, where ``explain`` asked for it.
+    """
+
+    id: str
+    content: str
+    metadata: dict[str, Any]
+    score: float
+    similarity: float | None
+    created_at: datetime
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What was found, best first.
+
+    Attributes:
+        confidence: How likely it is that something of it helps, 0 to 1.
+        degraded: Why this may not be all there is, such as ``index_unavailable``; empty where it is.
+    """
+
+    entries: tuple[Entry, ...]
+    confidence: float
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What of a question has to be another; what is None stays as it was. ``filter`` is the filter that is left."""
+
+    query: str | None = None
+    top_k: int | None = None
+    min_score: float | None = None
+    max_tokens: int | None = None
+    collapse: bool | None = None
+    filter: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a recall sees one memory.
+
+    Attributes:
+        rank: Among all that the recall has compared, from 1.
+        findings: What the score is made of; empty where no channel finds the memory.
+        obstacles: What keeps it out: ``expired``, ``filter``, ``collapse``, ``min_score``, ``max_tokens``, ``rank``.
+        change: The least change of the question that returns it; None where it is returned, or where none does.
+        degraded: As in a recall.
+    """
+
+    returned: bool
+    rank: int
+    score: float
+    findings: tuple[Finding, ...]
+    obstacles: tuple[str, ...]
+    change: Change | None
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A memory with everything that was stored of it."""
+
+    id: str
+    agent_id: str
+    content: str
+    metadata: dict[str, Any]
+    created_at: datetime
+    session_id: str | None = None
+    occurred_at: datetime | None = None
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Memories of a listing, newest first; where there are more, ``cursor`` goes on with the same listing."""
+
+    memories: tuple[Memory, ...]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What may be had; None has no limit."""
+
+    memories: int | None = None
+    bytes: int | None = None
+    stores_per_minute: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What is there, and what may be. ``bytes`` are of content and metadata."""
+
+    memories: int
+    bytes: int
+    stores_this_minute: int
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class AgentUsage(Usage):
+    """What one agent has."""
+
+    agent_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usages:
+    """Usage of the agents, those with the most first; of the tenant where all agents were asked for."""
+
+    agents: tuple[AgentUsage, ...]
+    tenant: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """What an agent is set to; ``retention_days`` None: its memories live for ever where a store does not say."""
+
+    agent_id: str
+    retention_days: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedCounts:
+    """What was erased, by kind."""
+
+    memories: int
+    outbox_rows: int
+    dead_letters: int
+    idempotency_keys: int
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The proof of an erasure.
+
+    Attributes:
+        found_by_id: Vectors the index still shows under the erased ids: 0.
+        found_by_search: Vectors and rows that a search still finds: 0.
+        history_until: Until when an operator can restore the database to before the erasure.
+    """
+
+    finished_at: datetime
+    erased: ErasedCounts
+    found_by_id: int
+    found_by_search: int
+    history_until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An erasure, and how far it is.
+
+    Attributes:
+        status: ``running`` or ``done``.
+        memories: Memories erased so far.
+        agent_id: Whose memories are erased; None: the whole tenant's.
+        receipt: Once it is done.
+    """
+
+    id: str
+    status: str
+    accepted_at: datetime
+    memories: int
+    kind: str = "erase"
+    agent_id: str | None = None
+    receipt: Receipt | None = None

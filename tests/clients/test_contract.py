@@ -1,0 +1,198 @@
+"""The client is of this service: its operations, parameters and answers are those of the OpenAPI document."""
+
+import inspect
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from datetime import datetime, timedelta, timezone
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin
+
+import pytest
+
+from memory_gateway_client import MemoryClient, calls
+from memory_gateway_client import types as answers
+from memory_gateway_client.request import Call
+from tests.service import Service
+
+LEFT_OUT = {
+    "export",  # streams, which the command line does
+    "import",
+    "healthz",  # for operators
+    "readyz",
+    "metrics",
+}
+JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
+TIME, SENT_TIME = datetime(2026, 1, 2, 3, 4, 5, 6000, timezone(timedelta(hours=2))), "2026-01-02T01:04:05.006000+00:00"
+EXAMPLES: Mapping[str, Any] = {
+    "agent_id": "a",
+    "collapse": True,
+    "content": "c",
+    "created_after": TIME,
+    "created_before": TIME,
+    "cursor": "next",
+    "expires_at": TIME,
+    "explain": True,
+    "idempotency_key": "k",
+    "limit": 7,
+    "max_tokens": 8,
+    "memory_id": "m",
+    "metadata": {"of": 1},
+    "min_score": 0.0,
+    "occurred_at": TIME,
+    "operation_id": "o",
+    "query": "q",
+    "recency_days": 1.5,
+    "reference_time": TIME,
+    "retention_days": 9,
+    "session_id": "s",
+    "top_k": 1,
+}
+NOT_SENT = {"every_agent"}
+"""Parameters that say what is left out of the request."""
+
+
+@pytest.fixture
+async def document(service: Service) -> Any:
+    return (await service.client.get("/openapi.json")).json()
+
+
+def described(document: Any) -> Iterator[tuple[str, str, str, Any]]:
+    """Give the name, method, path and description of each operation that a client has."""
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            if operation["operationId"] not in LEFT_OUT:
+                yield operation["operationId"], method.upper(), path, operation
+
+
+def parameters(name: str) -> dict[str, inspect.Parameter]:
+    own, *said = inspect.signature(getattr(calls, name)).parameters.values()
+    assert own.name == "_own"
+    return {each.name: each for each in said}
+
+
+def call_of(name: str) -> Call[Any]:
+    said = {each.name: EXAMPLES[each.name] for each in parameters(name).values() if each.default is each.empty}
+    call: Call[Any] = getattr(calls, name)("bot", **said)
+    return call
+
+
+def resolved(document: Any, schema: Any) -> Any:
+    name = schema.get("$ref", "").removeprefix("#/components/schemas/")
+    return document["components"]["schemas"][name] if name else schema
+
+
+def sent(document: Any, operation: Any) -> Iterator[tuple[str, bool]]:
+    """Give each field that a request may carry, and whether it must; those of a nested object in its place."""
+    for parameter in operation.get("parameters", []):
+        yield parameter["name"].lower().replace("-", "_"), parameter["required"]
+    if "requestBody" in operation:
+        body = resolved(document, operation["requestBody"]["content"]["application/json"]["schema"])
+        for name, schema in body["properties"].items():
+            nested = [resolved(document, each) for each in schema.get("anyOf", [])]
+            inner = next((each["properties"] for each in nested if "properties" in each), None)
+            if inner is None:
+                yield name, name in body["required"]
+            else:
+                yield from ((each, False) for each in inner)
+
+
+async def test_every_operation_of_the_service_is_a_method_or_left_out_by_name(document: Any) -> None:
+    ids = {operation["operationId"] for methods in document["paths"].values() for operation in methods.values()}
+    here = {name for name, value in inspect.getmembers(calls, inspect.isfunction) if value.__module__ == calls.__name__}
+    assert ids - LEFT_OUT == here
+    assert ids >= LEFT_OUT
+    methods = {name for name in dir(MemoryClient) if not name.startswith("_")}
+    assert methods == here | {"close"}
+
+
+async def test_every_field_of_a_request_is_a_parameter_and_the_other_way_round(document: Any) -> None:
+    for name, _, _, operation in described(document):
+        fields_ = dict(sent(document, operation))
+        assert parameters(name).keys() - NOT_SENT == fields_.keys(), name
+        for field, required in fields_.items():
+            has_default = parameters(name)[field].default is not inspect.Parameter.empty
+            assert has_default is (not required or (field == "agent_id" and name != "erase_agent")), (name, field)
+
+
+async def test_every_parameter_is_sent_as_the_field_of_its_name(document: Any) -> None:
+    for name, _, path, operation in described(document):
+        said = {each: EXAMPLES[each] for each in parameters(name).keys() - NOT_SENT}
+        call = getattr(calls, name)("bot", **said)
+        body = dict(call.body or {})
+        headers = {header.lower().replace("-", "_"): value for header, value in call.headers.items()}
+        carried = body.pop("filter", {}) | body | dict(call.query) | headers
+        wanted = {each: SENT_TIME if value is TIME else value for each, value in said.items()}
+        in_path = {each: wanted.pop(each) for each in list(wanted) if f"{{{each}}}" in path}
+        assert call.path == path.format(**in_path)
+        if operation.get("requestBody") is None:  # a query is text
+            wanted = {each: value if isinstance(value, str) else json.dumps(value) for each, value in wanted.items()}
+        assert carried == wanted, name
+
+
+async def test_every_call_goes_where_the_document_says_and_expects_what_it_promises(document: Any) -> None:
+    for name, method, path, operation in described(document):
+        call = call_of(name)
+        concrete = path.format(memory_id="m", operation_id="o", agent_id="a" if name == "erase_agent" else "bot")
+        assert (call.method, call.path) == (method, concrete)
+        successes = [int(status) for status in operation["responses"] if int(status) < 300]
+        assert [call.status] == successes
+
+
+async def test_every_answer_is_read_with_the_members_and_types_of_the_document(document: Any) -> None:
+    seen: set[type] = set()
+    for name, _, _, operation in described(document):
+        call = call_of(name)
+        content = operation["responses"][str(call.status)].get("content")
+        if content is None:
+            assert call.answer is NoneType, name
+        else:
+            compare(document, call.answer, content["application/json"]["schema"], name, seen)
+    of_module = {value for value in vars(answers).values() if is_dataclass(value)}
+    assert seen == of_module
+
+
+def compare(document: Any, kind: Any, schema: Any, at: str, seen: set[type]) -> None:
+    """Fail where the schema is not that of the kind."""
+    schema = resolved(document, schema)
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is UnionType:
+        one, null = schema.get("anyOf", (schema, None))
+        assert null == {"type": "null"}, at
+        assert arguments[1:] == (NoneType,), at
+        compare(document, arguments[0], one, at, seen)
+    elif is_dataclass(kind):
+        seen.add(kind)  # type: ignore[arg-type]  # a class, no instance
+        members(document, kind, schema, at, seen)
+    elif origin is tuple:
+        assert schema["type"] == "array", at
+        compare(document, arguments[0], schema["items"], at, seen)
+    elif origin is dict:
+        assert (schema["type"], schema["additionalProperties"]) == ("object", True), at
+    elif kind is datetime:
+        assert (schema["type"], schema["format"]) == ("string", "date-time"), at
+    else:
+        assert schema["type"] == JSON_TYPES[kind], at
+        assert "format" not in schema, at
+
+
+def members(document: Any, kind: Any, schema: Any, at: str, seen: set[type]) -> None:
+    here = {field.name: field for field in fields(kind)}
+    assert here.keys() == schema["properties"].keys(), at
+    assert {name for name, field in here.items() if field.default is MISSING} == set(schema.get("required", [])), at
+    for name, field in here.items():
+        of_member: Any = schema["properties"][name]
+        wanted: Any = field.type
+        if field.default is not MISSING:  # what may be missing may be null, and is then the default
+            of_member = without_null(of_member)
+            wanted = get_args(wanted)[0] if get_origin(wanted) is UnionType else wanted
+        compare(document, wanted, of_member, f"{at}.{name}", seen)
+
+
+def without_null(schema: Any) -> Any:
+    """Return what a member may be beside null; a time keeps its format, which stands beside the two."""
+    if "anyOf" not in schema:
+        return schema
+    one, null = schema["anyOf"]
+    assert null == {"type": "null"}
+    return one | ({"format": schema["format"]} if "format" in schema else {})

@@ -1,0 +1,176 @@
+"""Every operation, of both clients, on the running service."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from memory_gateway_client import (
+    AgentSettings,
+    Erasing,
+    Forbidden,
+    IdempotencyKeyReused,
+    InvalidCursor,
+    InvalidRequest,
+    NotFound,
+    Stored,
+    Unauthenticated,
+)
+from tests.api.test_operations import finish
+from tests.clients.asking import Asked, ask
+from tests.service import Service
+
+IN_STOCKHOLM = timezone(timedelta(hours=2))
+
+
+async def test_what_is_stored_is_recalled_with_everything_told_of_it(bot: Asked) -> None:
+    assert await bot.store("The sky is blue", metadata={"of": ["sky", None]}) == Stored()
+    recall = await bot.recall("sky", explain=True)
+    (entry,) = recall.entries
+    assert (entry.content, entry.metadata, recall.degraded) == ("The sky is blue", {"of": ["sky", None]}, ())
+    assert recall.confidence == entry.score
+    assert sum(finding.weighted for finding in entry.findings) == pytest.approx(entry.score)
+    assert entry.created_at.utcoffset() == timedelta(0)
+    assert (await bot.recall("sky")).entries[0].findings == ()
+
+
+async def test_a_question_is_asked_with_all_its_conditions(bot: Asked) -> None:
+    for number in range(4):
+        await bot.store(f"The sky is blue, {number}", metadata={"number": number})
+    assert len((await bot.recall("sky", top_k=2)).entries) == 2
+    (entry,) = (await bot.recall("sky", metadata={"number": 3})).entries
+    assert entry.metadata == {"number": 3}
+    created = entry.created_at
+    assert len((await bot.recall("sky", created_after=created - timedelta(seconds=60))).entries) == 4
+    assert (await bot.recall("sky", created_before=created - timedelta(seconds=60))).entries == ()
+    assert (await bot.recall("sky", min_score=1.0)).entries == ()
+    assert len((await bot.recall("sky", max_tokens=6, recency_days=1.0, reference_time=created)).entries) == 1
+    await bot.store("the SKY is blue, 0")
+    assert len((await bot.recall("sky", collapse=True)).entries) == 4
+
+
+async def test_a_memory_keeps_its_session_and_its_times_in_whatever_zone_they_are_said(bot: Asked) -> None:
+    occurred, expires = datetime(2026, 1, 2, 3, 4, tzinfo=IN_STOCKHOLM), datetime(2999, 1, 1, tzinfo=UTC)
+    await bot.store("Met Ann", session_id="s 1", occurred_at=occurred, expires_at=expires)
+    (memory,) = (await bot.list_memories()).memories
+    assert (memory.session_id, memory.occurred_at, memory.expires_at) == ("s 1", occurred, expires)
+    assert memory == await bot.get_memory(memory.id)
+    assert memory.agent_id == "bot"
+
+
+async def test_an_explanation_tells_what_keeps_a_memory_out_and_what_would_return_it(bot: Asked) -> None:
+    await bot.store("The sky is blue")
+    (entry,) = (await bot.recall("sky")).entries
+    explanation = await bot.explain("sky", entry.id, metadata={"of": "sky"})
+    assert (explanation.returned, explanation.rank, explanation.obstacles) == (False, 1, ("filter",))
+    assert explanation.change.filter == {}
+    assert (await bot.explain("sky", entry.id)).change is None
+
+
+async def test_a_listing_goes_on_page_by_page(bot: Asked) -> None:
+    for number in range(3):
+        await bot.store(f"number {number}", metadata={"even": number % 2 == 0})
+    first = await bot.list_memories(limit=2)
+    rest = await bot.list_memories(limit=2, cursor=first.cursor)
+    assert len({memory.content for memory in first.memories + rest.memories}) == 3
+    assert rest.cursor is None
+    assert len((await bot.list_memories(metadata={"even": True})).memories) == 2
+    with pytest.raises(InvalidCursor):
+        await bot.list_memories(cursor=first.cursor, metadata={"even": True})
+
+
+async def test_a_deleted_memory_is_gone_and_deleting_it_again_is_no_error(bot: Asked) -> None:
+    await bot.store("The sky is blue")
+    (memory,) = (await bot.list_memories()).memories
+    assert await bot.delete_memory(memory.id) is None
+    assert await bot.delete_memory(memory.id) is None
+    with pytest.raises(NotFound):
+        await bot.get_memory(memory.id)
+
+
+async def test_usage_is_told_of_the_agent_or_of_all(bot: Asked) -> None:
+    await bot.store("ours")
+    await bot.store("theirs, and longer", agent_id="other")
+    assert [(agent.agent_id, agent.memories) for agent in (await bot.usage()).agents] == [("bot", 1)]
+    everyone = await bot.usage(every_agent=True)
+    assert [agent.agent_id for agent in everyone.agents] == ["other", "bot"]
+    assert (everyone.tenant.memories, everyone.tenant.limits.memories) == (2, None)
+    assert {memory.agent_id for memory in (await bot.list_memories(every_agent=True)).memories} == {"bot", "other"}
+
+
+async def test_an_agent_is_set_and_unset(bot: Asked) -> None:
+    assert await bot.set_agent(retention_days=30) == AgentSettings("bot", 30)
+    assert await bot.get_agent() == AgentSettings("bot", 30)
+    assert await bot.set_agent(retention_days=None) == AgentSettings("bot", None)
+
+
+async def test_an_erasure_is_followed_to_its_receipt(bot: Asked, service: Service) -> None:
+    await bot.store("forget me")
+    erasure = await bot.erase_agent("bot")
+    assert (erasure.kind, erasure.status, erasure.agent_id, erasure.receipt) == ("erase", "running", "bot", None)
+    with pytest.raises(Erasing):
+        await bot.store("too late")
+    await finish(service, erasure.id)
+    done = await bot.operation(erasure.id)
+    assert (done.status, done.receipt.erased.memories) == ("done", 1)
+    assert (done.receipt.found_by_id, done.receipt.found_by_search) == (0, 0)
+    assert (await bot.erase_tenant()).agent_id is None
+
+
+@pytest.mark.parametrize("agent_id", ["..", ".", "a.b:c_-", "A" * 64])
+async def test_an_agent_of_any_name_is_reached_in_a_path(bot: Asked, agent_id: str) -> None:
+    assert await bot.set_agent(retention_days=7, agent_id=agent_id) == AgentSettings(agent_id, 7)
+    assert (await bot.erase_agent(agent_id)).agent_id == agent_id
+
+
+@pytest.mark.parametrize("memory_id", ["../usage", "a/b", "a?b=c", "ä", "%2e%2e"])
+async def test_an_id_never_leads_to_another_path(bot: Asked, memory_id: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        await bot.get_memory(memory_id)
+    assert caught.value.code in {"invalid_request", "no_such_path"}
+
+
+async def test_the_agent_of_a_call_goes_before_that_of_the_client(bot: Asked) -> None:
+    await bot.store("theirs", agent_id="other")
+    assert (await bot.recall("theirs")).entries == ()
+    assert len((await bot.recall("theirs", agent_id="other")).entries) == 1
+
+
+async def test_a_store_with_the_key_of_another_is_refused(bot: Asked) -> None:
+    await bot.store("one", idempotency_key="k")
+    await bot.store("one", idempotency_key="k")
+    with pytest.raises(IdempotencyKeyReused):
+        await bot.store("two", idempotency_key="k")
+
+
+async def test_who_is_not_let_in_is_told_so(service: Service, kind: str) -> None:
+    transport = service.client._transport  # noqa: SLF001 - the service in this process
+    with pytest.raises(Unauthenticated) as caught:
+        await ask(kind, transport).recall("anything")
+    assert (caught.value.status, len(caught.value.request_id)) == (401, 32)
+    token = service.credential()["Authorization"].removeprefix("Bearer ")
+    with pytest.raises(Forbidden):
+        await ask(kind, transport, token=token).erase_tenant()
+
+
+async def test_what_is_wrong_with_a_request_is_told_by_field(bot: Asked) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        await bot.recall("sky", top_k=21, min_score=2.0)
+    assert {field.field for field in caught.value.errors} == {"top_k", "min_score"}
+    assert caught.value.detail == str(caught.value)
+    assert caught.value.__notes__ == [f"request id: {caught.value.request_id}"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"metadata": {"n": float("nan")}}, "JSON"),
+        ({"occurred_at": datetime(2026, 1, 1)}, "time zone"),  # noqa: DTZ001 - what is refused
+        ({"idempotency_key": "two\nlines"}, "visible ASCII"),
+        ({"idempotency_key": "schlüssel"}, "visible ASCII"),
+    ],
+)
+async def test_what_cannot_be_sent_is_refused_before_it_is(bot: Asked, fields: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        await bot.store("never sent", **fields)
+    assert (await bot.list_memories()).memories == ()
