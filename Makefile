@@ -42,8 +42,9 @@ soak: $(VENV)/dev ## the long proofs (SOAK_SEEDS, SOAK_OPERATIONS, SOAK_TRANSFER
 	  --dist worksteal tests/simulation/test_linearizable.py tests/simulation/test_moving.py tests/process/test_reliability.py
 	SOAK_TRANSFER=$${SOAK_TRANSFER:-100000} $(BIN)/python -m pytest -s tests/process/test_transfer_soak.py
 
-# Cloudflare's own software, from npm, with the node it asks for, and what the TypeScript example needs; a package.json
-# names every version. Where there is no npm the proofs that need it are skipped, which is a failure where CI is set.
+# Cloudflare's own software and the MCP inspector, from npm, with the node they ask for, and what the TypeScript example
+# needs; a package.json names every version. Where there is no npm the proofs that need it are skipped, which is a
+# failure where CI is set.
 $(VENV)/conformance: $(NODE)/package.json $(TS)/package.json | $(VENV)/dev
 	@if ! command -v npm >/dev/null; then echo 'npm is not installed: proofs will be skipped' >&2; exit; fi; \
 	  for folder in $(NODE) $(TS); do \
