@@ -4,6 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 LOCK   := deploy/lock
 NODE   := tests/conformance/node
+TS     := clients/typescript
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 .DEFAULT_GOAL := help
@@ -42,13 +43,16 @@ soak: $(VENV)/dev ## the long proofs (SOAK_SEEDS, SOAK_OPERATIONS, SOAK_TRANSFER
 	  --dist worksteal tests/simulation/test_linearizable.py tests/simulation/test_moving.py tests/process/test_reliability.py
 	SOAK_TRANSFER=$${SOAK_TRANSFER:-100000} $(BIN)/python -m pytest -s tests/process/test_transfer_soak.py
 
-# Cloudflare's own software, from npm, with the node it asks for; package.json names every version. Where there is
-# no npm the proofs that need it are skipped, which is a failure where CI is set.
-$(VENV)/conformance: $(NODE)/package.json | $(VENV)/dev
+# Cloudflare's own software and the MCP inspector, from npm, with the node they ask for, and what the TypeScript example
+# needs; a package.json names every version. Where there is no npm the proofs that need it are skipped, which is a
+# failure where CI is set.
+$(VENV)/conformance: $(NODE)/package.json $(TS)/package.json | $(VENV)/dev
 	@if ! command -v npm >/dev/null; then echo 'npm is not installed: proofs will be skipped' >&2; exit; fi; \
-	  npm install --prefix $(NODE) --no-package-lock --no-audit --no-fund --loglevel=error && touch $@
+	  for folder in $(NODE) $(TS); do \
+	    npm install --prefix $$folder --no-package-lock --no-audit --no-fund --loglevel=error || exit; \
+	  done; touch $@
 
-conformance: $(VENV)/dev $(VENV)/conformance ## hold the code against Cloudflare's own engine, clients and types (npm)
+conformance: $(VENV)/dev $(VENV)/conformance ## hold the code against what others made: Cloudflare's engine and clients (npm)
 	$(BIN)/python -m pytest tests/conformance
 
 check: $(VENV)/dev ## lint, types and import contracts
@@ -78,4 +82,4 @@ lock: $(VENV)/python ## resolve the locks anew from pyproject.toml
 	  --no-emit-index-url --upgrade --constraint $(LOCK)/runtime.txt --group dev -o $(LOCK)/dev.txt
 
 clean: ## remove what make has made
-	rm -rf $(VENV) $(NODE)/node_modules .mypy_cache .ruff_cache .hypothesis .schemathesis .import_linter_cache
+	rm -rf $(VENV) $(NODE)/node_modules $(TS)/node_modules .mypy_cache .ruff_cache .hypothesis .schemathesis .import_linter_cache

@@ -28,7 +28,8 @@ JSON_VALUE_SCHEMA = {
         _TEXT_SCHEMA,
         _NUMBER_SCHEMA,
         {"type": ["boolean", "null"]},
-        {"type": "array", "items": {"$ref": "#/components/schemas/JsonValue"}},
+        # In two parts: what generators of types write for a list of itself, TypeScript refuses as circular.
+        {"type": "array", "allOf": [{"items": {"$ref": "#/components/schemas/JsonValue"}}]},
         {
             "type": "object",
             "propertyNames": {"pattern": _NO_NUL},

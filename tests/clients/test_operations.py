@@ -12,6 +12,7 @@ from memory_gateway_client import (
     IdempotencyKeyReused,
     InvalidCursor,
     InvalidRequest,
+    LongTermDisabled,
     NotFound,
     Stored,
     Unauthenticated,
@@ -99,9 +100,12 @@ async def test_usage_is_told_of_the_agent_or_of_all(bot: Asked) -> None:
 
 
 async def test_an_agent_is_set_and_unset(bot: Asked) -> None:
-    assert await bot.set_agent(retention_days=30) == AgentSettings("bot", 30)
-    assert await bot.get_agent() == AgentSettings("bot", 30)
-    assert await bot.set_agent(retention_days=None) == AgentSettings("bot", None)
+    assert await bot.set_agent(retention_days=30) == AgentSettings("bot", 30, long_term_enabled=True)
+    assert await bot.get_agent() == AgentSettings("bot", 30, long_term_enabled=True)
+    assert await bot.set_agent(long_term_enabled=False) == AgentSettings("bot", 30, long_term_enabled=False)
+    with pytest.raises(LongTermDisabled):
+        await bot.recall("anything")
+    assert await bot.set_agent(retention_days=None) == AgentSettings("bot", None, long_term_enabled=False)
 
 
 async def test_an_erasure_is_followed_to_its_receipt(bot: Asked, service: Service) -> None:
@@ -119,7 +123,9 @@ async def test_an_erasure_is_followed_to_its_receipt(bot: Asked, service: Servic
 
 @pytest.mark.parametrize("agent_id", ["..", ".", "a.b:c_-", "A" * 64])
 async def test_an_agent_of_any_name_is_reached_in_a_path(bot: Asked, agent_id: str) -> None:
-    assert await bot.set_agent(retention_days=7, agent_id=agent_id) == AgentSettings(agent_id, 7)
+    assert await bot.set_agent(retention_days=7, agent_id=agent_id) == AgentSettings(
+        agent_id, 7, long_term_enabled=True
+    )
     assert (await bot.erase_agent(agent_id)).agent_id == agent_id
 
 
@@ -158,7 +164,8 @@ async def test_what_is_wrong_with_a_request_is_told_by_field(bot: Asked) -> None
         await bot.recall("sky", top_k=21, min_score=2.0)
     assert {field.field for field in caught.value.errors} == {"top_k", "min_score"}
     assert caught.value.detail == str(caught.value)
-    assert caught.value.__notes__ == [f"request id: {caught.value.request_id}"]
+    notes = ["advice: Correct what is named and try again.", f"request id: {caught.value.request_id}"]
+    assert caught.value.__notes__ == notes
 
 
 @pytest.mark.parametrize(

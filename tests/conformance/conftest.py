@@ -1,4 +1,4 @@
-"""What the proofs against Cloudflare's own software stand on. ``make conformance`` installs it."""
+"""What the proofs against software of others stand on. ``make conformance`` installs it."""
 
 import os
 from collections.abc import AsyncIterator, Generator, Iterator

@@ -8,7 +8,7 @@ import json
 import secrets
 from collections.abc import Mapping
 from datetime import datetime
-from types import NoneType
+from types import EllipsisType, NoneType
 from typing import Any
 
 from memory_gateway_client import types
@@ -266,12 +266,18 @@ def get_agent(_own: str | None, /, *, agent_id: str | None = None) -> Call[types
 
 
 def set_agent(
-    _own: str | None, /, *, retention_days: int | None, agent_id: str | None = None
+    _own: str | None,
+    /,
+    *,
+    retention_days: int | EllipsisType | None = ...,
+    long_term_enabled: bool | EllipsisType = ...,
+    agent_id: str | None = None,
 ) -> Call[types.AgentSettings]:
-    """Set an agent, as an administrator. It holds for what is stored, or stored again, from now on.
+    """Set an agent, as an administrator. What is left out stays as it was.
 
     Args:
-        retention_days: How long its memories live where a store does not say; None: for ever.
+        retention_days: How long its memories live where a store does not say, from now on; None: for ever.
+        long_term_enabled: Whether it has a long-term memory: without, its stores and recalls are refused.
         agent_id: Which, where that is not the client's agent.
 
     Raises:
@@ -279,7 +285,9 @@ def set_agent(
         Unavailable: it may be set; setting it again is safe.
     """
     path = f"/agents/{segment(one_agent(agent_id, _own))}"
-    return Call("PUT", path, types.AgentSettings, body={"retention_days": retention_days})
+    settings = {"retention_days": retention_days, "long_term_enabled": long_term_enabled}
+    said = {name: value for name, value in settings.items() if value is not ...}
+    return Call("PUT", path, types.AgentSettings, body=said)
 
 
 def erase_agent(_own: str | None, /, agent_id: str) -> Call[types.Operation]:

@@ -11,7 +11,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, get_args
 
 import httpx
 
-from memory_gateway_client import calls
+from memory_gateway_client import calls, tools
 from memory_gateway_client.exchange import Exchange, Pause, exchange
 from memory_gateway_client.request import Call, is_visible
 
@@ -71,6 +71,7 @@ class _Client(Generic[H]):
     erase_agent = _Method(calls.erase_agent)
     erase_tenant = _Method(calls.erase_tenant)
     operation = _Method(calls.operation)
+    call_tool = _Method(tools.call_tool)
 
     def __init__(
         self,

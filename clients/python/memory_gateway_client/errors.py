@@ -11,6 +11,7 @@
     |-- NotFound                       what is named does not exist, or not for this caller
     |-- Conflict                       the state of things forbids it
     |   |-- Erasing                      the agent, or its tenant, is being erased
+    |   |-- LongTermDisabled             the agent's long-term memory is switched off
     |   |-- IdempotencyKeyReused         the key was used for another request
     |-- QuotaExceeded                  the tenant or the agent may hold, or store in this minute, no more
     |-- AccessRefused                  who is calling
@@ -149,6 +150,12 @@ class Erasing(Conflict):
     """The agent, or its tenant, is being erased: nothing is stored until the receipt is written."""
 
     code = "erasing"
+
+
+class LongTermDisabled(Conflict):
+    """An administrator has switched off the agent's long-term memory: it may neither store nor recall."""
+
+    code = "long_term_disabled"
 
 
 class IdempotencyKeyReused(Conflict):

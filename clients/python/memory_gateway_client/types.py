@@ -157,6 +157,7 @@ class AgentSettings:
 
     agent_id: str
     retention_days: int | None
+    long_term_enabled: bool
 
 
 @dataclass(frozen=True, slots=True)

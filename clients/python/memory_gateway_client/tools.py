@@ -1,0 +1,83 @@
+"""The tools by which a model uses its memory, for an adapter to give to its framework.
+
+``tools.json`` is what the service gives out at ``GET /tools``: names, descriptions and schemas are the same in every
+framework. A client's ``call_tool`` calls one for the client's agent, ``text`` and ``told`` write for the model.
+"""
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from memory_gateway_client.errors import InvalidRequest, MemoryGatewayError
+from memory_gateway_client.request import Call, one_agent
+from memory_gateway_client.types import Recall, Stored
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """What a model is told of one tool; the schemas are JSON Schema."""
+
+    name: str
+    title: str
+    description: str
+    tags: Sequence[str]
+    input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any]
+
+
+def definitions() -> list[Tool]:
+    """Return the tools: ``recall_memory`` and ``store_memory``."""
+    text = files("memory_gateway_client").joinpath("tools.json").read_text(encoding="utf-8")
+    return [Tool(**tool) for tool in json.loads(text)]
+
+
+def call_tool(_own: str | None, /, name: str, arguments: Mapping[str, Any]) -> Call[Recall | Stored]:
+    """Call a tool with what a model has written, for the client's agent, and return its answer.
+
+    Args:
+        name: ``recall_memory`` or ``store_memory``.
+        arguments: As the tool's input schema says; null stands for what is left out.
+
+    Raises:
+        ValueError: there is no such tool, or the client has no agent.
+        InvalidRequest: an argument is missing, unknown or over its limits; nothing was stored.
+        MemoryGatewayError: as ``recall`` and ``store`` say.
+    """
+    tool = next((each for each in definitions() if each.name == name), None)
+    if tool is None:
+        raise ValueError(f"There is no tool {name!r}.")
+    unknown = sorted(arguments.keys() - tool.input_schema["properties"])
+    if unknown:
+        raise InvalidRequest(f"{', '.join(unknown)}: not an argument of {name}.", advice="Leave it out and try again.")
+    said = {key: value for key, value in arguments.items() if value is not None}
+    body = {**said, "agent_id": one_agent(None, _own)}
+    once = {"Idempotency-Key": secrets.token_hex(16)}
+    recall: Call[Recall | Stored] = Call("POST", "/recall", Recall, body=body)
+    store: Call[Recall | Stored] = Call("POST", "/store", Stored, body=body, headers=once, status=201)
+    return recall if name == "recall_memory" else store
+
+
+def text(answer: Recall | Stored) -> str:
+    """Write a tool's answer for the model: JSON, as the tool's output schema says."""
+    if isinstance(answer, Stored):
+        return json.dumps({"stored": answer.stored})
+    entries = [
+        {
+            "id": entry.id,
+            "content": entry.content,
+            "metadata": entry.metadata,
+            "score": entry.score,
+            "created_at": entry.created_at.isoformat(),
+        }
+        for entry in answer.entries
+    ]
+    degraded = {"degraded": answer.degraded} if answer.degraded else {}
+    return json.dumps({"entries": entries, "confidence": answer.confidence, **degraded}, ensure_ascii=False)
+
+
+def told(error: MemoryGatewayError) -> str:
+    """Write for the model what went wrong and what to do about it."""
+    return f"{error.detail} {error.advice or 'Go on without long-term memory, and say so.'}"

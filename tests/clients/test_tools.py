@@ -1,0 +1,60 @@
+"""The client's tools: the service's own definition, called with whatever a model writes."""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from app.tools.manifests import manifest
+from memory_gateway_client import InvalidRequest, tools
+from tests.clients.asking import Asked
+
+
+def test_the_definition_is_the_one_the_service_gives_out() -> None:
+    # To bring the copy up to date: curl the service's /tools into clients/python/memory_gateway_client/tools.json.
+    assert [asdict(tool) for tool in tools.definitions()] == manifest("json-schema")
+
+
+async def test_a_model_stores_and_recalls(bot: Asked) -> None:
+    stored = await bot.call_tool("store_memory", {"content": "Ann likes tea", "metadata": {"of": "Ann"}})
+    assert json.loads(tools.text(stored)) == {"stored": True}
+    arguments = {"query": "tea", "top_k": 3, "filter": {"metadata": {"of": "Ann"}}}
+    recalled = json.loads(tools.text(await bot.call_tool("recall_memory", arguments)))
+    assert [(entry["content"], entry["metadata"]) for entry in recalled["entries"]] == [
+        ("Ann likes tea", {"of": "Ann"})
+    ]
+    recall = tools.definitions()[0].output_schema
+    assert entry.keys() == recall["properties"]["entries"]["items"]["properties"].keys()
+    assert recalled.keys() == set(recall["required"])
+
+
+async def test_null_stands_for_what_is_left_out(bot: Asked) -> None:
+    await bot.call_tool("store_memory", {"content": "Ann likes tea", "metadata": None})
+    answer = await bot.call_tool("recall_memory", {"query": "tea", "top_k": None, "filter": None})
+    assert "Ann likes tea" in tools.text(answer)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "says"),
+    [
+        ("recall_memory", {}, "query"),
+        ("recall_memory", {"query": "x", "top_k": 21}, "top_k"),
+        ("recall_memory", {"query": "x", "agent_id": "other"}, "agent_id"),
+        ("recall_memory", {"query": "x", "explain": True}, "explain"),
+        ("store_memory", {"content": "x", "tenant_id": "other"}, "tenant_id"),
+        ("store_memory", {"content": "x" * 40_000}, "content"),
+    ],
+)
+async def test_a_wrong_argument_is_told_to_the_model_with_what_to_do(
+    bot: Asked, name: str, arguments: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        await bot.call_tool(name, arguments)
+    assert says in tools.told(caught.value)
+    assert caught.value.advice in tools.told(caught.value)
+
+
+async def test_a_tool_that_is_not_there_is_a_mistake_of_the_program(bot: Asked) -> None:
+    with pytest.raises(ValueError, match="forget_memory"):
+        await bot.call_tool("forget_memory", {})
