@@ -21,9 +21,8 @@ async def test_a_model_stores_and_recalls(bot: Asked) -> None:
     assert json.loads(tools.text(stored)) == {"stored": True}
     arguments = {"query": "tea", "top_k": 3, "filter": {"metadata": {"of": "Ann"}}}
     recalled = json.loads(tools.text(await bot.call_tool("recall_memory", arguments)))
-    assert [(entry["content"], entry["metadata"]) for entry in recalled["entries"]] == [
-        ("Ann likes tea", {"of": "Ann"})
-    ]
+    (entry,) = recalled["entries"]
+    assert (entry["content"], entry["metadata"]) == ("Ann likes tea", {"of": "Ann"})
     recall = tools.definitions()[0].output_schema
     assert entry.keys() == recall["properties"]["entries"]["items"]["properties"].keys()
     assert recalled.keys() == set(recall["required"])
