@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from app.adapters.local.transformer import packaged_model_dir
 from bench.channels import channels
 from bench.data import one_agent, tenants
+from bench.mcp import mcp
 from bench.prefill import prefill
 from bench.report import Figure, table, write
 from bench.scenarios import Limits, Load, Start, embedding, starting, under_load
@@ -73,6 +74,8 @@ async def _measure(loads: Sequence[Load]) -> list[Figure]:
         if load.embedder == "local":
             figures.append(await embedding(load.data_dir, _EMBEDDING_MS))
             figures.append(await channels(load))
+    _tell("over MCP")
+    figures += await mcp()
     _tell("on Cloudflare's double")
     figures += await upstream()
     for load in loads:

@@ -51,15 +51,17 @@ def questions(seed: int) -> Iterator[str]:
     return _texts(_QUESTION, seed)
 
 
+def credential(scope: Scope) -> dict[str, str]:
+    """Sign a credential for the scope's tenant, as a header."""
+    return {"Authorization": f"Bearer {Credentials(SECRETS).issue(scope.tenant_id, now=wall_clock())}"}
+
+
 class Requests:
     """Requests about a set of scopes, each scope in its turn. No text comes twice unless asked for."""
 
     def __init__(self, scopes: Sequence[Scope], *, seed: int) -> None:
         """Sign a credential for each scope."""
-        credentials = Credentials(SECRETS)
-        headers = [
-            {"Authorization": f"Bearer {credentials.issue(scope.tenant_id, now=wall_clock())}"} for scope in scopes
-        ]
+        headers = [credential(scope) for scope in scopes]
         self._scopes = cycle(zip(scopes, headers, strict=True))
         self._notes = notes(seed)
         self._questions = questions(seed)
