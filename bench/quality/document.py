@@ -11,6 +11,8 @@ BEGIN, END = "<!-- quality:begin -->", "<!-- quality:end -->"
 COMPARED = ("recall@5", "recall@10", "recall@20", "mrr", "hit@5")
 """What is told of the difference that a part makes."""
 
+_COVERAGES = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+
 Rows = list[list[str]]
 
 
@@ -32,6 +34,7 @@ def tables(runs: Sequence[Run], *, every_conversation: bool = True) -> list[tupl
         ("By category", categories(runs)),
         ("Conversation by conversation", conversations(runs) if every_conversation else []),
         (f"Whether the confidence tells when to answer (wrong: no evidence among the first {RISK_K})", risks(runs)),
+        ("Risk-coverage: wrong among the most confident answers, in percent", coverages(runs)),
     ]
     return [(title, rows) for title, rows in made if len(rows) > 1]
 
@@ -86,6 +89,16 @@ def risks(runs: Sequence[Run]) -> Rows:
             auc = "" if judged.auc is None else f"{judged.auc:.3f}"
             told = "told" if judged.told else "first score"
             rows.append([run.name, dataset, str(judged.answerable), str(judged.unanswerable), told, *shares, auc])
+    return rows
+
+
+def coverages(runs: Sequence[Run]) -> Rows:
+    """Return each whole recall's risk-coverage curve: of the answers with the most confidence, how many are wrong."""
+    rows = [["run", "data", *(f"{coverage:.0%} answered" for coverage in _COVERAGES)]]
+    for run in (run for run in runs if not run.difference):
+        for dataset, judged in run.abstention.items():
+            risks_ = (next(risk for at, risk in judged.curve if at >= coverage - 1e-9) for coverage in _COVERAGES)
+            rows.append([run.name, dataset, *(f"{100 * risk:.1f}" for risk in risks_)])
     return rows
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from app.retrieval.fusion import PARTS
 from bench.quality.__main__ import main
 from bench.quality.asking import Asked, Plan, ask, foreign, namespace, tell
 from bench.quality.dataset import Conversation, Memory, Question
-from bench.quality.document import BEGIN, END, MarkersMissing, markdown, write_between
+from bench.quality.document import BEGIN, END, MarkersMissing, coverages, markdown, write_between
 from bench.quality.page import page
 from bench.quality.scores import METRICS
 from bench.quality.service import Answer, ServiceFailed
@@ -213,6 +214,14 @@ class Loads(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append(tag)
         self.fetched += [value for name, value in attrs if name in {"src", "href"}]
+
+
+def test_the_risk_coverage_curve_is_told_at_the_first_point_that_answers_so_many() -> None:
+    told = summary(Served("s", "", {}, 1.0), [asked("a", "gold", confidence=0.5)], resamples=5)
+    judged = replace(told.abstention["d"], curve=((0.05, 0.0), (0.25, 0.1), (0.6, 0.2), (1.0, 0.5)))
+    head, row = coverages([replace(told, abstention={"d": judged})])
+    assert head[2:] == [f"{share} answered" for share in ("10%", "25%", "50%", "75%", "90%", "100%")]
+    assert row == [told.name, "d", "10.0", "10.0", "20.0", "50.0", "50.0", "50.0"]
 
 
 def test_the_page_draws_everything_and_fetches_nothing() -> None:
