@@ -20,7 +20,7 @@ you answer what may depend on it. Once a store has answered, every recall finds 
 {recall}
 
 - `agent_id` names the agent whose memory it is, and is yours to choose; memories of one agent are not recalled for
-  another.
+  another. Over MCP it is the agent of the credential, or of the header `X-Agent-Id`.
 - A credential goes with every call: `Authorization: Bearer $TOKEN`. The operator of the service mints it, with
   `memory-gateway token --tenant acme`; with `--agent billing` it is good for one agent alone, and with `--admin` its
   scope is `memory admin`, which may also delete, list, export and import. There is no sign-up and no authorization
