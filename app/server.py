@@ -81,4 +81,5 @@ def _what_to_try(url: str, runtime: Runtime) -> str:
 
     store = curl("/store", {"agent_id": _WHO, "content": "The customer prefers invoices in Swedish"})
     recall = curl("/recall", {"agent_id": _WHO, "query": "which language should bills be in?"})
-    return f"\nMemory Gateway is ready on {url} (API at {url}/docs). Try:\n\n{store}\n\n{recall}\n"
+    host = f"An MCP host takes {url}/mcp, with the same Authorization and X-Agent-Id: {_WHO}. README.md has more ways."
+    return f"\nMemory Gateway is ready on {url} (API at {url}/docs). Try:\n\n{store}\n\n{recall}\n\n{host}\n"
