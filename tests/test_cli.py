@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sqlite3
 import stat
 import subprocess
@@ -313,3 +314,9 @@ def test_prune_deletes_what_has_expired_and_says_how_much(line: Line) -> None:
     done = line.run("prune", "--calls-per-minute", "10")
     assert (done.returncode, done.stdout, done.stderr) == (0, "2 expired memories deleted.\n", "... 2 deleted\n")
     assert line.json("prune") == {"pruned": 0}
+
+
+def test_the_help_names_every_command_and_an_unknown_one_is_refused(line: Line) -> None:
+    told = line.ok("--help")
+    assert all(re.search(rf"^  {name} ", told, re.MULTILINE) for name in ("serve", "mcp", "token", "import", "prune"))
+    assert "No such command 'forget'" in line.fails("forget", code=2)

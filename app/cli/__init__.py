@@ -1,17 +1,33 @@
 """The command line: ``memory-gateway``."""
 
 import sys
+from importlib import import_module
 
 import click
 
-from app.cli import memories, operations, serving, transfer
-from app.cli.mcp import mcp
-from app.cli.outbox import outbox
-from app.cli.prune import prune
-from app.cli.quota import quota
-from app.cli.reconcile import rebuild, reconcile
-from app.cli.reembed import reembed
 from app.errors import MemoryGatewayError
+
+_COMMANDS = {
+    "serve": "serving.serve",
+    "mcp": "mcp.mcp",
+    "double": "serving.double",
+    "migrate": "migrating.migrate",
+    "token": "memories.token",
+    "store": "memories.store",
+    "recall": "memories.recall",
+    "provision": "operations.provision",
+    "doctor": "operations.doctor",
+    "export": "transfer.export",
+    "import": "transfer.import_",
+    "verify": "transfer.verify",
+    "outbox": "outbox.outbox",
+    "reconcile": "reconcile.reconcile",
+    "rebuild": "reconcile.rebuild",
+    "reembed": "reembed.reembed",
+    "quota": "quota.quota",
+    "prune": "prune.prune",
+}
+"""Where each command is: what one needs is loaded when it is called, since a server needs much more than a token."""
 
 
 def main() -> None:
@@ -23,30 +39,19 @@ def main() -> None:
         sys.exit(1)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click asks
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _, name = _COMMANDS[cmd_name].partition(".")
+        command: click.Command = getattr(import_module(f"app.cli.{module}"), name)
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="memory-gateway")
 def cli() -> None:
     """Long-term memory for AI agents. Settings come from the environment or a .env file."""
-
-
-for command in (
-    serving.serve,
-    serving.double,
-    serving.migrate,
-    mcp,
-    memories.token,
-    memories.store,
-    memories.recall,
-    operations.provision,
-    operations.doctor,
-    transfer.export,
-    transfer.import_,
-    transfer.verify,
-    outbox,
-    reconcile,
-    rebuild,
-    reembed,
-    quota,
-    prune,
-):
-    cli.add_command(command)

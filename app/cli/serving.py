@@ -1,4 +1,4 @@
-"""Commands that run the service or prepare its data."""
+"""Commands that serve: the service itself, and the double."""
 
 import asyncio
 import sys
@@ -7,14 +7,11 @@ from pathlib import Path
 
 import click
 
-from app.bootstrap import open_database
-from app.cli.parameters import as_json_option, print_answer, quiet_settings, run
 from app.double.account import DoubleOptions
 from app.double.server import serve as serve_double
-from app.migrations.runner import migrate as apply_migrations
 from app.observability.logs import configure_logging
 from app.server import serve_http
-from app.settings import Settings, load_settings
+from app.settings import load_settings
 
 
 @click.command()
@@ -45,19 +42,3 @@ def double(host: str, port: int, time_scale: float, data_dir: Path | None, *, no
     configure_logging("auto", "info")
     with suppress(KeyboardInterrupt):
         asyncio.run(serve_double(options, host, port, click.echo))
-
-
-@click.command()
-@as_json_option
-def migrate(*, as_json: bool) -> None:
-    """Bring the database's schema up to date."""
-    applied = run(_migrate(quiet_settings()))
-    print_answer({"applied": applied}, "\n".join(f"applied {name}" for name in applied) or "nothing to apply", as_json)
-
-
-async def _migrate(settings: Settings) -> list[str]:
-    database, close = open_database(settings)
-    try:
-        return await apply_migrations(database)
-    finally:
-        await close()

@@ -20,10 +20,11 @@ _BETWEEN_COMMANDS = re.compile(r"\$\(|\)|\||&|;|>|(?:^|\s)#")
 def refusal(words: Sequence[str]) -> str | None:
     """Return why the command line refuses a command with these options; None if it would run it."""
     name, *arguments = words
-    if name not in cli.commands:
+    command = cli.get_command(click.Context(cli), name)
+    if command is None:
         return f"there is no command {name}"
     try:
-        cli.commands[name].make_context(name, arguments)
+        command.make_context(name, arguments)
     except click.UsageError as error:
         return error.format_message()
     return None
