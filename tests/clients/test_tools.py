@@ -34,6 +34,9 @@ async def test_null_stands_for_what_is_left_out(bot: Asked) -> None:
     await bot.call_tool("store_memory", {"content": "Ann likes tea", "metadata": None})
     answer = await bot.call_tool("recall_memory", {"query": "tea", "top_k": None, "filter": None})
     assert "Ann likes tea" in tools.text(answer)
+    conditions = {"created_after": None, "created_before": None, "metadata": None}
+    answer = await bot.call_tool("recall_memory", {"query": "tea", "filter": conditions})
+    assert "Ann likes tea" in tools.text(answer)
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,9 @@ def call_tool(_own: str | None, /, name: str, arguments: Mapping[str, Any]) -> C
     unknown = sorted(arguments.keys() - tool.input_schema["properties"])
     if unknown:
         raise InvalidRequest(f"{', '.join(unknown)}: not an argument of {name}.", advice="Leave it out and try again.")
-    said = {key: value for key, value in arguments.items() if value is not None}
+    said = _said(arguments)
+    if isinstance(conditions := said.get("filter"), Mapping):
+        said["filter"] = _said(conditions)
     try:
         json.dumps(said, allow_nan=False)
     except (ValueError, RecursionError) as error:
@@ -63,6 +65,10 @@ def call_tool(_own: str | None, /, name: str, arguments: Mapping[str, Any]) -> C
     recall: Call[Recall | Stored] = Call("POST", "/recall", Recall, body=body)
     store: Call[Recall | Stored] = Call("POST", "/store", Stored, body=body, headers=once, status=201)
     return recall if name == "recall_memory" else store
+
+
+def _said(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in given.items() if value is not None}
 
 
 def text(answer: Recall | Stored) -> str:
