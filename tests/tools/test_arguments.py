@@ -1,7 +1,7 @@
 """What the input schemas admit is read, what they refuse is refused by name, so that a model is told no lies."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, timedelta, timezone
 from typing import Any
 
 import jsonschema_rs
@@ -47,9 +47,7 @@ values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3), max_leaves=6
 )
 offsets = st.integers(-23 * 60 - 59, 23 * 60 + 59).map(lambda minutes: timezone(timedelta(minutes=minutes)))
-moments = st.datetimes(datetime(1, 1, 3), datetime(9999, 12, 29), timezones=offsets | st.just(UTC)).map(  # noqa: DTZ001
-    lambda moment: moment.isoformat()
-)
+moments = st.datetimes(timezones=offsets | st.just(UTC)).map(lambda moment: moment.isoformat())
 filters = st.fixed_dictionaries(
     {},
     optional={
