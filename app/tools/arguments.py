@@ -12,16 +12,24 @@ from app.model import NewMemory, Query
 class _Arguments(Request):
     @classmethod
     def read(cls, arguments: Mapping[str, Any]) -> Self:
-        """Read a call's arguments; null stands for one that is left out, as some models send it.
+        """Read a call's arguments; null stands for what is left out, as some models send it.
 
         Raises:
             InvalidRequest: an argument is missing, unknown or of another type; each is named.
         """
-        given = {name: value for name, value in arguments.items() if value is not None}
         try:
-            return cls.model_validate(given)
+            return cls.model_validate(_said(arguments, cls))
         except ValidationError as error:
             raise invalid([dict(each) for each in error.errors()], within=0) from error
+
+
+def _said(given: Mapping[str, Any], fields: type[Request]) -> dict[str, Any]:
+    """Drop the nulls; a name that is none of the fields stays, to be refused."""
+    return {name: value for name, value in given.items() if value is not None or name not in fields.model_fields}
+
+
+def _conditions(value: object) -> object:
+    return _said(value, RecallFilter) if isinstance(value, Mapping) else value
 
 
 class RecallArguments(_Arguments):
@@ -29,7 +37,7 @@ class RecallArguments(_Arguments):
 
     query: Annotated[str, Field(strict=True)]
     top_k: Annotated[int, BeforeValidator(number)] = 5
-    filter: RecallFilter = RecallFilter()
+    filter: Annotated[RecallFilter, BeforeValidator(_conditions)] = RecallFilter()
 
     def asked(self) -> Query:
         """Return it in the domain's words."""

@@ -35,6 +35,8 @@ class Tool:
     tags: Sequence[str] = ("memory", "builtin")
 
 
+# Nor is it blank; only a pattern could say so, and constrained decoders refuse one or match the whole text with it.
+_TEXT: JsonSchema = {"type": "string", "minLength": 1}
 _MOMENT: JsonSchema = {"type": "string", "format": "date-time"}
 
 RECALL_MEMORY = Tool(
@@ -51,7 +53,7 @@ RECALL_MEMORY = Tool(
         "type": "object",
         "properties": {
             "query": {
-                "type": "string",
+                **_TEXT,
                 "description": "What to look for: a question, or words that the memory may have.",
             },
             "top_k": {
@@ -125,7 +127,7 @@ STORE_MEMORY = Tool(
         "type": "object",
         "properties": {
             "content": {
-                "type": "string",
+                **_TEXT,
                 "description": (
                     "One fact, as a statement that can be understood by itself later: names instead of pronouns, dates "
                     f"instead of `today`. At most {CONTENT_BYTES} bytes."

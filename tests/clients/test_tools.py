@@ -1,6 +1,8 @@
 """The client's tools: the service's own definition, called with whatever a model writes."""
 
+import functools
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -32,6 +34,9 @@ async def test_null_stands_for_what_is_left_out(bot: Asked) -> None:
     await bot.call_tool("store_memory", {"content": "Ann likes tea", "metadata": None})
     answer = await bot.call_tool("recall_memory", {"query": "tea", "top_k": None, "filter": None})
     assert "Ann likes tea" in tools.text(answer)
+    conditions = {"created_after": None, "created_before": None, "metadata": None}
+    answer = await bot.call_tool("recall_memory", {"query": "tea", "filter": conditions})
+    assert "Ann likes tea" in tools.text(answer)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +57,21 @@ async def test_a_wrong_argument_is_told_to_the_model_with_what_to_do(
         await bot.call_tool(name, arguments)
     assert says in tools.told(caught.value)
     assert caught.value.advice in tools.told(caught.value)
+
+
+def deep(levels: int) -> list[Any]:
+    return functools.reduce(lambda inner, _: [inner], range(levels), [])
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: json.loads("NaN"), lambda: json.loads("-1e999"), lambda: deep(10_000)], ids=["nan", "inf", "deep"]
+)
+async def test_what_python_may_read_and_json_cannot_say_is_told_to_the_model(
+    bot: Asked, make: Callable[[], Any]
+) -> None:
+    with pytest.raises(InvalidRequest, match="not JSON") as caught:
+        await bot.call_tool("store_memory", {"content": "x", "metadata": {"n": make()}})
+    assert "try again" in tools.told(caught.value)
 
 
 async def test_a_tool_that_is_not_there_is_a_mistake_of_the_program(bot: Asked) -> None:

@@ -43,7 +43,7 @@ def call_tool(_own: str | None, /, name: str, arguments: Mapping[str, Any]) -> C
 
     Raises:
         ValueError: there is no such tool, or the client has no agent.
-        InvalidRequest: an argument is missing, unknown or over its limits; nothing was stored.
+        InvalidRequest: an argument is missing, unknown, over its limits or no JSON; nothing was stored.
         MemoryGatewayError: as ``recall`` and ``store`` say.
     """
     tool = next((each for each in definitions() if each.name == name), None)
@@ -52,12 +52,23 @@ def call_tool(_own: str | None, /, name: str, arguments: Mapping[str, Any]) -> C
     unknown = sorted(arguments.keys() - tool.input_schema["properties"])
     if unknown:
         raise InvalidRequest(f"{', '.join(unknown)}: not an argument of {name}.", advice="Leave it out and try again.")
-    said = {key: value for key, value in arguments.items() if value is not None}
+    said = _said(arguments)
+    if isinstance(conditions := said.get("filter"), Mapping):
+        said["filter"] = _said(conditions)
+    try:
+        json.dumps(said, allow_nan=False)
+    except (ValueError, RecursionError) as error:
+        # Python reads NaN, 1e999 and any depth where JSON is read, so a model's arguments may hold them.
+        raise InvalidRequest(f"The arguments are not JSON: {error}.", advice="Correct them and try again.") from error
     body = {**said, "agent_id": one_agent(None, _own)}
     once = {"Idempotency-Key": secrets.token_hex(16)}
     recall: Call[Recall | Stored] = Call("POST", "/recall", Recall, body=body)
     store: Call[Recall | Stored] = Call("POST", "/store", Stored, body=body, headers=once, status=201)
     return recall if name == "recall_memory" else store
+
+
+def _said(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in given.items() if value is not None}
 
 
 def text(answer: Recall | Stored) -> str:
