@@ -51,7 +51,7 @@ def test_each_adapter_is_an_extra_until_its_folder_is_deleted(copy: Path) -> Non
     adapter = copy / "memory_gateway_client" / "adapters" / "some_framework"
     adapter.mkdir()
     (adapter / "requires.txt").write_text("# why\nsome-framework>=1.2\n\nanother[part]\n")
-    for name in ("__init__.py", "example.py", "test_some_framework.py"):
+    for name in ("__init__.py", "example.py", "conftest.py", "test_some_framework.py"):
         (adapter / name).write_text("")
     shutil.rmtree(copy / "dist")
     names, metadata = built(copy)
