@@ -40,7 +40,9 @@ def copy(tmp_path: Path) -> Path:
 def test_the_wheel_is_typed_and_needs_httpx_alone(copy: Path) -> None:
     names, metadata = built(copy)
     assert "memory_gateway_client/py.typed" in names
-    assert not any(name.startswith(("tests", "hatch_build")) or "/test_" in name for name in names)
+    assert not any(
+        name.startswith(("tests", "hatch_build")) or "/test_" in name or "conftest" in name for name in names
+    )
     always = [need for need in metadata.get_all("Requires-Dist", []) if "extra ==" not in need]
     assert [re.split(r"[<>=]", need)[0] for need in always] == ["httpx"]
     assert metadata["Requires-Python"] == "<3.15,>=3.11"
@@ -51,7 +53,7 @@ def test_each_adapter_is_an_extra_until_its_folder_is_deleted(copy: Path) -> Non
     adapter = copy / "memory_gateway_client" / "adapters" / "some_framework"
     adapter.mkdir()
     (adapter / "requires.txt").write_text("# why\nsome-framework>=1.2\n\nanother[part]\n")
-    for name in ("__init__.py", "example.py", "conftest.py", "test_some_framework.py"):
+    for name in ("__init__.py", "conftest.py", "example.py", "test_some_framework.py"):
         (adapter / name).write_text("")
     shutil.rmtree(copy / "dist")
     names, metadata = built(copy)
