@@ -58,12 +58,6 @@ def folder(name: str) -> Path:
 
 
 @pytest.fixture
-async def server(start: Start) -> Server:
-    """The service as it starts without settings."""
-    return await start(EMBEDDER="auto")
-
-
-@pytest.fixture
 def watched(tmp_path: Path) -> Path:
     (tmp_path / "watch").mkdir()
     (tmp_path / "watch" / "sitecustomize.py").write_text(WATCH)
@@ -100,17 +94,15 @@ def reached(watched: Path) -> set[str]:
     return {json.loads(line) for line in watched.read_text().splitlines()}
 
 
-async def test_what_one_process_was_told_the_agent_of_another_answers(name: str, server: Server, watched: Path) -> None:
-    example = f"memory_gateway_client.adapters.{name}.example"
-    run(server, watched, "-m", example, "remember", FACT)
-    assert "4711" in run(server, watched, "-m", example, "ask", QUESTION)
+async def test_what_one_process_was_told_the_agent_of_another_answers(name: str, start: Start, watched: Path) -> None:
+    server = await start(EMBEDDER="auto")
+    example = ["-m", f"memory_gateway_client.adapters.{name}.example"]
+    before = run(server, watched, *example, "ask", QUESTION)
+    assert before.strip()
+    assert "4711" not in before
+    run(server, watched, *example, "remember", FACT)
+    assert "4711" in run(server, watched, *example, "ask", QUESTION)
     assert reached(watched) == {"127.0.0.1"}
-
-
-async def test_an_agent_that_was_told_nothing_does_not_answer(name: str, server: Server, watched: Path) -> None:
-    answer = run(server, watched, "-m", f"memory_gateway_client.adapters.{name}.example", "ask", QUESTION)
-    assert answer.strip()
-    assert "4711" not in answer
 
 
 def test_an_adapter_is_one_folder_with_all_of_it(folder: Path) -> None:
@@ -130,7 +122,8 @@ def test_a_readme_shows_code_that_compiles(name: str) -> None:
         compile(block, f"{name}/README.md", "exec")
 
 
-async def test_what_a_readme_shows_without_a_model_runs(name: str, server: Server, watched: Path) -> None:
+async def test_what_a_readme_shows_without_a_model_runs(name: str, start: Start, watched: Path) -> None:
+    server = await start()
     for block in BLOCKS[name]:
         if not NEEDS_A_MODEL.search(block):
             run(server, watched, "-c", block, admin=True)
@@ -165,7 +158,7 @@ def test_an_adapter_is_removed_by_deleting_its_folder(name: str, tmp_path: Path)
 
 def test_nothing_outside_its_folder_names_an_adapter(name: str, folder: Path) -> None:
     named = re.compile(rf"adapters[./]{name}\b")
-    for root in ("Makefile", "pyproject.toml", "app", "bench", "clients", "deploy", "tests"):
+    for root in ("Makefile", "pyproject.toml", "README.md", "app", "bench", "clients", "deploy", "docs", "tests"):
         top = ROOT / root
         for path in [top] if top.is_file() else top.rglob("*"):
             if path.suffix in {".py", ".md", ".toml", ".txt", ".json", ""} and path.is_file():

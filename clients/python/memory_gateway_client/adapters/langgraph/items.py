@@ -67,6 +67,17 @@ def place(memory: Memory | Entry) -> Place:
     return Place(tuple(memory.metadata[_NAMESPACE].split(".")), memory.metadata[_KEY])
 
 
+def is_value(memory: Memory | Entry) -> bool:
+    """Whether this is a value of the store: by its tools the agent can store what merely looks like one."""
+    namespace, key = memory.metadata.get(_NAMESPACE), memory.metadata.get(_KEY)
+    if not (isinstance(namespace, str) and isinstance(key, str)) or memory.metadata != metadata(place(memory)):
+        return False
+    try:
+        return isinstance(json.loads(memory.content), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
 def item(memory: Memory) -> Item:
     """Return a memory as what a get gives; it is as old as its newest value."""
     namespace, key = place(memory)

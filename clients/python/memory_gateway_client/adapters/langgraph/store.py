@@ -98,7 +98,7 @@ class MemoryStore(BaseStore):
         recalled = self._client.recall(query, top_k=items.FOUND_MOST, metadata=where)
         newest: dict[Place, Memory | None] = {}
         found: list[SearchItem] = []
-        for entry in recalled.entries:
+        for entry in filter(items.is_value, recalled.entries):
             if len(found) == op.limit:
                 break
             place = items.place(entry)
@@ -116,8 +116,7 @@ class MemoryStore(BaseStore):
         return sorted(matching)[op.offset : op.offset + op.limit]
 
     def _newest(self, place: Place) -> Memory | None:
-        page = self._client.list_memories(metadata=items.at(place), limit=1)
-        return page.memories[0] if page.memories else None
+        return next(self._listed(items.at(place), limit=1), None)
 
     def _current(self, prefix: tuple[str, ...]) -> Iterator[Memory]:
         """Give the newest value of each key under the prefix, newest first."""
@@ -128,11 +127,11 @@ class MemoryStore(BaseStore):
                 seen.add(place)
                 yield memory
 
-    def _listed(self, where: dict[str, str]) -> Iterator[Memory]:
+    def _listed(self, where: dict[str, str], *, limit: int | None = None) -> Iterator[Memory]:
         cursor: str | None = None
         while True:
-            page = self._client.list_memories(metadata=where, limit=_PAGE, cursor=cursor)
-            yield from page.memories
+            page = self._client.list_memories(metadata=where, limit=limit or _PAGE, cursor=cursor)
+            yield from filter(items.is_value, page.memories)
             if page.cursor is None:
                 return
             cursor = page.cursor

@@ -237,3 +237,28 @@ async def test_what_else_the_agent_remembers_is_no_value_of_the_store(store: Mem
     assert await store.asearch(()) == []
     assert await store.asearch((), query="tea") == []
     assert await store.alist_namespaces() == []
+
+
+@pytest.mark.parametrize(
+    ("content", "changed"),
+    [
+        ("tea", {}),
+        ('"tea"', {}),
+        ("[" * 30_000, {}),
+        ('{"drink": "x"}', {"store.key": 7}),
+        ('{"drink": "x"}', {"store.namespace": None}),
+        ('{"drink": "x"}', {"store.1": "bob"}),
+        ('{"drink": "x"}', {"store.2": "more"}),
+    ],
+)
+async def test_what_merely_looks_like_a_value_is_none(
+    store: MemoryStore, client: MemoryClient, content: str, changed: dict[str, Any]
+) -> None:
+    await store.aput(HOME, "likes", TEA)
+    looks = {"store": "langgraph", "store.namespace": "users.ann", "store.key": "likes", "store.0": "users"}
+    metadata = looks | {"store.1": "ann"} | changed
+    await asyncio.to_thread(client.store, content, metadata=metadata)
+    assert await value(store, "likes") == TEA
+    assert [item.value for item in await store.asearch(())] == [TEA]
+    assert [item.value for item in await store.asearch((), query="tea")] == [TEA]
+    assert await store.alist_namespaces() == [HOME]
