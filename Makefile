@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 LOCK   := deploy/lock
+NEEDS  := $(wildcard clients/python/memory_gateway_client/adapters/*/requires.txt)
 NODE   := tests/conformance/node
 TS     := clients/typescript
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
@@ -79,7 +80,7 @@ lock: $(VENV)/python ## resolve the locks anew from pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  --no-emit-index-url --upgrade pyproject.toml --group build -o $(LOCK)/runtime.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
-	  --no-emit-index-url --upgrade --constraint $(LOCK)/runtime.txt --group dev -o $(LOCK)/dev.txt
+	  --no-emit-index-url --upgrade --constraint $(LOCK)/runtime.txt --group dev $(NEEDS) -o $(LOCK)/dev.txt
 
 clean: ## remove what make has made
 	rm -rf $(VENV) $(NODE)/node_modules $(TS)/node_modules .mypy_cache .ruff_cache .hypothesis .schemathesis .import_linter_cache

@@ -20,7 +20,17 @@ async def test_operations_have_plain_ids(service: Service) -> None:
     document = (await service.client.get("/openapi.json")).json()
     ids = {operation["operationId"] for methods in document["paths"].values() for operation in methods.values()}
     agents, operators = {"store", "recall"}, {"healthz", "readyz", "metrics"}
-    looks_after = {"explain", "list_memories", "get_memory", "usage", "get_agent", "set_agent", "export", "import"}
+    looks_after = {
+        "explain",
+        "list_memories",
+        "get_memory",
+        "usage",
+        "get_agent",
+        "set_agent",
+        "export",
+        "import",
+        "list_tools",
+    }
     assert ids == agents | operators | looks_after | {
         "explain",
         "delete_memory",

@@ -41,4 +41,4 @@ def _said(result: str) -> str:
 
 
 if __name__ == "__main__":
-    print(asyncio.run(answer(" ".join(sys.argv[1:]))))  # noqa: T201 - what it says is for the user
+    print(asyncio.run(answer(" ".join(sys.argv[1:]))))

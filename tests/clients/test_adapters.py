@@ -1,0 +1,168 @@
+"""What every adapter of the Python client must be: the folders are enumerated, none is named."""
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.auth import Credentials
+from tests.process.conftest import Start, data_dir, spawn, start
+from tests.process.server import SECRET, Server
+
+__all__ = ["data_dir", "spawn", "start"]
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "clients" / "python"
+WITHIN = Path("memory_gateway_client", "adapters")
+ADAPTERS = sorted(path.parent.name for path in (PACKAGE / WITHIN).glob("*/__init__.py"))
+BLOCKS = {
+    name: re.findall(r"```python\n(.*?)```", (PACKAGE / WITHIN / name / "README.md").read_text("utf-8"), re.DOTALL)
+    for name in ADAPTERS
+}
+NEEDS_A_MODEL = re.compile(r"\b\w*(agent|model)\b", re.IGNORECASE)
+"""Whoever makes an agent, or names a model, needs one; ``agent_id`` alone does not."""
+FACT = "The door code of the office is 4711."
+QUESTION = "What is the door code of the office?"
+SECONDS = 60
+
+# Python runs this before anything else: it notes every host that the process looks up or connects to.
+WATCH = """
+import json, os, sys
+
+def watch(event, arguments):
+    if event in {"socket.getaddrinfo", "socket.connect", "socket.sendto"}:
+        host = arguments[0] if event == "socket.getaddrinfo" else arguments[1][0]
+        with open(os.environ["WATCHED"], "a") as file:
+            print(json.dumps(str(host)), file=file)
+
+sys.addaudithook(watch)
+"""
+
+
+@pytest.fixture(params=ADAPTERS)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def folder(name: str) -> Path:
+    return PACKAGE / WITHIN / name
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Path:
+    (tmp_path / "watch").mkdir()
+    (tmp_path / "watch" / "sitecustomize.py").write_text(WATCH)
+    return tmp_path / "watched"
+
+
+def run(server: Server, watched: Path, *arguments: str, admin: bool = False) -> str:
+    """Run Python in a process of its own, as an agent's program would be; return what it prints."""
+    now = time.time_ns() // 1_000_000
+    agent = None if admin else "assistant"
+    environment = {
+        "PYTHONPATH": f"{watched.with_name('watch')}:{PACKAGE}",
+        "PATH": os.environ["PATH"],
+        "WATCHED": str(watched),
+        "MEMORY_GATEWAY_URL": server.url,
+        "MEMORY_GATEWAY_TOKEN": Credentials({"test": SECRET}).issue("test", now=now, agent_id=agent, admin=admin),
+        "MEMORY_GATEWAY_AGENT": "assistant",
+    }
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=watched.parent,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def reached(watched: Path) -> set[str]:
+    return {json.loads(line) for line in watched.read_text().splitlines()}
+
+
+async def test_what_one_process_was_told_the_agent_of_another_answers(name: str, start: Start, watched: Path) -> None:
+    server = await start(EMBEDDER="auto")
+    example = ["-m", f"memory_gateway_client.adapters.{name}.example"]
+    before = run(server, watched, *example, "ask", QUESTION)
+    assert before.strip()
+    assert "4711" not in before
+    run(server, watched, *example, "remember", FACT)
+    assert "4711" in run(server, watched, *example, "ask", QUESTION)
+    assert reached(watched) == {"127.0.0.1"}
+
+
+def test_an_adapter_is_one_folder_with_all_of_it(folder: Path) -> None:
+    files = {path.name for path in folder.iterdir()}
+    assert files >= {"__init__.py", "README.md", "requires.txt", "example.py"}
+    assert any(file.startswith("test_") for file in files)
+    extra = folder.name.replace("_", "-")
+    assert f"memory-gateway-client[{extra}]" in (folder / "README.md").read_text("utf-8")
+    needs = [line for line in (folder / "requires.txt").read_text("utf-8").splitlines() if not line.startswith("#")]
+    assert needs
+    assert all(re.search(r">=\d", need) for need in needs if need), "each with a lower bound"
+
+
+def test_a_readme_shows_code_that_compiles(name: str) -> None:
+    assert BLOCKS[name]
+    for block in BLOCKS[name]:
+        compile(block, f"{name}/README.md", "exec")
+
+
+async def test_what_a_readme_shows_without_a_model_runs(name: str, start: Start, watched: Path) -> None:
+    server = await start()
+    for block in BLOCKS[name]:
+        if not NEEDS_A_MODEL.search(block):
+            run(server, watched, "-c", block, admin=True)
+
+
+def extras(package: Path) -> dict[str, list[str]]:
+    """Return the extras that the package would be built with."""
+    spec = importlib.util.spec_from_file_location("hatch_build", package / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    metadata: dict[str, Any] = {}
+    module.Extras(str(package), {}).update(metadata)
+    found: dict[str, list[str]] = metadata["optional-dependencies"]
+    return found
+
+
+def test_an_adapter_is_removed_by_deleting_its_folder(name: str, tmp_path: Path) -> None:
+    copy = shutil.copytree(PACKAGE, tmp_path / "python", ignore=shutil.ignore_patterns("__pycache__"))
+    before = extras(copy)
+    assert set(before) == {each.replace("_", "-") for each in ADAPTERS}
+    shutil.rmtree(copy / WITHIN / name)
+    after = extras(copy)
+    assert after == {extra: needs for extra, needs in before.items() if extra != name.replace("_", "-")}
+    code = "import memory_gateway_client.adapters, memory_gateway_client.tools; print(memory_gateway_client.__file__)"
+    environment = {"PYTHONPATH": str(copy)}
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert Path(done.stdout.strip()).is_relative_to(copy)
+
+
+def test_nothing_outside_its_folder_names_an_adapter(name: str, folder: Path) -> None:
+    named = re.compile(rf"adapters[./]{name}\b")
+    # The README tells of all there are, and its test passes over what is gone.
+    for root in ("Makefile", "pyproject.toml", "app", "bench", "clients", "deploy", "docs", "tests"):
+        top = ROOT / root
+        for path in [top] if top.is_file() else top.rglob("*"):
+            if path.suffix in {".py", ".md", ".toml", ".txt", ".json", ""} and path.is_file():
+                if "node_modules" in path.parts or path.is_relative_to(folder):
+                    continue
+                assert not named.search(path.read_text("utf-8", errors="replace")), path
