@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from fastapi import FastAPI
 
 from app.bootstrap import build_runtime
 from app.main import create_app
@@ -25,6 +26,7 @@ class Service:
 
     client: httpx.AsyncClient
     runtime: Runtime
+    app: FastAPI
 
     def credential(self, tenant: str = "acme", agent: str | None = None, *, admin: bool = False) -> dict[str, str]:
         token = self.runtime.credentials.issue(tenant, now=self.runtime.ports.clock(), agent_id=agent, admin=admin)
@@ -83,4 +85,4 @@ async def serving(
         app.router.lifespan_context(app),
         httpx.AsyncClient(transport=transport, base_url="http://service") as client,
     ):
-        yield Service(client, runtime)
+        yield Service(client, runtime, app)
