@@ -72,9 +72,9 @@ def _log_file(data_dir: Path) -> Path:
 
 
 @asynccontextmanager
-async def listening(service: Service) -> AsyncIterator[str]:
+async def listening(service: Service, port: int = 0) -> AsyncIterator[str]:
     """Let the service of this process listen on a socket, and return its URL."""
-    server = uvicorn.Server(uvicorn.Config(service.app, port=0, log_config=None, lifespan="off"))
+    server = uvicorn.Server(uvicorn.Config(service.app, port=port, log_config=None, lifespan="off"))
     running = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.01)
@@ -84,8 +84,11 @@ async def listening(service: Service) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def connected(transport: Transport, service: Service, data_dir: Path) -> AsyncIterator[Client]:
-    """Connect to the tools of the tenant ``acme``'s agent ``bot`` over the service's data."""
+async def connected(transport: Transport, service: Service, data_dir: Path, **settings: str) -> AsyncIterator[Client]:
+    """Connect to the tools of the tenant ``acme``'s agent ``bot`` over the service's data.
+
+    ``settings`` are those that a process of its own needs to come to the same data.
+    """
     credential = service.credential(agent="bot")
     if transport in MODES:
         async with over_http(service, credential, MODES[transport]) as client:
@@ -94,7 +97,7 @@ async def connected(transport: Transport, service: Service, data_dir: Path) -> A
                 client.session.adopt(types.DiscoverResult.model_validate(told))
             yield client
     elif transport == "stdio embedded":
-        async with over_stdio(data_dir, "--tenant", "acme", "--agent", "bot") as client:
+        async with over_stdio(data_dir, "--tenant", "acme", "--agent", "bot", **settings) as client:
             yield client
     else:
         token = credential["Authorization"].removeprefix("Bearer ")
