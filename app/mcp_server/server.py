@@ -27,8 +27,12 @@ CallTool: TypeAlias = Callable[[Context, types.CallToolRequestParams], Awaitable
 
 
 def quiet_sdk() -> None:
-    """Keep the SDK's own log to warnings: below them it tells of every request once more, and of whole messages."""
-    logging.getLogger("mcp").setLevel(max(logging.WARNING, logging.getLogger().level))
+    """Keep the logs of the SDK and of its HTTP client to warnings: below them they tell of whole messages, and headers.
+
+    A request has its own line already.
+    """
+    for name in ("mcp", "httpx2", "httpcore2"):
+        logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger().level))
 
 
 def make_server(list_tools: ListTools, call_tool: CallTool) -> Server[Any]:
@@ -97,11 +101,12 @@ def _log_outage(error: MemoryGatewayError) -> None:
 
 
 async def _log_defects(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Leave the traceback of what was not foreseen in the log; the SDK answers ``internal error``."""
+    """Leave the traceback of what was not foreseen in the log, and tell the caller no more than that it happened."""
     try:
         return await call_next(ctx)
     except (MCPError, ValidationError):  # a caller's parameters of another form: their values do not belong in the log
         raise
-    except Exception:
+    except Exception as error:
         structlog.get_logger().exception("defect", method=ctx.method)
-        raise
+        defect = MemoryGatewayError("The service failed in a way it should not. Its log tells why.")
+        raise MCPError(types.INTERNAL_ERROR, told(defect), {"code": defect.code}) from error
