@@ -1,5 +1,6 @@
 """The whole service in this process, over a data directory of its own."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from fastapi import FastAPI
 
 from app.bootstrap import build_runtime
 from app.main import create_app
@@ -25,6 +27,7 @@ class Service:
 
     client: httpx.AsyncClient
     runtime: Runtime
+    app: FastAPI
 
     def credential(self, tenant: str = "acme", agent: str | None = None, *, admin: bool = False) -> dict[str, str]:
         token = self.runtime.credentials.issue(tenant, now=self.runtime.ports.clock(), agent_id=agent, admin=admin)
@@ -53,6 +56,22 @@ class Service:
             f"/memories/{memory_id}", params={"agent_id": agent_id}, headers=self.credential(tenant, admin=True)
         )
 
+    async def mcp(
+        self, method: str, params: dict[str, Any], *, tenant: str = "acme", agent_id: str = "bot"
+    ) -> httpx.Response:
+        """Send one message to the MCP server; the agent is named beside the credential."""
+        headers = self.credential(tenant) | {"X-Agent-Id": agent_id, "Accept": "application/json"}
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        return await self.client.post("/mcp", json=message, headers=headers)
+
+    async def call(
+        self, tool: str, arguments: dict[str, Any], *, tenant: str = "acme", agent_id: str = "bot"
+    ) -> httpx.Response:
+        """Call a tool of the MCP server, with success."""
+        answer = await self.mcp("tools/call", {"name": tool, "arguments": arguments}, tenant=tenant, agent_id=agent_id)
+        assert answer.json()["result"]["isError"] is False, answer.text
+        return answer
+
 
 def settings_for(data_dir: Path, **overrides: Any) -> Settings:
     given: dict[str, Any] = {"data_dir": data_dir, "embedder": "hashing", "auth_secrets": SECRETS} | overrides
@@ -80,7 +99,29 @@ async def serving(
     app = create_app(runtime)
     transport = httpx.ASGITransport(app)
     async with (
-        app.router.lifespan_context(app),
+        _living(app),
         httpx.AsyncClient(transport=transport, base_url="http://service") as client,
     ):
-        yield Service(client, runtime)
+        yield Service(client, runtime, app)
+
+
+@asynccontextmanager
+async def _living(app: FastAPI) -> AsyncIterator[None]:
+    """Run the application's lifespan in a task of its own, as a server does: what it opens is closed where it was."""
+    started, ending = asyncio.Event(), asyncio.Event()
+
+    async def live() -> None:
+        async with app.router.lifespan_context(app):
+            started.set()
+            await ending.wait()
+
+    lifespan = asyncio.create_task(live())
+    while not started.is_set() and not lifespan.done():
+        await asyncio.sleep(0)
+    if lifespan.done():
+        lifespan.result()
+    try:
+        yield
+    finally:
+        ending.set()
+        await lifespan

@@ -1,4 +1,7 @@
-"""Random stores, recalls and deletes over several tenants and agents, against a memory of plain Python."""
+"""Random stores, recalls and deletes over several tenants and agents, against a memory of plain Python.
+
+Stores and recalls are made by the routes and by the MCP tools in turn: they are two ways to one memory.
+"""
 
 import asyncio
 import tempfile
@@ -13,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from app.ports.database import Statement
 from tests.backends import BackendName, running_on
-from tests.service import Service, serving
+from tests.service import serving
 
 T = TypeVar("T")
 
@@ -22,6 +25,7 @@ contents = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join
 scopes = st.tuples(st.sampled_from(["acme", "bolt"]), st.sampled_from(["a", "b"]))
 metadata = st.dictionaries(st.sampled_from(["k", "k.a", "$", ""]), st.sampled_from([1, "1", True, None]), max_size=2)
 sessions = st.none() | st.sampled_from(["s", "t"])
+ways = st.sampled_from(["route", "tool"])
 
 
 class Memory(RuleBasedStateMachine):
@@ -45,11 +49,16 @@ class Memory(RuleBasedStateMachine):
     def of(self, scope: tuple[str, str]) -> dict[tuple[str, str | None], dict[str, Any]]:
         return self.held.setdefault(scope, {})
 
-    def recall(self, scope: tuple[str, str], query: str, top_k: int, where: dict[str, Any]) -> list[dict[str, Any]]:
-        service: Service = self.service
-        return self.run(
-            service.recall(query, tenant=scope[0], agent_id=scope[1], top_k=top_k, filter={"metadata": where})
-        )
+    def recall(
+        self, scope: tuple[str, str], query: str, top_k: int, where: dict[str, Any], way: str = "route"
+    ) -> list[dict[str, Any]]:
+        tenant, agent_id = scope
+        asked: dict[str, Any] = {"query": query, "top_k": top_k, "filter": {"metadata": where}}
+        if way == "route":
+            return self.run(self.service.recall(**asked, tenant=tenant, agent_id=agent_id))
+        answer = self.run(self.service.call("recall_memory", asked, tenant=tenant, agent_id=agent_id))
+        entries: list[dict[str, Any]] = answer.json()["result"]["structuredContent"]["entries"]
+        return entries
 
     @rule(scope=scopes, content=contents, session=sessions, metadata=metadata)
     def store(self, scope: tuple[str, str], content: str, session: str | None, metadata: dict[str, Any]) -> None:
@@ -57,9 +66,17 @@ class Memory(RuleBasedStateMachine):
         self.run(self.service.store(content, tenant=scope[0], agent_id=scope[1], **fields))
         self.of(scope)[content, session] = metadata
 
-    @rule(scope=scopes, query=contents, top_k=st.integers(1, 20), where=metadata)
-    def recalled_is_what_is_held(self, scope: tuple[str, str], query: str, top_k: int, where: dict[str, Any]) -> None:
-        entries = self.recall(scope, query, top_k, where)
+    @rule(scope=scopes, content=contents, metadata=metadata)
+    def store_by_tool(self, scope: tuple[str, str], content: str, metadata: dict[str, Any]) -> None:
+        arguments = {"content": content, "metadata": metadata}
+        self.run(self.service.call("store_memory", arguments, tenant=scope[0], agent_id=scope[1]))
+        self.of(scope)[content, None] = metadata
+
+    @rule(scope=scopes, query=contents, top_k=st.integers(1, 20), where=metadata, way=ways)
+    def recalled_is_what_is_held(
+        self, scope: tuple[str, str], query: str, top_k: int, where: dict[str, Any], way: str
+    ) -> None:
+        entries = self.recall(scope, query, top_k, where, way)
         passing = [
             (content, metadata)
             for (content, _), metadata in self.of(scope).items()

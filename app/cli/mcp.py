@@ -34,7 +34,7 @@ def mcp(agent: str | None, url: str | None, token: str | None, tenant: str) -> N
     elif token is None:
         raise ConfigurationError("MEMORY_GATEWAY_TOKEN is not set: the gateway asks for a credential.")
     else:
-        asyncio.run(serve_gateway(url, token, agent))
+        asyncio.run(serve_gateway(url, token.strip(), agent))  # a file it was read from ends in a line break
 
 
 async def _serve_here(settings: Settings, tenant_id: str, agent_id: str | None) -> None:

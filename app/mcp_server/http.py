@@ -12,7 +12,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from app.errors import Forbidden, MemoryGatewayError, Unauthenticated
-from app.mcp_server.server import Context, told, tool_server
+from app.mcp_server.server import Context, quiet_sdk, told, tool_server
 from app.runtime import Runtime
 from app.tools.calls import Toolbox
 
@@ -33,6 +33,7 @@ class McpEndpoint:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Serve as long as this lasts; only once."""
+        quiet_sdk()
         async with self._sessions.run():
             yield
 

@@ -1,6 +1,7 @@
 """The MCP server: lists the tools and calls them, whatever transport the messages come by."""
 
 import json
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
 from typing import Any, TypeAlias
@@ -10,6 +11,7 @@ import structlog
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 
 from app.advice import advice
 from app.errors import MemoryGatewayError, NotFound, Unavailable
@@ -22,6 +24,15 @@ ToolboxOf: TypeAlias = Callable[[Context], Toolbox]
 """Returns the toolbox of whoever sent a message."""
 ListTools: TypeAlias = Callable[[Context, types.PaginatedRequestParams | None], Awaitable[types.ListToolsResult]]
 CallTool: TypeAlias = Callable[[Context, types.CallToolRequestParams], Awaitable[types.CallToolResult]]
+
+
+def quiet_sdk() -> None:
+    """Keep the logs of the SDK and of its HTTP client to warnings: below them they tell of whole messages, and headers.
+
+    A request has its own line already.
+    """
+    for name in ("mcp", "httpx2", "httpcore2"):
+        logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger().level))
 
 
 def make_server(list_tools: ListTools, call_tool: CallTool) -> Server[Any]:
@@ -48,6 +59,7 @@ def tool_server(toolbox_of: ToolboxOf) -> Server[Any]:
         try:
             listed = await toolbox_of(context).listed()
         except MemoryGatewayError as error:  # no tools at all would look like a switched-off memory
+            _log_outage(error)
             raise MCPError(types.INTERNAL_ERROR, told(error), {"code": error.code}) from error
         return types.ListToolsResult(tools=[tools[tool.name] for tool in listed])
 
@@ -72,8 +84,7 @@ def succeeded(answer: Mapping[str, Any]) -> types.CallToolResult:
 
 def failed(error: MemoryGatewayError) -> types.CallToolResult:
     """Tell the model what went wrong and what to do about it; the code is for the client."""
-    if isinstance(error, Unavailable):
-        structlog.get_logger().warning("unavailable", code=error.code, reason=error.detail)
+    _log_outage(error)
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=told(error))], is_error=True, _meta={"code": error.code}
     )
@@ -81,15 +92,21 @@ def failed(error: MemoryGatewayError) -> types.CallToolResult:
 
 def told(error: MemoryGatewayError) -> str:
     """Write an error as a model reads it."""
-    return f"{error.title}: {error.detail} {advice(error)}"
+    return f"{error.title}: {error.detail.removesuffix('.')}. {advice(error)}"
+
+
+def _log_outage(error: MemoryGatewayError) -> None:
+    if isinstance(error, Unavailable):
+        structlog.get_logger().warning("unavailable", code=error.code, reason=error.detail)
 
 
 async def _log_defects(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Leave the traceback of what was not foreseen in the log; the SDK answers ``internal error``."""
+    """Leave the traceback of what was not foreseen in the log, and tell the caller no more than that it happened."""
     try:
         return await call_next(ctx)
-    except MCPError:
+    except (MCPError, ValidationError):  # a caller's parameters of another form: their values do not belong in the log
         raise
-    except Exception:
+    except Exception as error:
         structlog.get_logger().exception("defect", method=ctx.method)
-        raise
+        defect = MemoryGatewayError("The service failed in a way it should not. Its log tells why.")
+        raise MCPError(types.INTERNAL_ERROR, told(defect), {"code": defect.code}) from error

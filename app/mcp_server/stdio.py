@@ -11,11 +11,12 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 
 from app.auth import Principal
-from app.errors import UpstreamUnavailable
+from app.errors import MemoryGatewayError, UpstreamRejected, UpstreamUnavailable
 from app.mcp_server.http import AGENT_HEADER, PATH
-from app.mcp_server.server import Context, make_server, told, tool_server
+from app.mcp_server.server import Context, make_server, quiet_sdk, told, tool_server
 from app.runtime import Runtime
 from app.tools.calls import Toolbox
 
@@ -42,6 +43,7 @@ async def serve_gateway(url: str, token: str, agent_id: str | None) -> None:
 
 
 async def _serve(server: Server[Any]) -> None:
+    quiet_sdk()
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
 
@@ -54,14 +56,21 @@ def _passing_on(url: str, http: httpx2.AsyncClient) -> Server[Any]:
         return listed
 
     async def call_tool(_: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        called = await _answer(url, http, lambda client: client.call_tool(params.name, params.arguments))
+        called = await _answer(url, http, lambda client: _call(client, params))
         if not isinstance(called, MCPError):
             return called
         if called.code == types.INVALID_PARAMS:
             raise called
-        return types.CallToolResult(content=[types.TextContent(type="text", text=called.message)], is_error=True)
+        text = types.TextContent(type="text", text=called.message)
+        return types.CallToolResult(content=[text], is_error=True, _meta=called.data)
 
     return make_server(list_tools, call_tool)
+
+
+async def _call(client: Client, params: types.CallToolRequestParams) -> types.CallToolResult:
+    """Make one request of it: the client's own ``call_tool`` asks for the tools too, to check the answer once more."""
+    asked = types.CallToolRequestParams(name=params.name, arguments=params.arguments)
+    return await client.session.send_request(types.CallToolRequest(params=asked), types.CallToolResult)
 
 
 async def _answer(url: str, http: httpx2.AsyncClient, ask: Callable[[Client], Awaitable[_T]]) -> _T | MCPError:
@@ -71,9 +80,24 @@ async def _answer(url: str, http: httpx2.AsyncClient, ask: Callable[[Client], Aw
             try:
                 answer: _T | MCPError = await ask(client)
             except MCPError as error:  # raised through the client it would come in a group of exceptions
-                answer = error
+                answer = _with_advice(url, error)
+            except ValidationError:
+                answer = _told(UpstreamRejected(f"What answers at {url} is not this version's memory service."))
     except* httpx2.HTTPError as errors:
-        away = UpstreamUnavailable(f"The memory service at {url} does not answer.")
-        structlog.get_logger().warning("gateway_away", url=url, reason=repr(errors.exceptions[0]))
-        answer = MCPError(types.INTERNAL_ERROR, told(away), {"code": away.code})
+        # Without the error's text, which may quote what was sent.
+        structlog.get_logger().warning("gateway_away", url=url, reason=type(errors.exceptions[0]).__name__)
+        answer = _told(UpstreamUnavailable(f"The memory service at {url} does not answer."))
     return answer
+
+
+def _with_advice(url: str, error: MCPError) -> MCPError:
+    """Return an error as the gateway wrote it; say what to do about one that came from elsewhere, such as a proxy."""
+    if error.code == types.INVALID_PARAMS or (isinstance(error.data, dict) and "code" in error.data):
+        return error
+    if error.code == types.INTERNAL_ERROR:
+        return _told(UpstreamUnavailable(f"The memory service at {url} failed."))
+    return _told(UpstreamRejected(f"What answers at {url} is not a memory service: {error.message}."))
+
+
+def _told(error: MemoryGatewayError) -> MCPError:
+    return MCPError(types.INTERNAL_ERROR, told(error), {"code": error.code})

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.auth import Principal
-from app.errors import Forbidden, NotFound
+from app.errors import Forbidden, InvalidRequest, NotFound
+from app.limits import is_id
 from app.model import Json, format_moment
 from app.recall import Recall
 from app.runtime import Runtime
@@ -68,6 +69,11 @@ class Toolbox:
             raise Forbidden(
                 "No agent is known: the credential names none in its claim `agent`, and neither does the header "
                 "X-Agent-Id (HTTP) or the option --agent (stdio)."
+            )
+        if not is_id(agent_id):
+            raise InvalidRequest(
+                "The agent, from the header X-Agent-Id (HTTP) or the option --agent (stdio), must be 1 to 64 of the "
+                "characters A-Z a-z 0-9 . _ : -."
             )
         self._principal.check_agent(agent_id)
         return agent_id

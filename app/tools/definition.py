@@ -72,7 +72,9 @@ RECALL_MEMORY = Tool(
                     "metadata": {
                         "type": "object",
                         "description": "Keys that the memory's metadata must have, with equal values.",
-                        "additionalProperties": {"type": ["string", "number", "boolean", "null"]},
+                        "additionalProperties": {
+                            "anyOf": [{"type": each} for each in ("string", "number", "boolean", "null")]
+                        },
                     },
                 },
                 "additionalProperties": False,

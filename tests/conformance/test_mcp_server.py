@@ -1,0 +1,91 @@
+"""The service's own ``/mcp`` and ``memory-gateway mcp``, asked by the MCP inspector in both eras of the protocol."""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.auth import Credentials
+from app.tools.manifests import manifest
+from tests.conformance.inspector import Era, Inspector, InspectorError
+from tests.process.server import SECRET, Server, command
+
+TOOLS = {tool["name"]: tool for tool in manifest("mcp")}
+TOKEN = Credentials({"test": SECRET}).issue("test", now=time.time_ns() // 1_000_000, agent_id="bot")
+HEADERS = {"Authorization": f"Bearer {TOKEN}"}
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("gateway")
+    server = Server.spawn(folder / "data", folder / "log")
+    try:
+        asyncio.run(server.ready())
+        yield server
+    finally:
+        asyncio.run(server.stop())
+
+
+@pytest.fixture(params=["legacy", "modern"])
+def era(request: pytest.FixtureRequest) -> Era:
+    era: Era = request.param
+    return era
+
+
+@pytest.fixture(params=["http", "stdio embedded", "stdio passing on"])
+def inspector(request: pytest.FixtureRequest, tmp_path: Path, gateway: Server, era: Era) -> Inspector:
+    ours = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    if request.param == "http":
+        return Inspector.over_http(tmp_path, f"{gateway.url}/mcp", HEADERS, era)
+    if request.param == "stdio embedded":
+        here = ours | {"DATA_DIR": str(gateway.data_dir), "EMBEDDER": "hashing"}
+        return Inspector.over_stdio(tmp_path, command("mcp", "--tenant", "test", "--agent", "bot"), here, era)
+    passing_on = ours | {"MEMORY_GATEWAY_URL": gateway.url, "MEMORY_GATEWAY_TOKEN": TOKEN}
+    return Inspector.over_stdio(tmp_path, command("mcp"), passing_on, era)
+
+
+def test_it_lists_the_tools_and_finds_nothing_in_their_schemas(inspector: Inspector) -> None:
+    tools = {tool["name"]: tool for tool in inspector.tools()}
+    assert tools == TOOLS
+    assert inspector.findings() == []
+
+
+def test_what_is_stored_is_recalled(inspector: Inspector) -> None:
+    content = f"“Å” 😀 told by {inspector.target[1]} in the {inspector.era} era\n"
+    stored = inspector.call("store_memory", content=content, metadata={"era": inspector.era, "none": None})
+    assert (stored["structuredContent"], stored.get("isError", False)) == ({"stored": True}, False)
+    asked = {"query": content, "top_k": 1, "filter": {"metadata": {"era": inspector.era, "none": None}}}
+    recalled = inspector.call("recall_memory", **asked)
+    (entry,) = recalled["structuredContent"]["entries"]
+    assert (entry["content"], entry["metadata"]) == (content, {"era": inspector.era, "none": None})
+    (block,) = recalled["content"]
+    assert json.loads(block["text"]) == recalled["structuredContent"]
+
+
+def test_a_failure_of_a_tool_is_a_result_that_says_what_to_do(inspector: Inspector) -> None:
+    for tool, arguments, told in (
+        ("store_memory", {"content": "x" * 40_000}, "Shorten it"),
+        ("recall_memory", {"query": "x", "top_k": 21}, "Correct what is named"),
+    ):
+        result = inspector.call(tool, **arguments)
+        assert result["isError"] is True
+        assert told in result["content"][0]["text"]
+
+
+def test_a_tool_that_is_not_there_is_an_error(inspector: Inspector) -> None:
+    with pytest.raises(InspectorError) as raised:
+        inspector.call("delete_memory", memory_id="01K2Z4M1V7Q8T3B5N6C7D8E9FA")
+    assert raised.value.code == "tool_not_found"
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer another"}])
+def test_a_caller_without_a_credential_that_holds_is_told_so(
+    tmp_path: Path, gateway: Server, era: Era, headers: dict[str, str]
+) -> None:
+    with pytest.raises(InspectorError) as raised:
+        Inspector.over_http(tmp_path, f"{gateway.url}/mcp", headers, era).tools()
+    assert raised.value.code == "auth_required"

@@ -1,0 +1,38 @@
+"""What is in the data, once the index has had its time: whole memories, each with its vector, and nothing besides."""
+
+from pathlib import Path
+
+from app.index.reconcile import Pacer, Reconcile
+from app.ports.database import Statement
+from tests.backends import Backend
+from tests.bench import bench_on
+
+_BYTES = "sum(length(CAST(content AS BLOB)) + length(CAST(metadata AS BLOB)))"
+_HELD = f"SELECT tenant_id, agent_id, count(*) AS memories, {_BYTES} AS bytes FROM long_term_memory"
+_COUNTED = "SELECT tenant_id, agent_id, memories, bytes FROM usage WHERE memories <> 0 ORDER BY 1, 2"
+_WORDS = Statement("INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)", writes=True)
+
+
+async def agreed(data_dir: Path, backend: Backend | None = None) -> list[tuple[str, str, str]]:
+    """Return tenant, agent and content of every memory, after checking that all tables and the index agree on them."""
+    async with bench_on(data_dir, backend) as bench:
+        await bench.quiet()
+        assert await bench.queued() == {}
+        findings = await Reconcile(
+            bench.database,
+            bench.index,
+            bench.embedder,
+            holder="test",
+            pacer=Pacer(1e9),
+            repair=False,
+            report=lambda _: None,
+        ).run()
+        rows = await bench.rows("SELECT id, tenant_id, agent_id, content FROM long_term_memory ORDER BY id")
+        assert (findings.missing, findings.orphans, findings.stale) == (0, 0, 0)
+        assert (findings.listed, findings.walked) == (len(rows), len(rows))
+        held = await bench.rows(
+            f"{_HELD} GROUP BY 1, 2 UNION ALL {_HELD.replace('agent_id', chr(39) * 2, 1)} GROUP BY 1 ORDER BY 1, 2"
+        )
+        assert await bench.rows(_COUNTED) == held
+        await bench.database.run([_WORDS])
+    return [(str(row["tenant_id"]), str(row["agent_id"]), str(row["content"])) for row in rows]
