@@ -96,7 +96,12 @@ SCHEMAS = [tool[side] for tool in manifest("json-schema") for side in ("input_sc
 
 def keywords(schema: Mapping[str, Any]) -> Iterator[str]:
     yield from schema
-    inner = [*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")]
+    inner = [
+        *schema.get("properties", {}).values(),
+        schema.get("items"),
+        schema.get("additionalProperties"),
+        *schema.get("anyOf", []),
+    ]
     for each in inner:
         yield from keywords(each) if isinstance(each, Mapping) else ()
 
@@ -108,7 +113,7 @@ def test_the_schemas_are_of_json_schema(schema: dict[str, Any]) -> None:
     # The meta-schema lets any other word stand, so that a misspelt one would say nothing.
     assert set(keywords(schema)) <= {
         *("type", "properties", "required", "additionalProperties", "items", "const", "minimum", "maximum"),
-        *("minLength", "format", "default", "description"),
+        *("minLength", "format", "default", "description", "anyOf"),
     }
 
 
