@@ -5,6 +5,7 @@ All probes of an outsider run in one service, one after the other.
 
 import re
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -44,7 +45,7 @@ async def test_every_route_and_every_tool_has_a_probe(tmp_path: Path, backend: B
 async def test_nothing_tells_an_outsider_anything(tmp_path: Path, backend: Backend, tenant: str, agent_id: str) -> None:
     async with serving(tmp_path, on=backend) as service:
         await service.store(SECRET, tenant="owner", agent_id="keeper", metadata={"kind": "secret", "code": CANARY})
-        inside = await service.recall(SECRET, tenant="owner", agent_id="keeper")
+        inside = await seen_inside(service)
         for route, probe in PROBES.items():
             answers = await probe(service, tenant, agent_id)
             assert answers, route
@@ -56,7 +57,14 @@ async def test_nothing_tells_an_outsider_anything(tmp_path: Path, backend: Backe
                 assert answer.status_code < 300 or unknown, (route, answer.text)
                 assert CANARY not in answer.text, route
                 assert inside[0]["id"] not in answer.text, route
-            assert await service.recall(SECRET, tenant="owner", agent_id="keeper") == inside, route
+            assert await seen_inside(service) == inside, route
+
+
+async def seen_inside(service: Service) -> list[dict[str, Any]]:
+    """What the owner recalls; the pending copy of a vector and the indexed one differ in the last digits."""
+    entries = await service.recall(SECRET, tenant="owner", agent_id="keeper")
+    rounded = ("score", "similarity")
+    return [{**entry, **{name: round(entry[name], 5) for name in rounded}} for entry in entries]
 
 
 async def test_an_outsider_is_answered_as_if_nothing_were_there(tmp_path: Path, backend: Backend) -> None:

@@ -91,6 +91,7 @@ class _Credential(HTTPBearer):
         if request.method in {"POST", "PUT"}:
             _check_media_type(request, self._media_type)
             await no_query(request)
+        await no_repeats(request)
         return Access(principal, runtime_of(request))
 
 
@@ -122,6 +123,16 @@ async def no_query(request: Request) -> None:
         names = sorted(set(request.query_params))
         errors = [FieldError(name, "is not a parameter of this request") for name in names]
         raise InvalidRequest("This request takes no query parameters.", errors=errors)
+
+
+async def no_repeats(request: Request) -> None:
+    """Refuse a query parameter that comes twice: whichever of its values counted, another would be passed over."""
+    if request.scope["query_string"]:
+        names = [name for name, _ in request.query_params.multi_items()]
+        errors = [FieldError(name, "is given more than once") for name in sorted(set(names)) if names.count(name) > 1]
+        if errors:
+            detail = "; ".join(f"{error.field}: {error.message}" for error in errors)
+            raise InvalidRequest(detail, errors=errors)
 
 
 def _check_media_type(request: Request, wanted: str) -> None:

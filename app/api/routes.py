@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from starlette.responses import PlainTextResponse
 
-from app.api.dependencies import Administrator, Caller, CredentialFirst, no_query, principal_of, runtime_of
+from app.api.dependencies import Administrator, Caller, CredentialFirst, no_query, no_repeats, principal_of, runtime_of
 from app.api.failures import ACCESS, BODY, OUTAGE, UPSTREAM, WRITES
 from app.api.operations_schemas import (
     EmbeddingConfigAnswer,
@@ -166,6 +166,7 @@ async def healthz() -> HealthAnswer:
 
 @operations.get(
     "/readyz",
+    dependencies=[Depends(no_repeats)],
     response_model_exclude_none=True,
     responses={503: {"model": ReadinessAnswer}, **responses(*ACCESS, InvalidRequest)},
 )

@@ -2,9 +2,10 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from pydantic import Field
 
+from app.api.dependencies import no_repeats
 from app.api.problems import responses
 from app.errors import InvalidRequest
 from app.fields import Request
@@ -31,7 +32,7 @@ class ToolsQuery(Request):
 _EXAMPLE = {"content": {"application/json": {"example": manifest("openai")}}}
 
 
-@tools.get("/tools", responses={200: _EXAMPLE, **responses(InvalidRequest)})
+@tools.get("/tools", dependencies=[Depends(no_repeats)], responses={200: _EXAMPLE, **responses(InvalidRequest)})
 async def list_tools(query: Annotated[ToolsQuery, Query()]) -> list[dict[str, Any]]:
     """Give the definition of the agents' tools, ready to paste. It is the same for everyone and needs no credential."""
     return manifest(query.format)

@@ -229,3 +229,17 @@ async def test_an_unknown_path_or_method_is_a_problem_too(service: Service) -> N
     answer = await service.client.get("/store")
     assert_problem(answer, 405, "method_not_allowed")
     assert answer.headers["allow"] == "POST"
+
+
+@pytest.mark.parametrize(
+    "path", ["/memories?limit=1&limit=2", "/export?agent_id=a&agent_id=b", "/usage?agent_id=&agent_id="]
+)
+async def test_a_query_parameter_that_comes_twice_is_refused(service: Service, path: str) -> None:
+    answer = await service.client.get(path, headers=service.credential(admin=True))
+    (name,) = named_fields(assert_problem(answer, 422, "invalid_request"))
+    assert name in path
+
+
+@pytest.mark.parametrize("path", ["/tools?format=mcp&format=openai", "/readyz?details=&details="])
+async def test_nor_is_it_taken_where_no_credential_is_needed(service: Service, path: str) -> None:
+    assert_problem(await service.client.get(path), 422, "invalid_request")
