@@ -50,7 +50,7 @@ async def test_a_store_that_is_cancelled_leaves_a_whole_memory_or_none(tmp_path:
 
 async def test_a_client_that_goes_away_has_its_memory_stored(tmp_path: Path) -> None:
     gate, data_dir = Gate(), tmp_path / "data"
-    async with serving(data_dir, change=gate.change) as service, listening(service) as url:
+    async with serving(data_dir, change=gate.change) as service, listening(service.app) as url:
         for moment, content in zip(MOMENTS, CANCELLED, strict=True):
             gate.hold(moment)
             await gone(f"{url}/mcp", service, content, gate)
