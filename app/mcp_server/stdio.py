@@ -84,7 +84,7 @@ async def _answer(url: str, http: httpx2.AsyncClient, ask: Callable[[Client], Aw
             except MCPError as error:  # raised through the client it would come in a group of exceptions
                 answer = _with_advice(url, error)
             except ValidationError:
-                answer = _told(_unlike_ours(url))
+                answer = _unlike_ours(url)
     except* httpx2.HTTPError as errors:
         # Without the error's text, which may quote what was sent.
         structlog.get_logger().warning("gateway_away", url=url, reason=type(errors.exceptions[0]).__name__)
@@ -96,14 +96,15 @@ def _with_advice(url: str, error: MCPError) -> MCPError:
     """Return an error as the gateway wrote it; say what to do about one that came from elsewhere, such as a proxy."""
     if error.code == types.INVALID_PARAMS or (isinstance(error.data, dict) and "code" in error.data):
         return error
-    structlog.get_logger().warning("gateway_failed", url=url, reason=error.code)
     if error.code == types.INTERNAL_ERROR:
+        structlog.get_logger().warning("gateway_failed", url=url)
         return _told(UpstreamUnavailable(f"The memory service at {url} failed."))
-    return _told(_unlike_ours(url))
+    return _unlike_ours(url)
 
 
-def _unlike_ours(url: str) -> UpstreamRejected:
-    return UpstreamRejected(f"What answers at {url} is not a memory service of this version.")
+def _unlike_ours(url: str) -> MCPError:
+    structlog.get_logger().warning("gateway_unlike_ours", url=url)
+    return _told(UpstreamRejected(f"What answers at {url} is not a memory service of this version."))
 
 
 def _told(error: MemoryGatewayError) -> MCPError:
