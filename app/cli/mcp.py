@@ -1,6 +1,7 @@
 """The command that gives an agent on this machine its memory, as an MCP server on standard input and output."""
 
 import asyncio
+import signal
 
 import click
 
@@ -30,11 +31,18 @@ def mcp(agent: str | None, url: str | None, token: str | None, tenant: str) -> N
     """
     settings = quiet_settings()
     if url is None:
+        _end_when_interrupted()
         asyncio.run(_serve_here(settings, tenant, agent))
     elif token is None:
         raise ConfigurationError("MEMORY_GATEWAY_TOKEN is not set: the gateway asks for a credential.")
     else:
+        _end_when_interrupted()
         asyncio.run(serve_gateway(url, token.strip(), agent))  # a file it was read from ends in a line break
+
+
+def _end_when_interrupted() -> None:
+    """End at once on an interrupt, as on SIGTERM; Python's own way would wait for one more line of standard input."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 async def _serve_here(settings: Settings, tenant_id: str, agent_id: str | None) -> None:

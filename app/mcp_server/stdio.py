@@ -1,5 +1,6 @@
 """MCP over standard input and output, for clients on this machine."""
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -37,6 +38,7 @@ async def serve_gateway(url: str, token: str, agent_id: str | None) -> None:
 
     The credential says whose tools they are. A gateway that does not answer is told to the model in each call.
     """
+    logging.getLogger("mcp.client").setLevel(logging.CRITICAL)  # it quotes what it cannot read; failures are told here
     headers = {"Authorization": f"Bearer {token}", **({} if agent_id is None else {AGENT_HEADER: agent_id})}
     async with httpx2.AsyncClient(headers=headers, timeout=_TIMEOUT) as http:
         await _serve(_passing_on(f"{url.rstrip('/')}{PATH}", http))
@@ -82,7 +84,7 @@ async def _answer(url: str, http: httpx2.AsyncClient, ask: Callable[[Client], Aw
             except MCPError as error:  # raised through the client it would come in a group of exceptions
                 answer = _with_advice(url, error)
             except ValidationError:
-                answer = _told(UpstreamRejected(f"What answers at {url} is not this version's memory service."))
+                answer = _unlike_ours(url)
     except* httpx2.HTTPError as errors:
         # Without the error's text, which may quote what was sent.
         structlog.get_logger().warning("gateway_away", url=url, reason=type(errors.exceptions[0]).__name__)
@@ -95,8 +97,14 @@ def _with_advice(url: str, error: MCPError) -> MCPError:
     if error.code == types.INVALID_PARAMS or (isinstance(error.data, dict) and "code" in error.data):
         return error
     if error.code == types.INTERNAL_ERROR:
+        structlog.get_logger().warning("gateway_failed", url=url)
         return _told(UpstreamUnavailable(f"The memory service at {url} failed."))
-    return _told(UpstreamRejected(f"What answers at {url} is not a memory service: {error.message}."))
+    return _unlike_ours(url)
+
+
+def _unlike_ours(url: str) -> MCPError:
+    structlog.get_logger().warning("gateway_unlike_ours", url=url)
+    return _told(UpstreamRejected(f"What answers at {url} is not a memory service of this version."))
 
 
 def _told(error: MemoryGatewayError) -> MCPError:

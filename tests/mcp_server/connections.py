@@ -12,6 +12,7 @@ import uvicorn
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from starlette.types import ASGIApp
 
 from tests.process.server import command, environment
 from tests.service import Service
@@ -72,15 +73,17 @@ def _log_file(data_dir: Path) -> Path:
 
 
 @asynccontextmanager
-async def listening(service: Service, port: int = 0) -> AsyncIterator[str]:
-    """Let the service of this process listen on a socket, and return its URL."""
-    server = uvicorn.Server(uvicorn.Config(service.app, port=port, log_config=None, lifespan="off"))
+async def listening(app: ASGIApp, port: int = 0) -> AsyncIterator[str]:
+    """Let an application of this process listen on a socket, and return its URL."""
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_config=None, lifespan="off"))
     running = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.01)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    await running
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await running
 
 
 @asynccontextmanager
@@ -102,7 +105,7 @@ async def connected(transport: Transport, service: Service, data_dir: Path, **se
     else:
         token = credential["Authorization"].removeprefix("Bearer ")
         async with (
-            listening(service) as url,
+            listening(service.app) as url,
             over_stdio(data_dir, MEMORY_GATEWAY_URL=url, MEMORY_GATEWAY_TOKEN=token) as client,
         ):
             yield client

@@ -25,7 +25,7 @@ def mode(request: pytest.FixtureRequest) -> str:
 @asynccontextmanager
 async def passing_on(service: Service, tmp_path: Path, token: str, *options: str) -> AsyncIterator[Client]:
     async with (
-        listening(service) as url,
+        listening(service.app) as url,
         over_stdio(tmp_path / "data", *options, MEMORY_GATEWAY_URL=url, MEMORY_GATEWAY_TOKEN=token) as client,
     ):
         yield client

@@ -148,7 +148,7 @@ async def test_the_command_that_passes_on_writes_neither(service: Service, tmp_p
     token = bearer(service)
     data_dir = tmp_path / "data"
     unusable = f"{token}\r\nX: 1"
-    async with listening(service) as url:
+    async with listening(service.app) as url:
         passing_on = partial(over_stdio, data_dir, "--url", url, LOG_LEVEL="debug")
         async with passing_on(MEMORY_GATEWAY_TOKEN=token) as client:
             await all_calls(client)

@@ -187,7 +187,7 @@ async def test_a_quota_that_stays_used_up_is_the_operators(tmp_path: Path) -> No
 
 async def test_a_gateway_that_is_away_is_told_in_each_call_until_it_is_back(service: Service, tmp_path: Path) -> None:
     token = service.credential(agent="bot")["Authorization"].removeprefix("Bearer ")
-    async with listening(service) as url:
+    async with listening(service.app) as url:
         pass
     async with over_stdio(tmp_path / "data", "--url", url, MEMORY_GATEWAY_TOKEN=token) as client:
         for tool, arguments in CALLS:
@@ -197,5 +197,5 @@ async def test_a_gateway_that_is_away_is_told_in_each_call_until_it_is_back(serv
             assert "Wait 1 s" in text
         with pytest.raises(MCPError, match="does not answer"):
             await client.list_tools()
-        async with listening(service, port=int(url.rpartition(":")[2])):
+        async with listening(service.app, port=int(url.rpartition(":")[2])):
             await answered(client, "store_memory", content="it is back")

@@ -60,7 +60,7 @@ async def test_over_one_connection_of_the_command_each_call_has_its_own_answer(t
 
 async def test_over_one_connection_of_the_command_that_passes_on_too(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
-    async with serving(data_dir) as service, listening(service) as url:
+    async with serving(data_dir) as service, listening(service.app) as url:
         token = service.credential(agent="ann")["Authorization"].removeprefix("Bearer ")
         async with over_stdio(data_dir, "--url", url, MEMORY_GATEWAY_TOKEN=token) as client:
             await asyncio.gather(*(asked(client, n, "acme", "ann") for n in range(CALLS)))
