@@ -35,8 +35,9 @@ $(VENV)/dev: $(VENV)/runtime $(LOCK)/dev.txt clients/python/pyproject.toml
 run: $(VENV)/runtime ## install, migrate and serve on http://127.0.0.1:8000 (HOST, PORT, DATA_DIR change it)
 	$(BIN)/memory-gateway serve --quickstart
 
+# Many tests wait for processes of their own: a third worker keeps two cores busy.
 test: $(VENV)/dev ## run the tests
-	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/conformance
+	$(BIN)/python -m pytest -n 3 --dist worksteal --ignore=tests/conformance
 
 # A seed that fails is printed; SEED=... runs it again, SOAK_SEED=... the choices of the processes.
 soak: $(VENV)/dev ## the long proofs (SOAK_SEEDS, SOAK_OPERATIONS, SOAK_TRANSFER)

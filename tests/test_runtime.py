@@ -12,6 +12,7 @@ from app import bootstrap, runtime
 from app.adapters.local.transformer import TransformerEmbedder
 from app.bootstrap import build_embedder, build_runtime
 from app.errors import DatabaseUnavailable, EmbeddingUnavailable, SchemaTooNew, StorageReadOnly
+from app.observability.logs import configure_logging
 from app.ports.database import Statement
 from app.process import Ports
 from tests.doubles import FailingDatabase, FailingEmbedder, FailingIndex
@@ -108,6 +109,7 @@ async def test_a_failing_embedder_has_its_own_code(tmp_path: Path) -> None:
 async def test_a_defect_is_a_problem_for_the_caller_and_a_traceback_in_the_log(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    configure_logging("json", "info")
     async with serving(tmp_path, change=failing) as service:
         embedder = service.runtime.ports.embedder
         assert isinstance(embedder, FailingEmbedder)
@@ -116,7 +118,7 @@ async def test_a_defect_is_a_problem_for_the_caller_and_a_traceback_in_the_log(
             await service.post("/store", {"agent_id": "bot", "content": "x"}), 500, "internal_error"
         )
         assert "must not see" not in str(problem)
-    assert "ZeroDivisionError" in capsys.readouterr().out
+    assert "ZeroDivisionError" in capsys.readouterr().err
 
 
 async def test_data_of_a_newer_version_stops_the_start(tmp_path: Path) -> None:

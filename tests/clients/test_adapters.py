@@ -4,20 +4,19 @@ import importlib.util
 import json
 import os
 import re
+import secrets
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from app.auth import Credentials
-from tests.process.conftest import Start, data_dir, spawn, start
 from tests.process.server import SECRET, Server
-
-__all__ = ["data_dir", "spawn", "start"]
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "clients" / "python"
@@ -29,8 +28,6 @@ BLOCKS = {
 }
 NEEDS_A_MODEL = re.compile(r"\b\w*(agent|model)\b", re.IGNORECASE)
 """Whoever makes an agent, or names a model, needs one; ``agent_id`` alone does not."""
-FACT = "The door code of the office is 4711."
-QUESTION = "What is the door code of the office?"
 SECONDS = 60
 
 # Python runs this before anything else: it notes every host that the process looks up or connects to.
@@ -64,17 +61,27 @@ def watched(tmp_path: Path) -> Path:
     return tmp_path / "watched"
 
 
-def run(server: Server, watched: Path, *arguments: str, admin: bool = False) -> str:
+@pytest.fixture(scope="module")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
+    """The embedded default, for all adapters, each with an agent of its own."""
+    folder = tmp_path_factory.mktemp("served")
+    server = Server.spawn(folder / "data", folder / "log", EMBEDDER="auto")
+    await server.ready()
+    yield server
+    await server.stop()
+
+
+def run(server: Server, watched: Path, *arguments: str, agent: str = "assistant", admin: bool = False) -> str:
     """Run Python in a process of its own, as an agent's program would be; return what it prints."""
     now = time.time_ns() // 1_000_000
-    agent = None if admin else "assistant"
+    credential = Credentials({"test": SECRET}).issue("test", now=now, agent_id=None if admin else agent, admin=admin)
     environment = {
         "PYTHONPATH": f"{watched.with_name('watch')}:{PACKAGE}",
         "PATH": os.environ["PATH"],
         "WATCHED": str(watched),
         "MEMORY_GATEWAY_URL": server.url,
-        "MEMORY_GATEWAY_TOKEN": Credentials({"test": SECRET}).issue("test", now=now, agent_id=agent, admin=admin),
-        "MEMORY_GATEWAY_AGENT": "assistant",
+        "MEMORY_GATEWAY_TOKEN": credential,
+        "MEMORY_GATEWAY_AGENT": agent,
     }
     done = subprocess.run(
         [sys.executable, *arguments],
@@ -94,14 +101,10 @@ def reached(watched: Path) -> set[str]:
     return {json.loads(line) for line in watched.read_text().splitlines()}
 
 
-async def test_what_one_process_was_told_the_agent_of_another_answers(name: str, start: Start, watched: Path) -> None:
-    server = await start(EMBEDDER="auto")
-    example = ["-m", f"memory_gateway_client.adapters.{name}.example"]
-    before = run(server, watched, *example, "ask", QUESTION)
-    assert before.strip()
-    assert "4711" not in before
-    run(server, watched, *example, "remember", FACT)
-    assert "4711" in run(server, watched, *example, "ask", QUESTION)
+async def test_what_one_process_was_told_the_agent_of_another_answers(name: str, server: Server, watched: Path) -> None:
+    example, code = ["-m", f"memory_gateway_client.adapters.{name}.example"], secrets.token_hex(4)
+    run(server, watched, *example, "remember", f"The door code of the office is {code}.", agent=name)
+    assert code in run(server, watched, *example, "ask", "What is the door code of the office?", agent=name)
     assert reached(watched) == {"127.0.0.1"}
 
 
@@ -122,8 +125,7 @@ def test_a_readme_shows_code_that_compiles(name: str) -> None:
         compile(block, f"{name}/README.md", "exec")
 
 
-async def test_what_a_readme_shows_without_a_model_runs(name: str, start: Start, watched: Path) -> None:
-    server = await start()
+async def test_what_a_readme_shows_without_a_model_runs(name: str, server: Server, watched: Path) -> None:
     for block in BLOCKS[name]:
         if not NEEDS_A_MODEL.search(block):
             run(server, watched, "-c", block, admin=True)
