@@ -32,7 +32,7 @@ _ADVICE: dict[type[MemoryGatewayError], str] = {
     IdempotencyKeyReused: "Use a new Idempotency-Key for another request.",
     Conflict: "Look at the present state before trying again.",
     Unauthenticated: "Ask the operator of the memory service for a credential that holds.",
-    Forbidden: "Do not try again: this credential does not reach so far. Ask the operator for another one.",
+    Forbidden: "Do not try again: ask the operator of the memory service for what is missing.",
 }
 """By the class of an error, its own or the nearest above it."""
 

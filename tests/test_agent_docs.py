@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import FunctionType
@@ -18,8 +19,9 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from app.auth import Credentials
 from memory_gateway_client import MemoryClient
-from tests.process.server import Server, environment
+from tests.process.server import SECRET, Server, environment
 
 ROOT = Path(__file__).parent.parent
 SECTION = (ROOT / "README.md").read_text("utf-8").partition("## Give it to your agent\n")[2].partition("\n## ")[0]
@@ -60,7 +62,7 @@ async def run(script: str, settings: dict[str, str]) -> str:
 
 def here(text: str, server: Server) -> str:
     """Put what is here in the place of what the README can only assume."""
-    text = re.sub(r"(/path/to/memory-gateway/)?\.venv/bin", str(_BIN), text)
+    text = re.sub(r"(/path/to/memory-gateway/\.venv|\.venv|agent-venv)/bin", str(_BIN), text)
     text = text.replace("/path/to/memory-gateway/data", str(server.data_dir))
     return text.replace("http://127.0.0.1:8000", server.url)
 
@@ -74,7 +76,7 @@ def test_each_adapter_is_told_of_and_may_be_deleted() -> None:
 
 async def test_the_commands_do_what_the_readme_says(server: Server, token: str) -> None:
     lines = [line for block in blocks(SECTION, "sh") for line in here(block, server).splitlines()]
-    installed = [line for line in lines if "pip install" not in line and "MEMORY_GATEWAY_TOKEN=" not in line]
+    installed = [line for line in lines if not re.search("pip install|-m venv|MEMORY_GATEWAY_TOKEN=", line)]
     script = "\n".join(line for line in installed if all((ADAPTERS / name).exists() for name, _ in _RAN.findall(line)))
     told = await run(script, {"PATH": os.environ["PATH"], "MEMORY_GATEWAY_TOKEN": token})
     tools, _, rest = told.partition(']{"stored":true}')
@@ -110,4 +112,10 @@ async def test_an_always_on_first_call_puts_memories_before_the_message(server: 
         told = with_memories(memory, "Book a flight for Kim, who flies out of Bergen")
         assert told.startswith("What you remember:\n- Kim flies out of Bergen\n")
     with MemoryClient("http://127.0.0.1:9", token, agent_id="assistant", retries=0) as away:
-        assert with_memories(away, "Book a flight") == "Book a flight"
+        told = with_memories(away, "Book a flight")
+        assert told.startswith("(Your memory failed: ")
+        assert told.endswith("\n\nBook a flight")
+    admin = Credentials({"test": SECRET}).issue("acme", now=time.time_ns() // 1_000_000, admin=True)
+    with MemoryClient(server.url, admin, agent_id="off") as off:
+        off.set_agent(long_term_enabled=False)
+        assert with_memories(off, "Book a flight") == "Book a flight"

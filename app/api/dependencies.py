@@ -1,5 +1,6 @@
 """What a route asks for by type: who is calling, and how far the credential reaches."""
 
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -16,6 +17,8 @@ from app.gateway import LongTermMemoryGateway
 from app.holdings import Holdings
 from app.process import Ports
 from app.runtime import Runtime
+
+_NAMED_MOST = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,7 @@ def principal_of(request: Request) -> Principal:
 async def no_query(request: Request) -> None:
     """Refuse query parameters on a route that takes none."""
     if request.query_params:
-        names = sorted(set(request.query_params))
+        names = sorted(set(request.query_params))[:_NAMED_MOST]
         errors = [FieldError(name, "is not a parameter of this request") for name in names]
         raise InvalidRequest("This request takes no query parameters.", errors=errors)
 
@@ -128,8 +131,9 @@ async def no_query(request: Request) -> None:
 async def no_repeats(request: Request) -> None:
     """Refuse a query parameter that comes twice: whichever of its values counted, another would be passed over."""
     if request.scope["query_string"]:
-        names = [name for name, _ in request.query_params.multi_items()]
-        errors = [FieldError(name, "is given more than once") for name in sorted(set(names)) if names.count(name) > 1]
+        given = Counter(name for name, _ in request.query_params.multi_items())
+        repeated = sorted(name for name, times in given.items() if times > 1)[:_NAMED_MOST]
+        errors = [FieldError(name, "is given more than once") for name in repeated]
         if errors:
             detail = "; ".join(f"{error.field}: {error.message}" for error in errors)
             raise InvalidRequest(detail, errors=errors)

@@ -31,6 +31,7 @@ _HEADERS = {
     "Access-Control-Allow-Headers": "Content-Type, If-None-Match",
     "Access-Control-Expose-Headers": "ETag",
     "Cache-Control": "public, max-age=3600",
+    "Vary": "Host, X-Forwarded-Proto",
 }
 # Starlette takes more: characters that mean something to a shell, and the service shows commands to paste.
 _HOST = re.compile(r"(?:\w[\w.-]*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?", re.ASCII)

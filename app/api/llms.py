@@ -19,7 +19,8 @@ you answer what may depend on it. Once a store has answered, every recall finds 
 
 {recall}
 
-- `agent_id` names the agent whose memory it is, and is yours to choose; memories of one agent are not recalled for
+- `agent_id` names the agent whose memory it is, and is yours to choose, unless the
+  credential names one; memories of one agent are not recalled for
   another. Over MCP it is the agent of the credential, or of the header `X-Agent-Id`.
 - A credential goes with every call: `Authorization: Bearer $TOKEN`. The operator of the service mints it, with
   `memory-gateway token --tenant acme`; with `--agent billing` it is good for one agent alone, and with `--admin` its

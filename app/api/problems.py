@@ -13,6 +13,7 @@ from app.advice import advice
 from app.api import examples
 from app.errors import (
     Forbidden,
+    InvalidRequest,
     MalformedRequest,
     MemoryGatewayError,
     QuotaExceeded,
@@ -22,6 +23,8 @@ from app.errors import (
 from app.fields import invalid
 
 MEDIA_TYPE = "application/problem+json"
+_OURS = 500
+"""From this status on an error is not the caller's."""
 QUOTA_WARNING = "Quota-Warning"
 """The header that names limits which are, or are nearly, reached."""
 
@@ -107,6 +110,8 @@ async def _on_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, MemoryGatewayError)  # noqa: S101 - registered for this class only
     if isinstance(error, Unavailable):
         structlog.get_logger().warning("unavailable", code=error.code, reason=error.detail)
+    elif error.status >= _OURS:
+        structlog.get_logger().error("failed", code=error.code, reason=error.detail)
     return problem_response(error, request.state.request_id)
 
 
@@ -127,7 +132,7 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
     return response
 
 
-class _FrameworkError(MemoryGatewayError):
+class _FrameworkError(InvalidRequest):
     """An error of the framework, dressed as one of ours."""
 
     def __init__(self, error: HTTPException) -> None:

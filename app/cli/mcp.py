@@ -1,43 +1,62 @@
 """The command that gives an agent on this machine its memory, as an MCP server on standard input and output."""
 
 import asyncio
+import os
+import re
 import signal
 
 import click
+import httpx
 
 from app.bootstrap import build_runtime
-from app.cli.parameters import Id, quiet_settings, tenant_option
+from app.cli.parameters import DEFAULT, Id, quiet_settings
 from app.errors import ConfigurationError
 from app.mcp_server.stdio import serve_gateway, serve_tools
 from app.settings import Settings
+
+_VISIBLE = re.compile(r"[!-~]+")
+
+
+class _Url(click.ParamType[str]):
+    """Where a gateway is."""
+
+    name = "url"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check that it is one, and holds no credential: it is told in errors."""
+        try:
+            url = httpx.URL(value)
+        except httpx.InvalidURL:
+            url = httpx.URL()
+        if url.scheme not in {"http", "https"} or not url.host or url.userinfo or url.query or url.fragment:
+            self.fail("write one such as https://memory.example.com, without a user or a query", param, ctx)
+        return value
 
 
 @click.command()
 @click.option(
     "--agent", type=Id(), envvar="MEMORY_GATEWAY_AGENT", help="Whose memory, where the credential names none."
 )
-@click.option(
-    "--url", envvar="MEMORY_GATEWAY_URL", help="A running gateway to pass everything on to; else this process."
-)
-@click.option(
-    "--token", envvar="MEMORY_GATEWAY_TOKEN", help="The credential for it, best given as MEMORY_GATEWAY_TOKEN."
-)
-@tenant_option
-def mcp(agent: str | None, url: str | None, token: str | None, tenant: str) -> None:
+@click.option("--url", type=_Url(), help="A running gateway to pass everything on to; else this process.")
+@click.option("--tenant", type=Id(), help="Whose memory, without --url; default where not said.")
+def mcp(agent: str | None, url: str | None, tenant: str | None) -> None:
     """Serve the memory tools over MCP on standard input and output.
 
-    With --url over a running gateway, whose tenant the credential names. Without, over the data of this process's own
-    settings, the embedded default or Cloudflare, for --tenant.
+    With --url over a running gateway, with the credential in MEMORY_GATEWAY_TOKEN, which names the tenant. Without,
+    over the data of this process's own settings, the embedded default or Cloudflare, for --tenant.
     """
     settings = quiet_settings()
     if url is None:
         _end_when_interrupted()
-        asyncio.run(_serve_here(settings, tenant, agent))
-    elif token is None:
-        raise ConfigurationError("MEMORY_GATEWAY_TOKEN is not set: the gateway asks for a credential.")
-    else:
-        _end_when_interrupted()
-        asyncio.run(serve_gateway(url, token.strip(), agent))  # a file it was read from ends in a line break
+        asyncio.run(_serve_here(settings, tenant or DEFAULT, agent))
+        return
+    if tenant is not None:
+        raise click.UsageError("With --url the tenant is the credential's: leave --tenant out.")
+    token = os.environ.get("MEMORY_GATEWAY_TOKEN", "").strip()  # a file it was read from ends in a line break
+    if not _VISIBLE.fullmatch(token):
+        raise ConfigurationError("MEMORY_GATEWAY_TOKEN holds no credential, which the gateway asks for.")
+    _end_when_interrupted()
+    asyncio.run(serve_gateway(url, token, agent))
 
 
 def _end_when_interrupted() -> None:

@@ -18,7 +18,8 @@ from app.settings import Settings, load_settings
 T = TypeVar("T")
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-_DEFAULT = "default"
+DEFAULT = "default"
+"""The tenant, and the agent, of commands that are not told."""
 
 
 class Id(click.ParamType[str]):
@@ -76,8 +77,8 @@ class Moment(click.ParamType[int]):
 
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-tenant_option = click.option("--tenant", type=Id(), default=_DEFAULT, show_default=True, help="Whose memory.")
-agent_option = click.option("--agent", type=Id(), default=_DEFAULT, show_default=True, help="Which agent's memory.")
+tenant_option = click.option("--tenant", type=Id(), default=DEFAULT, show_default=True, help="Whose memory.")
+agent_option = click.option("--agent", type=Id(), default=DEFAULT, show_default=True, help="Which agent's memory.")
 
 
 def quiet_settings() -> Settings:

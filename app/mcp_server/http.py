@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from app.errors import Forbidden, MemoryGatewayError, Unauthenticated
+from app.errors import Forbidden, InvalidRequest, MemoryGatewayError, Unauthenticated
 from app.mcp_server.server import Context, quiet_sdk, told, tool_server
 from app.runtime import Runtime
 from app.tools.calls import Toolbox
@@ -52,7 +52,10 @@ class McpEndpoint:
         structlog.contextvars.bind_contextvars(tenant=principal.tenant_id)
         if "origin" in headers:  # the specification wants it checked; no page has a reason to call this
             raise Forbidden("This is not for web pages: a request may not have an Origin.")
-        return Toolbox(self._runtime, principal, headers.get(AGENT_HEADER))
+        named = headers.getlist(AGENT_HEADER)
+        if len(named) > 1:
+            raise InvalidRequest(f"{AGENT_HEADER} is sent more than once: which agent is meant?")
+        return Toolbox(self._runtime, principal, named[0] if named else None)
 
 
 def _toolbox_of(context: Context) -> Toolbox:

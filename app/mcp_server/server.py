@@ -26,6 +26,10 @@ ListTools: TypeAlias = Callable[[Context, types.PaginatedRequestParams | None], 
 CallTool: TypeAlias = Callable[[Context, types.CallToolRequestParams], Awaitable[types.CallToolResult]]
 
 
+_OURS = 500
+"""From this status on an error is not the caller's."""
+
+
 def quiet_sdk() -> None:
     """Keep the logs of the SDK and of its HTTP client to warnings: below them they tell of whole messages, and headers.
 
@@ -98,6 +102,8 @@ def told(error: MemoryGatewayError) -> str:
 def _log_outage(error: MemoryGatewayError) -> None:
     if isinstance(error, Unavailable):
         structlog.get_logger().warning("unavailable", code=error.code, reason=error.detail)
+    elif error.status >= _OURS:
+        structlog.get_logger().error("failed", code=error.code, reason=error.detail)
 
 
 async def _log_defects(ctx: Context, call_next: CallNext) -> HandlerResult:

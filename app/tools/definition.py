@@ -15,8 +15,8 @@ JsonSchema: TypeAlias = dict[str, Any]
 
 INSTRUCTIONS = (
     "Long-term memory that outlives this conversation. Recall before answering what may depend on earlier "
-    "conversations; store what will be worth knowing in later ones. What was stored is never deleted or edited: store "
-    "a correction instead, which says what was wrong."
+    "conversations; store what will be worth knowing in later ones. What was stored cannot be taken back: store a "
+    "correction instead, which says what was wrong."
 )
 """What a model is told of the tools together."""
 
@@ -31,7 +31,7 @@ class Tool:
     input_schema: JsonSchema
     output_schema: JsonSchema
     read_only: bool
-    """It changes nothing. What does change something only adds, and the same again changes nothing more."""
+    """It changes nothing. What does change something takes no memory away, and the same again changes nothing more."""
     tags: Sequence[str] = ("memory", "builtin")
 
 
@@ -123,7 +123,8 @@ STORE_MEMORY = Tool(
         "Keep something in long-term memory for later conversations. Use it for facts, decisions and context worth "
         "keeping: what the user told about themselves or wants done their way, what was decided and why, what was "
         "learned while working. Not for small talk, nor for what is in the documents anyway, nor for passwords and "
-        "keys. To correct what was stored, store the correction. Storing the same again does no harm."
+        "keys. To correct what was stored, store the correction. The same content again is the same memory, with the "
+        "metadata of the last time."
     ),
     input_schema={
         "type": "object",

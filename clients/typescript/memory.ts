@@ -34,10 +34,11 @@ async function recall(agent_id: string, query: string): Promise<Schemas["EntryAn
   return answered(await client.POST("/recall", { body })).entries;
 }
 
+const agent = process.env.MEMORY_GATEWAY_AGENT ?? "default";
 const [content = "", query = ""] = process.argv.slice(2);
 try {
-  await store("default", content);
-  for (const entry of await recall("default", query)) console.log(entry.score.toFixed(2), entry.content);
+  await store(agent, content);
+  for (const entry of await recall(agent, query)) console.log(entry.score.toFixed(2), entry.content);
 } catch (error) {
   if (!(error instanceof GatewayError)) throw error;
   console.error(`${error.code}: ${error.message}`);

@@ -243,3 +243,11 @@ async def test_a_query_parameter_that_comes_twice_is_refused(service: Service, p
 @pytest.mark.parametrize("path", ["/tools?format=mcp&format=openai", "/readyz?details=&details="])
 async def test_nor_is_it_taken_where_no_credential_is_needed(service: Service, path: str) -> None:
     assert_problem(await service.client.get(path), 422, "invalid_request")
+
+
+async def test_of_many_wrong_parameters_some_are_named(service: Service) -> None:
+    query = "&".join(f"a{number}=&a{number}=" for number in range(1000))
+    problem = assert_problem(await service.client.get(f"/tools?{query}"), 422, "invalid_request")
+    assert len(problem["errors"]) == 20
+    problem = assert_problem(await service.client.get(f"/healthz?{query}"), 422, "invalid_request")
+    assert len(problem["errors"]) == 20

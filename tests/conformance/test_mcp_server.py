@@ -44,8 +44,8 @@ def inspector(request: pytest.FixtureRequest, tmp_path: Path, gateway: Server, e
     if request.param == "stdio embedded":
         here = ours | {"DATA_DIR": str(gateway.data_dir), "EMBEDDER": "hashing"}
         return Inspector.over_stdio(tmp_path, command("mcp", "--tenant", "test", "--agent", "bot"), here, era)
-    passing_on = ours | {"MEMORY_GATEWAY_URL": gateway.url, "MEMORY_GATEWAY_TOKEN": TOKEN}
-    return Inspector.over_stdio(tmp_path, command("mcp"), passing_on, era)
+    passing_on = ours | {"MEMORY_GATEWAY_TOKEN": TOKEN}
+    return Inspector.over_stdio(tmp_path, command("mcp", "--url", gateway.url), passing_on, era)
 
 
 def test_it_lists_the_tools_and_finds_nothing_in_their_schemas(inspector: Inspector) -> None:

@@ -106,6 +106,6 @@ async def connected(transport: Transport, service: Service, data_dir: Path, **se
         token = credential["Authorization"].removeprefix("Bearer ")
         async with (
             listening(service.app) as url,
-            over_stdio(data_dir, MEMORY_GATEWAY_URL=url, MEMORY_GATEWAY_TOKEN=token) as client,
+            over_stdio(data_dir, "--url", url, MEMORY_GATEWAY_TOKEN=token) as client,
         ):
             yield client

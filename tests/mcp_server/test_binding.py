@@ -10,6 +10,7 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
 from app.cli import cli
+from app.errors import ConfigurationError
 from tests.mcp_server.answers import answered, contents, refused
 from tests.mcp_server.connections import MODERN, listening, over_http, over_stdio
 from tests.service import Service
@@ -26,7 +27,7 @@ def mode(request: pytest.FixtureRequest) -> str:
 async def passing_on(service: Service, tmp_path: Path, token: str, *options: str) -> AsyncIterator[Client]:
     async with (
         listening(service.app) as url,
-        over_stdio(tmp_path / "data", *options, MEMORY_GATEWAY_URL=url, MEMORY_GATEWAY_TOKEN=token) as client,
+        over_stdio(tmp_path / "data", *options, "--url", url, MEMORY_GATEWAY_TOKEN=token) as client,
     ):
         yield client
 
@@ -136,7 +137,43 @@ def test_the_command_refuses_an_ill_formed_agent_before_it_serves(agent: str) ->
     assert "--agent" in done.output
 
 
-def test_the_command_asks_for_a_credential_before_it_passes_anything_on(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("token", [None, "", "two words", "na\u00efve", "broken\r\nX: 1"])
+def test_the_command_asks_for_a_credential_before_it_passes_anything_on(
+    monkeypatch: pytest.MonkeyPatch, token: str | None
+) -> None:
     monkeypatch.delenv("MEMORY_GATEWAY_TOKEN", raising=False)
+    if token is not None:
+        monkeypatch.setenv("MEMORY_GATEWAY_TOKEN", token)
     done = CliRunner().invoke(cli, ["mcp", "--url", "http://127.0.0.1:1"])
+    assert isinstance(done.exception, ConfigurationError)
     assert "MEMORY_GATEWAY_TOKEN" in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:8000", "http://", "ftp://host", "http://u:p4ss@host", "http://host?a=b", "x"]
+)
+def test_the_command_refuses_what_is_no_url_or_holds_a_credential(url: str) -> None:
+    done = CliRunner().invoke(cli, ["mcp", "--url", url])
+    assert done.exit_code == 2
+    assert "--url" in done.output
+    assert "p4ss" not in done.output
+
+
+def test_the_command_takes_no_tenant_beside_a_credential() -> None:
+    done = CliRunner().invoke(cli, ["mcp", "--url", "http://127.0.0.1:1", "--tenant", "acme"])
+    assert done.exit_code == 2
+    assert "--tenant" in done.output
+
+
+async def test_the_command_serves_its_own_data_whatever_url_its_environment_names(tmp_path: Path) -> None:
+    elsewhere = {"MEMORY_GATEWAY_URL": "http://127.0.0.1:1", "MEMORY_GATEWAY_TOKEN": "any"}
+    async with over_stdio(tmp_path / "data", "--agent", "ann", **elsewhere) as client:
+        assert not (await client.call_tool("store_memory", {"content": "kept here"})).is_error
+
+
+async def test_two_agents_named_at_once_are_none(service: Service) -> None:
+    headers = {**service.credential(), "Content-Type": "application/json", "Accept": "application/json"}
+    named = [*headers.items(), ("X-Agent-Id", "ann"), ("X-Agent-Id", "bob")]
+    answer = await service.client.post("/mcp", content="{}", headers=named)
+    assert answer.status_code == 422
+    assert "X-Agent-Id is sent more than once" in answer.json()["error"]["message"]

@@ -147,15 +147,13 @@ async def test_the_command_writes_neither_to_standard_error(tmp_path: Path) -> N
 async def test_the_command_that_passes_on_writes_neither(service: Service, tmp_path: Path) -> None:
     token = bearer(service)
     data_dir = tmp_path / "data"
-    unusable = f"{token}\r\nX: 1"
-    async with listening(service.app) as url:
-        passing_on = partial(over_stdio, data_dir, "--url", url, LOG_LEVEL="debug")
-        async with passing_on(MEMORY_GATEWAY_TOKEN=token) as client:
-            await all_calls(client)
-        async with passing_on(MEMORY_GATEWAY_TOKEN=unusable) as client:
-            await refused(client, "store_memory", content=CONTENT)
+    passing_on = partial(over_stdio, data_dir, LOG_LEVEL="debug", MEMORY_GATEWAY_TOKEN=token)
+    async with listening(service.app) as url, passing_on("--url", url) as client:
+        await all_calls(client)
+    async with passing_on("--url", url) as client:  # which is gone now
+        await refused(client, "store_memory", content=CONTENT)
     written = log_of(data_dir)
-    assert [event["reason"] for event in events(written) if event["event"] == "gateway_away"] == ["LocalProtocolError"]
+    assert [event["reason"] for event in events(written) if event["event"] == "gateway_away"] == ["ConnectError"]
     assert_kept_out(written, token)
 
 

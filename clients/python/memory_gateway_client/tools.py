@@ -81,7 +81,7 @@ def text(answer: Recall | Stored) -> str:
             "content": entry.content,
             "metadata": entry.metadata,
             "score": entry.score,
-            "created_at": entry.created_at.isoformat(),
+            "created_at": entry.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         }
         for entry in answer.entries
     ]
