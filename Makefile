@@ -35,9 +35,10 @@ $(VENV)/dev: $(VENV)/runtime $(LOCK)/dev.txt clients/python/pyproject.toml
 run: $(VENV)/runtime ## install, migrate and serve on http://127.0.0.1:8000 (HOST, PORT, DATA_DIR change it)
 	$(BIN)/memory-gateway serve --quickstart
 
-# Many tests wait for processes of their own: a third worker keeps two cores busy.
+# Many tests wait for processes of their own: a third worker keeps two cores busy. Bytecode is kept, whatever the
+# environment says: without, half of what comes before the first test is compiling them all again.
 test: $(VENV)/dev ## run the tests
-	$(BIN)/python -m pytest -n 3 --dist worksteal --ignore=tests/conformance
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 3 --dist worksteal --ignore=tests/conformance
 
 # A seed that fails is printed; SEED=... runs it again, SOAK_SEED=... the choices of the processes.
 soak: $(VENV)/dev ## the long proofs (SOAK_SEEDS, SOAK_OPERATIONS, SOAK_TRANSFER)

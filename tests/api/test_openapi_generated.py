@@ -96,12 +96,12 @@ POSITIVE, NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesis.Generati
 @pytest.mark.parametrize(
     ("operation", "mode", "cases"),
     [
-        ("POST /store", POSITIVE, 40),
-        ("POST /store", NEGATIVE, 20),
-        ("POST /recall", POSITIVE, 50),
-        ("POST /recall", NEGATIVE, 20),
+        ("POST /store", POSITIVE, 20),
+        ("POST /store", NEGATIVE, 10),
+        ("POST /recall", POSITIVE, 25),
+        ("POST /recall", NEGATIVE, 10),
         ("POST /recall/explain", POSITIVE, 20),
-        ("POST /recall/explain", NEGATIVE, 20),
+        ("POST /recall/explain", NEGATIVE, 10),
         ("DELETE /memories/{memory_id}", POSITIVE, 50),
         ("DELETE /memories/{memory_id}", NEGATIVE, 50),
         ("DELETE /agents/{agent_id}", POSITIVE, 20),

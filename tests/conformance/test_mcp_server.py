@@ -38,7 +38,7 @@ def era(request: pytest.FixtureRequest) -> Era:
 
 @pytest.fixture(params=["http", "stdio embedded", "stdio passing on"])
 def inspector(request: pytest.FixtureRequest, tmp_path: Path, gateway: Server, era: Era) -> Inspector:
-    ours = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    ours = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
     if request.param == "http":
         return Inspector.over_http(tmp_path, f"{gateway.url}/mcp", HEADERS, era)
     if request.param == "stdio embedded":
