@@ -19,7 +19,7 @@ from tests.process.history import History
 from tests.process.memories import Memory, halves, rows
 from tests.process.server import until
 
-OPERATIONS = int(os.environ.get("SOAK_OPERATIONS", "500"))
+OPERATIONS = int(os.environ.get("SOAK_OPERATIONS", "300"))
 SEED = int(os.environ.get("SOAK_SEED", "20"))
 KILLS = 4
 HEALED_SECONDS = 30.0
