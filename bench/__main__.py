@@ -38,8 +38,8 @@ def main() -> None:
 
 def _loads(directory: Path) -> list[Load]:
     """Return the data sets, the largest one first; those of MiniLM only where its weights are."""
-    limits = Limits(recall=8.0, store=2.0)
-    small = Limits(store=2.0, memory=_RESIDENT_MB)
+    limits = Limits(recall=8.0, store=1.5)
+    small = Limits(store=1.5, memory=_RESIDENT_MB)
     loads = [
         Load("100k in one agent", directory / "agent", "hashing", one_agent(), 100_000, Limits(recall=30.0), 100, 0),
         Load("100k in 100 tenants", directory / "tenants", "hashing", tenants(_TENANTS), 100_000, limits, 800, 1000),
