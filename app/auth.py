@@ -23,6 +23,8 @@ _CHECKED_HERE: Options = {
 _REMEMBERED = 1024
 """How many credentials are kept verified: a signature need not be checked twice."""
 _MEMORY, _ADMIN = "memory", "admin"
+CHALLENGE = 'Bearer realm="memory-gateway"'
+"""What a refusal asks for, in the header ``WWW-Authenticate``."""
 SCOPES = (_MEMORY, _ADMIN)
 """What a credential may be good for."""
 

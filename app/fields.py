@@ -12,7 +12,7 @@ from app.model import Filter, Scalar, milliseconds, parse_moment
 
 _NO_NUL = r"^[^\u0000]*$"
 _NOT_BLANK = r"^[^\u0000]*[^\s\u0000\u001c-\u001f\u0085][^\u0000]*$"
-_FIELDS_MOST = 20
+_NAMED_MOST = 20
 
 _NUMBER_SCHEMA = {"type": "number", "minimum": -NUMBER_MOST, "maximum": NUMBER_MOST}
 _TEXT_SCHEMA = {"type": "string", "pattern": _NO_NUL}
@@ -107,11 +107,17 @@ def invalid(errors: Sequence[dict[str, Any]], *, within: int = 1) -> InvalidRequ
     """
     if any(error["type"] == "json_invalid" for error in errors):
         return MalformedRequest("The body is not valid JSON.", errors=[FieldError("body", "is not valid JSON")])
-    fields = [FieldError(_path(error["loc"], within), _message(error)) for error in errors[:_FIELDS_MOST]]
-    detail = "; ".join(f"{field.field}: {field.message}" for field in fields)
-    if len(errors) > _FIELDS_MOST:
-        detail += f"; and {len(errors) - _FIELDS_MOST} more"
-    return InvalidRequest(detail, errors=fields)
+    return refused([FieldError(_path(error["loc"], within), _message(error)) for error in errors])
+
+
+def refused(errors: Sequence[FieldError], detail: str | None = None) -> InvalidRequest:
+    """Return the refusal of a request with these wrong fields, of which it names the first; they are the detail too."""
+    named = errors[:_NAMED_MOST]
+    if detail is None:
+        detail = "; ".join(f"{error.field}: {error.message}" for error in named)
+        if len(errors) > len(named):
+            detail += f"; and {len(errors) - len(named)} more"
+    return InvalidRequest(detail, errors=named)
 
 
 def _path(location: Sequence[str | int], within: int) -> str:

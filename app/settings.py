@@ -16,7 +16,8 @@ _SECRET_BYTES = 32
 _KID = re.compile(r"[A-Za-z0-9._-]{1,32}")
 _ACCOUNT_ID = re.compile(r"[0-9A-Fa-f]{32}")
 _DATABASE_ID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
-_PRINTABLE = re.compile(r"[!-~]+")
+PRINTABLE = re.compile(r"[!-~]+")
+"""What a header can carry as a part of it: visible ASCII."""
 _PORTS = range(1, 65536)
 _FILTERABLE_MOST = 7
 _FILTERABLE_RESERVED = {"tenant_id", "agent_id", "created_at", "revision", "embedding"}
@@ -206,7 +207,7 @@ class Settings(BaseSettings):
     def _check_key(cls, value: str | None) -> str | None:
         """Take a key with white space around it; it becomes a part of a header."""
         key = (value or "").strip()
-        if key and not _PRINTABLE.fullmatch(key):
+        if key and not PRINTABLE.fullmatch(key):
             raise ValueError("must be printable ASCII without spaces")
         return key or None
 
@@ -215,7 +216,7 @@ class Settings(BaseSettings):
     def _check_url(cls, value: str) -> str:
         """Take a URL that a path can be put behind."""
         url = value.strip()
-        if not _PRINTABLE.fullmatch(url) or not _is_base_url(url):
+        if not is_base_url(url):
             raise ValueError("must be an http or https URL with a host, and no credentials, query or fragment")
         return url
 
@@ -247,7 +248,10 @@ def load_settings(*, before_env_file: bool = False, **overrides: object) -> Sett
         raise ConfigurationError("; ".join(problems)) from error
 
 
-def _is_base_url(url: str) -> bool:
+def is_base_url(url: str) -> bool:
+    """Whether a path can be put behind it: an http or https URL with a host, and no credentials, query or fragment."""
+    if not PRINTABLE.fullmatch(url):
+        return False
     try:
         read = httpx.URL(url)
         read.host.encode("idna")  # as the resolver will

@@ -12,13 +12,12 @@ from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
 from app.auth import Principal
-from app.errors import FieldError, InvalidRequest, UnsupportedMediaType
+from app.errors import FieldError, UnsupportedMediaType
+from app.fields import refused
 from app.gateway import LongTermMemoryGateway
 from app.holdings import Holdings
 from app.process import Ports
 from app.runtime import Runtime
-
-_NAMED_MOST = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,20 +122,18 @@ def principal_of(request: Request) -> Principal:
 async def no_query(request: Request) -> None:
     """Refuse query parameters on a route that takes none."""
     if request.query_params:
-        names = sorted(set(request.query_params))[:_NAMED_MOST]
+        names = sorted(set(request.query_params))
         errors = [FieldError(name, "is not a parameter of this request") for name in names]
-        raise InvalidRequest("This request takes no query parameters.", errors=errors)
+        raise refused(errors, "This request takes no query parameters.")
 
 
 async def no_repeats(request: Request) -> None:
     """Refuse a query parameter that comes twice: whichever of its values counted, another would be passed over."""
     if request.scope["query_string"]:
         given = Counter(name for name, _ in request.query_params.multi_items())
-        repeated = sorted(name for name, times in given.items() if times > 1)[:_NAMED_MOST]
-        errors = [FieldError(name, "is given more than once") for name in repeated]
-        if errors:
-            detail = "; ".join(f"{error.field}: {error.message}" for error in errors)
-            raise InvalidRequest(detail, errors=errors)
+        repeated = sorted(name for name, times in given.items() if times > 1)
+        if repeated:
+            raise refused([FieldError(name, "is given more than once") for name in repeated])
 
 
 def _check_media_type(request: Request, wanted: str) -> None:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
@@ -11,6 +10,7 @@ from starlette.responses import Response
 
 from app.advice import advice
 from app.api import examples
+from app.auth import CHALLENGE
 from app.errors import (
     Forbidden,
     InvalidRequest,
@@ -21,10 +21,9 @@ from app.errors import (
     Unavailable,
 )
 from app.fields import invalid
+from app.observability.logs import log_failure
 
 MEDIA_TYPE = "application/problem+json"
-_OURS = 500
-"""From this status on an error is not the caller's."""
 QUOTA_WARNING = "Quota-Warning"
 """The header that names limits which are, or are nearly, reached."""
 
@@ -95,9 +94,9 @@ def _problem(error: MemoryGatewayError, request_id: str) -> Problem:
 
 def _headers(error: MemoryGatewayError) -> dict[str, str]:
     if isinstance(error, Unauthenticated):
-        return {"WWW-Authenticate": 'Bearer realm="memory-gateway"'}
+        return {"WWW-Authenticate": CHALLENGE}
     if isinstance(error, Forbidden):
-        return {"WWW-Authenticate": 'Bearer realm="memory-gateway", error="insufficient_scope"'}
+        return {"WWW-Authenticate": f'{CHALLENGE}, error="insufficient_scope"'}
     if isinstance(error, QuotaExceeded):
         waits = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
         return {QUOTA_WARNING: error.reached, **waits}
@@ -108,10 +107,7 @@ def _headers(error: MemoryGatewayError) -> dict[str, str]:
 
 async def _on_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, MemoryGatewayError)  # noqa: S101 - registered for this class only
-    if isinstance(error, Unavailable):
-        structlog.get_logger().warning("unavailable", code=error.code, reason=error.detail)
-    elif error.status >= _OURS:
-        structlog.get_logger().error("failed", code=error.code, reason=error.detail)
+    log_failure(error)
     return problem_response(error, request.state.request_id)
 
 

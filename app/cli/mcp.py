@@ -2,19 +2,15 @@
 
 import asyncio
 import os
-import re
 import signal
 
 import click
-import httpx
 
 from app.bootstrap import build_runtime
 from app.cli.parameters import DEFAULT, Id, quiet_settings
 from app.errors import ConfigurationError
 from app.mcp_server.stdio import serve_gateway, serve_tools
-from app.settings import Settings
-
-_VISIBLE = re.compile(r"[!-~]+")
+from app.settings import PRINTABLE, Settings, is_base_url
 
 
 class _Url(click.ParamType[str]):
@@ -24,11 +20,7 @@ class _Url(click.ParamType[str]):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Check that it is one, and holds no credential: it is told in errors."""
-        try:
-            url = httpx.URL(value)
-        except httpx.InvalidURL:
-            url = httpx.URL()
-        if url.scheme not in {"http", "https"} or not url.host or url.userinfo or url.query or url.fragment:
+        if not is_base_url(value):
             self.fail("write one such as https://memory.example.com, without a user or a query", param, ctx)
         return value
 
@@ -53,7 +45,7 @@ def mcp(agent: str | None, url: str | None, tenant: str | None) -> None:
     if tenant is not None:
         raise click.UsageError("With --url the tenant is the credential's: leave --tenant out.")
     token = os.environ.get("MEMORY_GATEWAY_TOKEN", "").strip()  # a file it was read from ends in a line break
-    if not _VISIBLE.fullmatch(token):
+    if not PRINTABLE.fullmatch(token):
         raise ConfigurationError("MEMORY_GATEWAY_TOKEN holds no credential, which the gateway asks for.")
     _end_when_interrupted()
     asyncio.run(serve_gateway(url, token, agent))

@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from app.auth import CHALLENGE
 from app.errors import Forbidden, InvalidRequest, MemoryGatewayError, Unauthenticated
 from app.mcp_server.server import Context, quiet_sdk, told, tool_server
 from app.runtime import Runtime
@@ -65,5 +66,5 @@ def _toolbox_of(context: Context) -> Toolbox:
 
 def _refused(error: MemoryGatewayError) -> JSONResponse:
     refusal = {"code": types.INVALID_REQUEST, "message": told(error), "data": {"code": error.code}}
-    headers = {"WWW-Authenticate": 'Bearer realm="memory-gateway"'} if isinstance(error, Unauthenticated) else {}
+    headers = {"WWW-Authenticate": CHALLENGE} if isinstance(error, Unauthenticated) else {}
     return JSONResponse({"jsonrpc": "2.0", "id": None, "error": refusal}, error.status, headers)

@@ -14,7 +14,8 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from app.advice import advice
-from app.errors import MemoryGatewayError, NotFound, Unavailable
+from app.errors import MemoryGatewayError, NotFound
+from app.observability.logs import log_failure
 from app.tools.calls import Toolbox
 from app.tools.definition import INSTRUCTIONS, TOOLS
 from app.tools.manifests import manifest
@@ -24,10 +25,6 @@ ToolboxOf: TypeAlias = Callable[[Context], Toolbox]
 """Returns the toolbox of whoever sent a message."""
 ListTools: TypeAlias = Callable[[Context, types.PaginatedRequestParams | None], Awaitable[types.ListToolsResult]]
 CallTool: TypeAlias = Callable[[Context, types.CallToolRequestParams], Awaitable[types.CallToolResult]]
-
-
-_OURS = 500
-"""From this status on an error is not the caller's."""
 
 
 def quiet_sdk() -> None:
@@ -63,7 +60,7 @@ def tool_server(toolbox_of: ToolboxOf) -> Server[Any]:
         try:
             listed = await toolbox_of(context).listed()
         except MemoryGatewayError as error:  # no tools at all would look like a switched-off memory
-            _log_outage(error)
+            log_failure(error)
             raise MCPError(types.INTERNAL_ERROR, told(error), {"code": error.code}) from error
         return types.ListToolsResult(tools=[tools[tool.name] for tool in listed])
 
@@ -88,7 +85,7 @@ def succeeded(answer: Mapping[str, Any]) -> types.CallToolResult:
 
 def failed(error: MemoryGatewayError) -> types.CallToolResult:
     """Tell the model what went wrong and what to do about it; the code is for the client."""
-    _log_outage(error)
+    log_failure(error)
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=told(error))], is_error=True, _meta={"code": error.code}
     )
@@ -97,13 +94,6 @@ def failed(error: MemoryGatewayError) -> types.CallToolResult:
 def told(error: MemoryGatewayError) -> str:
     """Write an error as a model reads it."""
     return f"{error.title}: {error.detail.removesuffix('.')}. {advice(error)}"
-
-
-def _log_outage(error: MemoryGatewayError) -> None:
-    if isinstance(error, Unavailable):
-        structlog.get_logger().warning("unavailable", code=error.code, reason=error.detail)
-    elif error.status >= _OURS:
-        structlog.get_logger().error("failed", code=error.code, reason=error.detail)
 
 
 async def _log_defects(ctx: Context, call_next: CallNext) -> HandlerResult:

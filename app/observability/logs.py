@@ -8,6 +8,11 @@ from typing import Literal, TextIO, cast
 
 import structlog
 
+from app.errors import MemoryGatewayError, Unavailable
+
+_OURS = 500
+"""From this status on an error is not the caller's."""
+
 LogFormat = Literal["auto", "json", "text"]
 
 
@@ -39,6 +44,14 @@ def configure_logging(log_format: LogFormat, level: str) -> None:
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(processor=renderer, foreign_pre_chain=shared))
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
     logging.getLogger("httpx").setLevel(max(logging.WARNING, logging.getLevelName(level.upper())))  # a line a call
+
+
+def log_failure(error: MemoryGatewayError) -> None:
+    """Log what is not the caller's doing: an outage as a warning, anything else as an error."""
+    if isinstance(error, Unavailable):
+        structlog.get_logger().warning("unavailable", code=error.code, reason=error.detail)
+    elif error.status >= _OURS:
+        structlog.get_logger().error("failed", code=error.code, reason=error.detail)
 
 
 _encode = json.JSONEncoder(default=repr, ensure_ascii=False).encode

@@ -5,6 +5,7 @@ from typing import Any
 
 from app.auth import Principal
 from app.errors import Forbidden, InvalidRequest, NotFound
+from app.gateway import LongTermMemoryGateway
 from app.limits import is_id
 from app.model import Json, format_moment
 from app.recall import Recall
@@ -47,21 +48,19 @@ class Toolbox:
                 credential is for another agent, or no agent is known (``Forbidden``).
         """
         if name == RECALL_MEMORY.name:
-            return await self._recall(RecallArguments.read(arguments))
+            asked = RecallArguments.read(arguments).asked()
+            gateway, agent_id = self._bound()
+            return _answer(await gateway.recall(agent_id, asked))
         if name == STORE_MEMORY.name:
-            return await self._store(StoreArguments.read(arguments))
+            memory = StoreArguments.read(arguments).memory()
+            gateway, agent_id = self._bound()
+            await gateway.store(agent_id, memory)
+            return {"stored": True}
         raise NotFound(f"There is no tool of this name. There are: {', '.join(tool.name for tool in TOOLS)}.")
 
-    async def _recall(self, arguments: RecallArguments) -> dict[str, Json]:
+    def _bound(self) -> tuple[LongTermMemoryGateway, str]:
         agent_id = self._agent()
-        gateway = self._runtime.gateway(self._principal.tenant_id)
-        return _answer(await gateway.recall(agent_id, arguments.asked()))
-
-    async def _store(self, arguments: StoreArguments) -> dict[str, Json]:
-        agent_id = self._agent()
-        gateway = self._runtime.gateway(self._principal.tenant_id)
-        await gateway.store(agent_id, arguments.memory())
-        return {"stored": True}
+        return self._runtime.gateway(self._principal.tenant_id), agent_id
 
     def _agent(self) -> str:
         agent_id = self._principal.agent_id if self._named is None else self._named

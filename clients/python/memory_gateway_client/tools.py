@@ -8,6 +8,7 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -28,10 +29,11 @@ class Tool:
     output_schema: Mapping[str, Any]
 
 
-def definitions() -> list[Tool]:
-    """Return the tools: ``recall_memory`` and ``store_memory``."""
+@cache
+def definitions() -> Sequence[Tool]:
+    """Return the tools: ``recall_memory`` and ``store_memory``; they are read once."""
     text = files("memory_gateway_client").joinpath("tools.json").read_text(encoding="utf-8")
-    return [Tool(**tool) for tool in json.loads(text)]
+    return tuple(Tool(**tool) for tool in json.loads(text))
 
 
 def call_tool(_own: str | None, /, name: str, arguments: Mapping[str, Any]) -> Call[Recall | Stored]:
@@ -61,10 +63,11 @@ def call_tool(_own: str | None, /, name: str, arguments: Mapping[str, Any]) -> C
         # Python reads NaN, 1e999 and any depth where JSON is read, so a model's arguments may hold them.
         raise InvalidRequest(f"The arguments are not JSON: {error}.", advice="Correct them and try again.") from error
     body = {**said, "agent_id": one_agent(None, _own)}
+    if name == "recall_memory":
+        recall: Call[Recall | Stored] = Call("POST", "/recall", Recall, body=body)
+        return recall
     once = {"Idempotency-Key": secrets.token_hex(16)}
-    recall: Call[Recall | Stored] = Call("POST", "/recall", Recall, body=body)
-    store: Call[Recall | Stored] = Call("POST", "/store", Stored, body=body, headers=once, status=201)
-    return recall if name == "recall_memory" else store
+    return Call("POST", "/store", Stored, body=body, headers=once, status=201)
 
 
 def _said(given: Mapping[str, Any]) -> dict[str, Any]:

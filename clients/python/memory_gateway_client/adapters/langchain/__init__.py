@@ -1,5 +1,5 @@
 """Memory Gateway for LangChain: the memory as tools of an agent."""
 
-from memory_gateway_client.adapters.langchain.tools import memory_tools
+from memory_gateway_client.adapters.langchain_core import memory_tools
 
 __all__ = ["memory_tools"]

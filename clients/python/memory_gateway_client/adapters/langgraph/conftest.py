@@ -1,23 +1,11 @@
-"""The running service, clients of it, and the guards that every test of the project has."""
+"""Clients that wait, of the running service."""
 
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from memory_gateway_client import MemoryClient
-from tests.clients.conftest import _nothing_from_outside, service, url
-from tests.conftest import _logging_as_it_was, _no_settings_from_outside, _only_this_machine, anyio_backend
 from tests.service import Service
-
-__all__ = [
-    "_logging_as_it_was",
-    "_no_settings_from_outside",
-    "_nothing_from_outside",
-    "_only_this_machine",
-    "anyio_backend",
-    "service",
-    "url",
-]
 
 Connect = Callable[..., MemoryClient]
 """Takes what of a credential is not the usual: an administrator's is."""
@@ -40,4 +28,5 @@ def connect(service: Service, url: str) -> Iterator[Connect]:
 
 @pytest.fixture
 def client(connect: Connect) -> MemoryClient:
+    """A client with all rights."""
     return connect()

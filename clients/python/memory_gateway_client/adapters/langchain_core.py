@@ -1,4 +1,4 @@
-"""The tools of the memory as a graph calls them."""
+"""The tools of the memory as LangChain's core calls them, for every framework that is built on it."""
 
 import asyncio
 from collections.abc import Iterator

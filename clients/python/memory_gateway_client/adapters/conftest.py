@@ -1,4 +1,4 @@
-"""What the adapter's tests stand on: the running service, and no host but this one."""
+"""What the adapters' tests stand on: the running service, and no host but this one."""
 
 import httpx
 import pytest
