@@ -27,9 +27,9 @@ $(VENV)/runtime: $(VENV)/python $(LOCK)/runtime.txt $(LOCK)/model.txt pyproject.
 	$(PIP) --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/dev: $(VENV)/runtime $(LOCK)/dev.txt clients/python/pyproject.toml
+$(VENV)/dev: $(VENV)/runtime $(LOCK)/dev.txt clients/python/pyproject.toml double/pyproject.toml
 	$(PIP) --require-hashes -r $(LOCK)/dev.txt
-	$(PIP) --no-build-isolation --editable clients/python
+	$(PIP) --no-build-isolation --editable clients/python --editable double
 	@touch $@
 
 run: $(VENV)/runtime ## install, migrate and serve on http://127.0.0.1:8000 (HOST, PORT, DATA_DIR change it)
@@ -75,7 +75,7 @@ bench-quality: $(VENV)/dev ## measure what recall finds of the data in QUALITY_D
 	@test -n "$(QUALITY_DATA)" || { echo 'QUALITY_DATA names no data set: make bench-quality QUALITY_DATA=folder' \
 	  '(bench/quality/README.md says in which form)' >&2; exit 1; }
 	$(BIN)/python -m bench.quality "$(QUALITY_DATA)" bench/quality/languages.jsonl \
-	  --embedder local --embedder hashing --ablate --foreign 20 --write docs/retrieval.md
+	  --embedder local --embedder hashing --ablate --foreign 20
 
 lock: $(VENV)/python ## resolve the locks anew from pyproject.toml
 	$(BIN)/python -m pip install --quiet uv

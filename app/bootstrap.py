@@ -4,17 +4,19 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import structlog
 from threadpoolctl import threadpool_limits
 
 from app.adapters.cloudflare.account import Account, Placement
+from app.adapters.cloudflare.call_budget import CallBudget
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.d1 import D1Database
-from app.adapters.cloudflare.meter import Meter
+from app.adapters.cloudflare.provisioning import Provisioning, ProvisioningPlan
 from app.adapters.cloudflare.vectorize import VectorizeIndex
 from app.adapters.cloudflare.workers_ai import WorkersAIEmbedder
 from app.adapters.local.hashing import HashingEmbedder
@@ -24,20 +26,20 @@ from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.sqlite_index import SqliteVectorIndex
 from app.adapters.local.transformer import TransformerEmbedder, packaged_model_dir
 from app.adapters.openai.embedder import OpenAIEmbedder
-from app.auth import Credentials
-from app.errors import ConfigurationError
-from app.index.marks import Marks
-from app.index.spaces import Spaces
-from app.model import EmbeddingConfig
+from app.domain.embedding import EmbeddingConfig
+from app.domain.errors import ConfigurationError
+from app.indexing.acknowledgements import Acknowledgements
+from app.indexing.embedding_registry import EmbeddingRegistry
+from app.indexing.jobs.reconcile import RateLimiter
 from app.observability.metrics import Metrics
 from app.ports.database import Database
 from app.ports.embedder import Embedder
-from app.ports.vector_index import VectorIndex
-from app.process import Ports
-from app.provisioning import Provisioning, Wanted
-from app.quotas import Defaults, Limits
-from app.retrieval.query_vectors import QueryCache
-from app.runtime import Pace, Runtime
+from app.ports.index_admin import IndexAdmin
+from app.runtime.backends import Backends
+from app.runtime.maintenance import UNMETERED, Maintenance
+from app.runtime.runtime import Pace, Runtime
+from app.services.credentials import Credentials
+from app.services.query_vectors import QueryCache
 from app.settings import Settings
 
 _DATABASE_NAME = "memory.sqlite3"
@@ -60,7 +62,28 @@ def build_runtime(settings: Settings) -> Runtime:
     # for each other and fight with other requests' work. The limit holds for the process.
     threadpool_limits(limits=1, user_api="blas")
     metrics = Metrics()
-    return _on_cloudflare(settings, metrics) if settings.on_cloudflare else _embedded(settings, metrics)
+    stack = _cloudflare_stack(settings, metrics) if settings.on_cloudflare else _local_stack(settings)
+    credentials = build_credentials(settings)
+    embedder = build_embedder(settings, stack.client, metrics)
+    closers = [embedder.close, stack.close]
+    return Runtime(
+        Backends(
+            database=stack.database,
+            index=stack.open_index(embedder.config),
+            embedder=embedder,
+            queries=QueryCache(settings.query_cache_bytes),
+            acknowledgements=Acknowledgements(),
+            clock=wall_clock,
+            registry=EmbeddingRegistry(stack.open_index, _opener(settings, stack.client, metrics, closers)),
+            quotas=settings.quota_defaults,
+        ),
+        credentials,
+        metrics,
+        name=_process_name(),
+        prepare_index=stack.prepare_index,
+        closers=closers,
+        pace=_pace(settings, stack.pace),
+    )
 
 
 def build_credentials(settings: Settings) -> Credentials:
@@ -80,7 +103,7 @@ def build_embedder(
     Raises:
         ConfigurationError: the embedder lacks a setting, or the model is not known.
     """
-    chosen = _chosen_embedder(settings)
+    chosen = settings.chosen_embedder
     if chosen == "openai":
         if not settings.openai_api_key:
             raise ConfigurationError("EMBEDDER is openai, but OPENAI_API_KEY is not set.")
@@ -111,7 +134,7 @@ def build_client(settings: Settings, metrics: Metrics) -> CloudflareClient:
     return CloudflareClient(
         account_id=account_id,
         api_token=api_token,
-        meter=Meter(settings.cloudflare_calls_per_window or None),
+        call_budget=CallBudget(settings.cloudflare_calls_per_window or None),
         metrics=metrics,
         base_url=settings.cloudflare_api_base_url,
     )
@@ -133,7 +156,7 @@ def build_provisioning(
         await embedder.close()
         await client.close()
 
-    wanted = Wanted(
+    wanted = ProvisioningPlan(
         database_name=database_name,
         database_id=settings.cloudflare_d1_database_id,
         placement=placement,
@@ -147,6 +170,22 @@ def build_provisioning(
     return provisioning, close
 
 
+@asynccontextmanager
+async def open_maintenance(settings: Settings, calls_per_minute: float) -> AsyncIterator[Maintenance]:
+    """Prepare a runtime for maintenance, without its background work, and close it in the end.
+
+    Raises:
+        ConfigurationError: a setting is missing.
+        Unavailable: the data cannot be reached, or was embedded with a config that cannot be served.
+    """
+    runtime = build_runtime(settings)
+    try:
+        await runtime.prepare()
+        yield Maintenance(runtime, RateLimiter(calls_per_minute if settings.on_cloudflare else UNMETERED))
+    finally:
+        await runtime.close()
+
+
 def open_database(settings: Settings) -> tuple[Database, Close]:
     """Open the database alone; the second value closes it."""
     if settings.on_cloudflare:
@@ -156,46 +195,41 @@ def open_database(settings: Settings) -> tuple[Database, Close]:
     return SqliteDatabase(file), file.close
 
 
-def _embedded(settings: Settings, metrics: Metrics) -> Runtime:
-    credentials = build_credentials(settings)
-    embedder = build_embedder(settings, metrics=metrics)
+@dataclass(frozen=True, slots=True)
+class _Stack:
+    """The database and the indexes of one deployment, and how to close them."""
+
+    database: Database
+    open_index: Callable[[EmbeddingConfig], IndexAdmin]
+    prepare_index: Callable[[EmbeddingConfig], Awaitable[None]]
+    close: Close
+    pace: Pace
+    client: CloudflareClient | None = None
+
+
+def _local_stack(settings: Settings) -> _Stack:
     file = _open_file(settings)
-    index = SqliteVectorIndex(file, embedder.config, cache_bytes=settings.index_cache_bytes)
-    closers: list[Close] = [embedder.close, file.close]
-    spaces = Spaces(
-        lambda config: SqliteVectorIndex(file, config, cache_bytes=settings.index_cache_bytes),
-        _opener(settings, None, metrics, closers),
-    )
-    return Runtime(
-        _ports(settings, SqliteDatabase(file), index, embedder, spaces),
-        credentials,
-        metrics,
-        name=_process_name(),
-        prepare_index=lambda _: index.prepare(),
-        closers=closers,
-        pace=_pace(settings, Pace()),
-    )
+
+    def open_index(config: EmbeddingConfig) -> SqliteVectorIndex:
+        return SqliteVectorIndex(file, config, cache_bytes=settings.index_cache_bytes)
+
+    return _Stack(SqliteDatabase(file), open_index, lambda config: open_index(config).prepare(), file.close, Pace())
 
 
-def _on_cloudflare(settings: Settings, metrics: Metrics) -> Runtime:
+def _cloudflare_stack(settings: Settings, metrics: Metrics) -> _Stack:
     database_id = _database_id(settings)
-    credentials = build_credentials(settings)
     client = build_client(settings, metrics)
-    embedder = build_embedder(settings, client, metrics)
-    closers: list[Close] = [embedder.close, client.close]
 
     def open_index(config: EmbeddingConfig) -> VectorizeIndex:
         return VectorizeIndex(client, config, filterable=settings.filterable_metadata)
 
-    spaces = Spaces(open_index, _opener(settings, client, metrics, closers))
-    return Runtime(
-        _ports(settings, D1Database(client, database_id), open_index(embedder.config), embedder, spaces),
-        credentials,
-        metrics,
-        name=_process_name(),
+    return _Stack(
+        database=D1Database(client, database_id),
+        open_index=open_index,
         prepare_index=lambda config: open_index(config).check(),
-        closers=closers,
-        pace=_pace(settings, _METERED),
+        close=client.close,
+        pace=_METERED,
+        client=client,
     )
 
 
@@ -229,37 +263,6 @@ def _pace(settings: Settings, usual: Pace) -> Pace:
 def _process_name() -> str:
     """Name this process as no other: where it runs, and which of all that ran there."""
     return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
-
-
-def _ports(settings: Settings, database: Database, index: VectorIndex, embedder: Embedder, spaces: Spaces) -> Ports:
-    return Ports(
-        database=database,
-        index=index,
-        embedder=embedder,
-        queries=QueryCache(settings.query_cache_bytes),
-        marks=Marks(),
-        clock=wall_clock,
-        spaces=spaces,
-        quotas=quota_defaults(settings),
-        recall_without=settings.recall_without,
-    )
-
-
-def quota_defaults(settings: Settings) -> Defaults:
-    """Return the limits of whoever has no others."""
-    s = settings
-    return Defaults(
-        tenant=Limits(s.tenant_memories, s.tenant_bytes, s.tenant_stores_per_minute),
-        agent=Limits(s.agent_memories, s.agent_bytes, s.agent_stores_per_minute),
-    )
-
-
-def _chosen_embedder(settings: Settings) -> str:
-    if settings.embedder != "auto":
-        return settings.embedder
-    if not settings.on_cloudflare:
-        return "local"
-    return "openai" if settings.openai_api_key else "workers-ai"
 
 
 def _local_embedder(settings: Settings) -> TransformerEmbedder | HashingEmbedder:

@@ -9,8 +9,9 @@ import httpx
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from app.errors import ConfigurationError
-from app.retrieval.fusion import PARTS, Part
+from app.domain.errors import ConfigurationError
+from app.domain.query import PARTS, Part
+from app.domain.quotas import Defaults, Limits
 
 _SECRET_BYTES = 32
 _KID = re.compile(r"[A-Za-z0-9._-]{1,32}")
@@ -19,7 +20,7 @@ _DATABASE_ID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 PRINTABLE = re.compile(r"[!-~]+")
 """What a header can carry as a part of it: visible ASCII."""
 _PORTS = range(1, 65536)
-_FILTERABLE_MOST = 7
+_MAX_FILTERABLE = 7
 _FILTERABLE_RESERVED = {"tenant_id", "agent_id", "created_at", "revision", "embedding"}
 _FILTERABLE_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MEBIBYTE = 1024 * 1024
@@ -156,12 +157,29 @@ class Settings(BaseSettings):
     @field_validator("filterable_metadata")
     @classmethod
     def _check_filterable(cls, value: dict[str, str]) -> dict[str, str]:
-        if len(value) > _FILTERABLE_MOST:
-            raise ValueError(f"at most {_FILTERABLE_MOST} keys may be declared")
+        if len(value) > _MAX_FILTERABLE:
+            raise ValueError(f"at most {_MAX_FILTERABLE} keys may be declared")
         for key in value:
             if key in _FILTERABLE_RESERVED or not _FILTERABLE_KEY.fullmatch(key):
                 raise ValueError(f"{key!r} cannot be declared: use A-Z a-z 0-9 _ - and no name of the service's own")
         return value
+
+    @property
+    def quota_defaults(self) -> Defaults:
+        """The limits of whoever has no others."""
+        return Defaults(
+            tenant=Limits(self.tenant_memories, self.tenant_bytes, self.tenant_stores_per_minute),
+            agent=Limits(self.agent_memories, self.agent_bytes, self.agent_stores_per_minute),
+        )
+
+    @property
+    def chosen_embedder(self) -> str:
+        """The embedder that ``auto`` stands for, or the one that is named."""
+        if self.embedder != "auto":
+            return self.embedder
+        if not self.on_cloudflare:
+            return "local"
+        return "openai" if self.openai_api_key else "workers-ai"
 
     @property
     def on_cloudflare(self) -> bool:

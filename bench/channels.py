@@ -1,6 +1,6 @@
 """What the other channels of a recall cost beside the vector channel: two services over the same data, in turn."""
 
-from app.retrieval.fusion import PARTS
+from app.domain.query import PARTS
 from bench.data import Requests
 from bench.report import Figure
 from bench.scenarios import Load

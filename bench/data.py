@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from itertools import cycle, islice
 from random import Random
 
-from app.api.recall_schemas import RecallRequest
-from app.api.schemas import StoreRequest
-from app.auth import Credentials
 from app.bootstrap import wall_clock
-from app.model import Scope
+from app.domain.memory import Scope
+from app.interfaces.http.schemas.recall import RecallRequest
+from app.interfaces.http.schemas.store import StoreRequest
+from app.services.credentials import Credentials
 from bench.client import post
 
 SECRETS = {"bench": "a-secret-for-benchmarks-and-nothing-else"}

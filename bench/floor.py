@@ -5,8 +5,8 @@ import sys
 import uvicorn
 from fastapi import FastAPI
 
-from app.api.recall_schemas import RecallRequest
-from app.api.schemas import StoreAnswer, StoreRequest
+from app.interfaces.http.schemas.recall import RecallRequest
+from app.interfaces.http.schemas.store import StoreAnswer, StoreRequest
 from bench.client import HOST
 
 app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)

@@ -6,9 +6,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from app.mcp_server.http import AGENT_HEADER, PATH
-from app.model import Scope
-from app.tools.definition import RECALL_MEMORY, STORE_MEMORY, Tool
+from app.domain.memory import Scope
+from app.interfaces.mcp.http import AGENT_HEADER, PATH
+from app.interfaces.tools.definition import RECALL_MEMORY, STORE_MEMORY, Tool
 from bench.client import post_json
 from bench.data import Requests, credential, notes, one_agent, questions
 from bench.report import Figure

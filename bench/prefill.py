@@ -9,14 +9,14 @@ from ulid import ULID
 
 from app.adapters.local.hashing import HashingEmbedder
 from app.bootstrap import build_runtime, wall_clock
-from app.in_use import InUse
-from app.model import NewMemory, Scope, Vector
+from app.domain.embedding import EmbeddingConfigs, Vector
+from app.domain.memory import NewMemory, Scope
+from app.domain.quotas import Defaults
 from app.observability.logs import configure_logging
 from app.ports.vector_index import IndexedVector
-from app.process import Ports
-from app.quotas import Defaults
+from app.runtime.backends import Backends
 from app.settings import load_settings
-from app.tiers.bulk import ROOM_NAMES, Bulk, Line
+from app.storage.batches import ROOM_NAMES, Bulk, Line
 from bench.data import SECRETS, notes
 
 _BATCH = 1000
@@ -43,17 +43,17 @@ async def _prefill(data_dir: Path, embedder: str, scopes: Sequence[Scope], memor
             left = memories // len(scopes)
             while batch := list(islice(texts, min(_BATCH, left))):
                 left -= len(batch)
-                await _put(runtime.ports, scope, batch, (await hashing.embed(batch, "document")).vectors)
+                await _put(runtime.backends, scope, batch, (await hashing.embed(batch, "document")).vectors)
     finally:
         await runtime.close()
 
 
-async def _put(ports: Ports, scope: Scope, texts: Sequence[str], vectors: Sequence[Vector]) -> None:
-    config, now = ports.embedder.config, wall_clock()
+async def _put(backends: Backends, scope: Scope, texts: Sequence[str], vectors: Sequence[Vector]) -> None:
+    config, now = backends.embedder.config, wall_clock()
     ids = [str(ULID()) for _ in texts]
     lines = [_line(scope, id_, NewMemory(text), now) for id_, text in zip(ids, texts, strict=True)]
-    await ports.database.run([Bulk(scope.tenant_id).insert(lines, InUse(config), Defaults())])
-    await ports.index.upsert(
+    await backends.database.run([Bulk(scope.tenant_id).insert(lines, EmbeddingConfigs(config), Defaults())])
+    await backends.index.upsert(
         [IndexedVector(scope, id_, vector, now, now) for id_, vector in zip(ids, vectors, strict=True)]
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from app.bootstrap import build_runtime
-from app.model import Scope
+from app.domain.memory import Scope
 from app.settings import load_settings
 from bench.data import SECRETS, Requests, one_agent, questions
 from bench.report import Figure
@@ -129,7 +129,7 @@ async def _first_answer(start: Start, first: bytes) -> float:
 async def embedding(data_dir: Path, limit: float) -> Figure:
     """Measure the model alone, in this process set up as the service is: one short text at a time, each another."""
     runtime = build_runtime(load_settings(data_dir=data_dir, embedder="local", auth_secrets=SECRETS))
-    model = runtime.ports.embedder
+    model = runtime.backends.embedder
     asked = questions(_SEED)
     values = []
     try:

@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 from app.adapters.cloudflare.vectorize import SCOPE_TYPES
 from app.adapters.local.hashing import HashingEmbedder
-from app.double.account import DoubleOptions
-from app.double.server import Handle, running
+from memory_gateway_double.account import DoubleOptions
+from memory_gateway_double.server import Handle, running
 
 BackendName: TypeAlias = Literal["embedded", "cloudflare"]
 AT_ONCE = (0.0, 0.0)

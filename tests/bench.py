@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from app import in_use
 from app.bootstrap import build_runtime
-from app.gateway import LongTermMemoryGateway
-from app.index.indexer import Indexer
-from app.migrations.runner import migrate
-from app.model import Query
+from app.domain.query import Query
+from app.indexing.indexer import Indexer
 from app.ports.database import Row, Statement
+from app.services.gateway import LongTermMemoryGateway
+from app.storage import embedding_configs
+from app.storage.migrations.runner import migrate
 from tests.backends import Backend
 from tests.doubles import FailingDatabase, FailingEmbedder, FailingIndex
 from tests.service import settings_for
@@ -29,10 +29,10 @@ class Bench:
     index: FailingIndex
     embedder: FailingEmbedder
     indexer: Indexer
-    ports: Any
+    backends: Any
 
     def tenant(self, tenant_id: str) -> LongTermMemoryGateway:
-        return LongTermMemoryGateway(tenant_id, self.ports)
+        return LongTermMemoryGateway(self.backends.of_tenant(tenant_id))
 
     async def rows(self, sql: str) -> list[Row]:
         """Read behind the gateway's back."""
@@ -75,15 +75,15 @@ async def bench_on(data_dir: Path, backend: Backend | None = None, **overrides: 
     settings = {} if backend is None else backend.settings(data_dir)
     runtime = build_runtime(settings_for(data_dir, **(settings | overrides)))
     journal: list[str] = []
-    database = FailingDatabase(runtime.ports.database, journal=journal)
-    index = FailingIndex(runtime.ports.index, journal=journal)
-    embedder = FailingEmbedder(runtime.ports.embedder)
-    ports = replace(runtime.ports, database=database, index=index, embedder=embedder)
+    database = FailingDatabase(runtime.backends.database, journal=journal)
+    index = FailingIndex(runtime.backends.index, journal=journal)
+    embedder = FailingEmbedder(runtime.backends.embedder)
+    backends = replace(runtime.backends, database=database, index=index, embedder=embedder)
     await migrate(database)
     await runtime.prepare_index(embedder.config)
-    await in_use.begin(database, embedder.config)
+    await embedding_configs.begin(database, embedder.config)
     journal.clear()
-    indexer = Indexer(database, ports.index_of, ports.marks, holder="bench")
-    yield Bench(LongTermMemoryGateway("acme", ports), database, index, embedder, indexer, ports)
+    indexer = Indexer(database, backends.index_of, backends.acknowledgements, holder="bench")
+    yield Bench(LongTermMemoryGateway(backends.of_tenant("acme")), database, index, embedder, indexer, backends)
     for close in runtime.closers:
         await close()

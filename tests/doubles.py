@@ -3,11 +3,14 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from app.errors import MemoryGatewayError
-from app.model import EmbeddingConfig, Filter, Scope, Vector
+from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.errors import MemoryGatewayError
+from app.domain.memory import Scope
+from app.domain.query import Filter
 from app.ports.database import Database, Row, Statement
 from app.ports.embedder import Embedder, Embeddings, Purpose
-from app.ports.vector_index import Held, Hits, IndexedVector, Listing, VectorIndex
+from app.ports.index_admin import Held, IdPage, IndexAdmin
+from app.ports.vector_index import Hits, IndexedVector
 
 
 @dataclass
@@ -64,7 +67,7 @@ class FailingDatabase:
 class FailingIndex:
     """Answers as the inner one does, until it is given an error."""
 
-    inner: VectorIndex
+    inner: IndexAdmin
     error: MemoryGatewayError | None = None
     journal: list[str] = field(default_factory=list)
 
@@ -109,7 +112,7 @@ class FailingIndex:
         _raise(self.error)
         return await self.inner.vectors(tenant_id, ids)
 
-    async def list_ids(self, cursor: str | None = None) -> Listing:
+    async def list_ids(self, cursor: str | None = None) -> IdPage:
         self.journal.append("index.list_ids")
         _raise(self.error)
         return await self.inner.list_ids(cursor)

@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 
 from app.ports.database import Statement
-from app.transfer.lines import write_memory
-from app.transfer.record import Record
+from app.services.transfer.lines import write_memory
+from app.services.transfer.record import Record
 from tests.service import Service
 
 CANARY = "Xq0451z"
@@ -146,7 +146,9 @@ async def probe_export(service: Service, tenant: str, agent_id: str) -> list[htt
 async def probe_import(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
     """Bring a memory of one's own under the very id of the owner's, which must tell nothing of it."""
     (row,) = (
-        await service.runtime.ports.database.run([Statement("SELECT id FROM long_term_memory ORDER BY rowid LIMIT 1")])
+        await service.runtime.backends.database.run(
+            [Statement("SELECT id FROM long_term_memory ORDER BY rowid LIMIT 1")]
+        )
     )[0]
     record = Record(agent_id=agent_id, content="brought along", id=str(row["id"]), created_at=1)
     headers = service.credential(tenant, admin=True) | {"Content-Type": "application/x-ndjson"}

@@ -11,9 +11,9 @@ import httpx
 from fastapi import FastAPI
 
 from app.bootstrap import build_runtime
-from app.main import create_app
-from app.process import Ports
-from app.runtime import Runtime
+from app.interfaces.asgi import create_app
+from app.runtime.backends import Backends
+from app.runtime.runtime import Runtime
 from app.settings import Settings
 from tests.backends import Backend
 
@@ -30,7 +30,7 @@ class Service:
     app: FastAPI
 
     def credential(self, tenant: str = "acme", agent: str | None = None, *, admin: bool = False) -> dict[str, str]:
-        token = self.runtime.credentials.issue(tenant, now=self.runtime.ports.clock(), agent_id=agent, admin=admin)
+        token = self.runtime.credentials.issue(tenant, now=self.runtime.backends.clock(), agent_id=agent, admin=admin)
         return {"Authorization": f"Bearer {token}"}
 
     async def post(self, path: str, body: Any, *, tenant: str = "acme", **credential: Any) -> httpx.Response:
@@ -80,14 +80,14 @@ def settings_for(data_dir: Path, **overrides: Any) -> Settings:
 
 @asynccontextmanager
 async def serving(
-    data_dir: Path, *, change: Callable[[Ports], Ports] = replace, on: Backend | None = None, **overrides: Any
+    data_dir: Path, *, change: Callable[[Backends], Backends] = replace, on: Backend | None = None, **overrides: Any
 ) -> AsyncIterator[Service]:
     """Serve the directory's memories; ``change`` may put other ports in the place of the real ones."""
     if on is not None:
         overrides = on.settings(data_dir) | overrides
     built = build_runtime(settings_for(data_dir, **overrides))
     runtime = Runtime(
-        change(built.ports),
+        change(built.backends),
         built.credentials,
         built.metrics,
         name=built.name,

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from app.advice import advice
-from app.errors import (
+from app.domain.advice import advice
+from app.domain.embedding import EmbeddingConfig
+from app.domain.errors import (
     ContentTooLarge,
     CredentialsRefused,
     EmbeddingConfigMismatch,
@@ -19,7 +20,6 @@ from app.errors import (
     Unavailable,
     UpstreamOverloaded,
 )
-from app.model import EmbeddingConfig
 from tests.test_errors import tree
 
 CONFIG = EmbeddingConfig("hashing", "ngrams-v1", 384)

@@ -15,8 +15,8 @@ import jwt
 import pytest
 from click.testing import CliRunner
 
-from app.cli import cli
-from app.migrations.runner import known_migrations
+from app.interfaces.cli import cli
+from app.storage.migrations.runner import known_migrations
 
 COMMAND = Path(sys.executable).with_name("memory-gateway")
 SECRET = "a-secret-of-the-tests-long-enough-to-sign"

@@ -12,10 +12,10 @@ import pytest
 
 from app.adapters.local.hashing import HashingEmbedder
 from app.bootstrap import build_runtime
-from app.double.faults import Fault
-from app.double.server import Handle
-from app.errors import ConfigurationError
+from app.domain.errors import ConfigurationError
 from app.ports.database import Statement
+from memory_gateway_double.faults import Fault
+from memory_gateway_double.server import Handle
 from tests.backends import Backend, running_on
 from tests.problem_shape import assert_problem
 from tests.service import Service, serving, settings_for
@@ -160,7 +160,7 @@ async def test_without_the_index_what_is_pending_is_found_and_an_empty_answer_is
     answer = (await service.post("/recall", body)).json()
     assert [entry["content"] for entry in answer["entries"]] == ["held"]
     assert answer["degraded"] == ["index_unavailable"]
-    await service.runtime.ports.database.run([Statement("DELETE FROM outbox", writes=True)])
+    await service.runtime.backends.database.run([Statement("DELETE FROM outbox", writes=True)])
     double.double.faults.add(Fault("vectorize.query", status=500))
     assert (await service.post("/recall", body)).json()["degraded"] == ["index_unavailable"]  # its words are known
     double.double.faults.add(Fault("vectorize.query", status=500))

@@ -11,6 +11,7 @@ DOCUMENTS = sorted(
         *ROOT.glob("*.md"),
         *(ROOT / "docs").rglob("*.md"),
         ROOT / "deploy" / "README.md",
+        ROOT / "double" / "README.md",
         *(path for path in (ROOT / "clients").rglob("README.md") if "node_modules" not in path.parts),
     ]
 )
@@ -22,7 +23,7 @@ def _text(document: Path) -> str:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: str(document.relative_to(ROOT)))
 def test_every_file_a_document_names_exists(document: Path) -> None:
-    named = set(re.findall(r"`((?:app|tests|bench|clients|deploy|docs)/[\w./-]+)`", _text(document)))
+    named = set(re.findall(r"`((?:app|tests|bench|clients|deploy|docs|double)/[\w./-]+)`", _text(document)))
     assert sorted(name for name in named if not (ROOT / name).exists()) == []
 
 

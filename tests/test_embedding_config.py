@@ -4,9 +4,9 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from app.index.spaces import Spaces
-from app.model import EmbeddingConfig
-from app.process import Ports
+from app.domain.embedding import EmbeddingConfig
+from app.indexing.embedding_registry import EmbeddingRegistry
+from app.runtime.backends import Backends
 from tests.doubles import FailingEmbedder
 from tests.problem_shape import assert_problem
 from tests.service import Service, serving
@@ -22,9 +22,9 @@ class OtherEmbedder(FailingEmbedder):
         return OTHER
 
 
-def other(ports: Ports) -> Ports:
+def other(ports: Backends) -> Backends:
     """A process that knows its own model and no other."""
-    return replace(ports, embedder=OtherEmbedder(ports.embedder), spaces=Spaces())
+    return replace(ports, embedder=OtherEmbedder(ports.embedder), registry=EmbeddingRegistry())
 
 
 async def assert_mismatch(service: Service) -> None:
@@ -91,7 +91,7 @@ async def test_a_running_service_says_that_its_data_has_become_anothers(tmp_path
 async def test_each_row_and_the_index_name_carry_the_config(tmp_path: Path) -> None:
     async with serving(tmp_path) as service:
         await service.store("text")
-        assert service.runtime.ports.embedder.config.index_name == "lt-memory-hashing-ngrams-v1"
+        assert service.runtime.backends.embedder.config.index_name == "lt-memory-hashing-ngrams-v1"
     assert OTHER.index_name == "lt-memory-local-another-model"
     names = {EmbeddingConfig("local", "@cf/Some Owner/" + "m" * 80 + end, 3).index_name for end in "ab"}
     assert len(names) == 2

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from dotenv import dotenv_values
 
-from app.cli.env_file import write_settings
-from app.errors import ConfigurationError
+from app.domain.errors import ConfigurationError
+from app.interfaces.cli.env_file import write_settings
 
 KEPT = "NAME=new\n"
 

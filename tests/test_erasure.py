@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import Erasing, InvalidRequest, NotFound, Unavailable
-from app.index import eraser
-from app.model import NewMemory, Query, Scope
+from app.domain.errors import Erasing, InvalidRequest, NotFound, Unavailable
+from app.domain.memory import NewMemory, Scope
+from app.domain.query import Query
+from app.indexing.jobs import erase
 from app.ports.vector_index import IndexedVector
 from tests.backends import Backend
 from tests.bench import Bench, bench_on
@@ -153,8 +154,8 @@ async def test_an_erasure_goes_on_in_chunks_where_it_was_stopped(bench: Bench, m
     await fill(bench, memories=7)
     small = {"_CHUNK": 2, "_CHUNKS_AT_ONCE": 1}
     for name, value in small.items():
-        monkeypatch.setattr(eraser, name, value)
-    monkeypatch.setattr(eraser, "_OF_AGENT", eraser._sql(eraser._AGENT))  # noqa: SLF001 - a small chunk
+        monkeypatch.setattr(erase, name, value)
+    monkeypatch.setattr(erase, "_OF_AGENT", erase._sql(erase._AGENT))  # noqa: SLF001 - a small chunk
     accepted = await bench.gateway.erase("bot")
     seen = []
     for _ in range(5):
@@ -193,7 +194,7 @@ async def test_every_deletion_leaves_an_audit_row_without_content(bench: Bench) 
 async def test_after_an_erasure_the_process_remembers_no_query_of_the_tenant(bench: Bench) -> None:
     await bench.gateway.recall("bot", Query("a question of the erased"))
     await bench.tenant("neighbour").recall("bot", Query("a question of another"))
-    before = bench.ports.queries.held
+    before = bench.backends.queries.held
     await bench.gateway.erase("bot")
     await bench.quiet()
     bench.embedder.calls.clear()

@@ -4,9 +4,9 @@ import sqlite3
 
 import pytest
 
-from app import errors
 from app.adapters.local.sqlite_errors import closes_connection, mapped
-from app.errors import DatabaseRejected, DatabaseUnavailable, MemoryGatewayError, StorageFull, StorageReadOnly
+from app.domain import errors
+from app.domain.errors import DatabaseRejected, DatabaseUnavailable, MemoryGatewayError, StorageFull, StorageReadOnly
 
 
 def tree() -> dict[str, type[MemoryGatewayError]]:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import DatabaseUnavailable, EmbeddingUnavailable, InvalidRequest, StorageFull, Unavailable
-from app.index import outbox
-from app.model import Filter, NewMemory, Query
+from app.domain.errors import DatabaseUnavailable, EmbeddingUnavailable, InvalidRequest, StorageFull, Unavailable
+from app.domain.memory import NewMemory
+from app.domain.query import Filter, Query
+from app.storage import outbox
 from tests.bench import Bench, bench_on
 
 
@@ -197,8 +198,8 @@ async def test_vectors_whose_memory_is_gone_do_not_take_the_place_of_others(benc
 async def test_beyond_the_bound_the_newest_pending_are_scored_and_the_answer_says_so(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (outbox, "app.recall"):
-        monkeypatch.setattr(f"{module if isinstance(module, str) else module.__name__}.PENDING_MOST", 3)
+    for module in (outbox, "app.services.recall"):
+        monkeypatch.setattr(f"{module if isinstance(module, str) else module.__name__}.MAX_PENDING", 3)
     bench.index.error = Unavailable("The index is away.")
     for n in range(5):
         await bench.gateway.store("bot", NewMemory(f"note {n}"))

@@ -9,10 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.errors import InvalidRequest
-from app.explaining import Explanation
-from app.model import Filter, Json, NewMemory, Query, milliseconds
-from app.retrieval.answer import tokens
+from app.domain.errors import InvalidRequest
+from app.domain.json_types import Json
+from app.domain.memory import NewMemory
+from app.domain.moments import milliseconds
+from app.domain.query import Filter, Query
+from app.retrieval.selection import tokens
+from app.services.explain import Explanation
 from tests.bench import Bench, bench_on
 
 FOX = "the quick red fox"

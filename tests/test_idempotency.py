@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import IdempotencyKeyReused, InvalidRequest, Unavailable
-from app.model import Filter, Json, NewMemory, Query
+from app.domain.errors import IdempotencyKeyReused, InvalidRequest, Unavailable
+from app.domain.json_types import Json
+from app.domain.memory import NewMemory
+from app.domain.query import Filter, Query
 from tests.backends import Backend, running_on
 from tests.bench import Bench, bench_on
 

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import DatabaseUnavailable, RateLimited, Unavailable, UpstreamTimeout, VectorRefused
-from app.index.dead_letters import DeadLetters
-from app.index.indexer import Indexer
-from app.index.marks import Mark, Marks, RowKey
-from app.model import NewMemory, Query, Scope
+from app.domain.delivery import Acknowledgement, RowKey
+from app.domain.errors import DatabaseUnavailable, RateLimited, Unavailable, UpstreamTimeout, VectorRefused
+from app.domain.memory import NewMemory, Scope
+from app.domain.query import Query
+from app.indexing.acknowledgements import Acknowledgements
+from app.indexing.indexer import Indexer
+from app.indexing.jobs.dead_letters import DeadLetters
 from app.ports.vector_index import IndexedVector
 from tests.backends import Backend
 from tests.bench import Bench, bench_on
@@ -202,7 +204,7 @@ async def test_a_vector_queued_half_way_is_removed(bench: Bench) -> None:
 
 
 async def test_one_indexer_works_at_a_time_and_another_takes_over_when_its_lease_ends(bench: Bench) -> None:
-    second = Indexer(bench.database, bench.ports.index_of, Marks(), holder="second")
+    second = Indexer(bench.database, bench.backends.index_of, Acknowledgements(), holder="second")
     await bench.indexer.round()
     await undelivered(bench, "text")
     await second.round()
@@ -225,7 +227,7 @@ async def test_an_indexer_that_closes_gives_its_lease_back_and_loses_no_mark(ben
 async def test_overdue_work_that_nobody_does_wakes_the_indexer_of_whoever_serves(bench: Bench) -> None:
     await undelivered(bench, "text")
     await bench.later(30)
-    waiting = asyncio.create_task(bench.ports.marks.wait(60))
+    waiting = asyncio.create_task(bench.backends.acknowledgements.wait(60))
     await asyncio.sleep(0)
     await bench.gateway.recall("bot", Query("text"))
     await asyncio.wait_for(waiting, 5)
@@ -235,7 +237,7 @@ async def test_no_recall_wakes_the_indexer_while_another_holds_the_lease(bench: 
     await bench.indexer.round()
     await undelivered(bench, "text")
     await bench.later(30)
-    waiting = asyncio.create_task(bench.ports.marks.wait(0.2))
+    waiting = asyncio.create_task(bench.backends.acknowledgements.wait(0.2))
     await asyncio.sleep(0)
     await bench.gateway.recall("bot", Query("text"))
     assert not waiting.done()
@@ -244,14 +246,14 @@ async def test_no_recall_wakes_the_indexer_while_another_holds_the_lease(bench: 
 
 async def test_marks_that_could_not_be_written_are_kept(bench: Bench) -> None:
     await bench.gateway.store("bot", NewMemory("text"))
-    assert len(bench.ports.marks) == 1
+    assert len(bench.backends.acknowledgements) == 1
     bench.database.error = DatabaseUnavailable("The database is away.")
     with pytest.raises(DatabaseUnavailable):
         await bench.indexer.round()
     bench.database.error = None
-    assert len(bench.ports.marks) == 1
+    assert len(bench.backends.acknowledgements) == 1
     await bench.indexer.round()
-    assert len(bench.ports.marks) == 0
+    assert len(bench.backends.acknowledgements) == 0
 
 
 async def test_a_run_that_fails_is_made_again_less_and_less_often(bench: Bench) -> None:
@@ -266,14 +268,14 @@ async def test_a_run_that_fails_is_made_again_less_and_less_often(bench: Bench) 
 
 
 def test_of_one_revision_the_first_acknowledgement_counts_and_a_later_mark_of_another_kind() -> None:
-    marks, row = Marks(), RowKey(Scope("acme", "bot"), "1", "index", 7)
-    marks.add(Mark(row, "acknowledged", 5))
-    marks.add(Mark(row, "acknowledged", 9))
-    assert marks.take(10) == [Mark(row, "acknowledged", 5)]
-    marks.add(Mark(row, "acknowledged", 5))
-    marks.add(Mark(row, "confirmed"))
-    marks.put_back([Mark(row, "acknowledged", 1)])
-    assert marks.take(10) == [Mark(row, "confirmed")]
+    acknowledgements, row = Acknowledgements(), RowKey(Scope("acme", "bot"), "1", "index", 7)
+    acknowledgements.add(Acknowledgement(row, "acknowledged", 5))
+    acknowledgements.add(Acknowledgement(row, "acknowledged", 9))
+    assert acknowledgements.take(10) == [Acknowledgement(row, "acknowledged", 5)]
+    acknowledgements.add(Acknowledgement(row, "acknowledged", 5))
+    acknowledgements.add(Acknowledgement(row, "confirmed"))
+    acknowledgements.put_back([Acknowledgement(row, "acknowledged", 1)])
+    assert acknowledgements.take(10) == [Acknowledgement(row, "confirmed")]
 
 
 async def test_rows_of_before_vectors_were_kept_in_half_the_bytes_are_still_read(bench: Bench) -> None:

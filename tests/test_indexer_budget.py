@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import Unavailable
-from app.index.indexer import IDLE_ROUNDS
-from app.model import NewMemory
+from app.domain.errors import Unavailable
+from app.domain.memory import NewMemory
+from app.indexing.indexer import IDLE_ROUNDS
 from tests.backends import running_on
 from tests.bench import Bench, bench_on
 
 PAUSE = 15.0
 A_CHUNK = ("vectorize.upsert", "vectorize.get_by_ids", "vectorize.delete_by_ids")
-A_CHUNK_MOST = 20
+MAX_A_CHUNK = 20
 """Ids of one ``get_by_ids``, the smallest chunk there is."""
 
 
@@ -64,7 +64,7 @@ async def test_with_work_it_makes_at_most_eight_calls_a_minute_and_one_for_each_
     assert await watched.bench.queued() == {}
     assert max(watched.besides_chunks()) <= 8
     # An upsert and a deletion sent; 60 and 30 vectors confirmed; 30 looked at before and after their deletion.
-    sent, confirmed, looked_at_twice = 1 + 1, 60 // A_CHUNK_MOST + 2, 2 + 2
+    sent, confirmed, looked_at_twice = 1 + 1, 60 // MAX_A_CHUNK + 2, 2 + 2
     assert watched.chunks() <= sent + confirmed + looked_at_twice
 
 

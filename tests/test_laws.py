@@ -108,7 +108,7 @@ class Memory(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         check = "INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)"
-        self.run(self.service.runtime.ports.database.run([Statement(check, writes=True)]))
+        self.run(self.service.runtime.backends.database.run([Statement(check, writes=True)]))
         self.run(self.stack.aclose())
         self.backends.close()
         self.loop.close()

@@ -88,8 +88,8 @@ def told(answer: httpx.Response) -> tuple[int, str]:
 async def test_a_query_another_tenant_asked_is_embedded_anew(tmp_path: Path, backend: Backend) -> None:
     async with serving(tmp_path, on=backend) as service:
         await service.recall("a question", tenant="owner")
-        held = service.runtime.ports.queries.held
+        held = service.runtime.backends.queries.held
         await service.recall("a question", tenant="owner", agent_id="other")
-        assert service.runtime.ports.queries.held == held
+        assert service.runtime.backends.queries.held == held
         await service.recall("a question", tenant="other")
-        assert service.runtime.ports.queries.held > held
+        assert service.runtime.backends.queries.held > held

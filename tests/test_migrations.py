@@ -7,10 +7,10 @@ import pytest
 
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
-from app.errors import DatabaseRejected, SchemaTooNew
-from app.migrations.runner import Migration, applied_migrations, known_migrations, migrate, split
-from app.model import Scalar
+from app.domain.errors import DatabaseRejected, SchemaTooNew
+from app.domain.json_types import Scalar
 from app.ports.database import Statement
+from app.storage.migrations.runner import Migration, applied_migrations, known_migrations, migrate, split
 
 FIRST = Migration("0001_a.sql", ("CREATE TABLE a (x TEXT)", "CREATE TABLE b (x TEXT)"))
 SECOND = Migration("0002_c.sql", ("CREATE TABLE c (x TEXT)",))
@@ -53,7 +53,7 @@ async def test_a_migration_that_stopped_half_way_is_refused_by_what_is_there_and
     before = await migrate(database, known[:number])
     await database.run([Statement(known[number].statements[0], writes=True)])
     for _ in range(2):
-        with pytest.raises(DatabaseRejected, match=r"already exists|duplicate column name"):
+        with pytest.raises(DatabaseRejected, match=r"already exists|duplicate column name|no such table"):
             await migrate(database)
     assert await applied_migrations(database) == before
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.model import NewMemory, format_moment, milliseconds, moment, parse_moment
+from app.domain.memory import NewMemory
+from app.domain.moments import format_moment, milliseconds, moment, parse_moment
 
 zones = st.integers(-23 * 60 - 59, 23 * 60 + 59).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 

@@ -12,14 +12,14 @@ import pytest
 from click.testing import CliRunner
 
 from app.adapters.cloudflare.account import Placement
+from app.adapters.cloudflare.provisioning import Plan
 from app.adapters.cloudflare.vectorize import VectorizeIndex
 from app.bootstrap import build_provisioning
-from app.cli import cli
-from app.double.account import DoubleOptions
-from app.double.server import Handle, running
-from app.errors import ConfigurationError, IndexNotProvisioned, UpstreamUnavailable
-from app.model import EmbeddingConfig
-from app.provisioning import Plan
+from app.domain.embedding import EmbeddingConfig
+from app.domain.errors import ConfigurationError, IndexNotProvisioned, UpstreamUnavailable
+from app.interfaces.cli import cli
+from memory_gateway_double.account import DoubleOptions
+from memory_gateway_double.server import Handle, running
 from tests.service import serving, settings_for
 
 SLOWLY = (0.05, 0.1)

@@ -2,8 +2,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.model import EmbeddingConfig
-from app.retrieval.query_vectors import QueryCache
+from app.domain.embedding import EmbeddingConfig
+from app.services.query_vectors import QueryCache
 
 CONFIG = EmbeddingConfig("test", "four", 4)
 

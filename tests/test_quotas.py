@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
-from app.errors import EmbeddingConfigMismatch, Erasing, IdempotencyKeyReused, QuotaExceeded
-from app.gateway import LongTermMemoryGateway
-from app.holdings import Holdings
-from app.model import NewMemory
+from app.domain.errors import EmbeddingConfigMismatch, Erasing, IdempotencyKeyReused, QuotaExceeded
+from app.domain.memory import NewMemory
+from app.domain.quotas import UNLIMITED, Defaults, Limits, Use
 from app.ports.database import Row, Statement
-from app.quotas import UNLIMITED, Defaults, Limits, Quotas, Use
-from app.transfer.importer import Import
-from app.transfer.record import Record
-from app.transfer.report import Report
+from app.services.browse import Browser
+from app.services.gateway import LongTermMemoryGateway
+from app.services.transfer.importer import Import
+from app.services.transfer.record import Record
+from app.services.transfer.report import Report
+from app.storage.quotas import Quotas
 from tests.backends import Backend
 from tests.bench import Bench, bench_on
 
@@ -41,7 +42,7 @@ def limited(
     bench: Bench, *, tenant: Limits | None = None, agent: Limits | None = None, of: str = "acme"
 ) -> LongTermMemoryGateway:
     quotas = Defaults(tenant or Limits(), agent or Limits())
-    return LongTermMemoryGateway(of, replace(bench.ports, quotas=quotas))
+    return LongTermMemoryGateway(replace(bench.backends, quotas=quotas).of_tenant(of))
 
 
 async def stores(bench: Bench) -> list[object]:
@@ -250,11 +251,11 @@ async def test_a_config_that_is_claimed_first_costs_no_second_store(bench: Bench
 
 async def test_an_erased_agent_leaves_no_count_and_no_setting_but_what_the_operator_has_set(bench: Bench) -> None:
     quotas = Quotas("acme", NONE)
-    holdings = Holdings("acme", bench.database, NONE)
+    browser = Browser(replace(bench.backends, quotas=NONE).of_tenant("acme"))
     for agent in ("bot", "other"):
         await bench.gateway.store(agent, NewMemory("one"))
         await bench.database.run([quotas.set(agent, {"memories": 9})])
-        await holdings.set_agent(agent, {"retention_days": 3})
+        await browser.set_agent(agent, {"retention_days": 3})
     await bench.gateway.erase("bot")
     with pytest.raises(Erasing):
         await bench.gateway.store("bot", NewMemory("two"))
@@ -262,8 +263,8 @@ async def test_an_erased_agent_leaves_no_count_and_no_setting_but_what_the_opera
     for table in ("usage", "agent"):
         agents = [row["agent_id"] for row in await bench.rows(f"SELECT agent_id FROM {table} ORDER BY agent_id")]
         assert [agent for agent in agents if agent] == ["other"]
-    assert (await holdings.usage_of("bot")).memories == 0
-    assert (await holdings.usage())[0].memories == 1
+    assert (await browser.usage_of("bot")).memories == 0
+    assert (await browser.usage())[0].memories == 1
     assert len(await bench.rows("SELECT 1 FROM quota")) == 2
     await bench.gateway.erase(None)
     await bench.quiet()
@@ -275,7 +276,7 @@ async def imported(bench: Bench, contents: list[str], agents: list[str], quotas:
     """Import memories in one batch and return the lines of the report."""
     report = Report()
     try:
-        taking = Import("acme", replace(bench.ports, quotas=quotas), report)
+        taking = Import(replace(bench.backends, quotas=quotas).of_tenant("acme"), report)
         await taking.begin()
         for number, (content, agent_id) in enumerate(zip(contents, agents, strict=True), start=1):
             await taking.add(number, Record(agent_id, content))
@@ -294,7 +295,7 @@ async def test_an_import_takes_in_what_there_is_room_for_and_names_the_lines_the
     assert {line["detail"] for line in lines[2:]} == {"is over a limit of its agent or of the tenant (GET /usage)"}
     again = await imported(bench, contents, ["bot"] * 4 + ["other"] * 3, quotas)
     assert [line["status"] for line in again[:2]] == ["unchanged"] * 2
-    assert (await Holdings("acme", bench.database, NONE).usage())[0].memories <= 5
+    assert (await Browser(replace(bench.backends, quotas=NONE).of_tenant("acme")).usage())[0].memories <= 5
     await assert_counts_are_right(bench)
 
 

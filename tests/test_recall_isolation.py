@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from app.adapters.local.hashing import HashingEmbedder
-from app.in_use import InUse
-from app.index.segmenting import segment
-from app.model import Json, NewMemory, Scope
+from app.domain.embedding import EmbeddingConfigs
+from app.domain.json_types import Json
+from app.domain.memory import NewMemory, Scope
+from app.domain.quotas import Defaults
+from app.indexing.jobs.backfill import segment
 from app.ports.database import Statement
 from app.ports.vector_index import IndexedVector
-from app.quotas import Defaults
-from app.tiers.bulk import ROOM_NAMES, Bulk, Line
+from app.storage.batches import ROOM_NAMES, Bulk, Line
 from tests.backends import Backend, running_on
 from tests.doubles import FailingDatabase
 from tests.service import Service, serving
@@ -124,8 +125,10 @@ async def many(service: Service, scope: Scope, vector: Any, contents: Sequence[s
             line |= {"content_hash": new.content_hash, "metadata": new.metadata_json, "created_at": n, "deleted": 0}
             lines.append(line | dict.fromkeys(ROOM_NAMES, 0))
             vectors.append(IndexedVector(scope, f"01K{n:023d}", vector, n, 1, new.metadata))
-        await service.runtime.ports.database.run([Bulk(scope.tenant_id).insert(lines, InUse(config), Defaults())])
-        await service.runtime.ports.index.upsert(vectors)
+        await service.runtime.backends.database.run(
+            [Bulk(scope.tenant_id).insert(lines, EmbeddingConfigs(config), Defaults())]
+        )
+        await service.runtime.backends.index.upsert(vectors)
 
 
 @pytest.fixture(params=["embedded", "cloudflare"])
@@ -150,7 +153,7 @@ async def test_a_filter_that_removes_ten_thousand_nearer_memories_leaves_as_many
             answer = (await crowded.post("/recall", body)).json()
             assert len(answer["entries"]) == top_k, (key, top_k)
             assert {entry["metadata"]["kind"] for entry in answer["entries"]} == {"far"}
-            filled = key == "free" and crowded.runtime.ports.index.filterable is not None
+            filled = key == "free" and crowded.runtime.backends.index.filterable is not None
             assert answer.get("degraded") == (["filter_beyond_index"] if filled else None), (key, top_k)
     for where in ({"created_before": "1970-01-01T00:00:00.930Z"}, {"metadata": {"free": "far"}}):
         assert len(await crowded.recall(NEAR, top_k=20, filter=where, collapse=True)) == 20
@@ -163,7 +166,7 @@ WRITTEN = Statement("SELECT id, segments FROM long_term_memory ORDER BY id")
 
 
 async def left(service: Service) -> object:
-    ((row,),) = await service.runtime.ports.database.run([LEFT])
+    ((row,),) = await service.runtime.backends.database.run([LEFT])
     return row["n"]
 
 
@@ -174,7 +177,7 @@ async def test_memories_of_before_there_were_segments_are_found_once_the_service
         for content in ("東京都の天気は晴れ", "قرأ الكِتَابَ", "plain", "\uff36\uff49\uff4f\uff4c\uff49\uff4e"):
             await service.store(content)
             await service.store(content, tenant="other")
-        database = service.runtime.ports.database
+        database = service.runtime.backends.database
         whole = await database.run([WRITTEN])
         await database.run([Statement(UNSEGMENTED, writes=True)])
         assert await left(service) == 6
@@ -183,19 +186,19 @@ async def test_memories_of_before_there_were_segments_are_found_once_the_service
         assert not [each for entry in findings for each in entry.get("findings", []) if each["channel"] == "lexical"]
     async with serving(tmp_path, on=backend) as service:
         assert await left(service) == 0
-        assert await service.runtime.ports.database.run([WRITTEN]) == whole
+        assert await service.runtime.backends.database.run([WRITTEN]) == whole
         entries = (await service.post("/recall", query)).json()["entries"]
         lexical = [e["content"] for e in entries if "lexical" in [each["channel"] for each in e.get("findings", [])]]
         assert len(lexical) == 3
         assert "plain" not in lexical
         check = "INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)"
-        await service.runtime.ports.database.run([Statement(check, writes=True)])
+        await service.runtime.backends.database.run([Statement(check, writes=True)])
 
 
 async def test_making_segments_goes_on_from_where_it_stopped_and_does_nothing_twice(tmp_path: Path) -> None:
     async with serving(tmp_path) as service:
         await many(service, Scope("acme", "bot"), np.ones(384, np.float32), [f"東京{n}" for n in range(2_300)], "k", 0)
-        inner = service.runtime.ports.database
+        inner = service.runtime.backends.database
         await inner.run([Statement(UNSEGMENTED, writes=True)])
         database = FailingDatabase(inner)
 

@@ -12,18 +12,21 @@ import pytest
 
 from app.adapters.cloudflare.vectorize import SCOPE_TYPES
 from app.bootstrap import build_runtime
-from app.double.account import DoubleOptions
-from app.double.server import running
-from app.errors import Conflict, EmbeddingConfigMismatch, UpstreamUnavailable
-from app.gateway import LongTermMemoryGateway
-from app.index import parity
-from app.index.parity import ParityQuery
-from app.index.reconcile import Pacer
-from app.index.reembed import Reembedding, State
-from app.model import EmbeddingConfig, NewMemory, Query, Scope
-from app.operating import Operating
+from app.domain.embedding import EmbeddingConfig
+from app.domain.errors import Conflict, EmbeddingConfigMismatch, UpstreamUnavailable
+from app.domain.memory import NewMemory, Scope
+from app.domain.query import Query
+from app.indexing.jobs import parity
+from app.indexing.jobs.parity import ParityQuery
+from app.indexing.jobs.reconcile import RateLimiter
+from app.indexing.jobs.reembed import Reembedding, State
 from app.ports.database import Statement
-from app.runtime import Runtime
+from app.runtime.maintenance import Maintenance
+from app.runtime.runtime import Runtime
+from app.services.gateway import LongTermMemoryGateway
+from app.storage.migrations.runner import migrate
+from memory_gateway_double.account import DoubleOptions
+from memory_gateway_double.server import running
 from tests.backends import Backend
 from tests.service import settings_for
 
@@ -64,8 +67,8 @@ def deployment(tmp_path: Path, backend: Backend, openai: dict[str, Any]) -> Depl
     return Deployment(tmp_path, settings)
 
 
-def operated(runtime: Runtime) -> Operating:
-    return Operating(runtime, Pacer(1e9))
+def operated(runtime: Runtime) -> Maintenance:
+    return Maintenance(runtime, RateLimiter(1e9))
 
 
 async def copy(runtime: Runtime) -> State:
@@ -92,11 +95,11 @@ async def found(gateway: LongTermMemoryGateway, text: str) -> list[str]:
 
 
 async def change(runtime: Runtime, sql: str) -> None:
-    await runtime.ports.database.run([Statement(sql, writes=True)])
+    await runtime.backends.database.run([Statement(sql, writes=True)])
 
 
 async def rows(runtime: Runtime, sql: str) -> list[Any]:
-    return (await runtime.ports.database.run([Statement(sql)]))[0]
+    return (await runtime.backends.database.run([Statement(sql)]))[0]
 
 
 async def test_settings_that_name_another_model_are_told_so_and_the_data_is_served_on(deployment: Deployment) -> None:
@@ -140,35 +143,36 @@ async def test_every_memory_is_found_at_every_step_of_a_move_and_back(deployment
         await all_is_found()
         await copy(new)
         await all_is_found()
-        await moving.switch(NEW, tenant_id=None, force=True)
+        await moving.switch(NEW, force=True)
         await all_is_found()
-        assert old.ports.in_use("acme").active == new.ports.in_use("acme").active == NEW
-        await moving.switch(OLD, tenant_id=None, force=True)
+        assert old.backends.configs.active == new.backends.configs.active == NEW
+        await moving.switch(OLD, force=True)
         await all_is_found()
-        assert old.ports.in_use("acme").active == OLD
-        await moving.switch(NEW, tenant_id=None, force=True)
-        assert await moving.drop(new.ports.index_of) == OLD
+        assert old.backends.configs.active == OLD
+        await moving.switch(NEW, force=True)
+        assert await moving.drop(new.backends.index_of) == OLD
         await all_is_found()
         assert await moving.state() is None
         models = await rows(new, "SELECT DISTINCT embedding_model AS model FROM long_term_memory")
         assert [row["model"] for row in models] == [NEW.model]
 
 
-async def test_one_tenant_can_go_first(deployment: Deployment) -> None:
+async def test_a_tenant_that_had_gone_first_is_brought_to_the_config_in_use(deployment: Deployment) -> None:
     async with deployment.server() as old, deployment.server("openai") as new:
         for tenant in ("acme", "globex"):
             await fill(old.gateway(tenant))
         await copy(new)
-        moving = operated(new).reembedding
-        await moving.switch(NEW, tenant_id="acme", force=True)
+        await change(new, "CREATE TABLE embedding_of_tenant (tenant_id TEXT PRIMARY KEY, index_name TEXT NOT NULL)")
+        await change(new, f"INSERT INTO embedding_of_tenant VALUES ('acme', '{NEW.index_name}')")
+        await change(new, "DELETE FROM d1_migrations WHERE name >= '0009'")
+        assert await migrate(new.backends.database) == ["0009_one_config_in_use.sql"]
         for tenant in ("acme", "globex"):
             assert (await found(old.gateway(tenant), TEXTS[5]))[0] == TEXTS[5]
-        assert (old.ports.in_use("acme").active, old.ports.in_use("globex").active) == (NEW, OLD)
-        with pytest.raises(Conflict, match="1 tenants use"):
-            await moving.drop(new.ports.index_of)
-        await moving.switch(NEW, tenant_id=None, force=True)
-        assert (await now(moving)).tenants_on_other == 0
-        assert await moving.drop(new.ports.index_of) == OLD
+        assert old.backends.configs.active == OLD
+        moving = operated(new).reembedding
+        await moving.switch(NEW, force=True)
+        assert await moving.drop(new.backends.index_of) == OLD
+        assert (await found(old.gateway("acme"), TEXTS[5]))[0] == TEXTS[5]
 
 
 async def test_a_deletion_takes_the_vectors_out_of_both(deployment: Deployment) -> None:
@@ -180,7 +184,7 @@ async def test_a_deletion_takes_the_vectors_out_of_both(deployment: Deployment) 
             await change(new, "UPDATE outbox SET due_at = due_at - 300000, acknowledged_at = acknowledged_at - 300000")
             await old.indexer.round()
         for config in (OLD, NEW):
-            held = await new.ports.index_of(config).held(ids)
+            held = await new.backends.index_of(config).held(ids)
             assert sorted(held) == sorted(ids[1:])
 
 
@@ -188,16 +192,16 @@ async def test_nothing_is_switched_before_every_memory_is_copied_and_both_are_co
     async with deployment.server() as old, deployment.server("openai") as new:
         moving = operated(new).reembedding
         with pytest.raises(Conflict, match="No re-embedding"):
-            await moving.switch(NEW, tenant_id=None, force=False)
+            await moving.switch(NEW, force=False)
         await fill(old.gateway("acme"))
         await moving.begin(NEW)
         with pytest.raises(Conflict, match="Not every memory"):
-            await moving.switch(NEW, tenant_id=None, force=True)
+            await moving.switch(NEW, force=True)
         await copy(new)
         with pytest.raises(Conflict, match="have not been compared"):
-            await moving.switch(NEW, tenant_id=None, force=False)
+            await moving.switch(NEW, force=False)
         await moving.compared({"queries": 1})
-        await moving.switch(NEW, tenant_id=None, force=False)
+        await moving.switch(NEW, force=False)
 
 
 async def test_a_second_move_and_one_to_what_is_there_are_refused(deployment: Deployment) -> None:
@@ -222,9 +226,9 @@ async def test_a_store_whose_other_vector_cannot_be_made_holds_and_is_copied_lat
         moving = operated(new).reembedding
         assert not (await now(moving)).complete
         with pytest.raises(Conflict, match="Not every memory"):
-            await moving.switch(NEW, tenant_id=None, force=True)
+            await moving.switch(NEW, force=True)
         assert (await copy(new)).complete
-        await moving.switch(NEW, tenant_id=None, force=True)
+        await moving.switch(NEW, force=True)
         assert (await found(new.gateway("acme"), "only half at first"))[0] == "only half at first"
 
 
@@ -232,7 +236,7 @@ async def test_a_copy_that_is_cut_goes_on_where_it_was(deployment: Deployment) -
     async with deployment.server() as old, deployment.server("openai") as new:
         await fill(old.gateway("acme"))
         await operated(new).reembedding.begin(NEW)
-        working = new.ports.index_of(NEW)
+        working = new.backends.index_of(NEW)
         calls = 0
 
         async def cut(_: Any) -> int:
@@ -246,7 +250,7 @@ async def test_a_copy_that_is_cut_goes_on_where_it_was(deployment: Deployment) -
         working.upsert = original  # type: ignore[method-assign]
         assert calls == 1
         assert (await copy(new)).complete
-        await operated(new).reembedding.switch(NEW, tenant_id=None, force=True)
+        await operated(new).reembedding.switch(NEW, force=True)
         for text in TEXTS:
             assert (await found(old.gateway("acme"), text))[0] == text
 
@@ -255,20 +259,25 @@ async def test_parity_says_what_brute_force_says(deployment: Deployment) -> None
     async with deployment.server() as old, deployment.server("openai") as new:
         ids = await fill(old.gateway("acme"))
         await copy(new)
-        prepared, database = operated(new), new.ports.database
+        prepared, database = operated(new), new.backends.database
         queries = [ParityQuery(Scope("acme", "bot"), text, id_) for text, id_ in zip(TEXTS[:8], ids[:8], strict=True)]
         result = await parity.compare(
-            database, prepared.side(OLD), prepared.side(NEW), queries, pacer=Pacer(1e9), report=lambda: None
+            database,
+            prepared.side(OLD),
+            prepared.side(NEW),
+            queries,
+            rate_limiter=RateLimiter(1e9),
+            report=lambda: None,
         )
         tops = []
         for config in (OLD, NEW):
-            embedder = new.ports.embedder_of(config)
+            embedder = new.backends.embedder_of(config)
             documents = np.stack((await embedder.embed(TEXTS, "document")).vectors)
             asked = np.stack((await embedder.embed([query.text for query in queries], "query")).vectors)
             tops.append([[ids[n] for n in np.argsort(-scores, kind="stable")[:10]] for scores in asked @ documents.T])
         overlaps = [len(set(a) & set(b)) / 10 for a, b in zip(*tops, strict=True)]
         # Copies are float16 (ADR 0008) and Vectorize's scores approximate: that may decide who comes tenth.
-        swaps = 0.1 if new.ports.index.visible_at_once else 0.3
+        swaps = 0.1 if new.backends.index.visible_at_once else 0.3
         assert result.overlap == pytest.approx(sum(overlaps) / 8, abs=swaps / 2)
         assert result.worst == pytest.approx(min(overlaps), abs=swaps)
         assert (result.queries, result.reciprocal_before, result.reciprocal_after) == (8, 1.0, 1.0)
@@ -277,9 +286,11 @@ async def test_parity_says_what_brute_force_says(deployment: Deployment) -> None
 async def test_there_is_nothing_to_compare_in_an_empty_store(deployment: Deployment) -> None:
     async with deployment.server() as runtime:
         side = operated(runtime).side(OLD)
-        queries = await parity.sample(runtime.ports.database, 10)
+        queries = await parity.sample(runtime.backends.database, 10)
         with pytest.raises(Conflict, match="nothing to compare"):
-            await parity.compare(runtime.ports.database, side, side, queries, pacer=Pacer(1e9), report=lambda: None)
+            await parity.compare(
+                runtime.backends.database, side, side, queries, rate_limiter=RateLimiter(1e9), report=lambda: None
+            )
 
 
 async def test_requests_in_flight_while_recalls_are_switched_are_answered_by_one_model(deployment: Deployment) -> None:
@@ -297,6 +308,6 @@ async def test_requests_in_flight_while_recalls_are_switched_are_answered_by_one
         async def switching() -> None:
             for to in (NEW, OLD):  # fewer than a request tries, however slow it is
                 await asyncio.sleep(0.4)
-                await moving.switch(to, tenant_id=None, force=True)
+                await moving.switch(to, force=True)
 
         await asyncio.gather(switching(), *(asking((old, new)[n % 2], n) for n in range(6)))

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import InvalidRequest, NotFound, Unavailable
-from app.holdings import Holdings
-from app.index import prune
-from app.index.prune import Prune
-from app.index.reconcile import Pacer
-from app.model import Filter, NewMemory, Query
-from app.quotas import Defaults
+from app.domain.errors import InvalidRequest, NotFound, Unavailable
+from app.domain.memory import NewMemory
+from app.domain.query import Filter, Query
+from app.indexing.jobs import prune
+from app.indexing.jobs.prune import Prune
+from app.indexing.jobs.reconcile import RateLimiter
+from app.services.browse import Browser
 from tests.backends import Backend
 from tests.bench import Bench, bench_on
 
@@ -24,12 +24,12 @@ async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
         yield bench
 
 
-def holdings(bench: Bench, tenant: str = "acme") -> Holdings:
-    return Holdings(tenant, bench.database, Defaults())
+def browser(bench: Bench, tenant: str = "acme") -> Browser:
+    return Browser(bench.backends.of_tenant(tenant))
 
 
 def soon(bench: Bench) -> int:
-    return int(bench.ports.clock()) + DAY_MS
+    return int(bench.backends.clock()) + DAY_MS
 
 
 async def expire(bench: Bench, content: str = "text") -> None:
@@ -37,18 +37,18 @@ async def expire(bench: Bench, content: str = "text") -> None:
 
 
 async def listed(bench: Bench) -> list[str]:
-    page = await holdings(bench).list(None, Filter(), limit=100, after=None)
+    page = await browser(bench).list(None, Filter(), limit=100, after=None)
     return [memory.content for memory in page.memories]
 
 
 async def pruned(bench: Bench, told: list[int] | None = None) -> int:
     counts: list[int] = [] if told is None else told
-    return await Prune(bench.database, pacer=Pacer(1e9), report=counts.append).run()
+    return await Prune(bench.database, rate_limiter=RateLimiter(1e9), report=counts.append).run()
 
 
 async def test_what_expires_at_once_is_refused_by_name(bench: Bench) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        await bench.gateway.store("bot", NewMemory("text", expires_at=bench.ports.clock() - 1))
+        await bench.gateway.store("bot", NewMemory("text", expires_at=bench.backends.clock() - 1))
     assert [error.field for error in caught.value.errors] == ["expires_at"]
     assert (await bench.memories(), bench.embedder.calls) == (0, [])
 
@@ -66,7 +66,7 @@ async def test_an_expired_memory_is_found_by_no_read_in_the_outbox_and_beyond(be
     assert await bench.contents("text") == await listed(bench) == []
     assert (await bench.gateway.recall("bot", Query("text", where=Filter(metadata={"k": 1})))).entries == []
     with pytest.raises(NotFound):
-        await holdings(bench).get("bot", memory_id)
+        await browser(bench).get("bot", memory_id)
 
 
 async def test_an_expired_memory_that_is_stored_again_lives_again_under_its_id(bench: Bench) -> None:
@@ -75,35 +75,35 @@ async def test_an_expired_memory_that_is_stored_again_lives_again_under_its_id(b
     await expire(bench)
     assert await bench.gateway.store("bot", NewMemory("text")) == memory_id
     assert await bench.contents("text") == await listed(bench) == ["text"]
-    assert (await holdings(bench).get("bot", memory_id)).expires_at is None
+    assert (await browser(bench).get("bot", memory_id)).expires_at is None
     assert await pruned(bench) == 0
 
 
 async def test_an_agents_default_holds_where_a_store_says_nothing_and_from_now_on(bench: Bench) -> None:
     before = await bench.gateway.store("bot", NewMemory("before"))
-    await holdings(bench).set_agent("bot", {"retention_days": 30})
+    await browser(bench).set_agent("bot", {"retention_days": 30})
     given = soon(bench)
     ids = [
         await bench.gateway.store("bot", NewMemory("by default")),
         await bench.gateway.store("bot", NewMemory("given", expires_at=given)),
         await bench.gateway.store("other", NewMemory("of another agent")),
     ]
-    by_default = (await holdings(bench).get("bot", ids[0])).expires_at or 0
-    assert abs(by_default - bench.ports.clock() - 30 * DAY_MS) < 60_000
-    assert (await holdings(bench).get("bot", ids[1])).expires_at == given
-    assert (await holdings(bench).get("other", ids[2])).expires_at is None
-    assert (await holdings(bench).get("bot", before)).expires_at is None
+    by_default = (await browser(bench).get("bot", ids[0])).expires_at or 0
+    assert abs(by_default - bench.backends.clock() - 30 * DAY_MS) < 60_000
+    assert (await browser(bench).get("bot", ids[1])).expires_at == given
+    assert (await browser(bench).get("other", ids[2])).expires_at is None
+    assert (await browser(bench).get("bot", before)).expires_at is None
     assert await bench.gateway.store("bot", NewMemory("given")) == ids[1]
-    assert ((await holdings(bench).get("bot", ids[1])).expires_at or 0) >= by_default
-    await holdings(bench).set_agent("bot", {"retention_days": None})
+    assert ((await browser(bench).get("bot", ids[1])).expires_at or 0) >= by_default
+    await browser(bench).set_agent("bot", {"retention_days": None})
     await bench.gateway.store("bot", NewMemory("by default"))
-    assert (await holdings(bench).get("bot", ids[0])).expires_at is None
+    assert (await browser(bench).get("bot", ids[0])).expires_at is None
 
 
 @pytest.mark.parametrize("days", [0, -1, 36501])
 async def test_an_agent_cannot_be_set_to_what_is_no_span(bench: Bench, days: int) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        await holdings(bench).set_agent("bot", {"retention_days": days})
+        await browser(bench).set_agent("bot", {"retention_days": days})
     assert [error.field for error in caught.value.errors] == ["retention_days"]
 
 
@@ -128,7 +128,7 @@ async def test_prune_deletes_what_has_expired_of_all_tenants_and_nothing_else(
     await bench.quiet()
     assert await bench.queued() == {}
     assert len(await bench.index.sample("acme", "bot")) == 2
-    assert [(await holdings(bench, tenant).usage())[0].memories for tenant in ("acme", "globex")] == [2, 2]
+    assert [(await browser(bench, tenant).usage())[0].memories for tenant in ("acme", "globex")] == [2, 2]
     assert await pruned(bench) == 0
 
 

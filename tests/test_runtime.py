@@ -8,19 +8,20 @@ import pytest
 import structlog
 from threadpoolctl import threadpool_info
 
-from app import bootstrap, runtime
+from app import bootstrap
 from app.adapters.local.transformer import TransformerEmbedder
 from app.bootstrap import build_embedder, build_runtime
-from app.errors import DatabaseUnavailable, EmbeddingUnavailable, SchemaTooNew, StorageReadOnly
+from app.domain.errors import DatabaseUnavailable, EmbeddingUnavailable, SchemaTooNew, StorageReadOnly
 from app.observability.logs import configure_logging
 from app.ports.database import Statement
-from app.process import Ports
+from app.runtime import runtime
+from app.runtime.backends import Backends
 from tests.doubles import FailingDatabase, FailingEmbedder, FailingIndex
 from tests.problem_shape import assert_problem
 from tests.service import Service, serving, settings_for
 
 
-def failing(ports: Ports) -> Ports:
+def failing(ports: Backends) -> Backends:
     return replace(
         ports,
         database=FailingDatabase(ports.database),
@@ -60,7 +61,7 @@ async def test_a_ready_service_names_its_backends_and_its_embedding_config(tmp_p
 
 async def test_each_part_that_fails_is_named_alone(tmp_path: Path) -> None:
     async with serving(tmp_path, change=failing) as service:
-        ports = service.runtime.ports
+        ports = service.runtime.backends
         for name, part in {"database": ports.database, "index": ports.index, "embedder": ports.embedder}.items():
             assert isinstance(part, FailingDatabase | FailingIndex | FailingEmbedder)
             part.error = DatabaseUnavailable("It is away.")
@@ -76,7 +77,7 @@ async def test_a_service_whose_data_is_away_at_the_start_answers_why_and_comes_b
 ) -> None:
     monkeypatch.setattr(runtime, "_RETRY_SECONDS", 0.01)
 
-    def away(ports: Ports) -> Ports:
+    def away(ports: Backends) -> Backends:
         return replace(ports, database=FailingDatabase(ports.database, error=StorageReadOnly("Read only.")))
 
     async with serving(tmp_path, change=away) as service:
@@ -84,7 +85,7 @@ async def test_a_service_whose_data_is_away_at_the_start_answers_why_and_comes_b
         answer = await service.post("/store", {"agent_id": "bot", "content": "text"})
         assert_problem(answer, 503, "storage_read_only")
         assert int(answer.headers["retry-after"]) >= 1
-        database = service.runtime.ports.database
+        database = service.runtime.backends.database
         assert isinstance(database, FailingDatabase)
         database.error = None
         while (await parts(service))["data"] != "ok":
@@ -94,7 +95,7 @@ async def test_a_service_whose_data_is_away_at_the_start_answers_why_and_comes_b
 
 async def test_a_failing_embedder_has_its_own_code(tmp_path: Path) -> None:
     async with serving(tmp_path, change=failing) as service:
-        embedder = service.runtime.ports.embedder
+        embedder = service.runtime.backends.embedder
         assert isinstance(embedder, FailingEmbedder)
         embedder.error = EmbeddingUnavailable("The model is away.")
         body = {"agent_id": "bot", "content": "x"}
@@ -111,7 +112,7 @@ async def test_a_defect_is_a_problem_for_the_caller_and_a_traceback_in_the_log(
 ) -> None:
     configure_logging("json", "info")
     async with serving(tmp_path, change=failing) as service:
-        embedder = service.runtime.ports.embedder
+        embedder = service.runtime.backends.embedder
         assert isinstance(embedder, FailingEmbedder)
         embedder.error = ZeroDivisionError("what the caller must not see")
         problem = assert_problem(
@@ -124,7 +125,7 @@ async def test_a_defect_is_a_problem_for_the_caller_and_a_traceback_in_the_log(
 async def test_data_of_a_newer_version_stops_the_start(tmp_path: Path) -> None:
     async with serving(tmp_path) as service:
         record = Statement("INSERT INTO d1_migrations (name) VALUES ('9999_future.sql')", writes=True)
-        await service.runtime.ports.database.run([record])
+        await service.runtime.backends.database.run([record])
     later = build_runtime(settings_for(tmp_path))
     with pytest.raises(SchemaTooNew, match=r"9999_future\.sql"):
         await later.start()
@@ -133,12 +134,12 @@ async def test_data_of_a_newer_version_stops_the_start(tmp_path: Path) -> None:
 
 async def test_a_memory_left_in_the_outbox_is_in_the_index_after_the_next_start(tmp_path: Path) -> None:
     async with serving(tmp_path, change=failing) as service:
-        index = service.runtime.ports.index
+        index = service.runtime.backends.index
         assert isinstance(index, FailingIndex)
         index.error = DatabaseUnavailable("The index is away.")
         await service.store("left behind")
         waited = Statement("UPDATE outbox SET due_at = 0", writes=True)
-        await service.runtime.ports.database.run([waited])
+        await service.runtime.backends.database.run([waited])
     async with serving(tmp_path, indexer_seconds=0.01) as service:
         while (await service.runtime.outbox_status()).undelivered:
             await asyncio.sleep(0.01)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import ConfigurationError
+from app.domain.errors import ConfigurationError
 from app.settings import Settings, load_settings
 
 ROOT = Path(__file__).parent.parent

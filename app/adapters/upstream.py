@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import orjson
 
-from app.errors import MemoryGatewayError, UpstreamRejected, UpstreamTimeout, UpstreamUnavailable
+from app.domain.errors import MemoryGatewayError, UpstreamRejected, UpstreamTimeout, UpstreamUnavailable
 from app.observability.metrics import Metrics
 
 _CONNECT_SECONDS = 3.0

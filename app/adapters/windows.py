@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.errors import UpstreamRejected
-from app.model import Vector
+from app.domain.embedding import Vector
+from app.domain.errors import UpstreamRejected
 
 _SPACES = b" \t\n\r"
 _HIGH_BITS, _CONTINUATION = 0xC0, 0x80

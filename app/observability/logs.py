@@ -8,7 +8,7 @@ from typing import Literal, TextIO, cast
 
 import structlog
 
-from app.errors import MemoryGatewayError, Unavailable
+from app.domain.errors import MemoryGatewayError, Unavailable
 
 _OURS = 500
 """From this status on an error is not the caller's."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from app.index.status import OutboxStatus
+from app.storage.system.outbox_status import OutboxStatus
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Protocol, Self, TypeAlias
 
-from app.model import Json, Scalar, to_json
+from app.domain.json_types import Json, Scalar, to_json
 
 Row: TypeAlias = Mapping[str, Scalar]
 """One row of a result, by column name."""
@@ -33,6 +33,16 @@ class Statement:
     argument: Mapping[str, Json] | Sequence[Json] | None = None
     writes: bool = False
     repeatable: bool = False
+
+    @classmethod
+    def read(cls, sql: str, /, **values: Json) -> Self:
+        """Make a statement that only reads."""
+        return cls(sql, values or None)
+
+    @classmethod
+    def write(cls, sql: str, /, *, repeatable: bool = True, **values: Json) -> Self:
+        """Make a statement that may change data."""
+        return cls(sql, values or None, writes=True, repeatable=repeatable)
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-from app.model import EmbeddingConfig, Vector
+from app.domain.embedding import EmbeddingConfig, Vector
 
 Purpose: TypeAlias = Literal["document", "query"]
 """What a text is embedded for: some models embed a question otherwise than what answers it."""

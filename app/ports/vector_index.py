@@ -4,7 +4,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from app.model import Filter, Json, Scope, Vector
+from app.domain.embedding import Vector
+from app.domain.json_types import Json
+from app.domain.memory import Scope
+from app.domain.query import Filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,38 +50,12 @@ class Hits:
     more: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """What the index has under an id, beside its values: whose it is and what was last written.
-
-    ``embedding`` is the ``label`` of the embedding config the vector was made with.
-    """
-
-    scope: Scope
-    revision: int
-    embedding: str
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """A page of the ids an index holds, of every scope. ``cursor`` asks for the next page; None: this was the last."""
-
-    ids: Sequence[str]
-    cursor: str | None
-
-
 class VectorIndex(Protocol):
     """Nearest vectors within one scope. There is no way to search without a scope.
 
-    An adapter may show a write late; ``watermark`` tells how far it is. An index holds nothing that the
-    database could not rebuild. ``held``, ``list_ids`` and ``sample`` are for what crosses scopes: the indexer,
-    the eraser and reconcile.
+    An adapter may show a write late; ``IndexAdmin.watermark`` tells how far it is. An index holds nothing that the
+    database could not rebuild. This is all that a request needs of an index; what crosses scopes is in ``IndexAdmin``.
     """
-
-    @property
-    def backend(self) -> str:
-        """A short name for operators, such as ``sqlite-exact``."""
-        ...
 
     @property
     def visible_at_once(self) -> bool:
@@ -130,51 +107,10 @@ class VectorIndex(Protocol):
         """
         ...
 
-    async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
-        """Return what the index shows under these ids, of any scope; an id it does not show is left out.
-
-        Raises:
-            Unavailable: the index cannot be asked.
-        """
-        ...
-
     async def vectors(self, tenant_id: str, ids: Sequence[str]) -> Mapping[str, Vector]:
         """Return the vectors the index shows under these ids, where they are the tenant's; others are left out.
 
         Raises:
             Unavailable: the index cannot be asked.
         """
-        ...
-
-    async def list_ids(self, cursor: str | None = None) -> Listing:
-        """Return a page of the ids the index shows, of every scope, each at least once over all pages.
-
-        Raises:
-            CursorExpired: the index no longer knows the cursor; the listing has to begin anew.
-            Unavailable: the index cannot be asked.
-        """
-        ...
-
-    async def sample(self, tenant_id: str, agent_id: str | None = None) -> Sequence[str]:
-        """Return ids of some vectors that a search of the agent, or of the whole tenant, finds; none if it finds none.
-
-        Raises:
-            Unavailable: the index cannot be asked.
-        """
-        ...
-
-    async def destroy(self) -> None:
-        """Remove the index with all it holds, of every scope; an absent one is no error.
-
-        Raises:
-            Unavailable: the index cannot be reached; it may be gone.
-        """
-        ...
-
-    async def watermark(self) -> int:
-        """Return the moment (ms since the epoch) up to which every acknowledged write is visible."""
-        ...
-
-    async def ping(self) -> None:
-        """Return if the index answers; raise as ``query`` does if not."""
         ...

@@ -4,17 +4,13 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias, get_args
 
-from app.model import Finding
-from app.retrieval import context, lexical, names, vector
+from app.domain.query import Finding, Part
+from app.retrieval.channels import lexical, neighbours, vector
 from app.retrieval.pool import Candidate, Pool
-from app.retrieval.temporal import EARLIEST, LATEST, Anchor, Period, lift
-from app.retrieval.terms import Term, terms
-
-Part: TypeAlias = Literal["lexical", "vector", "context", "smoothing", "session", "names", "time"]
-"""A channel or a cue, which can be left out to measure what it is worth."""
-PARTS: tuple[Part, ...] = get_args(Part)
+from app.retrieval.query import names
+from app.retrieval.query.periods import EARLIEST, LATEST, Anchor, Period, lift
+from app.retrieval.query.terms import Term, terms
 
 _LEXICAL, _VECTOR = 0.6, 0.4
 _SMOOTHING = 0.4
@@ -68,9 +64,9 @@ class Fusion:
         self.by_words = {id_: lexical_share * covered for id_, covered in self.covered.items()}
         self.meant = {} if "vector" in without else vector.scores(cosines, ids)
         own = {id_: self.by_words[id_] + _VECTOR * self.meant.get(id_, 0.0) for id_ in ids}
-        self.lent = {} if "smoothing" in without else context.lent(pool, own)
+        self.lent = {} if "smoothing" in without else neighbours.lent(pool, own)
         near = {id_: score + _SMOOTHING * self.lent.get(id_, 0.0) for id_, score in own.items()}
-        self.sessions = {} if "session" in without else context.of_sessions(pool, near)
+        self.sessions = {} if "session" in without else neighbours.of_sessions(pool, near)
         self.base = {id_: score + _SESSION * self.sessions.get(id_, 0.0) for id_, score in near.items()}
         named = frozenset[str]() if "names" in without else names.named(asked.text)
         self.speakers = {id_: 1 + _SPEAKER * names.speaks(ids[id_], named) for id_ in ids}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from app.model import Json
+from app.domain.json_types import Json
 from app.ports.database import Row
 
 
@@ -67,7 +67,7 @@ class Pool:
 
 
 def read(rows: Iterable[Row]) -> Pool:
-    """Make the pool of what ``app.tiers.candidates`` has gathered."""
+    """Make the pool of what ``app.storage.candidates`` has gathered."""
     candidates: dict[str, Candidate] = {}
     row: Row | None = None
     for row in rows:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from app.model import Entry, Query
-from app.retrieval import answer
+from app.domain.query import Entry, Query
+from app.retrieval import selection
 from app.retrieval.confidence import confidence
 from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Candidate
@@ -37,10 +37,10 @@ class Search:
         """Give the candidates that may be entries, best first; the caller stops at ``top_k``."""
         ranked: Iterator[Candidate] = iter(self.fusion.ranked)
         if query.collapse:
-            ranked = answer.distinct(ranked)
+            ranked = selection.distinct(ranked)
         if query.min_score > 0:
             ranked = (candidate for candidate in ranked if self.score(candidate) >= query.min_score)
-        return answer.within(ranked, query.max_tokens)
+        return selection.within(ranked, query.max_tokens)
 
     def entry(self, candidate: Candidate, *, explain: bool) -> Entry:
         """Make an entry of a candidate."""

@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 import httpx
 
-from app.retrieval.fusion import PARTS
+from app.domain.query import PARTS
 from bench.client import RequestFailed
 from bench.quality.asking import Plan
 from bench.quality.dataset import DataInvalid, chosen, read
-from bench.quality.document import MarkersMissing, markdown
+from bench.quality.document import markdown
 from bench.quality.measuring import Measurement, measure_own, measure_service
 from bench.quality.results import Results, inventory
 from bench.quality.scores import RESAMPLES
@@ -58,7 +58,6 @@ class Own:
 @click.option("--parallel", default=4, show_default=True, help="Conversations under way at once.")
 @click.option("--resamples", default=RESAMPLES, show_default=True, help="Resamples behind an interval.")
 @click.option("--out", default=RESULTS, type=click.Path(file_okay=False, path_type=Path), help="Folder of the results.")
-@click.option("--write", "document", type=click.Path(path_type=Path), help="Write the tables between its markers.")
 def main(  # noqa: PLR0913 - a command has as many parameters as options
     *,
     data: tuple[Path, ...],
@@ -74,7 +73,6 @@ def main(  # noqa: PLR0913 - a command has as many parameters as options
     parallel: int,
     resamples: int,
     out: Path,
-    document: Path | None,
 ) -> None:
     """Read the data, measure, print the tables and write the results."""
     started = time.monotonic()
@@ -89,11 +87,8 @@ def main(  # noqa: PLR0913 - a command has as many parameters as options
         else:
             own = Own(embedders or ("local",), variants(ablate=ablate, without=without), _settings(settings))
             runs = asyncio.run(_own(own, measurement))
-        results = Results(runs, inventory(measured), circumstances(time.monotonic() - started))
-        results.write(out)
-        if document is not None:
-            results.write_into(document)
-    except (DataInvalid, ServiceFailed, ServerFailed, RequestFailed, MarkersMissing, ValueError) as error:
+        Results(runs, inventory(measured), circumstances(time.monotonic() - started)).write(out)
+    except (DataInvalid, ServiceFailed, ServerFailed, RequestFailed, ValueError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(markdown(runs))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from app.limits import CONTENT_BYTES
+from app.domain.limits import CONTENT_BYTES
 from bench.quality.dates import rfc3339
 
 

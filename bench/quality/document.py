@@ -1,13 +1,11 @@
-"""The figures as Markdown, for a terminal and for a document of the project."""
+"""The figures as Markdown, for a terminal and for the file of results."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from bench.quality.scores import METRICS, Estimate
 from bench.quality.summary import RISK_K, Run
 from bench.report import aligned
 
-BEGIN, END = "<!-- quality:begin -->", "<!-- quality:end -->"
 COMPARED = ("recall@5", "recall@10", "recall@20", "mrr", "hit@5")
 """What is told of the difference that a part makes."""
 
@@ -16,23 +14,19 @@ _COVERAGES = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 Rows = list[list[str]]
 
 
-class MarkersMissing(Exception):
-    """The document has no two markers to write between."""
-
-
-def markdown(runs: Sequence[Run], *, every_conversation: bool = True) -> str:
+def markdown(runs: Sequence[Run]) -> str:
     """Return the tables, each under a line that says what it shows."""
-    made = tables(runs, every_conversation=every_conversation)
+    made = tables(runs)
     return "\n\n".join(f"**{title}**\n\n{aligned(rows)}" for title, rows in made) + "\n"
 
 
-def tables(runs: Sequence[Run], *, every_conversation: bool = True) -> list[tuple[str, Rows]]:
+def tables(runs: Sequence[Run]) -> list[tuple[str, Rows]]:
     """Return the tables that there is something for, each with its title, the head as its first row."""
     made = [
         ("Evidence found, in percent, with 95 % intervals", found(runs)),
         ("What leaving a part out changes, in percentage points, question by question", differences(runs)),
         ("By category", categories(runs)),
-        ("Conversation by conversation", conversations(runs) if every_conversation else []),
+        ("Conversation by conversation", conversations(runs)),
         (f"Whether the confidence tells when to answer (wrong: no evidence among the first {RISK_K})", risks(runs)),
         ("Risk-coverage: wrong among the most confident answers, in percent", coverages(runs)),
     ]
@@ -100,21 +94,6 @@ def coverages(runs: Sequence[Run]) -> Rows:
             risks_ = (next(risk for at, risk in judged.curve if at >= coverage - 1e-9) for coverage in _COVERAGES)
             rows.append([run.name, dataset, *(f"{100 * risk:.1f}" for risk in risks_)])
     return rows
-
-
-def write_between(document: Path, text: str) -> None:
-    """Put the text between the two markers of a document, in the place of what was there.
-
-    Raises:
-        MarkersMissing: the document does not exist, or does not have one of each, in order.
-    """
-    if not document.is_file():
-        raise MarkersMissing(f"{document} does not exist")
-    before, begun, rest = document.read_text("utf-8").partition(BEGIN)
-    _, ended, after = rest.partition(END)
-    if not begun or not ended:
-        raise MarkersMissing(f"{document} has no {BEGIN} with {END} behind it")
-    document.write_text(f"{before}{BEGIN}\n{text.strip()}\n{END}{after}", "utf-8")
 
 
 def interval(estimate: Estimate) -> str:

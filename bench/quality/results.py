@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.quality.dataset import Conversation
-from bench.quality.document import markdown, write_between
+from bench.quality.document import markdown
 from bench.quality.page import page
 from bench.quality.summary import Run
 
@@ -38,17 +38,6 @@ class Results:
         about = "\n".join(f"- {name}: {value}" for name, value in self._told().items())
         text = f"# Retrieval quality\n\n{markdown(self.runs)}\n{NOTES}\n{about}\n"
         (directory / "quality.md").write_text(text, "utf-8")
-
-    def write_into(self, document: Path) -> None:
-        """Write the tables between a document's markers, but for those of single conversations.
-
-        Raises:
-            MarkersMissing: it has none.
-        """
-        measured = (
-            f"Measured {self.circumstances['date']} at {self.circumstances['commit']}, on {self._told()['data']}."
-        )
-        write_between(document, f"{measured}\n\n{markdown(self.runs, every_conversation=False)}")
 
     def _told(self) -> dict[str, object]:
         return {**self.circumstances, "data": "; ".join(_line(dataset) for dataset in self.data)}

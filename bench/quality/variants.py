@@ -8,9 +8,9 @@ from pathlib import Path
 
 import httpx
 
-from app.auth import Credentials
 from app.bootstrap import wall_clock
-from app.retrieval.fusion import PARTS
+from app.domain.query import PARTS
+from app.services.credentials import Credentials
 from app.settings import Settings
 from bench.client import HOST, post_json
 from bench.data import AUTH_SECRETS, SECRETS

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from app.adapters.upstream import Call, Upstream
-from app.errors import MemoryGatewayError
+from app.domain.errors import MemoryGatewayError
 from app.observability.metrics import Metrics
 
 TLS = httpx.create_ssl_context()

@@ -10,7 +10,7 @@ import pytest
 
 from app.adapters.local.bert import BertEncoder
 from app.adapters.local.transformer import TransformerEmbedder
-from app.errors import ConfigurationError
+from app.domain.errors import ConfigurationError
 from tests.adapters.tiny_model import CONFIG, VOCABULARY, Tensors, random_tensors, write_model
 
 IDS = [2, 4, 7, 6, 3]

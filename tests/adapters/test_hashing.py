@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from app.adapters.local.hashing import HashingEmbedder
-from app.model import EmbeddingConfig, Vector
+from app.domain.embedding import EmbeddingConfig, Vector
 
 TEXT = "The customer prefers invoices in Swedish."
 CALL = """

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.adapters.local.scope_vectors import ScopeCache, ScopeVectors
-from app.model import Scope
+from app.domain.memory import Scope
 
 DIMENSIONS = 4
 

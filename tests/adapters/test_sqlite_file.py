@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.adapters.local.sqlite_file import SqliteFile
-from app.errors import DatabaseUnavailable
+from app.domain.errors import DatabaseUnavailable
 
 
 async def test_a_file_that_is_closing_takes_no_more_work_and_finishes_what_it_took(tmp_path: Path) -> None:

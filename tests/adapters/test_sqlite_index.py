@@ -11,7 +11,9 @@ from ulid import ULID
 from app.adapters.local.scope_vectors import ScopeVectors
 from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.sqlite_index import SqliteVectorIndex
-from app.model import EmbeddingConfig, Filter, Scope
+from app.domain.embedding import EmbeddingConfig
+from app.domain.memory import Scope
+from app.domain.query import Filter
 from app.ports.vector_index import IndexedVector
 
 OWN, OTHER = Scope("tenant", "agent"), Scope("tenant", "other")

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.adapters.local.together import Together
+from app.adapters.local.coalescer import Coalescer
 
 
 class Work:
@@ -13,7 +13,7 @@ class Work:
         self.groups: list[tuple[str, list[int]]] = []
         self.gate = asyncio.Event()
         self.broken: Exception | None = None
-        self.together: Together[str, int, int] = Together(self.answer)
+        self.together: Coalescer[str, int, int] = Coalescer(self.answer)
 
     async def answer(self, key: str, questions: Sequence[int]) -> list[int | Exception]:
         self.groups.append((key, list(questions)))

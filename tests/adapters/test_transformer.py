@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from app.adapters.local.transformer import TransformerEmbedder, packaged_model_dir
-from app.errors import EmbeddingUnavailable
-from app.model import EmbeddingConfig, Vector
+from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.errors import EmbeddingUnavailable
 from tests.adapters.tiny_model import random_tensors, write_model
 
 PUBLISHED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"

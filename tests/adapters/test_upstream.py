@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from app.adapters.upstream import Call, Upstream
-from app.errors import RateLimited, UpstreamRejected, UpstreamTimeout, UpstreamUnavailable
+from app.domain.errors import RateLimited, UpstreamRejected, UpstreamTimeout, UpstreamUnavailable
 from app.observability.metrics import Metrics
 from tests.adapters.replies import BODY, CALL, Reply, done, drips, failed, hangs, http, serving, upstream_of
 from tests.observability.samples import calls

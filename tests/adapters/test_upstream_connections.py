@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from app.adapters.upstream import Call, Upstream
-from app.errors import UpstreamTimeout
+from app.domain.errors import UpstreamTimeout
 from tests.adapters.replies import BODY, CALL, Reply, done, failed, hangs, http, serving, upstream_of
 
 

@@ -9,8 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from app.adapters.windows import Window, average, batches, split
-from app.errors import UpstreamRejected
-from app.model import Vector
+from app.domain.embedding import Vector
+from app.domain.errors import UpstreamRejected
 
 CHARACTERS = st.sampled_from([*"ab \n\t\r\u00a0\u3000é東🙂", "\u0301"]) | st.characters(exclude_categories=["Cs"])
 TEXTS = st.text(CHARACTERS, max_size=60)

@@ -15,7 +15,7 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from app.adapters.local.transformer import packaged_model_dir
 from app.adapters.local.wordpiece import WordPiece
-from app.errors import ConfigurationError
+from app.domain.errors import ConfigurationError
 
 CONTROL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 VOCABULARY = [*CONTROL_TOKENS, "a", "A", "e", "é", "##b", "世", "世界", "界", "##界", "!", "[", "]", "sep"]

@@ -7,8 +7,8 @@ import httpx
 import jwt
 import pytest
 
-from app.auth import Credentials, Principal
-from app.errors import Unauthenticated
+from app.domain.errors import Unauthenticated
+from app.services.credentials import Credentials, Principal
 from tests.problem_shape import assert_problem
 from tests.service import SECRETS, Service, serving
 

@@ -22,7 +22,7 @@ async def _nothing_is_written(service: Service) -> AsyncIterator[None]:
     yield
     for tenant in ("acme", "other"):
         assert await service.recall("text", tenant=tenant) == []
-    assert len(service.runtime.ports.marks) == 0
+    assert len(service.runtime.backends.acknowledgements) == 0
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the service tells of itself to whoever asks: llms.txt, the well-known documents, the MCP server card."""
+"""What the service tells of itself to whoever asks: llms.txt and the metadata of the protected resource."""
 
 import re
 import shlex
@@ -9,27 +9,24 @@ import httpx
 import pytest
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from app.main import create_app
+from app.interfaces.asgi import create_app
 from tests.problem_shape import assert_problem, named_fields
 from tests.service import SECRETS, Service
 
 MEDIA_TYPES = {
     "/llms.txt": "text/plain; charset=utf-8",
-    "/.well-known/api-catalog": 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"',
     "/.well-known/oauth-protected-resource": "application/json",
     "/.well-known/oauth-protected-resource/mcp": "application/json",
-    "/.well-known/ai-catalog.json": "application/ai-catalog+json",
-    "/mcp/server-card": "application/mcp-server-card+json",
 }
 
 every_document = pytest.mark.parametrize("path", MEDIA_TYPES)
 
 
 def links(value: Any) -> Iterator[str]:
-    """Every URL in a document of JSON, but for the names of what is described and of schemas."""
+    """Every URL in a document of JSON, but for the name of what is described."""
     if isinstance(value, dict):
         for name, each in value.items():
-            if name not in {"anchor", "resource", "$schema"}:
+            if name != "resource":
                 yield from links(each)
     elif isinstance(value, list):
         for each in value:
@@ -69,9 +66,8 @@ async def test_it_is_the_same_for_everyone_and_holds_no_secret(service: Service,
 async def test_head_tells_the_same_headers_and_no_content(service: Service, path: str) -> None:
     got, head = await service.client.get(path), await service.client.head(path)
     assert (head.status_code, head.content) == (200, b"")
-    for name in ("content-type", "content-length", "etag", "link", "cache-control"):
+    for name in ("content-type", "content-length", "etag", "cache-control"):
         assert head.headers[name] == got.headers[name]
-    assert head.headers["link"] == '<http://service/.well-known/api-catalog>; rel="api-catalog"'
 
 
 @every_document
@@ -104,7 +100,7 @@ async def test_it_is_only_read(service: Service, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/.well-known", "/.well-known/", "/.well-known/openid-configuration", "/.well-known/mcp/catalog.json"]
+    "path", ["/.well-known", "/.well-known/", "/.well-known/openid-configuration", "/.well-known/api-catalog"]
 )
 async def test_a_well_known_document_that_is_not_there_is_no_such_path(service: Service, path: str) -> None:
     assert_problem(await service.client.get(path), 404, "no_such_path")
@@ -136,8 +132,9 @@ async def test_behind_a_proxy_that_is_trusted_links_have_the_scheme_it_was_asked
     for client_host, scheme in (("127.0.0.1", "https"), ("192.0.2.1", "http")):
         transport = httpx.ASGITransport(app, client=(client_host, 1))  # type: ignore[arg-type]
         async with httpx.AsyncClient(transport=transport, base_url="http://host.example") as client:
-            answer = await client.get("/mcp/server-card", headers={"X-Forwarded-Proto": "https"})
-            assert answer.json()["remotes"][0]["url"] == f"{scheme}://host.example/mcp"
+            path = "/.well-known/oauth-protected-resource/mcp"
+            answer = await client.get(path, headers={"X-Forwarded-Proto": "https"})
+            assert answer.json()["resource"] == f"{scheme}://host.example/mcp"
 
 
 @every_document
@@ -176,20 +173,6 @@ async def test_the_commands_of_llms_txt_store_and_recall(service: Service) -> No
     assert [entry["content"] for entry in answers[1].json()["entries"]] == ["The customer prefers invoices in Swedish"]
 
 
-async def test_the_api_catalog_names_what_describes_each_interface(service: Service) -> None:
-    linkset = (await service.client.get("/.well-known/api-catalog")).json()["linkset"]
-    described = {each["anchor"]: [link["href"] for link in each["service-desc"]] for each in linkset}
-    assert described == {
-        "http://service": ["http://service/openapi.json"],
-        "http://service/mcp": ["http://service/mcp/server-card"],
-    }
-    for each in linkset:
-        assert set(each) == {"anchor", "service-desc", "service-doc", "status"}
-        for link in (*each["service-desc"], *each["service-doc"], *each["status"]):
-            answer = await service.client.get(link["href"])
-            assert answer.headers["content-type"].partition(";")[0] == link["type"]
-
-
 @pytest.mark.parametrize("path", ["", "/mcp"])
 async def test_a_protected_resource_says_how_to_show_a_credential_and_names_no_server_that_gives_one(
     service: Service, path: str
@@ -202,53 +185,3 @@ async def test_a_protected_resource_says_how_to_show_a_credential_and_names_no_s
         "resource_name": "Memory Gateway",
         "resource_documentation": "http://service/llms.txt",
     }
-
-
-async def test_the_server_card_says_how_to_connect(service: Service) -> None:
-    card = (await service.client.get("/mcp/server-card")).json()
-    (remote,) = card["remotes"]
-    (header,) = remote["headers"]
-    assert (remote["type"], remote["url"]) == ("streamable-http", "http://service/mcp")
-    assert (header["name"], header["value"], list(header["variables"])) == (
-        "Authorization",
-        "Bearer {credential}",
-        ["credential"],
-    )
-    assert header["isRequired"]
-    assert header["isSecret"]
-    assert card["version"] == (await service.client.get("/openapi.json")).json()["info"]["version"]
-    assert 1 <= len(card["description"]) <= 100
-    assert card["$schema"] == "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
-    assert set(card) == {"$schema", "name", "title", "description", "version", "websiteUrl", "remotes"}
-
-
-@pytest.mark.parametrize(
-    ("host", "domain"),
-    [
-        ("memory.example.com:8443", "memory.example.com"),
-        ("Memory.Example.com.", "memory.example.com"),
-        ("localhost:8000", "localhost"),
-        ("my_service", "my-service"),
-        ("127.0.0.1:8000", "1.0.0.127.in-addr.arpa"),
-        ("[::1]:8000", f"1.{'0.' * 31}ip6.arpa"),
-    ],
-)
-async def test_the_mcp_server_is_named_by_the_domain_it_is_asked_under(
-    service: Service, host: str, domain: str
-) -> None:
-    catalog = (await service.client.get("/.well-known/ai-catalog.json", headers={"Host": host})).json()
-    card = (await service.client.get("/mcp/server-card", headers={"Host": host})).json()
-    assert catalog == {
-        "specVersion": "1.0",
-        "entries": [
-            {
-                "identifier": f"urn:air:{domain}:mcp:memory-gateway",
-                "type": "application/mcp-server-card+json",
-                "url": f"http://{host}/mcp/server-card",
-            }
-        ],
-    }
-    namespace, name = card["name"].split("/")
-    assert (namespace.split(".")[::-1], name) == (domain.split("."), "memory-gateway")
-    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", card["name"])
-    assert len(card["name"]) <= 200

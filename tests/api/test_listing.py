@@ -7,17 +7,17 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from app.api.cursors import HOLDS_MS, Cursors, Listing
-from app.auth import Credentials
-from app.errors import InvalidCursor
-from app.model import Filter
+from app.domain.errors import InvalidCursor
+from app.domain.query import Filter
+from app.interfaces.http.cursors import HOLDS_MS, Cursors, ListingScope
 from app.ports.database import Statement
-from app.tiers.listing import Place
+from app.services.credentials import Credentials
+from app.storage.listing import Place
 from tests.problem_shape import assert_problem, named_fields
 from tests.service import Service
 
 OLD, NEW = "o" * 32, "n" * 32
-LISTING = Listing("acme", "bot", Filter(metadata={"k": 1}))
+LISTING = ListingScope("acme", "bot", Filter(metadata={"k": 1}))
 PLACE = Place(1_790_000_000_000, "01K2Z4M1V7Q8T3B5N6C7D8E9FA")
 NOW = PLACE.created_at + 5
 
@@ -71,7 +71,7 @@ async def test_memories_of_one_moment_are_each_listed_once(service: Service) -> 
         await service.store(f"text {n}")
     same = "UPDATE long_term_memory SET created_at = 5"
     drop = Statement("DROP TRIGGER long_term_memory_created_at_is_final", writes=True)
-    await service.runtime.ports.database.run([drop, Statement(same, writes=True)])
+    await service.runtime.backends.database.run([drop, Statement(same, writes=True)])
     found = [content for contents in await pages(service, limit=2) for content in contents]
     assert sorted(found) == [f"text {n}" for n in range(9)]
 
@@ -178,11 +178,11 @@ async def test_a_cursor_of_another_listing_is_refused_as_a_forged_one_is(service
     assert (await ask(service, limit=100, cursor=cursor)).status_code == 200
 
 
-def read(text: str, *, secrets: dict[str, str] | None = None, listing: Listing = LISTING, now: int = NOW) -> Place:
+def read(text: str, *, secrets: dict[str, str] | None = None, listing: ListingScope = LISTING, now: int = NOW) -> Place:
     return Cursors(Credentials(secrets or {"old": OLD}), listing).read(text, now=now)
 
 
-def written(listing: Listing = LISTING) -> str:
+def written(listing: ListingScope = LISTING) -> str:
     return Cursors(Credentials({"old": OLD}), listing).write(PLACE, now=NOW)
 
 
@@ -220,7 +220,7 @@ def test_any_tampering_with_a_cursor_is_refused(data: st.DataObject) -> None:
 
 ids = st.text("ab", min_size=1, max_size=3)
 listings = st.builds(
-    Listing,
+    ListingScope,
     ids,
     st.none() | ids,
     st.builds(
@@ -230,7 +230,7 @@ listings = st.builds(
 
 
 @given(one=listings, other=listings)
-def test_a_cursor_of_one_listing_is_none_of_any_other(one: Listing, other: Listing) -> None:
+def test_a_cursor_of_one_listing_is_none_of_any_other(one: ListingScope, other: ListingScope) -> None:
     if one == other:
         assert read(written(one), listing=other) == PLACE
     else:

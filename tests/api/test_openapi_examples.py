@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import jsonschema_rs
 import pytest
 
-from app import errors
-from app.errors import MemoryGatewayError
+from app.domain import errors
+from app.domain.errors import MemoryGatewayError
 from tests.service import Service
 
 PROBLEM = "application/problem+json"

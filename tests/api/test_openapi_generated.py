@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from schemathesis.specs.openapi import checks
 
 from app.bootstrap import build_runtime
-from app.limits import METADATA_DEPTH, NUMBER_MOST
-from app.main import create_app
-from app.runtime import Runtime
+from app.domain.limits import MAX_NUMBER, METADATA_DEPTH
+from app.interfaces.asgi import create_app
+from app.runtime.runtime import Runtime
 from tests.service import settings_for
 
 CHECKS = [
@@ -74,7 +74,7 @@ def beyond(value: Any) -> bool:
     """Whether a JSON value holds a number over the limit, as a generator rounds the limit to the next double."""
     if isinstance(value, dict | list):
         return any(map(beyond, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, int | float) and abs(value) > NUMBER_MOST
+    return isinstance(value, int | float) and abs(value) > MAX_NUMBER
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ async def finish(service: Service, operation_id: str) -> dict[str, Any]:
     """Let the outbox's time pass until the erasure is done."""
     while True:
         past = "UPDATE outbox SET due_at = 0, acknowledged_at = acknowledged_at - 300000"
-        await service.runtime.ports.database.run([Statement(past, writes=True)])
+        await service.runtime.backends.database.run([Statement(past, writes=True)])
         await service.runtime.indexer.round()
         answer = await service.client.get(f"/operations/{operation_id}", headers=service.credential(admin=True))
         assert answer.status_code == 200

@@ -9,10 +9,10 @@ import httpx
 import pytest
 import uvicorn
 
-from app.errors import DatabaseUnavailable
-from app.main import create_app
-from app.tiers import bulk
-from app.transfer.record import Record
+from app.domain.errors import DatabaseUnavailable
+from app.interfaces.asgi import create_app
+from app.services.transfer.record import Record
+from app.storage import batches
 from tests.doubles import FailingDatabase
 from tests.problem_shape import assert_problem
 from tests.service import Service, serving
@@ -112,12 +112,12 @@ async def test_while_the_tenant_is_erased_nothing_is_imported(any_service: Servi
 async def test_an_outage_is_an_error_before_the_first_line_and_a_broken_connection_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bulk, "_PAGE", bulk._PAGE.replace("LIMIT 500", "LIMIT 5"))  # noqa: SLF001 - a small page
-    monkeypatch.setattr("app.transfer.export.PAGE_ROWS", 5)
+    monkeypatch.setattr(batches, "_PAGE", batches._PAGE.replace("LIMIT 500", "LIMIT 5"))  # noqa: SLF001 - a small page
+    monkeypatch.setattr("app.services.transfer.export.PAGE_ROWS", 5)
     async with serving(tmp_path) as service:
         await bring(service, file_of(numbered(40)))
-        database = FailingDatabase(service.runtime.ports.database)
-        object.__setattr__(service.runtime.ports, "database", database)
+        database = FailingDatabase(service.runtime.backends.database)
+        object.__setattr__(service.runtime.backends, "database", database)
         database.error = DatabaseUnavailable("away")
         assert_problem(await fetch(service), 503, "database_unavailable")
         database.error = None

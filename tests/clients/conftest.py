@@ -9,7 +9,7 @@ import httpx
 import pytest
 import uvicorn
 
-from app.main import create_app
+from app.interfaces.asgi import create_app
 from memory_gateway_client import AsyncMemoryClient, MemoryClient
 from tests.clients.asking import Asked, ask
 from tests.service import Service, serving

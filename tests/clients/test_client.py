@@ -14,13 +14,11 @@ import pytest
 
 import memory_gateway_client
 from memory_gateway_client import (
-    AnswerLost,
-    AnswerTimeout,
     AsyncMemoryClient,
     MemoryClient,
     MemoryGatewayError,
     Recall,
-    ServiceUnreachable,
+    Unavailable,
     calls,
 )
 from tests.clients.asking import TOKEN, Asked
@@ -183,24 +181,23 @@ async def breaking(answer: bytes, *, hold: bool = False) -> asyncio.Server:
 
 
 @pytest.mark.parametrize(
-    ("answer", "then", "failure"),
+    ("answer", "then", "code"),
     [
-        (b"", "break", AnswerLost),
-        (b"HTTP/1.1 200 OK\r\nContent-Len", "break", AnswerLost),
-        (b'HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"entries": []', "break", AnswerLost),
-        (b"220 mail.example.com ESMTP\r\n", "break", AnswerLost),
-        (b"", "hold", AnswerTimeout),
-        (b'HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"entries": []', "hold", AnswerTimeout),
+        (b"", "break", "answer_lost"),
+        (b"HTTP/1.1 200 OK\r\nContent-Len", "break", "answer_lost"),
+        (b'HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"entries": []', "break", "answer_lost"),
+        (b"220 mail.example.com ESMTP\r\n", "break", "answer_lost"),
+        (b"", "hold", "answer_timeout"),
+        (b'HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"entries": []', "hold", "answer_timeout"),
     ],
 )
-async def test_half_an_answer_on_a_socket_is_no_answer(
-    kind: str, answer: bytes, then: str, failure: type[MemoryGatewayError]
-) -> None:
+async def test_half_an_answer_on_a_socket_is_no_answer(kind: str, answer: bytes, then: str, code: str) -> None:
     async with await breaking(answer, hold=then == "hold") as server:
         port = server.sockets[0].getsockname()[1]
         client = Asked(CLIENTS[kind](f"http://127.0.0.1:{port}", TOKEN, agent_id="bot", timeout=0.2, retries=0))
-        with pytest.raises(failure):
+        with pytest.raises(Unavailable) as caught:
             await client.recall("anything")
+        assert caught.value.code == code
         await close(client)
 
 
@@ -208,8 +205,9 @@ async def test_a_service_that_is_not_there_is_unreachable(kind: str, pauses: lis
     async with await breaking(b"") as server:
         port = server.sockets[0].getsockname()[1]
     client = Asked(CLIENTS[kind](f"http://127.0.0.1:{port}", TOKEN, agent_id="bot"))
-    with pytest.raises(ServiceUnreachable):
+    with pytest.raises(Unavailable) as caught:
         await client.recall("anything")
+    assert caught.value.code == "service_unreachable"
     assert len(pauses) == 2
     await close(client)
 

@@ -1,6 +1,5 @@
-"""Every failure is an exception of the tree: the service's own by its code, any other by what happened."""
+"""Every failure is an exception of the client: the service's own by its status, any other by what happened."""
 
-import inspect
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -9,25 +8,35 @@ import httpx
 import pytest
 
 import memory_gateway_client as client
-from app import errors as of_service
-from app.api.problems import problem_response
+from app.domain import errors as of_service
+from app.interfaces.http.problems import problem_response
 from memory_gateway_client import errors
 from memory_gateway_client.answers import FAILURES
+from memory_gateway_client.exchange import LASTING
 from tests.clients.conftest import Connect
 from tests.test_errors import tree
 
-FOUND_HERE = {"ServiceUnreachable", "AnswerLost", "AnswerTimeout", "AnswerNotUnderstood"}
-NEVER_ANSWERED = {"ConfigurationError"}
-"""Found before the service answers at all."""
-ANSWERED = {name: kind for name, kind in tree().items() if name not in NEVER_ANSWERED}
+ANSWERED = {kind.code: kind for kind in tree().values() if kind is not of_service.ConfigurationError}
+"""The service's errors by code, without the one that is found before it answers at all."""
 
-
-def known() -> dict[str, type[client.MemoryGatewayError]]:
-    return {
-        name: value
-        for name, value in vars(errors).items()
-        if inspect.isclass(value) and issubclass(value, client.MemoryGatewayError)
-    }
+OF_STATUS = {
+    400: client.InvalidRequest,
+    401: client.Unauthenticated,
+    403: client.Forbidden,
+    404: client.NotFound,
+    405: client.InvalidRequest,
+    409: client.Conflict,
+    413: client.InvalidRequest,
+    415: client.InvalidRequest,
+    422: client.InvalidRequest,
+    429: client.QuotaExceeded,
+    451: client.InvalidRequest,
+    500: client.MemoryGatewayError,
+    502: client.Unavailable,
+    503: client.Unavailable,
+    504: client.Unavailable,
+    507: client.MemoryGatewayError,
+}
 
 
 def problem(kind: type[of_service.MemoryGatewayError]) -> httpx.Response:
@@ -48,37 +57,32 @@ def subclasses(kind: type[Exception]) -> Iterator[type[Exception]]:
         yield from subclasses(each)
 
 
-def test_the_tree_is_that_of_the_service_with_what_only_a_client_can_find() -> None:
-    assert known().keys() == ANSWERED.keys() | FOUND_HERE
-    for name, kind in ANSWERED.items():
-        ours = known()[name]
-        parent = kind.__mro__[1].__name__
-        assert ours.__mro__[1].__name__ == parent, name
-        assert (ours.code, ours.status) == (kind.code, kind.status), name
+@pytest.mark.parametrize("kind", client.MemoryGatewayError.__subclasses__(), ids=lambda kind: kind.__name__)
+def test_the_status_of_a_class_is_one_that_it_is_raised_for(kind: type[client.MemoryGatewayError]) -> None:
+    assert kind is client.AnswerNotUnderstood or OF_STATUS[kind.status] is kind
+    assert not kind.__subclasses__()
 
 
-def test_the_docstring_draws_every_error_under_its_parent() -> None:
-    drawn: dict[str, str] = {}
-    above: list[str] = []
+def test_the_docstring_draws_every_error() -> None:
     assert errors.__doc__
-    for line in errors.__doc__.splitlines():
-        match = re.match(r"( {4}(?:\|   )*(?:\|-- )?)(\w+)", line)
-        if match and match[2] in known():
-            level = match[1].count("|")
-            above = [*above[:level], match[2]]
-            drawn[match[2]] = above[level - 1] if level else ""
-    parents = {name: kind.__mro__[1].__name__ for name, kind in known().items()}
-    assert drawn == parents | {"MemoryGatewayError": ""}
+    drawn = re.findall(r"^ {4}(?:\|-- )?(\w+)", errors.__doc__, re.MULTILINE)
+    assert drawn == ["MemoryGatewayError", *(kind.__name__ for kind in client.MemoryGatewayError.__subclasses__())]
 
 
-@pytest.mark.parametrize("name", sorted(ANSWERED.keys() - {"AccessRefused"}))
-async def test_each_error_of_the_service_arrives_as_its_class(connect: Connect, name: str) -> None:
-    answer = problem(ANSWERED[name])
+def test_the_outages_that_waiting_does_not_end_are_those_the_service_sends_without_retry_after() -> None:
+    outages = {code: kind for code, kind in ANSWERED.items() if OF_STATUS[kind.status] is client.Unavailable}
+    assert {code for code, kind in outages.items() if "Retry-After" not in problem(kind).headers} == LASTING
+
+
+@pytest.mark.parametrize("code", sorted(ANSWERED))
+async def test_each_error_of_the_service_arrives_as_the_class_of_its_status(connect: Connect, code: str) -> None:
+    kind = ANSWERED[code]
+    answer = problem(kind)
     with pytest.raises(client.MemoryGatewayError) as caught:
         await connect(lambda _: answer, retries=0).recall("anything")
     error = caught.value
-    assert type(error) is known()[name]
-    assert (error.code, error.status, error.detail) == (ANSWERED[name].code, ANSWERED[name].status, "what went wrong")
+    assert type(error) is OF_STATUS[kind.status]
+    assert (error.code, error.status, error.detail) == (code, kind.status, "what went wrong")
     assert (error.request_id, error.errors) == ("request-1", (errors.FieldError("a.b", "is wrong"),))
     waits = answer.headers.get("Retry-After")
     assert error.retry_after == (None if waits is None else int(waits))
@@ -86,29 +90,13 @@ async def test_each_error_of_the_service_arrives_as_its_class(connect: Connect, 
 
 async def test_advice_is_kept_and_shown_where_the_service_gives_it(connect: Connect) -> None:
     told = {"code": "storage_full", "detail": "No room.", "advice": "Make room.", "newer": {"than": "this"}}
-    with pytest.raises(client.StorageFull) as caught:
+    with pytest.raises(client.Unavailable) as caught:
         await connect(lambda _: httpx.Response(503, json=told)).store("anything")
     assert (caught.value.advice, caught.value.request_id) == ("Make room.", "")
     assert caught.value.__notes__ == ["advice: Make room."]
 
 
-@pytest.mark.parametrize(
-    ("status", "kind"),
-    [
-        (400, client.InvalidRequest),
-        (401, client.AccessRefused),
-        (403, client.AccessRefused),
-        (404, client.InvalidRequest),
-        (409, client.Conflict),
-        (429, client.RateLimited),
-        (451, client.InvalidRequest),
-        (500, client.MemoryGatewayError),
-        (502, client.Unavailable),
-        (503, client.Unavailable),
-        (504, client.Unavailable),
-        (507, client.MemoryGatewayError),
-    ],
-)
+@pytest.mark.parametrize(("status", "kind"), OF_STATUS.items())
 async def test_a_code_of_a_newer_service_becomes_what_its_status_says(
     connect: Connect, status: int, kind: type[client.MemoryGatewayError]
 ) -> None:
@@ -129,7 +117,7 @@ NOT_PROBLEMS = [b"", b"<html>", b"{", b"[]", b"null", b'"text"', b"{}", b'{"code
         (302, client.AnswerNotUnderstood),
         (401, client.AnswerNotUnderstood),
         (404, client.AnswerNotUnderstood),
-        (429, client.RateLimited),
+        (429, client.QuotaExceeded),
         (500, client.AnswerNotUnderstood),
         (502, client.Unavailable),
         (503, client.Unavailable),
@@ -143,7 +131,8 @@ async def test_what_is_not_an_answer_of_the_service_is_told_by_its_status(
     with pytest.raises(client.MemoryGatewayError) as caught:
         await connect(lambda _: answer, retries=0).recall("anything")
     assert type(caught.value) is kind
-    assert caught.value.status == status
+    codes = {client.AnswerNotUnderstood: "answer_not_understood", client.QuotaExceeded: "rate_limited"}
+    assert (caught.value.code, caught.value.status) == (codes.get(kind, "unavailable"), status)
     assert re.search(f"POST /recall: the answer {status} of the type 'text/html'", caught.value.detail)
 
 
@@ -222,7 +211,8 @@ async def test_a_failure_of_httpx_is_raised_as_what_it_means(
 
     with pytest.raises(client.MemoryGatewayError) as caught:
         await connect(fails, retries=0).recall("anything")
-    assert type(caught.value) is FAILURES[failure][0]
+    meant = FAILURES[failure]
+    assert (type(caught.value), caught.value.code, caught.value.status) == (meant.kind, meant.code, meant.status)
     assert type(caught.value.__cause__) is failure
     assert "POST /recall" in caught.value.detail
 
@@ -234,5 +224,6 @@ async def test_a_failure_that_httpx_adds_later_is_an_answer_lost(connect: Connec
     def fails(_: httpx.Request) -> httpx.Response:
         raise AddedLater("new")
 
-    with pytest.raises(client.AnswerLost):
+    with pytest.raises(client.Unavailable) as caught:
         await connect(fails, retries=0).recall("anything")
+    assert caught.value.code == "answer_lost"

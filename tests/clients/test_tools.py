@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.tools.manifests import manifest
+from app.interfaces.tools.manifests import manifest
 from memory_gateway_client import InvalidRequest, tools
 from tests.clients.asking import Asked
 

@@ -7,9 +7,9 @@ from functools import partial
 
 import pytest
 
+from app.adapters.cloudflare.call_budget import CallBudget
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.d1 import D1Database
-from app.adapters.cloudflare.meter import Meter
 from app.observability.metrics import Metrics
 from app.ports.database import Database
 from tests.conformance.d1_engine import D1Engine, running_engine
@@ -47,7 +47,7 @@ async def engine_database(engine: D1Engine, database_id: str) -> AsyncIterator[D
         account_id="0" * 32,
         api_token="no token is asked for",
         base_url=f"{engine.url}/client/v4",
-        meter=Meter(limit=None),
+        call_budget=CallBudget(limit=None),
         metrics=Metrics(),
     )
     yield D1Database(client, database_id)

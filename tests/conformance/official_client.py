@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from app.double.recorder import RecordedRequest
+from memory_gateway_double.recorder import RecordedRequest
 from tests.conformance.toolchain import FOLDER, NODE, TSC
 
 _ACCOUNT = re.compile(r"/client/v4/accounts/(?P<account>[^/]+)(?P<rest>/.*)")

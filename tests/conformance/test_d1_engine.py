@@ -3,8 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from app.migrations.runner import applied_migrations, known_migrations, migrate
 from app.ports.database import Database
+from app.storage.migrations.runner import applied_migrations, known_migrations, migrate
 from tests.contracts.test_database import *  # noqa: F403 - the same suite, not a copy of it
 from tests.service import serving
 

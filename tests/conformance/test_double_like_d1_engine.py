@@ -11,7 +11,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from app.double.server import Handle
+from memory_gateway_double.server import Handle
 from tests.conformance.d1_engine import D1Engine
 
 Ask = Callable[[list[Any]], tuple[httpx.Response, httpx.Response]]

@@ -6,7 +6,7 @@ import pytest
 
 from app.bootstrap import build_runtime
 from app.ports.database import Database
-from app.runtime import Runtime
+from app.runtime.runtime import Runtime
 from app.settings import Settings
 from tests.test_gateway import *  # noqa: F403 - the same suite, not a copy of it
 
@@ -15,7 +15,7 @@ from tests.test_gateway import *  # noqa: F403 - the same suite, not a copy of i
 def _on_the_engine(monkeypatch: pytest.MonkeyPatch, database: Database) -> None:
     def build(settings: Settings) -> Runtime:
         runtime = build_runtime(settings)
-        runtime.ports = replace(runtime.ports, database=database)
+        runtime.backends = replace(runtime.backends, database=database)
         return runtime
 
     monkeypatch.setattr("tests.bench.build_runtime", build)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.auth import Credentials
-from app.tools.manifests import manifest
+from app.interfaces.tools.manifests import manifest
+from app.services.credentials import Credentials
 from tests.conformance.inspector import Era, Inspector, InspectorError
 from tests.process.server import SECRET, Server, command
 

@@ -13,9 +13,9 @@ import pytest
 
 from app.adapters.cloudflare.account import Placement
 from app.bootstrap import build_provisioning
-from app.double.account import DoubleOptions
-from app.double.recorder import RecordedRequest
-from app.double.server import running
+from memory_gateway_double.account import DoubleOptions
+from memory_gateway_double.recorder import RecordedRequest
+from memory_gateway_double.server import running
 from tests.conformance.official_client import METHODS, OfficialClient, method, recorded
 from tests.service import serving, settings_for
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from cloudflare import BadRequestError, Cloudflare, NotFoundError
 
-from app.double.server import Handle
+from memory_gateway_double.server import Handle
 
 # How the client is made to send an upsert: of itself it calls the lines JSON, and it warns of the bytes its own
 # signature asks for.

@@ -8,10 +8,10 @@ from uuid import uuid4
 
 import pytest
 
-from app.double.server import Handle
-from app.migrations import runner
-from app.migrations.runner import applied_migrations, known_migrations, migrate
 from app.ports.database import Database, Row, Statement
+from app.storage.migrations import runner
+from app.storage.migrations.runner import applied_migrations, known_migrations, migrate
+from memory_gateway_double.server import Handle
 from tests.conformance.wrangler import Wrangler
 from tests.contracts.conftest import d1_database
 
@@ -85,15 +85,6 @@ def test_an_index_is_created_filled_read_and_asked(wrangler: Wrangler) -> None:
     vector = [str(value) for value in (1, *[0] * 31)]
     found = printed(wrangler.ok("vectorize", "query", name, "--vector", *vector, "--filter", '{"tenant": "acme"}'))
     assert [(match["id"], round(match["score"], 1)) for match in found["matches"]] == [("a", 1)]
-
-
-def test_a_key_is_put_and_got(wrangler: Wrangler) -> None:
-    title = f"wrangler-{uuid4()}"
-    wrangler.ok("kv", "namespace", "create", title)
-    (namespace,) = (each for each in printed(wrangler.ok("kv", "namespace", "list")) if each["title"] == title)
-    place = ["--namespace-id", namespace["id"], "--remote"]
-    wrangler.ok("kv", "key", "put", *place, "a key/with a slash", "hej", "--ttl", "60")
-    assert wrangler.ok("kv", "key", "get", *place, "a key/with a slash", "--text").strip() == "hej"
 
 
 def printed(output: str) -> Any:

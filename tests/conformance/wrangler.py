@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.double.server import Handle
+from memory_gateway_double.server import Handle
 from tests.conformance.toolchain import NODE, WRANGLER
 
 _SECONDS = 60

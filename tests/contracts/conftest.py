@@ -9,24 +9,24 @@ from uuid import uuid4
 
 import pytest
 
+from app.adapters.cloudflare.call_budget import CallBudget
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.d1 import D1Database
-from app.adapters.cloudflare.meter import Meter
 from app.adapters.cloudflare.vectorize import SCOPE_TYPES, IndexType, VectorizeIndex
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.sqlite_index import SqliteVectorIndex
-from app.double.account import DoubleOptions
-from app.double.server import Handle, running
-from app.model import EmbeddingConfig
+from app.domain.embedding import EmbeddingConfig
 from app.observability.metrics import Metrics
 from app.ports.database import Database
-from app.ports.vector_index import VectorIndex
+from app.ports.index_admin import IndexAdmin
+from memory_gateway_double.account import DoubleOptions
+from memory_gateway_double.server import Handle, running
 
 CONFIG = EmbeddingConfig("test", "thirty-two", 32)
 FILTERABLE: dict[str, IndexType] = {"key": "string", "kind": "string", "a": "number", "b": "number", "v": "number"}
 Opened = Callable[[], AbstractAsyncContextManager[Database]]
-OpenedIndex = Callable[[], AbstractAsyncContextManager[VectorIndex]]
+OpenedIndex = Callable[[], AbstractAsyncContextManager[IndexAdmin]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def cloudflare_client(double: Handle) -> CloudflareClient:
         account_id=options.account_id,
         api_token=options.api_token,
         base_url=double.cloudflare_url,
-        meter=Meter(None),
+        call_budget=CallBudget(None),
         metrics=Metrics(),
     )
 
@@ -82,7 +82,7 @@ async def d1_database(double: Handle, database_id: str) -> AsyncIterator[Databas
 
 
 @asynccontextmanager
-async def sqlite_index(path: Path, *, cache_bytes: int) -> AsyncIterator[VectorIndex]:
+async def sqlite_index(path: Path, *, cache_bytes: int) -> AsyncIterator[IndexAdmin]:
     file = SqliteFile(path)
     index = SqliteVectorIndex(file, CONFIG, cache_bytes=cache_bytes)
     await index.prepare()
@@ -91,7 +91,7 @@ async def sqlite_index(path: Path, *, cache_bytes: int) -> AsyncIterator[VectorI
 
 
 @asynccontextmanager
-async def vectorize_index(double: Handle, config: EmbeddingConfig) -> AsyncIterator[VectorIndex]:
+async def vectorize_index(double: Handle, config: EmbeddingConfig) -> AsyncIterator[IndexAdmin]:
     async with client_of(double) as client:
         yield VectorizeIndex(client, config, filterable=FILTERABLE)
 
@@ -130,6 +130,6 @@ def open_index(subject: IndexSubject) -> OpenedIndex:
 
 
 @pytest.fixture
-async def index(open_index: OpenedIndex) -> AsyncIterator[VectorIndex]:
+async def index(open_index: OpenedIndex) -> AsyncIterator[IndexAdmin]:
     async with open_index() as index:
         yield index

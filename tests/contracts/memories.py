@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from app.analysis import segments
-from app.model import Filter, Json, Scope
+from app.domain.json_types import Json
+from app.domain.memory import Scope
+from app.domain.query import Filter
+from app.domain.words import segments
 from app.ports.database import Database, Statement
 from app.retrieval.pool import Candidate, Pool, read
-from app.retrieval.terms import terms
-from app.tiers.candidates import Candidates, Wanted
+from app.retrieval.query.terms import terms
+from app.storage.candidates import Candidates, Wanted
 
 OWN = Scope("acme", "bot")
 INDEX = "lt-memory-test"

@@ -4,10 +4,11 @@ import random
 
 import pytest
 
-from app.errors import MemoryGatewayError
-from app.migrations.runner import migrate
-from app.model import Filter, Scope
+from app.domain.errors import MemoryGatewayError
+from app.domain.memory import Scope
+from app.domain.query import Filter
 from app.ports.database import Database, Statement
+from app.storage.migrations.runner import migrate
 from tests.contracts.memories import INDEX, NOW, OWN, Held, Memories
 
 OTHERS = [

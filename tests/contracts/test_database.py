@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.errors import DatabaseRejected
-from app.model import Json
+from app.domain.errors import DatabaseRejected
+from app.domain.json_types import Json
 from app.ports.database import Database, Statement
 from tests.contracts.conftest import Opened
 

@@ -16,10 +16,10 @@ from app.adapters.cloudflare.workers_ai import WorkersAIEmbedder
 from app.adapters.local.hashing import HashingEmbedder
 from app.adapters.local.transformer import TransformerEmbedder, packaged_model_dir
 from app.adapters.openai.embedder import OpenAIEmbedder
-from app.double.server import Handle
-from app.model import Vector
+from app.domain.embedding import Vector
 from app.observability.metrics import Metrics
 from app.ports.embedder import Embedder, Embeddings
+from memory_gateway_double.server import Handle
 from tests.contracts.conftest import cloudflare_client
 
 WORDS = ["apple", "river", "stone", "paper", "green", "window", "seven", "music", "doctor", "train", "winter", "garden"]

@@ -1,4 +1,4 @@
-"""What every ``VectorIndex`` must do. Scores may be off by 0.01: an index may search approximately."""
+"""What every ``IndexAdmin`` must do. Scores may be off by 0.01: an index may search approximately."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -8,8 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.model import Filter, Json, Scalar, Scope, Vector
-from app.ports.vector_index import Hit, VectorIndex
+from app.domain.embedding import Vector
+from app.domain.json_types import Json, Scalar
+from app.domain.memory import Scope
+from app.domain.query import Filter
+from app.ports.index_admin import IndexAdmin
+from app.ports.vector_index import Hit
 from tests.contracts.conftest import IndexSubject, OpenedIndex
 from tests.contracts.vectors import OTHERS, OWN, memory_id, random_unit, unit, vector
 
@@ -17,16 +21,16 @@ ALL = Filter()
 
 
 async def ids(
-    index: VectorIndex, values: Vector, top_k: int = 100, where: Filter = ALL, scope: Scope = OWN
+    index: IndexAdmin, values: Vector, top_k: int = 100, where: Filter = ALL, scope: Scope = OWN
 ) -> list[str]:
     return [hit.id for hit in (await index.query(scope, values, top_k=top_k, where=where)).hits]
 
 
-async def test_an_empty_scope_has_no_hits(index: VectorIndex) -> None:
+async def test_an_empty_scope_has_no_hits(index: IndexAdmin) -> None:
     assert await ids(index, unit(1)) == []
 
 
-async def test_hits_come_best_first_with_their_cosine(index: VectorIndex) -> None:
+async def test_hits_come_best_first_with_their_cosine(index: IndexAdmin) -> None:
     await index.upsert([vector(1, unit(-1)), vector(2, unit(1, 1)), vector(3, unit(1))])
     hits = (await index.query(OWN, unit(1), top_k=5, where=ALL)).hits
     assert [hit.id for hit in hits] == [memory_id(3), memory_id(2), memory_id(1)]
@@ -34,28 +38,28 @@ async def test_hits_come_best_first_with_their_cosine(index: VectorIndex) -> Non
     assert all(-1 <= hit.score <= 1 for hit in hits)
 
 
-async def test_no_fewer_than_top_k_hits_come_where_there_are_as_many(index: VectorIndex) -> None:
+async def test_no_fewer_than_top_k_hits_come_where_there_are_as_many(index: IndexAdmin) -> None:
     await index.upsert([vector(n, random_unit(n)) for n in range(30)])
     answer = await index.query(OWN, unit(1), top_k=7, where=ALL)
     assert len(answer.hits) >= 7
     assert answer.more or len(answer.hits) == 30
 
 
-async def test_another_scope_is_never_seen(index: VectorIndex) -> None:
+async def test_another_scope_is_never_seen(index: IndexAdmin) -> None:
     await index.upsert([vector(n, unit(1), scope=scope) for n, scope in enumerate(OTHERS)])
     await index.upsert([vector(9, unit(0, 1))])
     assert await ids(index, unit(1)) == [memory_id(9)]
     assert [await ids(index, unit(1), scope=scope) for scope in OTHERS] == [[memory_id(n)] for n in range(len(OTHERS))]
 
 
-async def test_deleting_in_one_scope_leaves_what_another_owns(index: VectorIndex) -> None:
+async def test_deleting_in_one_scope_leaves_what_another_owns(index: IndexAdmin) -> None:
     await index.upsert([vector(1, unit(1)), vector(2, unit(1), scope=OTHERS[0])])
     await index.delete(OWN, [memory_id(1), memory_id(2)])
     assert await ids(index, unit(1)) == []
     assert await ids(index, unit(1), scope=OTHERS[0]) == [memory_id(2)]
 
 
-async def test_an_upsert_replaces_values_and_metadata_as_a_whole(index: VectorIndex) -> None:
+async def test_an_upsert_replaces_values_and_metadata_as_a_whole(index: IndexAdmin) -> None:
     await index.upsert([vector(1, unit(1), metadata={"a": 1, "b": 1})])
     assert await ids(index, unit(1), where=Filter(metadata={"a": 1})) == [memory_id(1)]
     await index.upsert([vector(1, unit(0, 1), metadata={"b": 2}, created_at=2000)])
@@ -65,14 +69,14 @@ async def test_an_upsert_replaces_values_and_metadata_as_a_whole(index: VectorIn
     assert await ids(index, unit(1), where=Filter(metadata={"a": 1})) == []
 
 
-async def test_the_same_vector_with_other_metadata_is_found_by_the_new(index: VectorIndex) -> None:
+async def test_the_same_vector_with_other_metadata_is_found_by_the_new(index: IndexAdmin) -> None:
     await index.upsert([vector(1, unit(1), metadata={"a": 1})])
     assert len(await ids(index, unit(1))) == 1
     await index.upsert([vector(1, unit(1), metadata={"a": 2})])
     assert await ids(index, unit(1), where=Filter(metadata={"a": 2})) == [memory_id(1)]
 
 
-async def test_an_older_vector_does_not_replace_a_newer_one(index: VectorIndex, subject: IndexSubject) -> None:
+async def test_an_older_vector_does_not_replace_a_newer_one(index: IndexAdmin, subject: IndexSubject) -> None:
     if not subject.orders:
         # The last to arrive wins there; what of it matters to recall is read from the database.
         await index.upsert([vector(1, unit(1), revision=9)])
@@ -86,19 +90,19 @@ async def test_an_older_vector_does_not_replace_a_newer_one(index: VectorIndex, 
         assert (hit.id, round(hit.score, 2)) == (memory_id(1), 1)
 
 
-async def test_deleting_an_absent_id_is_no_error(index: VectorIndex) -> None:
+async def test_deleting_an_absent_id_is_no_error(index: IndexAdmin) -> None:
     await index.delete(OWN, [memory_id(1)])
     await index.upsert([vector(2, unit(1))])
     await index.delete(OWN, [memory_id(1)])
     assert await ids(index, unit(1)) == [memory_id(2)]
 
 
-async def test_writing_nothing_is_no_error(index: VectorIndex) -> None:
+async def test_writing_nothing_is_no_error(index: IndexAdmin) -> None:
     await index.upsert([])
     await index.delete(OWN, [])
 
 
-async def test_a_deleted_vector_can_be_written_again(index: VectorIndex) -> None:
+async def test_a_deleted_vector_can_be_written_again(index: IndexAdmin) -> None:
     await index.upsert([vector(1, unit(1)), vector(2, unit(0, 1))])
     assert len(await ids(index, unit(1))) == 2
     await index.delete(OWN, [memory_id(1)])
@@ -108,12 +112,12 @@ async def test_a_deleted_vector_can_be_written_again(index: VectorIndex) -> None
     assert best.score == pytest.approx(1, abs=0.01)
 
 
-async def test_bounds_of_created_at_are_exclusive(index: VectorIndex) -> None:
+async def test_bounds_of_created_at_are_exclusive(index: IndexAdmin) -> None:
     await index.upsert([vector(n, unit(1, n / 10), created_at=n) for n in range(1, 6)])
     assert await ids(index, unit(1), where=Filter(created_after=2, created_before=5)) == [memory_id(3), memory_id(4)]
 
 
-async def test_the_filter_is_applied_before_top_k_is_counted(index: VectorIndex) -> None:
+async def test_the_filter_is_applied_before_top_k_is_counted(index: IndexAdmin) -> None:
     near = [vector(n, unit(1, n / 1000), metadata={"kind": "near"}) for n in range(300)]
     await index.upsert([*near, vector(999, unit(-1), metadata={"kind": "far"})])
     assert await ids(index, unit(1), top_k=1, where=Filter(metadata={"kind": "far"})) == [memory_id(999)]
@@ -140,7 +144,7 @@ async def test_the_filter_is_applied_before_top_k_is_counted(index: VectorIndex)
     ],
 )
 async def test_metadata_matches_the_same_json_value(
-    index: VectorIndex, held: Json, wanted: Scalar, *, matches: bool, subject: IndexSubject
+    index: IndexAdmin, held: Json, wanted: Scalar, *, matches: bool, subject: IndexSubject
 ) -> None:
     await index.upsert([vector(1, unit(1), metadata={"key": held}), vector(2, unit(1))])
     answer = await index.query(OWN, unit(1), top_k=100, where=Filter(metadata={"key": wanted}))
@@ -172,7 +176,7 @@ def same(held: object, wanted: object) -> bool:
     take=st.integers(0, 7),
 )
 async def test_any_key_can_be_filtered_on(
-    index: VectorIndex, held: list[dict[str, Scalar]], wanted: dict[str, Scalar], take: int, subject: IndexSubject
+    index: IndexAdmin, held: list[dict[str, Scalar]], wanted: dict[str, Scalar], take: int, subject: IndexSubject
 ) -> None:
     if held:
         wanted = dict(list(held[take % len(held)].items())[:2]) or wanted
@@ -225,7 +229,7 @@ def assert_best(hits: Sequence[Hit], held: Mapping[str, Vector], query: Vector, 
     assert all(hit.score == pytest.approx(float(held[hit.id] @ query), abs=0.01) for hit in hits)
 
 
-async def test_concurrent_writers_and_readers_agree_in_the_end(index: VectorIndex) -> None:
+async def test_concurrent_writers_and_readers_agree_in_the_end(index: IndexAdmin) -> None:
     async def write(n: int) -> None:
         await index.upsert([vector(n, random_unit(n))])
         assert memory_id(n) in await ids(index, random_unit(n), top_k=1)
@@ -234,15 +238,15 @@ async def test_concurrent_writers_and_readers_agree_in_the_end(index: VectorInde
     assert len(await ids(index, unit(1))) == 100
 
 
-async def test_an_acknowledged_write_is_not_above_a_later_watermark(index: VectorIndex) -> None:
+async def test_an_acknowledged_write_is_not_above_a_later_watermark(index: IndexAdmin) -> None:
     before = await index.watermark()
     await index.upsert([vector(1, unit(1))])
     assert await index.watermark() >= before
 
 
-async def test_ping_returns_when_the_index_answers(index: VectorIndex) -> None:
+async def test_ping_returns_when_the_index_answers(index: IndexAdmin) -> None:
     await index.ping()
 
 
-async def test_a_backend_has_a_name(index: VectorIndex) -> None:
+async def test_a_backend_has_a_name(index: IndexAdmin) -> None:
     assert index.backend

@@ -1,16 +1,18 @@
-"""What every ``VectorIndex`` tells of its contents across scopes: to the indexer, the eraser and reconcile."""
+"""What every ``IndexAdmin`` tells of its contents across scopes: to the indexer, the eraser and reconcile."""
 
 import numpy as np
 import pytest
 
-from app.errors import CursorExpired, IndexNotProvisioned
-from app.model import Filter, Scope, Vector
-from app.ports.vector_index import Held, VectorIndex
+from app.domain.embedding import Vector
+from app.domain.errors import CursorExpired, IndexNotProvisioned
+from app.domain.memory import Scope
+from app.domain.query import Filter
+from app.ports.index_admin import Held, IndexAdmin
 from tests.contracts.conftest import FILTERABLE, IndexSubject, OpenedIndex
 from tests.contracts.vectors import OTHERS, OWN, memory_id, random_unit, unit, vector
 
 
-async def all_ids(index: VectorIndex) -> list[list[str]]:
+async def all_ids(index: IndexAdmin) -> list[list[str]]:
     """Every page of a listing."""
     pages = [await index.list_ids()]
     while pages[-1].cursor is not None:
@@ -19,7 +21,7 @@ async def all_ids(index: VectorIndex) -> list[list[str]]:
 
 
 async def test_what_is_held_tells_whose_it_is_its_revision_and_its_embedding(
-    index: VectorIndex, subject: IndexSubject
+    index: IndexAdmin, subject: IndexSubject
 ) -> None:
     scopes = [OWN, *OTHERS]
     await index.upsert([vector(n, unit(1), scope=scope, revision=n + 3) for n, scope in enumerate(scopes)])
@@ -27,26 +29,26 @@ async def test_what_is_held_tells_whose_it_is_its_revision_and_its_embedding(
     assert held == {memory_id(n): Held(scope, n + 3, subject.config.label) for n, scope in enumerate(scopes)}
 
 
-async def test_an_id_that_is_not_held_is_left_out(index: VectorIndex) -> None:
+async def test_an_id_that_is_not_held_is_left_out(index: IndexAdmin) -> None:
     await index.upsert([vector(1, unit(1)), vector(2, unit(1))])
     await index.delete(OWN, [memory_id(2)])
     assert set(await index.held([memory_id(n) for n in range(1, 4)])) == {memory_id(1)}
 
 
 @pytest.mark.parametrize("count", [0, 1, 130])
-async def test_any_number_of_ids_can_be_looked_at_in_one_call(index: VectorIndex, count: int) -> None:
+async def test_any_number_of_ids_can_be_looked_at_in_one_call(index: IndexAdmin, count: int) -> None:
     await index.upsert([vector(n, random_unit(n), revision=n) for n in range(200)])
     held = await index.held([memory_id(n) for n in range(count)])
     assert {id_: each.revision for id_, each in held.items()} == {memory_id(n): n for n in range(count)}
 
 
-async def test_an_id_that_is_asked_for_twice_is_held_once(index: VectorIndex) -> None:
+async def test_an_id_that_is_asked_for_twice_is_held_once(index: IndexAdmin) -> None:
     await index.upsert([vector(1, unit(1))])
     assert set(await index.held([memory_id(1)] * 30)) == {memory_id(1)}
 
 
 @pytest.mark.parametrize("values", [unit(1), unit(0, 1)])
-async def test_what_is_held_is_what_was_written_last(index: VectorIndex, values: Vector) -> None:
+async def test_what_is_held_is_what_was_written_last(index: IndexAdmin, values: Vector) -> None:
     await index.upsert([vector(1, unit(1), revision=1)])
     await index.upsert([vector(1, values, revision=2)])
     assert (await index.held([memory_id(1)]))[memory_id(1)].revision == 2
@@ -60,12 +62,12 @@ async def test_what_one_connection_wrote_another_holds(open_index: OpenedIndex) 
         assert (await second.list_ids()).ids == [memory_id(1)]
 
 
-async def test_an_empty_index_lists_nothing(index: VectorIndex) -> None:
+async def test_an_empty_index_lists_nothing(index: IndexAdmin) -> None:
     assert await all_ids(index) == [[]]
 
 
 @pytest.mark.parametrize("count", [1, 1000, 2001])
-async def test_a_listing_names_every_id_of_every_scope(index: VectorIndex, count: int) -> None:
+async def test_a_listing_names_every_id_of_every_scope(index: IndexAdmin, count: int) -> None:
     scopes = [OWN, *OTHERS]
     vectors = [vector(n, random_unit(n), scope=scopes[n % len(scopes)]) for n in range(count)]
     await index.upsert(vectors)
@@ -74,13 +76,13 @@ async def test_a_listing_names_every_id_of_every_scope(index: VectorIndex, count
     assert {id_ for page in pages for id_ in page} == {memory_id(n) for n in range(count)}
 
 
-async def test_a_deleted_id_is_not_listed(index: VectorIndex) -> None:
+async def test_a_deleted_id_is_not_listed(index: IndexAdmin) -> None:
     await index.upsert([vector(n, random_unit(n)) for n in range(5)])
     await index.delete(OWN, [memory_id(1), memory_id(3)])
     assert {id_ for page in await all_ids(index) for id_ in page} == {memory_id(n) for n in (0, 2, 4)}
 
 
-async def test_what_is_removed_between_two_pages_costs_the_listing_no_other_id(index: VectorIndex) -> None:
+async def test_what_is_removed_between_two_pages_costs_the_listing_no_other_id(index: IndexAdmin) -> None:
     await index.upsert([vector(n, random_unit(n)) for n in range(1500)])
     first = await index.list_ids()
     await index.delete(OWN, list(first.ids[:3]) + list(first.ids[-1:]))
@@ -88,7 +90,7 @@ async def test_what_is_removed_between_two_pages_costs_the_listing_no_other_id(i
     assert {*first.ids, *rest.ids} == {memory_id(n) for n in range(1500)}
 
 
-async def test_a_cursor_that_the_index_does_not_know_has_expired(index: VectorIndex, subject: IndexSubject) -> None:
+async def test_a_cursor_that_the_index_does_not_know_has_expired(index: IndexAdmin, subject: IndexSubject) -> None:
     await index.upsert([vector(n, unit(1)) for n in range(3)])
     if not subject.forgets_cursors:
         # A cursor is the id to go on after: it holds for ever.
@@ -98,7 +100,7 @@ async def test_a_cursor_that_the_index_does_not_know_has_expired(index: VectorIn
         await index.list_ids("nobody:1")
 
 
-async def test_an_agent_is_found_alone_and_as_part_of_its_tenant(index: VectorIndex) -> None:
+async def test_an_agent_is_found_alone_and_as_part_of_its_tenant(index: IndexAdmin) -> None:
     await index.upsert([vector(1, unit(-1, -1))])
     assert await index.sample("tenant", "agent")
     assert await index.sample("tenant")
@@ -119,17 +121,17 @@ async def test_an_agent_is_found_alone_and_as_part_of_its_tenant(index: VectorIn
         ("agent", "tenant"),
     ],
 )
-async def test_nobody_else_is_found(index: VectorIndex, tenant_id: str, agent_id: str | None) -> None:
+async def test_nobody_else_is_found(index: IndexAdmin, tenant_id: str, agent_id: str | None) -> None:
     await index.upsert([vector(n, random_unit(n)) for n in range(20)])
     assert not await index.sample(tenant_id, agent_id)
 
 
-async def test_nothing_is_found_in_an_empty_index(index: VectorIndex) -> None:
+async def test_nothing_is_found_in_an_empty_index(index: IndexAdmin) -> None:
     assert not await index.sample("tenant")
     assert not await index.sample("tenant", "agent")
 
 
-async def test_a_tenant_is_found_until_the_last_of_its_agents_is_deleted(index: VectorIndex) -> None:
+async def test_a_tenant_is_found_until_the_last_of_its_agents_is_deleted(index: IndexAdmin) -> None:
     other = Scope("tenant", "other")
     await index.upsert([vector(1, unit(1)), vector(2, unit(1)), vector(3, unit(1), scope=other)])
     await index.delete(OWN, [memory_id(1), memory_id(2)])
@@ -139,7 +141,7 @@ async def test_a_tenant_is_found_until_the_last_of_its_agents_is_deleted(index: 
     assert not await index.sample("tenant")
 
 
-async def test_deleting_several_at_once_leaves_the_others_to_be_found(index: VectorIndex) -> None:
+async def test_deleting_several_at_once_leaves_the_others_to_be_found(index: IndexAdmin) -> None:
     await index.upsert([vector(n, unit(1, n / 10)) for n in range(6)])
     assert len((await index.query(OWN, unit(1), top_k=9, where=Filter())).hits) == 6
     await index.delete(OWN, [memory_id(0), memory_id(2), memory_id(4)])
@@ -147,12 +149,12 @@ async def test_deleting_several_at_once_leaves_the_others_to_be_found(index: Vec
     assert [hit.id for hit in hits] == [memory_id(n) for n in (1, 3, 5)]
 
 
-async def test_only_an_index_that_shows_a_write_late_has_to_be_asked_whether_it_shows(index: VectorIndex) -> None:
+async def test_only_an_index_that_shows_a_write_late_has_to_be_asked_whether_it_shows(index: IndexAdmin) -> None:
     assert index.confirm_seconds >= 0
     assert index.visible_at_once == (index.confirm_seconds == 0)
 
 
-async def test_an_index_filters_on_every_key_or_on_the_declared_ones(index: VectorIndex) -> None:
+async def test_an_index_filters_on_every_key_or_on_the_declared_ones(index: IndexAdmin) -> None:
     assert index.filterable is None or set(index.filterable) == set(FILTERABLE)
 
 
@@ -172,7 +174,7 @@ async def test_an_index_that_is_destroyed_is_gone_for_whoever_held_it_open_and_a
         assert await second.held([memory_id(1), memory_id(2)]) == {}
 
 
-async def test_the_vectors_under_ids_are_as_they_were_written(index: VectorIndex) -> None:
+async def test_the_vectors_under_ids_are_as_they_were_written(index: IndexAdmin) -> None:
     written = {memory_id(n): random_unit(n) for n in range(45)}
     await index.upsert([vector(n, random_unit(n)) for n in range(45)])
     found = await index.vectors(OWN.tenant_id, [*written, memory_id(99)])
@@ -183,7 +185,7 @@ async def test_the_vectors_under_ids_are_as_they_were_written(index: VectorIndex
     assert await index.vectors(OWN.tenant_id, []) == {}
 
 
-async def test_the_vectors_of_another_tenant_are_not_given_out(index: VectorIndex) -> None:
+async def test_the_vectors_of_another_tenant_are_not_given_out(index: IndexAdmin) -> None:
     scopes = [OWN, *OTHERS]
     await index.upsert([vector(n, unit(1), scope=scope) for n, scope in enumerate(scopes)])
     found = await index.vectors(OWN.tenant_id, [memory_id(n) for n in range(len(scopes))])

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from app.model import Json, Scope, Vector
+from app.domain.embedding import Vector
+from app.domain.json_types import Json
+from app.domain.memory import Scope
 from app.ports.vector_index import IndexedVector
 from tests.contracts.conftest import CONFIG
 

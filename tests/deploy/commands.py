@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 import click
 
-from app.cli import cli
+from app.interfaces.cli import cli
 from app.settings import Settings
 
 SETTINGS = {name.upper() for name in Settings.model_fields} | {"ENV_FILE"}

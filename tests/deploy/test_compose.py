@@ -27,6 +27,12 @@ def image() -> Stage:
     return read_stages()[-1]
 
 
+def _image_of(service: dict[str, Any]) -> Stage:
+    """Return the last stage of what a service is built from."""
+    context = ROOT / "deploy" / service["build"]["context"]
+    return read_stages(context / service["build"].get("dockerfile", "Dockerfile"))[-1]
+
+
 def _mounts(service: dict[str, Any]) -> dict[str, str]:
     """Return where each volume is mounted, by its name, with ``:ro`` where it is."""
     return dict(volume.split(":", 1) for volume in service.get("volumes", []))
@@ -41,13 +47,11 @@ def test_a_service_has_a_read_only_root_and_no_privileges(service: dict[str, Any
 
 
 @every_service
-def test_a_service_writes_to_tmp_and_to_the_directory_the_image_has_for_it(
-    service: dict[str, Any], image: Stage
-) -> None:
+def test_a_service_writes_to_tmp_and_to_the_directory_the_image_has_for_it(service: dict[str, Any]) -> None:
     assert service["tmpfs"] == ["/tmp"]  # noqa: S108 - a file system of the container's own
     for name, target in _mounts(service).items():
         assert name in _FILE["volumes"], "a named volume, not a directory of the host"
-        assert target.removesuffix(":ro") == image.environment["DATA_DIR"]
+        assert _image_of(service).last("VOLUME").json == [target.removesuffix(":ro")]
 
 
 @every_service
@@ -61,12 +65,18 @@ def test_every_variable_of_a_service_is_a_setting(service: dict[str, Any]) -> No
 
 
 @every_service
-def test_a_service_runs_a_command_there_is(service: dict[str, Any], image: Stage) -> None:
-    assert service["image"] == "memory-gateway"
+def test_a_service_runs_a_command_there_is(service: dict[str, Any]) -> None:
     assert (ROOT / "deploy" / service["build"]["context"]).resolve() == ROOT
-    command = service.get("command") or image.command[1:]
+    entry, *default = _image_of(service).command
+    assert service["image"] == entry, "an image is named after what it runs"
+    command = service.get("command", default)
     assert isinstance(command, list), "in exec form"
-    assert refusal(command) is None
+    before = {"memory-gateway": [], "memory-gateway-double": ["double"]}
+    assert refusal(before[entry] + command) is None
+
+
+def test_the_double_alone_has_an_image_of_its_own() -> None:
+    assert [name for name, service in _SERVICES.items() if service["image"] != "memory-gateway"] == ["double"]
 
 
 def test_only_the_embedded_service_starts_when_nothing_else_is_asked_for() -> None:
@@ -81,7 +91,7 @@ def test_the_embedded_service_is_given_no_setting_and_keeps_its_data() -> None:
 
 @pytest.mark.parametrize("name", ["gateway", "gateway-cloudflare"])
 def test_a_gateway_is_asked_after_as_the_image_says(name: str, image: Stage) -> None:
-    assert _SERVICES[name]["healthcheck"]["test"] == ["CMD", *(image.last("HEALTHCHECK").exec_form or ())]
+    assert _SERVICES[name]["healthcheck"]["test"] == ["CMD", *image.last("HEALTHCHECK").json]
 
 
 def test_a_gateway_is_given_longer_to_stop_than_its_requests_have_to_end() -> None:

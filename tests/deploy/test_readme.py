@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.errors import MemoryGatewayError, SchemaTooNew, Unavailable
+from app.domain.errors import MemoryGatewayError, SchemaTooNew, Unavailable
 from app.observability.metrics import Metrics
 from app.settings import Settings
 from tests.deploy.commands import SETTINGS, invocations, refusal, shell_lines

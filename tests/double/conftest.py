@@ -9,8 +9,8 @@ import httpx
 import orjson
 import pytest
 
-from app.double.account import DoubleOptions
-from app.double.server import Handle, running
+from memory_gateway_double.account import DoubleOptions
+from memory_gateway_double.server import Handle, running
 
 DIMENSIONS = 32
 ACCOUNT = "0" * 32

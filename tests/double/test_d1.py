@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.double.account import DoubleOptions
-from app.double.server import running
+from memory_gateway_double.account import DoubleOptions
+from memory_gateway_double.server import running
 from tests.double.conftest import Client, Sql, code
 
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.double.account import DoubleOptions
-from app.double.server import running
+from memory_gateway_double.account import DoubleOptions
+from memory_gateway_double.server import running
 from tests.double.conftest import Client, Sql
 
 NOW = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"

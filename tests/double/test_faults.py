@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from app.double.account import Double, DoubleOptions
-from app.double.faults import Fault, Faults, read_fault
-from app.double.server import running
+from memory_gateway_double.account import Double, DoubleOptions
+from memory_gateway_double.faults import Fault, Faults, read_fault
+from memory_gateway_double.server import running
 from tests.double.conftest import Client, Sql, VectorIndex, code, unit, vector
 
 

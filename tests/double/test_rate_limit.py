@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.double.account import DoubleOptions
-from app.double.clock import Clock
-from app.double.rate_limit import RateLimit
-from app.double.server import running
-from app.double.wire import Refusal
+from memory_gateway_double.account import DoubleOptions
+from memory_gateway_double.clock import Clock
+from memory_gateway_double.rate_limit import RateLimit
+from memory_gateway_double.server import running
+from memory_gateway_double.wire import Refusal
 from tests.double.conftest import Client, code
 
 

@@ -9,21 +9,16 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.double.account import DoubleOptions
-from app.double.server import running
+from memory_gateway_double.account import DoubleOptions
+from memory_gateway_double.server import running
 from tests.double.conftest import Client, Sql, VectorIndex, vector
 
-SERVE = """
-import asyncio
-from app.double.account import DoubleOptions
-from app.double.server import serve
-asyncio.run(serve(DoubleOptions(), "127.0.0.1", 0, lambda text: print(text, flush=True)))
-"""
+SERVE = (Path(sys.executable).with_name("memory-gateway"), "double", "--port", "0")
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_it_announces_the_settings_and_stops_on_a_signal(stop: signal.Signals) -> None:
-    with subprocess.Popen([sys.executable, "-c", SERVE], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(SERVE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
         lines = iter(process.stdout.readline, b"")
         said = dict(line.decode().strip().split("=", 1) for line in lines_until(lines, b"/_double/") if b"=" in line)
@@ -56,14 +51,8 @@ def test_what_it_keeps_is_there_again(tmp_path: Path) -> None:
         index.write([vector(id_, metadata={"tenant_id": "t"}) for id_ in ("a", "b", "c")])
         index.write([vector("c", metadata={"tenant_id": "other"})], kind="insert")
         client.post(f"{index.path}/delete_by_ids", {"ids": ["b"]})
-        namespace = client.post("/storage/kv/namespaces", {"title": "kept"}).json()["result"]["id"]
-        for key in ("k", "l"):
-            client.call("PUT", f"/storage/kv/namespaces/{namespace}/values/{key}", content=b"v")
-        client.call("DELETE", f"/storage/kv/namespaces/{namespace}/values/l")
     with running(options) as handle, Client.connected(handle) as client:
         assert Sql(client, database).rows("SELECT a FROM t") == [{"a": 7}]
         assert [entry["name"] for entry in client.get("/d1/database").json()["result"]] == ["kept"]
         assert [entry["name"] for entry in client.get("/vectorize/v2/indexes").json()["result"]] == ["kept"]
         assert VectorIndex(client, "kept").found(filter={"tenant_id": "t"}) == {"a", "c"}
-        keys = client.get(f"/storage/kv/namespaces/{namespace}/keys").json()["result"]
-        assert keys == [{"name": "k"}]

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.double.account import DoubleOptions
-from app.double.server import running
+from memory_gateway_double.account import DoubleOptions
+from memory_gateway_double.server import running
 from tests.double.conftest import DIMENSIONS, Client, VectorIndex, code, unit, vector
 
 

@@ -7,10 +7,10 @@ from email.utils import parsedate_to_datetime
 
 import pytest
 
-from app.double.account import DoubleOptions
-from app.double.clock import Clock
-from app.double.server import running
-from app.double.vectorize.mutations import MutationQueue
+from memory_gateway_double.account import DoubleOptions
+from memory_gateway_double.clock import Clock
+from memory_gateway_double.server import running
+from memory_gateway_double.vectorize.mutations import MutationQueue
 from tests.double.conftest import DIMENSIONS, Client, VectorIndex, vector
 
 

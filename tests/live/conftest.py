@@ -15,15 +15,15 @@ import pytest
 from ulid import ULID
 
 from app.adapters.cloudflare.account import Account, Placement
+from app.adapters.cloudflare.call_budget import CallBudget
 from app.adapters.cloudflare.client import BASE_URL, CloudflareClient
 from app.adapters.cloudflare.d1 import D1Database
-from app.adapters.cloudflare.meter import Meter
 from app.adapters.cloudflare.vectorize import SCOPE_TYPES, VectorizeIndex
 from app.adapters.upstream import Call
-from app.model import EmbeddingConfig
+from app.domain.embedding import EmbeddingConfig
 from app.observability.metrics import Metrics
 
-_CALLS_MOST = 400
+_MAX_CALLS = 400
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
@@ -52,7 +52,7 @@ async def live() -> AsyncIterator[Live]:
         account_id=os.environ["LIVE_CLOUDFLARE_ACCOUNT_ID"],
         api_token=os.environ["LIVE_CLOUDFLARE_API_TOKEN"],
         base_url=os.environ.get("LIVE_CLOUDFLARE_API_BASE_URL", BASE_URL),
-        meter=Meter(_CALLS_MOST),
+        call_budget=CallBudget(_MAX_CALLS),
         metrics=Metrics(),
     )
     name = str(ULID()).lower()

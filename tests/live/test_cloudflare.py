@@ -10,11 +10,13 @@ from ulid import ULID
 
 from app.adapters.cloudflare.client import Refusal
 from app.adapters.upstream import Call
-from app.errors import CursorExpired, DatabaseRejected, MemoryGatewayError, UpstreamRejected, VectorRefused
-from app.migrations.runner import migrate
-from app.model import Filter, Scope
+from app.domain.errors import CursorExpired, DatabaseRejected, MemoryGatewayError, UpstreamRejected, VectorRefused
+from app.domain.memory import Scope
+from app.domain.query import Filter
 from app.ports.database import Statement
-from app.ports.vector_index import Held, IndexedVector, Listing
+from app.ports.index_admin import Held, IdPage
+from app.ports.vector_index import IndexedVector
+from app.storage.migrations.runner import migrate
 from tests.live.conftest import Live
 
 pytestmark = pytest.mark.live
@@ -112,7 +114,7 @@ async def test_a_written_vector_is_found_within_four_minutes_through_its_scope_a
 
 
 async def test_an_index_without_vectors_lists_none(live: Live) -> None:
-    assert await live.index.list_ids() == Listing([], None)
+    assert await live.index.list_ids() == IdPage([], None)
 
 
 async def test_a_cursor_that_nobody_handed_out_is_refused_as_expired(live: Live) -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from app.index.reconcile import Pacer, Reconcile
+from app.indexing.jobs.reconcile import RateLimiter, Reconcile
 from app.ports.database import Statement
 from tests.backends import Backend
 from tests.bench import bench_on
@@ -25,7 +25,7 @@ async def agreed(data_dir: Path, backend: Backend | None = None) -> list[tuple[s
             bench.index,
             bench.embedder,
             holder="test",
-            pacer=Pacer(1e9),
+            rate_limiter=RateLimiter(1e9),
             repair=False,
             report=lambda _: None,
         ).run()

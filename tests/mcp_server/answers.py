@@ -7,7 +7,7 @@ import jsonschema_rs
 import mcp_types as types
 from mcp.client.client import Client
 
-from app.tools.definition import TOOLS
+from app.interfaces.tools.definition import TOOLS
 
 _SCHEMAS = {tool.name: jsonschema_rs.validator_for(tool.output_schema, validate_formats=True) for tool in TOOLS}
 

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from app.process import Ports
+from app.runtime.backends import Backends
 from tests.simulation.intercept import (
     Effect,
     InterceptedDatabase,
@@ -42,7 +42,7 @@ class Gate:
         self._reached = asyncio.Event()
         self._open = asyncio.Event()
 
-    def change(self, ports: Ports) -> Ports:
+    def change(self, ports: Backends) -> Backends:
         """Stand between the service and its ports."""
         return replace(
             ports,

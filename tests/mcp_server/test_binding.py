@@ -9,8 +9,8 @@ from click.testing import CliRunner
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
-from app.cli import cli
-from app.errors import ConfigurationError
+from app.domain.errors import ConfigurationError
+from app.interfaces.cli import cli
 from tests.mcp_server.answers import answered, contents, refused
 from tests.mcp_server.connections import MODERN, listening, over_http, over_stdio
 from tests.service import Service

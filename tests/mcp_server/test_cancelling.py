@@ -8,7 +8,7 @@ import httpx
 import pytest
 from mcp.client.client import Client
 
-from app.double.faults import Fault
+from memory_gateway_double.faults import Fault
 from tests.backends import running_on
 from tests.mcp_server.agreement import agreed
 from tests.mcp_server.answers import answered, contents

@@ -12,9 +12,9 @@ import pytest
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
-from app.errors import EmbeddingUnavailable
+from app.domain.errors import EmbeddingUnavailable
 from app.observability.logs import configure_logging
-from app.process import Ports
+from app.runtime.backends import Backends
 from tests.doubles import FailingEmbedder
 from tests.mcp_server.answers import refused
 from tests.mcp_server.connections import MODES, ROOT, listening, log_of, over_http, over_stdio
@@ -112,7 +112,7 @@ async def test_an_outage_is_logged_and_a_defect_with_its_traceback_which_no_call
 ) -> None:
     embedders: list[FailingEmbedder] = []
 
-    def failing(ports: Ports) -> Ports:
+    def failing(ports: Backends) -> Backends:
         embedders.append(FailingEmbedder(ports.embedder))
         return replace(ports, embedder=embedders[0])
 

@@ -11,10 +11,10 @@ import pytest
 from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
-from app.double.account import Double
-from app.double.faults import Fault
-from app.errors import DatabaseUnavailable
-from app.process import Ports
+from app.domain.errors import DatabaseUnavailable
+from app.runtime.backends import Backends
+from memory_gateway_double.account import Double
+from memory_gateway_double.faults import Fault
 from tests.backends import Backend, running_on
 from tests.doubles import FailingDatabase
 from tests.mcp_server.answers import answered, contents, refused
@@ -148,7 +148,7 @@ async def test_a_service_that_is_not_ready_says_so_until_it_is(transport: Transp
 async def test_a_database_that_fails_leaves_the_server_serving(tmp_path: Path) -> None:
     databases: list[FailingDatabase] = []
 
-    def failing(ports: Ports) -> Ports:
+    def failing(ports: Backends) -> Backends:
         databases.append(FailingDatabase(ports.database))
         return replace(ports, database=databases[0])
 

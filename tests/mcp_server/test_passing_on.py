@@ -8,8 +8,8 @@ from mcp.shared.exceptions import MCPError
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from app.advice import advice
-from app.errors import Unavailable, UpstreamRejected, UpstreamUnavailable
+from app.domain.advice import advice
+from app.domain.errors import Unavailable, UpstreamRejected, UpstreamUnavailable
 from tests.mcp_server.answers import answered, refused
 from tests.mcp_server.connections import listening, log_of, over_stdio
 from tests.service import Service

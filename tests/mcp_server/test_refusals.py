@@ -9,7 +9,7 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from app.api.middleware import BODY_BYTES
+from app.interfaces.http.middleware import BODY_BYTES
 from tests.mcp_server.connections import MODERN, over_http
 from tests.service import NOW, SECRETS, Service, serving
 

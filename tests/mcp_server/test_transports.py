@@ -6,9 +6,9 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from app.limits import CONTENT_BYTES
-from app.tools.definition import INSTRUCTIONS
-from app.tools.manifests import manifest
+from app.domain.limits import CONTENT_BYTES
+from app.interfaces.tools.definition import INSTRUCTIONS
+from app.interfaces.tools.manifests import manifest
 from tests.mcp_server.answers import answered, contents, refused
 from tests.mcp_server.conftest import Connected
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from app.adapters.cloudflare.vectorize import SCOPE_TYPES
 from app.adapters.local.hashing import HashingEmbedder
-from app.double.account import DoubleOptions
-from app.double.server import running
+from memory_gateway_double.account import DoubleOptions
+from memory_gateway_double.server import running
 
 _CONFIG = HashingEmbedder().config
 _INDEX = f"/vectorize/v2/indexes/{_CONFIG.index_name}"
-_IDS_MOST = 20
+_MAX_IDS = 20
 _PAGE = 100
 _TIME_SCALE = 30
 """The service gives its requests a minute of the account's time: two seconds, which a busy machine may need."""
@@ -44,7 +44,7 @@ class Account:
         }
 
     def inject(self, **fault: Any) -> None:
-        """Let something go wrong from now on (``app/double/faults.py``)."""
+        """Let something go wrong from now on (``double/memory_gateway_double/faults.py``)."""
         httpx.put(f"{self.url}/_double/faults", json=fault, trust_env=False).raise_for_status()
 
     def heal(self) -> None:
@@ -74,8 +74,8 @@ class Account:
     def vectors(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         """Return those of the vectors that the index shows, by id."""
         found: list[dict[str, Any]] = []
-        for start in range(0, len(ids), _IDS_MOST):
-            found += self._call("POST", f"{_INDEX}/get_by_ids", {"ids": list(ids[start : start + _IDS_MOST])})
+        for start in range(0, len(ids), _MAX_IDS):
+            found += self._call("POST", f"{_INDEX}/get_by_ids", {"ids": list(ids[start : start + _MAX_IDS])})
         return {vector["id"]: vector for vector in found}
 
     async def halves(self) -> dict[str, list[str]]:

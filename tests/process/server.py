@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import psutil
 
-from app.auth import Credentials
+from app.services.credentials import Credentials
 
 SECRET = "a-secret-for-tests-of-forty-characters-x"
 _CONSOLE_SCRIPT = str(Path(sys.executable).with_name("memory-gateway"))

@@ -16,7 +16,7 @@ import pytest
 from app.adapters.local import sqlite_file
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
-from app.errors import StorageFull
+from app.domain.errors import StorageFull
 from app.ports.database import Statement
 from tests.process.conftest import Spawn, Start
 from tests.process.memories import Memory, forgotten, halves, held, made, outbox_is_empty_in_time, store

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.transfer.record import Record
+from app.services.transfer.record import Record
 from tests.transfer.corpus import file_of
 
 MEMORIES = int(os.environ.get("SOAK_TRANSFER", "0"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.limits import CONTENT_BYTES
+from app.domain.limits import CONTENT_BYTES
 from bench.quality.dataset import Conversation, DataInvalid, Memory, chosen, read
 from bench.quality.dates import rfc3339
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from app.retrieval.fusion import PARTS
+from app.domain.query import PARTS
 from bench.quality.__main__ import main
 from bench.quality.asking import Asked, Plan, ask, foreign, namespace, tell
 from bench.quality.dataset import Conversation, Memory, Question
-from bench.quality.document import BEGIN, END, MarkersMissing, coverages, markdown, write_between
+from bench.quality.document import coverages, markdown
 from bench.quality.page import page
 from bench.quality.scores import METRICS
 from bench.quality.service import Answer, ServiceFailed
@@ -57,10 +57,8 @@ def test_the_program_measures_variants_of_its_own_server(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bench.quality.__main__.can_leave_out", lambda: True)
-    document = tmp_path / "retrieval.md"
-    document.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", "utf-8")
     options = ["--embedder", "hashing", "--without", PARTS[0], "--foreign", 1, "--resamples", 50]
-    result = run(data, *options, "--out", tmp_path / "out", "--write", document)
+    result = run(data, *options, "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
     written = json.loads((tmp_path / "out" / "quality.json").read_text("utf-8"))
     whole, without = written["runs"]
@@ -70,7 +68,9 @@ def test_the_program_measures_variants_of_its_own_server(
     assert (whole["abstention"]["tiny"]["answerable"], whole["abstention"]["tiny"]["unanswerable"]) == (2, 3)
     assert written["data"][0]["memories"] == 3
     assert "| hashing, whole" in result.output
-    assert re.fullmatch(rf"before\n{BEGIN}\nMeasured .*\n{END}\nafter\n", document.read_text("utf-8"), re.DOTALL)
+    text = (tmp_path / "out" / "quality.md").read_text("utf-8")
+    assert text.startswith("# Retrieval quality\n\n**Evidence found")
+    assert "| hashing, whole" in text
 
 
 def test_variants_that_would_all_be_the_whole_are_not_measured(
@@ -234,18 +234,3 @@ def test_the_page_draws_everything_and_fetches_nothing() -> None:
     assert all(metric in text for metric in METRICS)
     assert "<d>" not in text
     assert "&lt;8&gt;" in text
-
-
-@pytest.mark.parametrize("text", ["no markers", BEGIN, END, f"{END} {BEGIN}"])
-def test_a_document_without_its_markers_is_left_alone(tmp_path: Path, text: str) -> None:
-    document = tmp_path / "d.md"
-    document.write_text(text, "utf-8")
-    with pytest.raises(MarkersMissing):
-        write_between(document, "new")
-    assert document.read_text("utf-8") == text
-
-
-def test_a_document_that_is_not_there_is_not_made(tmp_path: Path) -> None:
-    with pytest.raises(MarkersMissing, match="does not exist"):
-        write_between(tmp_path / "d.md", "new")
-    assert list(tmp_path.iterdir()) == []

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from app.model import to_json
+from app.domain.json_types import to_json
 from app.retrieval.pool import Candidate, Pool
 
 CONTENTS = ["Ann: the fox is red", "bob: a bear", "user: an owl", "no one", "a text at 12:30: nothing", "Ann Lee: yes"]

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.retrieval.answer import distinct, tokens, within
 from app.retrieval.pool import Candidate
+from app.retrieval.selection import distinct, tokens, within
 from tests.retrieval.pools import candidate
 
 

@@ -6,14 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.domain.query import PARTS, Part
 from app.ports.vector_index import Hit
-from app.retrieval import context, lexical, vector
+from app.retrieval.channels import lexical, neighbours, vector
 from app.retrieval.confidence import confidence
-from app.retrieval.fusion import PARTS, Asked, Fusion, Part, Recency
+from app.retrieval.fusion import Asked, Fusion, Recency
 from app.retrieval.pool import Pool
+from app.retrieval.query.periods import Period, lift
+from app.retrieval.query.terms import terms
 from app.retrieval.search import Search
-from app.retrieval.temporal import Period, lift
-from app.retrieval.terms import terms
 from tests.retrieval.pools import candidate, pool, pools, session
 
 DAY = 86_400_000
@@ -165,16 +166,16 @@ def test_a_memory_that_is_no_candidate_breaks_the_chain_of_its_session() -> None
 def test_a_memory_is_lent_what_the_better_of_its_neighbours_has() -> None:
     found = pool(*session("", "", "", bytes=350), candidate("alone"))
     scores = {"0": 0.2, "1": 0.5, "2": 0.1, "alone": 0.9}
-    assert context.lent(found, scores) == pytest.approx({"0": 0.5, "1": 0.2, "2": 0.5, "alone": 0})
+    assert neighbours.lent(found, scores) == pytest.approx({"0": 0.5, "1": 0.2, "2": 0.5, "alone": 0})
     found.candidates["1"].bytes = 700
-    assert context.lent(found, scores)["1"] == pytest.approx(0.1)
-    assert [context.openness(candidate("a", bytes=size)) for size in (0, 350, 3500)] == pytest.approx([1, 1, 0.1])
+    assert neighbours.lent(found, scores)["1"] == pytest.approx(0.1)
+    assert [neighbours.openness(candidate("a", bytes=size)) for size in (0, 350, 3500)] == pytest.approx([1, 1, 0.1])
 
 
 def test_a_session_is_worth_the_mean_of_its_best_three() -> None:
     found = pool(*session("", "", "", ""), candidate("pair", session_id="t"), candidate("alone"))
     scores = {"0": 0.9, "1": 0.6, "2": 0.3, "3": 0.1, "pair": 0.9, "alone": 0.9}
-    of_sessions = context.of_sessions(found, scores)
+    of_sessions = neighbours.of_sessions(found, scores)
     assert of_sessions == pytest.approx({"0": 0.6, "1": 0.6, "2": 0.6, "3": 0.6, "pair": 0.3, "alone": 0})
 
 

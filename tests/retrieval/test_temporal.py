@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.retrieval import time_readings
-from app.retrieval.temporal import EARLIEST, LATEST, PERIODS_MOST, Anchor, Period, anchors, periods
+from app.retrieval.query import time_readings
+from app.retrieval.query.periods import EARLIEST, LATEST, MAX_PERIODS, Anchor, Period, anchors, periods
 
 DAY = 86_400_000
 OPEN = {"-": EARLIEST, "+": LATEST}
@@ -242,8 +242,8 @@ LONG = [
 def test_however_long_a_query_is_the_library_is_asked_a_few_times(query: str) -> None:
     time_readings.read.cache_clear()
     with patch.object(time_readings._DATES, "parse", wraps=time_readings._DATES.parse) as parse:  # noqa: SLF001
-        assert len(periods(query, WEDNESDAY)) <= PERIODS_MOST
-        assert len(anchors(query)) <= PERIODS_MOST
+        assert len(periods(query, WEDNESDAY)) <= MAX_PERIODS
+        assert len(anchors(query)) <= MAX_PERIODS
     assert parse.call_count <= 100
 
 
@@ -272,7 +272,7 @@ WORDS = st.sampled_from(VOCABULARY.split())
 @given(st.text() | st.lists(WORDS, max_size=12).map(" ".join), TIMES)
 def test_any_text_yields_a_few_true_periods_in_its_own_words(query: str, reference_time: int) -> None:
     found = periods(query, reference_time)
-    assert len(found) <= PERIODS_MOST
+    assert len(found) <= MAX_PERIODS
     for period in found:
         assert EARLIEST <= period.start < period.end <= LATEST
         assert period.text in query

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app import analysis
-from app.retrieval import names
-from app.retrieval.terms import TERMS_MOST, terms
+from app.domain import words
+from app.retrieval.query import names
+from app.retrieval.query.terms import MAX_TERMS, terms
 from tests.retrieval.pools import candidate
 
 
@@ -54,7 +54,7 @@ def test_the_terms_of_a_query(query: str, looked_for: str) -> None:
 
 def test_of_a_long_query_the_first_terms_are_looked_for() -> None:
     found = terms(" ".join(f"word{n}" for n in range(10_000)))
-    assert [term.text for term in found] == [f"word{n}" for n in range(TERMS_MOST)]
+    assert [term.text for term in found] == [f"word{n}" for n in range(MAX_TERMS)]
     assert len(terms('"' + "word " * 10_000 + '"')) == 1
 
 
@@ -87,7 +87,7 @@ def test_no_term_holds_what_is_syntax(query: str) -> None:
     ],
 )
 def test_the_segments_of_a_text(text: str, segments: str) -> None:
-    assert analysis.segments(text) == segments
+    assert words.segments(text) == segments
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_the_segments_of_a_text(text: str, segments: str) -> None:
     [("المكتبة", "مكتب"), ("للمكتبة", "مكتب"), ("وبالمكتبة", "مكتب"), ("كِتَاب", "كتاب"), ("أحمد", "احمد"), ("ال", "ال")],
 )
 def test_the_stem_of_an_arabic_word(word: str, stem: str) -> None:
-    assert analysis.stem(word) == stem
+    assert words.stem(word) == stem
 
 
 SCRIPTS = (
@@ -110,12 +110,12 @@ def test_every_word_of_a_text_finds_the_text(text: str) -> None:
     with closing(sqlite3.connect(":memory:")) as database:
         tokenizer = "porter unicode61 remove_diacritics 2"
         database.execute(f"CREATE VIRTUAL TABLE words USING fts5 (content, segments, tokenize = '{tokenizer}')")
-        database.execute("INSERT INTO words VALUES (?, ?)", (text, analysis.segments(text)))
+        database.execute("INSERT INTO words VALUES (?, ?)", (text, words.segments(text)))
         for term in terms(text):
             if " " in term.text or not any(character.isalnum() for character in term.text):
                 continue  # its words may be found in two places; an accent without a letter
             found = database.execute("SELECT 1 FROM words WHERE words MATCH ?", (term.fts,)).fetchall()
-            assert found, (ascii(text), term, analysis.segments(text))
+            assert found, (ascii(text), term, words.segments(text))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.model import Scope
+from app.domain.memory import Scope
 from tests.simulation.scenes import Scene, damaged, new, rounds, unconfirmed, undelivered
 from tests.simulation.settled import shown
 from tests.simulation.weather import check_nothing_is_lost

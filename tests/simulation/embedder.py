@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from app.model import EmbeddingConfig, Vector
+from app.domain.embedding import EmbeddingConfig, Vector
 from app.ports.embedder import Embeddings, Purpose
 
 CONFIG = EmbeddingConfig("simulation", "digest", 32)

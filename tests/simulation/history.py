@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from math import inf
 
-from app.model import Entry
+from app.domain.query import Entry
 
 Text = tuple[str, str | None]
 """Content and session_id: what makes two memories of an agent one."""

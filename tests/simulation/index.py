@@ -10,9 +10,13 @@ from sys import maxsize
 
 import numpy as np
 
-from app.errors import CursorExpired
-from app.model import EmbeddingConfig, Filter, Scalar, Scope, Vector
-from app.ports.vector_index import Held, Hit, Hits, IndexedVector, Listing
+from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.errors import CursorExpired
+from app.domain.json_types import Scalar
+from app.domain.memory import Scope
+from app.domain.query import Filter
+from app.ports.index_admin import Held, IdPage
+from app.ports.vector_index import Hit, Hits, IndexedVector
 
 _TOP_K = 100
 _MARGIN_MS = 120_000
@@ -32,7 +36,7 @@ class _Mutation:
 
 
 class LateIndex:
-    """Exact search over what shows by now. Implements ``app.ports.vector_index.VectorIndex``.
+    """Exact search over what shows by now. Implements ``app.ports.vector_index.IndexAdmin``.
 
     A mutation shows 5 to 120 s of processing after its acknowledgement; of two for one id the one acknowledged
     last wins, whichever shows first. The watermark moves only when a mutation comes to show, as Vectorize's does.
@@ -115,7 +119,7 @@ class LateIndex:
         shown = self.shown
         return {id_: shown[id_].values for id_ in ids if id_ in shown and shown[id_].scope.tenant_id == tenant_id}
 
-    async def list_ids(self, cursor: str | None = None) -> Listing:
+    async def list_ids(self, cursor: str | None = None) -> IdPage:
         """Return a page of what showed when the listing began; now and then a listing is no longer known."""
         name, _, offset = (cursor or f"{next(self._numbers)}:0").partition(":")
         if cursor is None:
@@ -123,7 +127,7 @@ class LateIndex:
         elif name not in self._listings or self._random.random() < _EXPIRES:
             raise CursorExpired("The listing is no longer known.")
         rest = self._listings[name][int(offset) :]
-        return Listing(rest[:_PAGE], f"{name}:{int(offset) + _PAGE}" if len(rest) > _PAGE else None)
+        return IdPage(rest[:_PAGE], f"{name}:{int(offset) + _PAGE}" if len(rest) > _PAGE else None)
 
     async def sample(self, tenant_id: str, agent_id: str | None = None) -> Sequence[str]:
         scopes = {id_: vector.scope for id_, vector in self.shown.items()}

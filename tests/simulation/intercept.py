@@ -4,10 +4,13 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from app.model import EmbeddingConfig, Filter, Scope, Vector
+from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.memory import Scope
+from app.domain.query import Filter
 from app.ports.database import Database, Row, Statement
 from app.ports.embedder import Embedder, Embeddings, Purpose
-from app.ports.vector_index import Held, Hits, IndexedVector, Listing, VectorIndex
+from app.ports.index_admin import Held, IdPage, IndexAdmin
+from app.ports.vector_index import Hits, IndexedVector
 
 T = TypeVar("T")
 Effect = Callable[[], Awaitable[T]]
@@ -89,9 +92,9 @@ class InterceptedEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class InterceptedIndex:
-    """Implements ``app.ports.vector_index.VectorIndex``."""
+    """Implements ``app.ports.vector_index.IndexAdmin``."""
 
-    inner: VectorIndex
+    inner: IndexAdmin
     between: Between
 
     @property
@@ -129,7 +132,7 @@ class InterceptedIndex:
         call = PortCall("index.vectors", tuple(ids))
         return await self.between.pass_on(call, lambda: self.inner.vectors(tenant_id, ids))
 
-    async def list_ids(self, cursor: str | None = None) -> Listing:
+    async def list_ids(self, cursor: str | None = None) -> IdPage:
         return await self.between.pass_on(PortCall("index.list_ids", cursor), lambda: self.inner.list_ids(cursor))
 
     async def sample(self, tenant_id: str, agent_id: str | None = None) -> Sequence[str]:

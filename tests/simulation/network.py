@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from app.errors import (
+from app.domain.errors import (
     DatabaseUnavailable,
     EmbeddingUnavailable,
     RateLimited,

@@ -10,10 +10,10 @@ from types import FrameType
 import app
 from app.ports.database import Database
 from app.ports.embedder import Embedder
-from app.ports.vector_index import VectorIndex
+from app.ports.index_admin import IndexAdmin
 
 _PRODUCT = Path(str(app.__file__)).parent
-_PORTS = {"database": Database, "embedder": Embedder, "index": VectorIndex}
+_PORTS = {"database": Database, "embedder": Embedder, "index": IndexAdmin}
 _METHODS = {f"{port}.{name}" for port, type_ in _PORTS.items() for name in vars(type_) if not name.startswith("_")}
 
 

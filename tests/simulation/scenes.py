@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 
-from app.model import Scope
+from app.domain.memory import Scope
 from app.ports.vector_index import IndexedVector
 from tests.simulation.embedder import vector_of
 from tests.simulation.workload import Agent

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from app.model import Scope, Vector
+from app.domain.embedding import Vector
+from app.domain.memory import Scope
 from tests.simulation.embedder import CONFIG, vector_of
 from tests.simulation.index import LateIndex
 from tests.simulation.world import World

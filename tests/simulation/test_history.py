@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.model import Entry
+from app.domain.query import Entry
 from tests.simulation.history import Delete, History, Store, Text, ViolationError
 
 TEXT: Text = ("note", "a")

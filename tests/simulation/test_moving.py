@@ -7,10 +7,10 @@ from contextlib import suppress
 
 import pytest
 
-from app.errors import Conflict, Unavailable
-from app.index.reconcile import Pacer, Reconcile
-from app.index.reembed import Reembedding, State
-from app.model import EmbeddingConfig
+from app.domain.embedding import EmbeddingConfig
+from app.domain.errors import Conflict, Unavailable
+from app.indexing.jobs.reconcile import RateLimiter, Reconcile
+from app.indexing.jobs.reembed import Reembedding, State
 from tests.simulation import clock
 from tests.simulation.embedder import CONFIG, OTHER
 from tests.simulation.index import LateIndex
@@ -28,18 +28,18 @@ _KILLED_SECONDS = 60.0
 
 
 def _moving(replica: Replica) -> Reembedding:
-    return Reembedding(replica.ports.database, Pacer(_CALLS_PER_MINUTE))
+    return Reembedding(replica.backends.database, RateLimiter(_CALLS_PER_MINUTE))
 
 
 async def _copy(replica: Replica) -> None:
     state = await _moving(replica).begin(OTHER)
-    ports = replica.ports
+    backends = replica.backends
     comparison = Reconcile(
-        ports.database,
-        ports.index_of(state.other),
-        ports.embedder_of(state.other),
+        backends.database,
+        backends.index_of(state.other),
+        backends.embedder_of(state.other),
         holder=f"copy {replica.name}",
-        pacer=Pacer(_CALLS_PER_MINUTE),
+        rate_limiter=RateLimiter(_CALLS_PER_MINUTE),
         repair=True,
         report=lambda _: None,
     )
@@ -84,7 +84,7 @@ async def _move(made: World) -> None:
 async def _switch(made: World, to: EmbeddingConfig) -> None:
     async def step(replica: Replica) -> None:
         with suppress(Conflict):
-            await _moving(replica).switch(to, tenant_id=None, force=True)
+            await _moving(replica).switch(to, force=True)
             return
         await _copy_or_be_killed(made, replica)
         raise Conflict("not yet")

@@ -7,8 +7,9 @@ from http import HTTPStatus
 
 import pytest
 
-from app.errors import Unavailable
-from app.model import Filter, NewMemory, Query
+from app.domain.errors import Unavailable
+from app.domain.memory import NewMemory
+from app.domain.query import Filter, Query
 from tests.simulation import clock
 from tests.simulation.settled import shown
 from tests.simulation.weather import calm

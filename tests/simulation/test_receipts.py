@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from app.model import NewMemory, Query, Scope
+from app.domain.memory import NewMemory, Scope
+from app.domain.query import Query
 from tests.simulation import clock
 from tests.simulation.index import LateIndex
 from tests.simulation.settled import shown
@@ -66,7 +67,7 @@ async def _erase(made: World) -> None:
         assert clock.now() < _LONG_SECONDS, "no receipt was ever written"
         await asyncio.sleep(_LOOKS_SECONDS)
     for _ in range(0, _LONG_SECONDS, _LOOKS_SECONDS):
-        assert await made.replicas[0].ports.index.held(sorted(ids)) == {}
+        assert await made.replicas[0].backends.index.held(sorted(ids)) == {}
         assert (await gateway.recall(_BOT.agent_id, Query(_TEXTS[0]))).entries == []
         assert shown(made) == {}
         await asyncio.sleep(_LOOKS_SECONDS)

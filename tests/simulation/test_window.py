@@ -6,7 +6,8 @@ from typing import TypeVar
 
 import pytest
 
-from app.model import NewMemory, Query
+from app.domain.memory import NewMemory
+from app.domain.query import Query
 from app.ports.vector_index import Hits
 from tests.simulation import clock
 from tests.simulation.index import LateIndex

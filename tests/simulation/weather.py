@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 
-from app.errors import Conflict, Unavailable
+from app.domain.errors import Conflict, Unavailable
 from tests.simulation.history import ViolationError
 from tests.simulation.index import LateIndex
 from tests.simulation.network import SOUND, Rates

@@ -4,10 +4,11 @@ import asyncio
 from dataclasses import dataclass, field
 from math import inf
 
-from app.errors import Erasing, MemoryGatewayError, Unavailable
-from app.gateway import LongTermMemoryGateway
-from app.model import Filter, NewMemory, Query
-from app.recall import Recall
+from app.domain.errors import Erasing, MemoryGatewayError, Unavailable
+from app.domain.memory import NewMemory
+from app.domain.query import Filter, Query
+from app.services.gateway import LongTermMemoryGateway
+from app.services.recall import Recall
 from tests.simulation import clock
 from tests.simulation.history import History, Text, ViolationError
 from tests.simulation.killer import KilledError

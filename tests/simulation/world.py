@@ -14,16 +14,16 @@ import ulid
 
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_index import SqliteVectorIndex
-from app.gateway import LongTermMemoryGateway
-from app.index.indexer import Indexer
-from app.index.marks import Marks
-from app.index.reconcile import Findings, Pacer, Reconcile
-from app.index.spaces import Spaces
-from app.migrations.runner import migrate
-from app.model import EmbeddingConfig
-from app.ports.vector_index import VectorIndex
-from app.process import Ports
-from app.retrieval.query_vectors import QueryCache
+from app.domain.embedding import EmbeddingConfig
+from app.indexing.acknowledgements import Acknowledgements
+from app.indexing.embedding_registry import EmbeddingRegistry
+from app.indexing.indexer import Indexer
+from app.indexing.jobs.reconcile import Findings, RateLimiter, Reconcile
+from app.ports.index_admin import IndexAdmin
+from app.runtime.backends import Backends
+from app.services.gateway import LongTermMemoryGateway
+from app.services.query_vectors import QueryCache
+from app.storage.migrations.runner import migrate
 from tests.simulation import clock
 from tests.simulation.database import InlineFile
 from tests.simulation.embedder import CONFIG, OTHER, DigestEmbedder
@@ -55,22 +55,22 @@ class Replica:
     """One process: its ports, its marks and its indexer."""
 
     name: str
-    ports: Ports
+    backends: Backends
     indexer: Indexer
     pause_seconds: float
     work: asyncio.Task[None] | None = None
 
     def gateway(self, tenant_id: str) -> LongTermMemoryGateway:
-        return LongTermMemoryGateway(tenant_id, self.ports)
+        return LongTermMemoryGateway(self.backends.of_tenant(tenant_id))
 
     async def reconcile(self, *, repair: bool) -> Findings:
         """Compare the index with the database, as the command does."""
         comparison = Reconcile(
-            self.ports.database,
-            self.ports.index,
-            self.ports.embedder,
+            self.backends.database,
+            self.backends.index,
+            self.backends.embedder,
             holder=self.name,
-            pacer=Pacer(_CALLS_PER_MINUTE),
+            rate_limiter=RateLimiter(_CALLS_PER_MINUTE),
             repair=repair,
             report=lambda _: None,
         )
@@ -97,8 +97,8 @@ class World:
     trace: Trace
     network: Network
     file: InlineFile
-    index: VectorIndex
-    other_index: VectorIndex
+    index: IndexAdmin
+    other_index: IndexAdmin
     """Of another embedding config, for data that moves."""
     pause_seconds: float
     replicas: list[Replica] = field(default_factory=list)
@@ -120,21 +120,21 @@ class World:
         chain = Chain([*between, self.network])
         database = InterceptedDatabase(SqliteDatabase(self.file), chain)
         index = InterceptedIndex(self.index, chain)
-        marks = Marks()
-        ports = Ports(
+        acknowledgements = Acknowledgements()
+        backends = Backends(
             database=database,
             index=index,
             embedder=InterceptedEmbedder(DigestEmbedder(), chain),
             queries=QueryCache(_CACHE_BYTES),
-            marks=marks,
+            acknowledgements=acknowledgements,
             clock=lambda: clock.now_ms() + skew,
-            spaces=Spaces(
+            registry=EmbeddingRegistry(
                 lambda config: _other_only(config, InterceptedIndex(self.other_index, chain)),
                 lambda _: InterceptedEmbedder(DigestEmbedder(OTHER), chain),
             ),
         )
-        indexer = Indexer(database, ports.index_of, marks, holder=name)
-        replica = Replica(name, ports, indexer, self.pause_seconds)
+        indexer = Indexer(database, backends.index_of, acknowledgements, holder=name)
+        replica = Replica(name, backends, indexer, self.pause_seconds)
         self.replicas.append(replica)
         return replica
 
@@ -166,12 +166,12 @@ async def world(kind: Kind, seed: int) -> AsyncIterator[World]:
             await made.shut()
 
 
-def _other_only(config: EmbeddingConfig, index: VectorIndex) -> VectorIndex:
+def _other_only(config: EmbeddingConfig, index: IndexAdmin) -> IndexAdmin:
     assert config == OTHER
     return index
 
 
-async def _index(kind: Kind, file: InlineFile, seeded: random.Random, config: EmbeddingConfig) -> VectorIndex:
+async def _index(kind: Kind, file: InlineFile, seeded: random.Random, config: EmbeddingConfig) -> IndexAdmin:
     if kind == "late":
         skew = seeded.randint(-_SKEW_MS, _SKEW_MS)
         filterable = seeded.choice((frozenset(), frozenset({"shade"})))

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.errors import ContentTooLarge, InvalidRequest
-from app.limits import CONTENT_BYTES, METADATA_BYTES, NUMBER_MOST, TOP_K_MOST, check_recall, check_store
-from app.model import NewMemory, Query
-from app.tools.arguments import RecallArguments, StoreArguments
-from app.tools.definition import RECALL_MEMORY, STORE_MEMORY, TOOLS
+from app.domain.errors import ContentTooLarge, InvalidRequest
+from app.domain.limits import CONTENT_BYTES, MAX_NUMBER, MAX_TOP_K, METADATA_BYTES, check_recall, check_store
+from app.domain.memory import NewMemory
+from app.domain.query import Query
+from app.interfaces.tools.arguments import RecallArguments, StoreArguments
+from app.interfaces.tools.definition import RECALL_MEMORY, STORE_MEMORY, TOOLS
 
 ADMITS = {tool.name: jsonschema_rs.validator_for(tool.input_schema, validate_formats=True).is_valid for tool in TOOLS}
 RECALL, STORE = RECALL_MEMORY.name, STORE_MEMORY.name
@@ -41,7 +42,7 @@ def refusal(name: str, arguments: Mapping[str, Any]) -> list[str]:
 characters = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 words = st.text(characters, max_size=20)
 texts = st.text(characters, min_size=1, max_size=50).filter(lambda text: bool(text.strip()))
-numbers = st.integers(-NUMBER_MOST, NUMBER_MOST) | st.floats(-1e18, 1e18)
+numbers = st.integers(-MAX_NUMBER, MAX_NUMBER) | st.floats(-1e18, 1e18)
 scalars = words | numbers | st.booleans() | st.none()
 values = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3), max_leaves=6
@@ -56,7 +57,7 @@ filters = st.fixed_dictionaries(
         "metadata": st.dictionaries(words, scalars, max_size=3),
     },
 )
-top_ks = st.integers(1, TOP_K_MOST)
+top_ks = st.integers(1, MAX_TOP_K)
 recalls = st.fixed_dictionaries({"query": texts}, optional={"top_k": top_ks | top_ks.map(float), "filter": filters})
 stores = st.fixed_dictionaries({"content": texts}, optional={"metadata": st.dictionaries(words, values, max_size=3)})
 
@@ -88,8 +89,8 @@ no_text = st.integers() | st.booleans() | st.lists(words, max_size=2) | st.dicti
 no_object = words | st.integers() | st.booleans() | st.lists(words, max_size=2)
 no_top_k = (
     st.integers(max_value=0)
-    | st.integers(TOP_K_MOST + 1)
-    | st.floats(allow_nan=False, allow_infinity=False).filter(lambda n: not n.is_integer() or not 1 <= n <= TOP_K_MOST)
+    | st.integers(MAX_TOP_K + 1)
+    | st.floats(allow_nan=False, allow_infinity=False).filter(lambda n: not n.is_integer() or not 1 <= n <= MAX_TOP_K)
     | st.booleans()
     | words
     | top_ks.map(str)

@@ -15,8 +15,8 @@ from openai.types.chat import ChatCompletionToolParam
 from openai.types.responses import FunctionToolParam
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from app.tools.definition import TOOLS
-from app.tools.manifests import Format, manifest
+from app.interfaces.tools.definition import TOOLS
+from app.interfaces.tools.manifests import Format, manifest
 from tests.problem_shape import assert_problem, named_fields
 from tests.service import serving
 

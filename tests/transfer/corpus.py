@@ -7,16 +7,16 @@ from typing import Any
 
 import hypothesis.strategies as st
 
-from app.errors import InvalidRequest
-from app.limits import METADATA_BYTES
-from app.model import Json, to_json
-from app.transfer.export import Export
-from app.transfer.importer import Import
-from app.transfer.intake import import_lines
-from app.transfer.lines import BadLineError, Manifest, Total, write_end, write_manifest, write_memory
-from app.transfer.reading import check
-from app.transfer.record import Record
-from app.transfer.report import Report
+from app.domain.errors import InvalidRequest
+from app.domain.json_types import Json, to_json
+from app.domain.limits import METADATA_BYTES
+from app.services.transfer.export import Export
+from app.services.transfer.importer import Import
+from app.services.transfer.intake import import_lines
+from app.services.transfer.lines import BadLineError, Manifest, Total, write_end, write_manifest, write_memory
+from app.services.transfer.reading import check
+from app.services.transfer.record import Record
+from app.services.transfer.report import Report
 from tests.bench import Bench
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "format.schema.json"
@@ -104,14 +104,14 @@ def changed(line: bytes, **fields: Json) -> bytes:
 
 
 async def exported(bench: Bench, tenant: str = "acme", **options: Any) -> bytes:
-    return b"".join([chunk async for chunk in Export(tenant, bench.ports, **options).chunks()])
+    return b"".join([chunk async for chunk in Export(bench.backends.of_tenant(tenant), **options).chunks()])
 
 
 async def imported(bench: Bench, data: bytes, tenant: str = "acme", **options: Any) -> list[dict[str, Any]]:
     """Import, and return the report."""
     report = Report()
     try:
-        await import_lines(in_chunks(data), Import(tenant, bench.ports, report, **options), tenant, report)
+        await import_lines(in_chunks(data), Import(bench.backends.of_tenant(tenant), report, **options), report)
         return told(report.chunks())
     finally:
         report.close()

@@ -5,11 +5,12 @@ from collections.abc import Callable
 
 import pytest
 
-from app.errors import Erasing
-from app.model import NewMemory, Query
-from app.transfer.lines import LINE_BYTES, Manifest, write_manifest, write_memory
-from app.transfer.record import Record
-from app.transfer.verify import verify
+from app.domain.errors import Erasing
+from app.domain.memory import NewMemory
+from app.domain.query import Query
+from app.services.transfer.lines import LINE_BYTES, Manifest, write_manifest, write_memory
+from app.services.transfer.record import Record
+from app.services.transfer.verify import verify
 from tests.bench import Bench
 from tests.transfer.corpus import changed, exported, file_of, imported, numbered
 

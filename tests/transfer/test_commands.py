@@ -1,16 +1,12 @@
 """The commands that move memories, as their user runs them."""
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 import pytest
 from click.testing import CliRunner, Result
 
-from app.cli import cli
-from app.transfer.record import Record
+from app.interfaces.cli import cli
 from tests.transfer.corpus import file_of, numbered
 
 
@@ -81,7 +77,7 @@ def test_a_cut_file_is_found_out_and_imported_as_far_as_it_goes(line: Line) -> N
 def test_a_file_that_is_not_there_and_a_format_that_is_not_known_are_named(line: Line) -> None:
     assert "absent" in line.run("import", "absent").stderr
     assert "absent" in line.run("verify", "absent").stderr
-    assert "There is no format 'nope'" in line.run("export", "--format", "nope").stderr
+    assert "'nope' is not one of" in line.run("import", "absent", "--format", "nope").stderr
 
 
 def test_one_agent_is_exported_and_imported_alone(line: Line) -> None:
@@ -93,29 +89,10 @@ def test_one_agent_is_exported_and_imported_alone(line: Line) -> None:
     assert len(line.ok("export", "--tenant", "another").stdout.splitlines()) == 2
 
 
-@dataclass(frozen=True)
-class Flaw:
-    place: str
-    reason: str
-
-
-class Lines:
-    """Another system's format: a text a line, and nothing else."""
-
-    def read(self, stream: TextIO, agent_id: str) -> Iterator[Record | Flaw]:
-        for number, text in enumerate(stream, start=1):
-            yield Record(agent_id, text.strip()) if text.strip() else Flaw(f"line {number}", "is empty")
-
-    def write(self, records: Iterable[Record]) -> Iterator[str]:
-        for record in records:
-            yield f"{record.content}\n"
-
-
-def test_another_systems_format_is_read_and_written(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.cli.transfer.FORMATS", {"lines": Lines()})
-    done = line.run("import", "-", "--format", "lines", "--agent", "bot", stdin=b"one\n\ntwo\n")
+def test_another_systems_format_is_read(line: Line) -> None:
+    format_ = ("--format", "mem0", "--agent", "bot")
+    done = line.run("import", "-", *format_, stdin=b'{"memory": "one"}\n{}\n{"memory": "two"}\n')
     assert "2 imported, 0 unchanged, 0 duplicate, 0 conflict, 1 rejected" in done.stdout
-    assert '"detail":"line 2: is empty"' in done.stderr
-    again = line.ok("import", "-", "--format", "lines", "--agent", "bot", stdin=b"one\ntwo\n")
+    assert '"detail":"line 2: is no JSON object"' in done.stderr
+    again = line.ok("import", "-", *format_, stdin=b'{"memory": "one"}\n{"memory": "two"}\n')
     assert "0 imported, 2 unchanged" in again.stdout
-    assert set(line.ok("export", "--format", "lines").stdout.split()) == {"one", "two"}

@@ -4,9 +4,9 @@ from math import inf
 
 import pytest
 
-from app.transfer.importer import Import
-from app.transfer.intake import import_lines
-from app.transfer.report import Report
+from app.services.transfer.importer import Import
+from app.services.transfer.intake import import_lines
+from app.services.transfer.report import Report
 from tests.simulation import clock
 from tests.simulation.killer import KilledError, Killer, Made, Moment, moments
 from tests.simulation.settled import flaws, left
@@ -22,8 +22,8 @@ _CALLS = {"database.run", "embedder.embed", "index.upsert"}
 async def _bring(replica: Replica) -> dict[str, object]:
     report = Report()
     try:
-        taking = Import("acme", replica.ports, report)
-        await import_lines(in_chunks(_DATA), taking, "acme", report)
+        taking = Import(replica.backends.of_tenant("acme"), report)
+        await import_lines(in_chunks(_DATA), taking, report)
         return dict(report.summary)
     finally:
         report.close()

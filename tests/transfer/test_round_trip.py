@@ -13,16 +13,17 @@ import jsonschema_rs
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from app.errors import DatabaseUnavailable, RateLimited, Unavailable
-from app.model import NewMemory, Query
-from app.tiers import bulk
-from app.transfer.export import Export
-from app.transfer.importer import Import
-from app.transfer.intake import import_lines
-from app.transfer.lines import write_memory
-from app.transfer.patience import Patience
-from app.transfer.record import Record
-from app.transfer.report import Report
+from app.domain.errors import DatabaseUnavailable, RateLimited, Unavailable
+from app.domain.memory import NewMemory
+from app.domain.query import Query
+from app.services.transfer.export import Export
+from app.services.transfer.importer import Import
+from app.services.transfer.intake import import_lines
+from app.services.transfer.lines import write_memory
+from app.services.transfer.record import Record
+from app.services.transfer.report import Report
+from app.services.transfer.retry_budget import RetryBudget
+from app.storage import batches
 from tests.backends import Backend
 from tests.bench import Bench, bench_on
 from tests.transfer.corpus import SCHEMA, corpora, exported, file_of, imported, in_chunks, numbered
@@ -75,10 +76,10 @@ async def test_two_exports_of_the_same_memories_are_the_same(bench: Bench) -> No
 async def test_an_export_in_many_pages_is_the_same_as_in_one(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     await imported(bench, file_of([*numbered(23), *numbered(3, start=50, agent_id="other")]))
     whole = await exported(bench, vectors=True)
-    monkeypatch.setattr(bulk, "_PAGE", bulk._PAGE.replace("LIMIT 500", "LIMIT 5"))  # noqa: SLF001 - a small page
-    monkeypatch.setattr("app.transfer.export.PAGE_ROWS", 5)
+    monkeypatch.setattr(batches, "_PAGE", batches._PAGE.replace("LIMIT 500", "LIMIT 5"))  # noqa: SLF001 - a small page
+    monkeypatch.setattr("app.services.transfer.export.PAGE_ROWS", 5)
     assert await exported(bench, vectors=True) == whole
-    monkeypatch.setattr(bulk, "_PAGE", bulk._PAGE.replace("page.before < 1000000", "page.before < 30"))  # noqa: SLF001
+    monkeypatch.setattr(batches, "_PAGE", batches._PAGE.replace("page.before < 1000000", "page.before < 30"))  # noqa: SLF001
     bench.database.runs.clear()
     assert await exported(bench, vectors=True) == whole
     assert len(bench.database.runs) > 8
@@ -158,7 +159,7 @@ async def test_an_outage_ends_an_import_with_an_error_and_made_again_it_ends_the
                 failing.error = Unavailable("away")
 
     with pytest.raises(Unavailable):
-        await import_lines(chunks(), Import("acme", bench.ports, report), "acme", report)
+        await import_lines(chunks(), Import(bench.backends.of_tenant("acme"), report), report)
     report.close()
     failing.error = None
     assert await bench.memories() == 200
@@ -183,12 +184,12 @@ async def test_an_outage_in_the_middle_leaves_an_export_without_its_end(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await imported(bench, file_of(numbered(23)))
-    monkeypatch.setattr(bulk, "_PAGE", bulk._PAGE.replace("LIMIT 500", "LIMIT 5"))  # noqa: SLF001 - a small page
-    monkeypatch.setattr("app.transfer.export.PAGE_ROWS", 5)
+    monkeypatch.setattr(batches, "_PAGE", batches._PAGE.replace("LIMIT 500", "LIMIT 5"))  # noqa: SLF001 - a small page
+    monkeypatch.setattr("app.services.transfer.export.PAGE_ROWS", 5)
     seen: list[bytes] = []
 
     async def until_the_outage() -> None:
-        async for chunk in Export("acme", bench.ports).chunks():
+        async for chunk in Export(bench.backends.of_tenant("acme")).chunks():
             seen.append(chunk)
             if len(seen) == 2:
                 bench.database.error = DatabaseUnavailable("away")
@@ -207,11 +208,11 @@ async def test_a_transfer_waits_where_calls_are_rationed_and_gives_up_in_the_end
             bench.database.error = None
 
     bench.database.error = RateLimited("too many", retry_after=7)
-    assert b'"type":"end"' in await exported(bench, patience=Patience(60, sleep))
+    assert b'"type":"end"' in await exported(bench, retry_budget=RetryBudget(60, sleep))
     assert waits == [7, 7, 7]
     bench.database.error = RateLimited("too many", retry_after=7)
     with pytest.raises(RateLimited):
-        await exported(bench, patience=Patience(10, sleep))
+        await exported(bench, retry_budget=RetryBudget(10, sleep))
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))

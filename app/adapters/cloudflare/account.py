@@ -14,8 +14,8 @@ import orjson
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.vectorize import IndexType
 from app.adapters.upstream import Call
-from app.errors import UpstreamRejected
-from app.model import EmbeddingConfig
+from app.domain.embedding import EmbeddingConfig
+from app.domain.errors import UpstreamRejected
 
 _DATABASE_ID = re.compile(r"[A-Za-z0-9_-]+")
 _DATABASES = "/d1/database"

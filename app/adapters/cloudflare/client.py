@@ -11,9 +11,9 @@ import httpx
 import orjson
 import structlog
 
-from app.adapters.cloudflare.meter import WINDOW_SECONDS, Meter
+from app.adapters.cloudflare.call_budget import WINDOW_SECONDS, CallBudget
 from app.adapters.upstream import Call, Upstream
-from app.errors import (
+from app.domain.errors import (
     CredentialsRefused,
     MemoryGatewayError,
     RateLimited,
@@ -21,7 +21,7 @@ from app.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
-from app.model import milliseconds
+from app.domain.moments import milliseconds
 from app.observability.metrics import Metrics
 
 BASE_URL = "https://api.cloudflare.com/client/v4"
@@ -42,7 +42,7 @@ _OWN_LIMIT = re.compile(r"requests per \d+ seconds|your request speed|\bAPI\b.*\
 _WAIT_SECONDS = 10
 _POLICY = re.compile(r'"(?P<policy>[^"]*)"\s*;\s*(?P<figures>[a-z]=\d+(?:\s*;\s*[a-z]=\d+)*)')
 _FEW_LEFT = 100
-_DIGITS_MOST = 6
+_MAX_DIGITS = 6
 _FIGURES = {"r": "remaining", "t": "reset_seconds", "q": "quota", "w": "window_seconds"}
 
 
@@ -76,13 +76,13 @@ class CloudflareClient:
         *,
         account_id: str,
         api_token: str,
-        meter: Meter,
+        call_budget: CallBudget,
         metrics: Metrics,
         base_url: str = BASE_URL,
         seconds: float = CALL_SECONDS,
     ) -> None:
         """Open nothing yet; ``seconds`` bounds a call that does not say otherwise."""
-        self._meter = meter
+        self._call_budget = call_budget
         self._metrics = metrics
         self._upstream = Upstream(
             "Cloudflare",
@@ -91,7 +91,7 @@ class CloudflareClient:
             seconds=seconds,
             metrics=metrics,
         )
-        metrics.budget(meter.left)
+        metrics.budget(call_budget.left)
 
     async def call(self, call: Call, meaning: RefusalMap | None = None) -> Answer:
         """Make one call within the account; ``meaning`` is asked first about a refusal.
@@ -101,7 +101,7 @@ class CloudflareClient:
             CredentialsRefused, UpstreamTimeout, UpstreamUnavailable, UpstreamRejected: as the tree says.
         """
         with self._upstream.measured(call.operation):
-            self._meter.take()
+            self._call_budget.take()
             response = await self._upstream.send(call)
             self._read_rate_limit(response)
             if response.is_success:
@@ -145,7 +145,7 @@ class CloudflareClient:
             said = f"Cloudflare limits {operation} ({refusal.code}): {refusal.message}."
             return RateLimited(said, retry_after=_WAIT_SECONDS)
         seconds = _seconds(retry_after)
-        self._meter.block(seconds)
+        self._call_budget.block(seconds)
         return RateLimited(f"Cloudflare has blocked all calls ({operation}).", retry_after=seconds)
 
     def _read_rate_limit(self, response: httpx.Response) -> None:
@@ -162,7 +162,7 @@ def _figures(header: str) -> Iterator[tuple[str, str, int]]:
     for match in _POLICY.finditer(header):
         for part in match["figures"].split(";"):
             letter, _, value = part.strip().partition("=")
-            if letter in _FIGURES and len(value) <= _DIGITS_MOST:
+            if letter in _FIGURES and len(value) <= _MAX_DIGITS:
                 yield match["policy"], _FIGURES[letter], int(value)
 
 
@@ -185,7 +185,7 @@ def _seconds(retry_after: str | None) -> int:
     """Read how long a block lasts: at least a second, and never longer than Cloudflare's own."""
     told = retry_after or ""
     most = int(WINDOW_SECONDS)
-    return max(1, min(int(told), most)) if told.isdecimal() and len(told) <= _DIGITS_MOST else most
+    return max(1, min(int(told), most)) if told.isdecimal() and len(told) <= _MAX_DIGITS else most
 
 
 def _moment(response: httpx.Response) -> int | None:

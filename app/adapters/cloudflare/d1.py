@@ -12,7 +12,7 @@ import orjson
 
 from app.adapters.cloudflare.client import Answer, CloudflareClient, Refusal
 from app.adapters.upstream import Call
-from app.errors import (
+from app.domain.errors import (
     DatabaseRejected,
     DatabaseUnavailable,
     MemoryGatewayError,
@@ -27,7 +27,7 @@ from app.errors import (
 from app.ports.database import Row, Statement
 
 # https://developers.cloudflare.com/d1/platform/limits/
-_STATEMENTS_MOST = 100
+_MAX_STATEMENTS = 100
 _SQL_BYTES = 100_000
 _VALUE_BYTES = 2_000_000
 
@@ -115,8 +115,8 @@ def _body(statements: Sequence[Statement]) -> bytes:
     Raises:
         DatabaseRejected: the statements are over D1's limits; nothing was sent.
     """
-    if len(statements) > _STATEMENTS_MOST:
-        raise DatabaseRejected(f"{len(statements)} statements in a run; D1 takes {_STATEMENTS_MOST}.")
+    if len(statements) > _MAX_STATEMENTS:
+        raise DatabaseRejected(f"{len(statements)} statements in a run; D1 takes {_MAX_STATEMENTS}.")
     batch: list[dict[str, Any]] = []
     for statement in statements:
         if len(statement.sql.encode()) > _SQL_BYTES:

@@ -13,7 +13,8 @@ import structlog
 from app.adapters.cloudflare import vectorize_answers as answers
 from app.adapters.cloudflare.client import Answer, CloudflareClient, Refusal
 from app.adapters.upstream import Call
-from app.errors import (
+from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.errors import (
     CursorExpired,
     IndexNotProvisioned,
     MemoryGatewayError,
@@ -21,8 +22,12 @@ from app.errors import (
     UpstreamRejected,
     VectorRefused,
 )
-from app.model import EmbeddingConfig, Filter, Json, Scalar, Scope, Vector, milliseconds, parse_moment
-from app.ports.vector_index import Held, Hits, IndexedVector, Listing
+from app.domain.json_types import Json, Scalar
+from app.domain.memory import Scope
+from app.domain.moments import milliseconds, parse_moment
+from app.domain.query import Filter
+from app.ports.index_admin import Held, IdPage
+from app.ports.vector_index import Hits, IndexedVector
 
 IndexType: TypeAlias = Literal["string", "number", "boolean"]
 
@@ -128,7 +133,7 @@ class VectorizeIndex:
             found |= answers.read_vectors(answer.result, tenant_id, self._config.dimensions)
         return found
 
-    async def list_ids(self, cursor: str | None = None) -> Listing:
+    async def list_ids(self, cursor: str | None = None) -> IdPage:
         """Return a page of a snapshot that Vectorize keeps for a while, from the first call without a cursor."""
         query = {"count": str(_LIST_IDS)} | ({} if cursor is None else {"cursor": cursor})
         call = Call("vectorize.list", "GET", f"{self._path}/list", query=query)

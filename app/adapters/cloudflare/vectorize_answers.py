@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from app.errors import UpstreamRejected
-from app.model import Scope, Vector
-from app.ports.vector_index import Held, Hit, Listing
+from app.domain.embedding import Vector
+from app.domain.errors import UpstreamRejected
+from app.domain.memory import Scope
+from app.ports.index_admin import Held, IdPage
+from app.ports.vector_index import Hit
 
 NOT_OURS = Held(Scope("", ""), 0, "")
 """What is held under an id whose metadata names no scope: no scope of this service is without names."""
@@ -48,7 +50,7 @@ def read_vectors(result: Any, tenant_id: str, dimensions: int) -> dict[str, Vect
     return found
 
 
-def read_listing(result: Any) -> Listing:  # noqa: ANN401 - the same
+def read_listing(result: Any) -> IdPage:  # noqa: ANN401 - the same
     """Read what ``list`` answers. A listing cut short unseen would make vectors look absent."""
     try:
         vectors, truncated, cursor = result["vectors"], result["isTruncated"], result.get("nextCursor")
@@ -58,7 +60,7 @@ def read_listing(result: Any) -> Listing:  # noqa: ANN401 - the same
     readable = isinstance(vectors, list) and isinstance(truncated, bool) and all(isinstance(id_, str) for id_ in ids)
     if not readable or (truncated and not (isinstance(cursor, str) and cursor)):
         raise UpstreamRejected("Vectorize listed its vectors in another form.")
-    return Listing(ids, cursor if truncated else None)
+    return IdPage(ids, cursor if truncated else None)
 
 
 def read_metadata_indexes(result: Any) -> dict[str, str]:  # noqa: ANN401 - the same

@@ -14,7 +14,8 @@ import structlog
 from app.adapters import windows
 from app.adapters.cloudflare.client import CloudflareClient, Refusal
 from app.adapters.upstream import Call
-from app.errors import (
+from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.errors import (
     ConfigurationError,
     MemoryGatewayError,
     QuotaExhausted,
@@ -22,7 +23,6 @@ from app.errors import (
     UpstreamRejected,
     UpstreamTimeout,
 )
-from app.model import EmbeddingConfig, Vector
 from app.ports.embedder import Embeddings, Purpose
 
 CALL_SECONDS = 20.0

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
 from app.adapters.local.model_files import read_json
-from app.errors import ConfigurationError
-from app.model import Vector
+from app.domain.embedding import Vector
+from app.domain.errors import ConfigurationError
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from app.model import EmbeddingConfig, Vector
+from app.domain.embedding import EmbeddingConfig, Vector
 from app.ports.embedder import Embeddings, Purpose
 
 _CONFIG = EmbeddingConfig("hashing", "ngrams-v1", 384)

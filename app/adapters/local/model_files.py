@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from app.errors import ConfigurationError
+from app.domain.errors import ConfigurationError
 
 
 def read_json(path: Path, default: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from app.model import Scope
+from app.domain.memory import Scope
 
 Matrix = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.int64]

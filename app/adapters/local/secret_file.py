@@ -4,7 +4,7 @@ import os
 import secrets
 from pathlib import Path
 
-from app.errors import ConfigurationError
+from app.domain.errors import ConfigurationError
 
 _KID = "local"
 _NAME = "auth-secret"

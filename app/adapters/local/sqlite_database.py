@@ -3,10 +3,10 @@
 import sqlite3
 from collections.abc import Sequence
 
+from app.adapters.local.coalescer import Coalescer
 from app.adapters.local.sqlite_errors import closes_connection, mapped
 from app.adapters.local.sqlite_file import SqliteFile, numbered
-from app.adapters.local.together import Together
-from app.errors import MemoryGatewayError
+from app.domain.errors import MemoryGatewayError
 from app.ports.database import Row, Statement
 
 
@@ -23,7 +23,7 @@ class SqliteDatabase:
     def __init__(self, file: SqliteFile) -> None:
         """Use a file that the caller opened and closes."""
         self._file = file
-        self._reads: Together[None, Sequence[Statement], list[list[Row]]] = Together(self._read)
+        self._reads: Coalescer[None, Sequence[Statement], list[list[Row]]] = Coalescer(self._read)
 
     async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """Run the statements as one transaction, on a snapshot where none of them writes."""

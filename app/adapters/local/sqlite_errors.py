@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from app.errors import DatabaseRejected, DatabaseUnavailable, MemoryGatewayError, StorageFull, StorageReadOnly
+from app.domain.errors import DatabaseRejected, DatabaseUnavailable, MemoryGatewayError, StorageFull, StorageReadOnly
 
 _PRIMARY = 0xFF
 _UNAVAILABLE: dict[int, type[DatabaseUnavailable]] = {

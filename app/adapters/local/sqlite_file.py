@@ -17,12 +17,12 @@ from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar, cast
 
 from app.adapters.local.sqlite_errors import closes_connection, mapped, read_only
-from app.errors import DatabaseUnavailable
+from app.domain.errors import DatabaseUnavailable
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
-_GROUP_MOST = 64
+_MAX_GROUP = 64
 _BUSY_SECONDS = 5.0
 _BUSY_AGAIN_SECONDS = 0.005
 
@@ -162,7 +162,7 @@ class SqliteFile:
         while (first := self._jobs.get()) is not None:
             group = [first]
             stop = False
-            while len(group) < _GROUP_MOST and not stop:
+            while len(group) < _MAX_GROUP and not stop:
                 try:
                     following = self._jobs.get_nowait()
                 except Empty:

@@ -8,12 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from app.adapters.local.coalescer import Coalescer
 from app.adapters.local.scope_vectors import Numbers, ScopeCache, ScopeVectors
 from app.adapters.local.sqlite_file import SqliteFile, numbered
-from app.adapters.local.together import Together
-from app.model import EmbeddingConfig, Filter, Json, Scope, Vector, to_json
-from app.ports.vector_index import Held, Hit, Hits, IndexedVector, Listing
-from app.tiers import filters
+from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.json_types import Json, to_json
+from app.domain.memory import Scope
+from app.domain.query import Filter
+from app.ports.index_admin import Held, IdPage
+from app.ports.vector_index import Hit, Hits, IndexedVector
+from app.storage import filters
 
 _SCHEMA = (
     """
@@ -107,7 +111,7 @@ _FLOATS = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class _Search:
+class _ScopeSearch:
     vector: Vector
     top_k: int
     where: Filter
@@ -131,7 +135,7 @@ class SqliteVectorIndex:
         self._file = file
         self._config = config
         self._cache = ScopeCache(config.dimensions, cache_bytes)
-        self._searches: Together[Scope, _Search, list[Hit]] = Together(self._answer)
+        self._searches: Coalescer[Scope, _ScopeSearch, list[Hit]] = Coalescer(self._answer)
 
     async def prepare(self) -> None:
         """Create the index's own tables where they are absent."""
@@ -139,7 +143,7 @@ class SqliteVectorIndex:
 
     async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
         """Score every vector of the scope that passes the filter and return the best ``top_k``."""
-        hits = await self._searches.ask(scope, _Search(vector, top_k, where))
+        hits = await self._searches.ask(scope, _ScopeSearch(vector, top_k, where))
         return Hits(hits, more=len(hits) == top_k)
 
     async def upsert(self, vectors: Sequence[IndexedVector]) -> int:
@@ -178,12 +182,12 @@ class SqliteVectorIndex:
         rows = await self._file.read(lambda connection: connection.execute(_BY_ID, numbered(argument)).fetchall())
         return {id_: np.frombuffer(values, "<f4").astype(np.float32, copy=False) for id_, values in rows}
 
-    async def list_ids(self, cursor: str | None = None) -> Listing:
+    async def list_ids(self, cursor: str | None = None) -> IdPage:
         """Return the ids that follow the cursor, which is an id itself and never expires."""
         argument = to_json({"index_name": self._config.index_name, "after": cursor or "", "most": _LIST_IDS})
         rows = await self._file.read(lambda connection: connection.execute(_LISTED, numbered(argument)).fetchall())
         ids = [id_ for (id_,) in rows]
-        return Listing(ids, ids[-1] if len(ids) == _LIST_IDS else None)
+        return IdPage(ids, ids[-1] if len(ids) == _LIST_IDS else None)
 
     async def sample(self, tenant_id: str, agent_id: str | None = None) -> Sequence[str]:
         """Look into the file: a search scores every vector in it."""
@@ -210,10 +214,12 @@ class SqliteVectorIndex:
         """Read from the index's tables."""
         await self._file.read(lambda connection: connection.execute("SELECT 1 FROM local_vector LIMIT 1").fetchone())
 
-    async def _answer(self, scope: Scope, searches: Sequence[_Search]) -> list[list[Hit]]:
+    async def _answer(self, scope: Scope, searches: Sequence[_ScopeSearch]) -> list[list[Hit]]:
         return await self._file.read(lambda connection: self._search(connection, scope, searches))
 
-    def _search(self, connection: sqlite3.Connection, scope: Scope, searches: Sequence[_Search]) -> list[list[Hit]]:
+    def _search(
+        self, connection: sqlite3.Connection, scope: Scope, searches: Sequence[_ScopeSearch]
+    ) -> list[list[Hit]]:
         """Answer searches of one scope together: its vectors pass through memory once for all of them."""
         # Taken before the first read, so that a removal in between is forgotten with what this search loads.
         vectors = self._cache.get(scope)

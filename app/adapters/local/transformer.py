@@ -14,11 +14,11 @@ from typing import TypeVar
 import numpy as np
 
 from app.adapters.local.bert import BertEncoder
+from app.adapters.local.coalescer import Coalescer
 from app.adapters.local.model_files import parse_json, read_json
-from app.adapters.local.together import Together
 from app.adapters.local.wordpiece import WordPiece
-from app.errors import ConfigurationError, EmbeddingUnavailable
-from app.model import EmbeddingConfig, Vector
+from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.errors import ConfigurationError, EmbeddingUnavailable
 from app.ports.embedder import Embeddings, Purpose
 
 _T = TypeVar("_T")
@@ -36,7 +36,7 @@ _MODULES = {"Transformer", "Pooling", "Normalize"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Window:
+class _TokenWindow:
     """A part of a text that the model takes at once."""
 
     text: int
@@ -77,7 +77,7 @@ class TransformerEmbedder:
         threads = threads or os.cpu_count() or 1
         self._executor = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="embedder")
         self._lanes = [0] * threads
-        self._passes: Together[int, list[list[int]], list[Vector]] = Together(self._forward)
+        self._passes: Coalescer[int, list[list[int]], list[Vector]] = Coalescer(self._forward)
 
     @property
     def config(self) -> EmbeddingConfig:
@@ -134,12 +134,12 @@ class TransformerEmbedder:
             raise EmbeddingUnavailable("The local model is not running.") from error
         return await future
 
-    def _split(self, texts: Sequence[str]) -> list[_Window]:
+    def _split(self, texts: Sequence[str]) -> list[_TokenWindow]:
         """Tokenize texts and cut them to windows."""
         room = self._window - _CONTROL_TOKENS
         first, last = self._tokenizer.first, self._tokenizer.last
         return [
-            _Window(number, [first, *ids[start : start + room], last])
+            _TokenWindow(number, [first, *ids[start : start + room], last])
             for number, ids in enumerate(map(self._tokenizer.ids, texts))
             for start in range(0, max(1, len(ids)), room)
         ]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from app.adapters.local.model_files import read_json
-from app.errors import ConfigurationError
+from app.domain.errors import ConfigurationError
 
 _LONGEST_WORD = 100
 _CACHED_CHARACTERS = 8192

@@ -15,7 +15,8 @@ import structlog
 
 from app.adapters import windows
 from app.adapters.upstream import Call, Upstream
-from app.errors import (
+from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.errors import (
     ConfigurationError,
     CredentialsRefused,
     MemoryGatewayError,
@@ -26,7 +27,6 @@ from app.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
-from app.model import EmbeddingConfig, Vector
 from app.observability.metrics import Metrics
 from app.ports.embedder import Embeddings, Purpose
 
@@ -38,7 +38,7 @@ _NATIVE: Mapping[str, int] = {
     "text-embedding-3-large": 3072,
     "text-embedding-ada-002": 1536,
 }
-_DIMENSIONS_MOST = 1536
+_MAX_DIMENSIONS = 1536
 """What Vectorize holds."""
 _SHORTENABLE = "text-embedding-3"
 
@@ -53,7 +53,7 @@ _TOO_MANY = 429
 _BUSY = 503
 _SERVER_ERRORS = 500
 _WAIT_SECONDS = 5
-_DIGITS_MOST = 6
+_MAX_DIGITS = 6
 
 
 class OpenAIEmbedder:
@@ -75,7 +75,7 @@ class OpenAIEmbedder:
             ConfigurationError: the dimensions are not told and not known, or the model does not have them.
         """
         native = _NATIVE.get(model)
-        size = dimensions or (min(native, _DIMENSIONS_MOST) if native else None)
+        size = dimensions or (min(native, _MAX_DIMENSIONS) if native else None)
         if size is None:
             raise ConfigurationError(f"The dimensions of {model} are not known here: set EMBEDDING_DIMENSIONS.")
         if native is not None and (size > native or (size < native and not model.startswith(_SHORTENABLE))):
@@ -187,4 +187,4 @@ def _reason(response: httpx.Response) -> tuple[str, str]:
 
 def _retry_after(response: httpx.Response) -> int:
     told = response.headers.get("retry-after", "")
-    return int(told) if told.isdecimal() and len(told) <= _DIGITS_MOST else _WAIT_SECONDS
+    return int(told) if told.isdecimal() and len(told) <= _MAX_DIGITS else _WAIT_SECONDS

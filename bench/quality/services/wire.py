@@ -10,7 +10,7 @@ from bench.quality.service import ServiceFailed
 
 _BUSY = frozenset({429, 503})
 _ATTEMPTS = 6
-_WAIT_SECONDS, _WAIT_MOST = 1.0, 60.0
+_WAIT_SECONDS, _MAX_WAIT = 1.0, 60.0
 
 
 async def post(client: httpx.AsyncClient, path: str, body: object, headers: Mapping[str, str]) -> dict[str, Any]:
@@ -44,4 +44,4 @@ def _object(path: str, answer: httpx.Response) -> dict[str, Any]:
 
 def _pause(answer: httpx.Response) -> float:
     told = answer.headers.get("Retry-After", "")
-    return min(float(told), _WAIT_MOST) if told.isdigit() else _WAIT_SECONDS
+    return min(float(told), _MAX_WAIT) if told.isdigit() else _WAIT_SECONDS

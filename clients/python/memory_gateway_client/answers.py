@@ -1,12 +1,11 @@
 """What an answer of the service, or the lack of one, means: every HTTP answer and every failure of httpx, in one place.
 
-A problem of the service (RFC 9457) becomes the class of its ``code``. A code that this version does not know becomes
-what its status says: 401 and 403 ``AccessRefused``, 409 ``Conflict``, 429 ``RateLimited``, 502 to 504 ``Unavailable``,
-any other from 400 to 499 ``InvalidRequest``, and the rest ``MemoryGatewayError`` itself. 404 is among the invalid
-requests, since what a newer service, or a wrong base URL, cannot find is not known to be a memory.
+A problem of the service (RFC 9457) becomes the class of its status, with its ``code``: 401 ``Unauthenticated``, 403
+``Forbidden``, 404 ``NotFound``, 409 ``Conflict``, 429 ``QuotaExceeded``, 502 to 504 ``Unavailable``, any other from 400
+to 499 ``InvalidRequest``, and the rest ``MemoryGatewayError`` itself.
 
-An answer that is not the service's, of a proxy on the way for one, is ``RateLimited`` with 429 and ``Unavailable`` with
-502 to 504. Any other is ``AnswerNotUnderstood``.
+An answer that is not the service's, but a proxy's for example, is ``QuotaExceeded`` (``rate_limited``) with 429 and
+``Unavailable`` with 502 to 504. Any other is ``AnswerNotUnderstood``. A call without an answer is ``Unavailable``.
 """
 
 import json
@@ -25,40 +24,68 @@ from memory_gateway_client.request import Call
 
 T = TypeVar("T")
 
-FAILURES: Mapping[type[httpx.RequestError], tuple[type[MemoryGatewayError], str]] = {
-    httpx.ConnectError: (errors.ServiceUnreachable, "No connection could be made"),
-    httpx.ConnectTimeout: (errors.ServiceUnreachable, "No connection could be made in time"),
-    httpx.PoolTimeout: (errors.ServiceUnreachable, "No connection of the pool came free in time"),
-    httpx.ProxyError: (errors.ServiceUnreachable, "The proxy made no connection"),
-    httpx.UnsupportedProtocol: (errors.ServiceUnreachable, "The URL's scheme is not supported"),
-    httpx.ReadTimeout: (errors.AnswerTimeout, "No answer came in time"),
-    httpx.WriteTimeout: (errors.AnswerTimeout, "The request could not be sent in time"),
-    httpx.ReadError: (errors.AnswerLost, "The connection broke"),
-    httpx.WriteError: (errors.AnswerLost, "The connection broke"),
-    httpx.CloseError: (errors.AnswerLost, "The connection broke"),
-    httpx.LocalProtocolError: (errors.AnswerLost, "The request could not be sent as it is"),
-    httpx.RemoteProtocolError: (errors.AnswerLost, "The answer broke off, or is not HTTP"),
-    httpx.DecodingError: (errors.AnswerNotUnderstood, "The answer's encoding is broken"),
-    httpx.TooManyRedirects: (errors.AnswerNotUnderstood, "There were too many redirects"),
-    httpx.TimeoutException: (errors.AnswerTimeout, "No answer came in time"),
-    httpx.RequestError: (errors.AnswerLost, "No answer came"),
+SERVICE_UNREACHABLE = "service_unreachable"
+"""The code where no connection was made, so that nothing was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The error that a failure of httpx becomes."""
+
+    kind: type[MemoryGatewayError]
+    code: str
+    status: int
+    what: str
+
+
+def _unreachable(what: str) -> Failure:
+    return Failure(errors.Unavailable, SERVICE_UNREACHABLE, 503, what)
+
+
+def _lost(what: str) -> Failure:
+    return Failure(errors.Unavailable, "answer_lost", 502, what)
+
+
+def _timeout(what: str) -> Failure:
+    return Failure(errors.Unavailable, "answer_timeout", 504, what)
+
+
+def _unreadable(what: str) -> Failure:
+    return Failure(errors.AnswerNotUnderstood, "answer_not_understood", 502, what)
+
+
+FAILURES: Mapping[type[httpx.RequestError], Failure] = {
+    httpx.ConnectError: _unreachable("No connection could be made"),
+    httpx.ConnectTimeout: _unreachable("No connection could be made in time"),
+    httpx.PoolTimeout: _unreachable("No connection of the pool came free in time"),
+    httpx.ProxyError: _unreachable("The proxy made no connection"),
+    httpx.UnsupportedProtocol: _unreachable("The URL's scheme is not supported"),
+    httpx.ReadTimeout: _timeout("No answer came in time"),
+    httpx.WriteTimeout: _timeout("The request could not be sent in time"),
+    httpx.ReadError: _lost("The connection broke"),
+    httpx.WriteError: _lost("The connection broke"),
+    httpx.CloseError: _lost("The connection broke"),
+    httpx.LocalProtocolError: _lost("The request could not be sent as it is"),
+    httpx.RemoteProtocolError: _lost("The answer broke off, or is not HTTP"),
+    httpx.DecodingError: _unreadable("The answer's encoding is broken"),
+    httpx.TooManyRedirects: _unreadable("There were too many redirects"),
+    httpx.TimeoutException: _timeout("No answer came in time"),
+    httpx.RequestError: _lost("No answer came"),
 }
 """What each failure of httpx means. The last two are for those that a later httpx may add."""
 
-_BY_CODE: Mapping[str, type[MemoryGatewayError]] = {
-    kind.code: kind
-    for kind in vars(errors).values()
-    if isinstance(kind, type) and issubclass(kind, MemoryGatewayError) and "code" in vars(kind)
-}
 _BY_STATUS: Mapping[int, type[MemoryGatewayError]] = {
-    401: errors.AccessRefused,
-    403: errors.AccessRefused,
+    401: errors.Unauthenticated,
+    403: errors.Forbidden,
+    404: errors.NotFound,
     409: errors.Conflict,
-    429: errors.RateLimited,
+    429: errors.QuotaExceeded,
     502: errors.Unavailable,
     503: errors.Unavailable,
     504: errors.Unavailable,
 }
+_OF_A_PROXY: Mapping[int, str] = {429: "rate_limited", 502: "unavailable", 503: "unavailable", 504: "unavailable"}
+"""The codes of answers that are taken for what their status says though the service did not write them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +103,9 @@ def failures_mapped(call: Call[T]) -> Iterator[None]:
     try:
         yield
     except httpx.RequestError as error:
-        kind, what = next(FAILURES[each] for each in type(error).__mro__ if each in FAILURES)
-        raise kind(f"{call}: {what} ({type(error).__name__}).") from error
+        failure = next(FAILURES[each] for each in type(error).__mro__ if each in FAILURES)
+        detail = f"{call}: {failure.what} ({type(error).__name__})."
+        raise failure.kind(detail, code=failure.code, status=failure.status) from error
 
 
 def understood(call: Call[T], response: httpx.Response) -> T:
@@ -103,11 +131,11 @@ def _error(call: Call[T], response: httpx.Response) -> MemoryGatewayError:
     try:
         problem = read(_Problem, json.loads(response.content))
     except (ValueError, RecursionError) as error:
-        if status not in {429, 502, 503, 504}:
+        if status not in _OF_A_PROXY:
             return _not_understood(call, response, str(error))
-        return _BY_STATUS[status](f"{call}: {_said(response)}.", status=status, retry_after=retry_after)
+        problem = _Problem(code=_OF_A_PROXY[status], detail=f"{call}: {_said(response)}.")
     otherwise = errors.InvalidRequest if status < httpx.codes.INTERNAL_SERVER_ERROR else MemoryGatewayError
-    return _BY_CODE.get(problem.code, _BY_STATUS.get(status, otherwise))(
+    return _BY_STATUS.get(status, otherwise)(
         problem.detail,
         code=problem.code,
         status=status,

@@ -2,6 +2,9 @@
 
 A function takes first the agent of the client, if it has one, which the client itself fills in, and then what its
 caller says. None leaves a parameter to the service.
+
+Beside the errors that a function names, each may raise ``QuotaExceeded`` with the code ``rate_limited`` when there are
+too many calls; a write may have been done then, and doing it again is as safe as after ``Unavailable``.
 """
 
 import json
@@ -40,7 +43,7 @@ def store(
 
     Raises:
         InvalidRequest: a field is over its limits; nothing was stored.
-        QuotaExceeded: the agent or the tenant may have no more; nothing was stored.
+        QuotaExceeded: the agent or the tenant may have no more (``quota_exceeded``); nothing was stored.
         Conflict: the agent is being erased, or the key named another store; nothing was stored.
         Unavailable: it may be stored; storing it again is safe.
     """
@@ -189,8 +192,7 @@ def list_memories(
         metadata: Only memories with an equal value of the same type for each of these keys.
 
     Raises:
-        InvalidCursor: the listing has to begin anew.
-        InvalidRequest: a field is over its limits.
+        InvalidRequest: a field is over its limits, or the listing has to start again (``invalid_cursor``).
         Unavailable: there is no answer.
     """
     query = given(

@@ -1,47 +1,19 @@
-"""Everything that a call can raise, as one tree: the service's own, and what keeps its answer from the caller.
+"""The exceptions that a call can raise: one class for each way to act on a failure; ``code`` says which failure it is.
 
 ::
 
-    MemoryGatewayError
-    |-- InvalidRequest                 the caller's mistake, never retried unchanged
-    |   |-- MalformedRequest             the body is not JSON
-    |   |-- UnsupportedMediaType         the body is not sent as application/json
-    |   |-- ContentTooLarge              a body or a text over its limit
-    |   |-- InvalidCursor                a listing cannot go on from this cursor
-    |-- NotFound                       what is named does not exist, or not for this caller
-    |-- Conflict                       the state of things forbids it
-    |   |-- Erasing                      the agent, or its tenant, is being erased
-    |   |-- LongTermDisabled             the agent's long-term memory is switched off
-    |   |-- IdempotencyKeyReused         the key was used for another request
-    |-- QuotaExceeded                  the tenant or the agent may hold, or store in this minute, no more
-    |-- AccessRefused                  who is calling
-    |   |-- Unauthenticated              no credential, or one that does not hold
-    |   |-- Forbidden                    a credential that does not reach this far
-    |-- Unavailable                    a part that is needed does not answer; try again later
-    |   |-- ServiceUnreachable           here: no connection to the service; nothing was sent
-    |   |-- AnswerLost                   here: the connection broke before the answer was whole
-    |   |-- AnswerTimeout                here: the service did not answer in time
-    |   |-- DatabaseUnavailable          the database cannot be read or written
-    |   |   |-- StorageFull                no room to write
-    |   |   |-- StorageReadOnly            the data may be read, not written
-    |   |-- EmbeddingUnavailable         the embedder does not answer
-    |   |-- EmbeddingConfigMismatch      the stored vectors were made with another embedding config
-    |   |-- IndexNotProvisioned          the index is absent or not made for the service
-    |   |-- RateLimited                  too many calls
-    |   |-- UpstreamUnavailable          an upstream of the service cannot be reached, or failed inside
-    |   |-- UpstreamOverloaded           an upstream has too much to do; asking again at once makes it worse
-    |   |-- UpstreamTimeout              an upstream did not answer in time
-    |   |-- QuotaExhausted               a quota or credit is used up: an operator has to act
-    |   |-- CredentialsRefused           an upstream refused the service's credentials: an operator has to act
-    |   |-- UpstreamRejected             an upstream refused a call, or answered what cannot be understood
-    |   |   |-- VectorRefused                the index does not take a vector as it is
-    |   |   |-- CursorExpired                a listing has to begin anew
-    |-- DatabaseRejected               the database refused a statement: a defect of the service
-    |-- SchemaTooNew                   a newer version of the service has migrated the database
-    |-- AnswerNotUnderstood            here: not an answer of this service, or not one that this client knows
+    MemoryGatewayError                 the service failed inside; the base of all
+    |-- InvalidRequest                   400, 413, 422 and any other 4xx: the same request fails again
+    |-- Unauthenticated                  401: no credential, or an invalid one
+    |-- Forbidden                        403: the credential does not allow this
+    |-- NotFound                         404: the memory, operation or path does not exist
+    |-- Conflict                         409: erasing, long_term_disabled, idempotency_key_reused
+    |-- QuotaExceeded                    429: quota_exceeded or rate_limited
+    |-- Unavailable                      502, 503, 504, or no answer at all
+    |-- AnswerNotUnderstood              the answer cannot be read as one of the service
 
-What is marked ``here`` is found by this package; all else comes from the service, by its ``code``. A code that this
-version does not know becomes what its status says (``memory_gateway_client.answers``).
+The HTTP status of an answer decides its class (``memory_gateway_client.answers``), so a code that this version of the
+client does not know is raised as the class of its status too.
 """
 
 from collections.abc import Sequence
@@ -57,16 +29,18 @@ class FieldError:
 
 
 class MemoryGatewayError(Exception):
-    """Base of the tree.
+    """Base of all errors. It is raised itself where the service failed inside (500).
+
+    Codes: ``internal_error``, ``database_rejected``.
 
     Attributes:
         detail: What went wrong, for people; never a credential.
         code: What went wrong, for programs; stable.
-        status: The HTTP status; of what is found here, the one that says the same.
-        request_id: What finds the request in the service's log; empty where there was no answer.
-        errors: The fields that are wrong.
+        status: The HTTP status; without an answer, the one that says the same.
+        request_id: Identifies the request in the service's log; empty where there was no answer.
+        errors: The fields of the request that are wrong.
         advice: What can be done about it; empty where the service does not say.
-        retry_after: Seconds after which the service wants to be asked again; None where it does not say.
+        retry_after: Seconds after which the service asks to be called again; None where it does not say.
     """
 
     code: str = "internal_error"
@@ -98,233 +72,77 @@ class MemoryGatewayError(Exception):
 
 
 class InvalidRequest(MemoryGatewayError):
-    """A request whose fields are wrong; ``errors`` names each."""
+    """The request is wrong, and fails again unchanged; ``errors`` names the fields.
+
+    Codes: ``invalid_request``, ``malformed_request``, ``content_too_large``, ``unsupported_media_type``,
+    ``invalid_cursor``, ``method_not_allowed``.
+    """
 
     code = "invalid_request"
     status = 422
 
 
-class MalformedRequest(InvalidRequest):
-    """A body that cannot be read as JSON."""
+class Unauthenticated(MemoryGatewayError):
+    """The credential is missing, expired, unsigned, wrongly signed or incomplete."""
 
-    code = "malformed_request"
-    status = 400
-
-
-class UnsupportedMediaType(InvalidRequest):
-    """A body of another content type than application/json."""
-
-    code = "unsupported_media_type"
-    status = 415
+    code = "unauthenticated"
+    status = 401
 
 
-class ContentTooLarge(InvalidRequest):
-    """A body, or a text in it, over its limit in bytes."""
+class Forbidden(MemoryGatewayError):
+    """The credential is valid, but lacks the scope or is for another agent."""
 
-    code = "content_too_large"
-    status = 413
-
-
-class InvalidCursor(InvalidRequest):
-    """A cursor that is forged, too old, or of another listing: which of them is not said."""
-
-    code = "invalid_cursor"
-    status = 400
+    code = "forbidden"
+    status = 403
 
 
 class NotFound(MemoryGatewayError):
-    """What the request names does not exist, or not for this caller: both look the same."""
+    """What the request names does not exist, or not for this caller: both look the same.
+
+    Codes: ``not_found``, and ``no_such_path`` where the service has no such route, as with a wrong base URL.
+    """
 
     code = "not_found"
     status = 404
 
 
 class Conflict(MemoryGatewayError):
-    """The state of things forbids what is asked."""
+    """The present state forbids the request; nothing was changed.
+
+    Codes: ``erasing`` (the agent or its tenant is being erased), ``long_term_disabled`` (an administrator has switched
+    off the agent's long-term memory), ``idempotency_key_reused`` (for another request in the last 24 hours).
+    """
 
     code = "conflict"
     status = 409
 
 
-class Erasing(Conflict):
-    """The agent, or its tenant, is being erased: nothing is stored until the receipt is written."""
-
-    code = "erasing"
-
-
-class LongTermDisabled(Conflict):
-    """An administrator has switched off the agent's long-term memory: it may neither store nor recall."""
-
-    code = "long_term_disabled"
-
-
-class IdempotencyKeyReused(Conflict):
-    """The Idempotency-Key was used for another request in the last 24 hours."""
-
-    code = "idempotency_key_reused"
-
-
 class QuotaExceeded(MemoryGatewayError):
-    """A limit of the tenant or of the agent is reached; nothing was stored."""
+    """A limit is reached; ``retry_after`` is set where waiting helps.
+
+    Codes: ``quota_exceeded`` (a limit of the tenant or the agent; nothing was stored), ``rate_limited`` (too many calls
+    of the client, or of the service itself to something it depends on).
+    """
 
     code = "quota_exceeded"
     status = 429
 
 
-class AccessRefused(MemoryGatewayError):
-    """The caller is not let in, or not this far."""
-
-
-class Unauthenticated(AccessRefused):
-    """No credential, or one that is expired, unsigned, wrongly signed or incomplete."""
-
-    code = "unauthenticated"
-    status = 401
-
-
-class Forbidden(AccessRefused):
-    """A valid credential without the scope, or for another agent."""
-
-    code = "forbidden"
-    status = 403
-
-
 class Unavailable(MemoryGatewayError):
-    """A part that is needed does not answer now; the same request may succeed later."""
+    """The service, or something it depends on, does not answer now; the same request may succeed later.
+
+    A write may have been done, unless the code is ``service_unreachable``. Codes without an answer of the service:
+    ``service_unreachable`` (no connection; nothing was sent), ``answer_lost`` (the connection broke), and
+    ``answer_timeout``. Any other code is the service's own, such as ``database_unavailable``, ``storage_full``,
+    ``embedding_unavailable`` or ``upstream_timeout``.
+    """
 
     code = "unavailable"
     status = 503
 
 
-class ServiceUnreachable(Unavailable):
-    """No connection to the service could be made: nothing was sent."""
-
-    code = "service_unreachable"
-
-
-class AnswerLost(Unavailable):
-    """The connection broke before the answer was whole. A write may have been done."""
-
-    code = "answer_lost"
-    status = 502
-
-
-class AnswerTimeout(Unavailable):
-    """The service did not answer in time. A write may have been done."""
-
-    code = "answer_timeout"
-    status = 504
-
-
-class DatabaseUnavailable(Unavailable):
-    """The database, or the index beside it, cannot be read or written."""
-
-    code = "database_unavailable"
-
-
-class StorageFull(DatabaseUnavailable):
-    """There is no room to write: the disk, a quota or the database's own size limit."""
-
-    code = "storage_full"
-
-
-class StorageReadOnly(DatabaseUnavailable):
-    """The data may be read, not written."""
-
-    code = "storage_read_only"
-
-
-class EmbeddingUnavailable(Unavailable):
-    """The embedder failed, so nothing was written or searched."""
-
-    code = "embedding_unavailable"
-
-
-class EmbeddingConfigMismatch(Unavailable):
-    """The stored vectors were made with another embedding config than the service has."""
-
-    code = "embedding_config_mismatch"
-
-
-class IndexNotProvisioned(Unavailable):
-    """The index is not there, or was not made for the service."""
-
-    code = "index_not_provisioned"
-
-
-class RateLimited(Unavailable):
-    """Too many calls, of this caller or of the service itself."""
-
-    code = "rate_limited"
-    status = 429
-
-
-class UpstreamUnavailable(Unavailable):
-    """An upstream of the service cannot be reached, or failed inside."""
-
-    code = "upstream_unavailable"
-
-
-class UpstreamOverloaded(Unavailable):
-    """An upstream of the service has too much to do."""
-
-    code = "upstream_overloaded"
-
-
-class UpstreamTimeout(Unavailable):
-    """An upstream of the service did not answer in time. A write may have been done: doing it again is safe."""
-
-    code = "upstream_timeout"
-    status = 504
-
-
-class QuotaExhausted(Unavailable):
-    """A quota or credit with an upstream is used up. It does not cure itself soon: an operator has to act."""
-
-    code = "quota_exhausted"
-
-
-class CredentialsRefused(Unavailable):
-    """An upstream refused the service's credentials. It does not cure itself: an operator has to act."""
-
-    code = "upstream_credentials_refused"
-    status = 502
-
-
-class UpstreamRejected(Unavailable):
-    """An upstream refused a call that it should have taken, or its answer cannot be understood."""
-
-    code = "upstream_rejected"
-    status = 502
-
-
-class VectorRefused(UpstreamRejected):
-    """The index refuses a vector for what it is: sending it again unchanged is of no use."""
-
-    code = "vector_refused"
-
-
-class CursorExpired(UpstreamRejected):
-    """The index no longer knows the cursor of a listing."""
-
-    code = "cursor_expired"
-
-
-class DatabaseRejected(MemoryGatewayError):
-    """The database refused a statement: a defect of the service."""
-
-    code = "database_rejected"
-
-
-class SchemaTooNew(MemoryGatewayError):
-    """The database has migrations that the service does not know."""
-
-    code = "schema_too_new"
-    status = 503
-
-
 class AnswerNotUnderstood(MemoryGatewayError):
-    """What answered is not the service, or says what this client does not know. It is never taken for no memories."""
+    """The answer is not the service's, or not one that this client can read. It is never taken for no memories."""
 
     code = "answer_not_understood"
     status = 502

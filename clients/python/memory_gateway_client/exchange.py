@@ -15,15 +15,8 @@ from typing import TypeAlias, TypeVar
 
 import httpx
 
-from memory_gateway_client.answers import failures_mapped, understood
-from memory_gateway_client.errors import (
-    AnswerLost,
-    AnswerTimeout,
-    MemoryGatewayError,
-    QuotaExceeded,
-    ServiceUnreachable,
-    Unavailable,
-)
+from memory_gateway_client.answers import SERVICE_UNREACHABLE, failures_mapped, understood
+from memory_gateway_client.errors import MemoryGatewayError, QuotaExceeded, Unavailable
 from memory_gateway_client.request import Call
 
 T = TypeVar("T")
@@ -31,6 +24,18 @@ T = TypeVar("T")
 _FIRST_PAUSE_SECONDS = 0.2
 _LEAST_SECONDS = 0.01
 """What is left where a pause took longer than it was to: no socket takes less than nothing."""
+
+LASTING = frozenset(
+    {
+        "cursor_expired",
+        "quota_exhausted",
+        "schema_too_new",
+        "upstream_credentials_refused",
+        "upstream_rejected",
+        "vector_refused",
+    }
+)
+"""The codes of outages that waiting does not end: the service sends them without ``Retry-After``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,7 @@ def exchange(
             return understood(call, response)
         except MemoryGatewayError as error:
             pause = _pause(error, tried)
-            again = call.repeatable or isinstance(error, ServiceUnreachable)
+            again = call.repeatable or error.code == SERVICE_UNREACHABLE
             if last or pause is None or not again or clock() + pause >= deadline:
                 raise
         yield Pause(pause)
@@ -82,7 +87,7 @@ def _pause(error: MemoryGatewayError, tried: int) -> float | None:
     """Return the seconds after which the same may succeed; None where that is not to be expected."""
     if error.retry_after is not None:
         return error.retry_after if isinstance(error, Unavailable | QuotaExceeded) else None
-    if type(error) in {ServiceUnreachable, AnswerLost, AnswerTimeout, Unavailable}:
+    if isinstance(error, Unavailable) and error.code not in LASTING:
         # By chance, so that clients that failed together do not come again together.
         return math.ldexp(_FIRST_PAUSE_SECONDS, tried) * random.uniform(0.5, 1)  # noqa: S311 - not a secret
     return None

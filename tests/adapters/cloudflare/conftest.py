@@ -6,8 +6,8 @@ import httpx
 import pytest
 import respx
 
+from app.adapters.cloudflare.call_budget import CallBudget
 from app.adapters.cloudflare.client import CloudflareClient
-from app.adapters.cloudflare.meter import Meter
 from app.adapters.cloudflare.vectorize import VectorizeIndex
 from app.observability.metrics import Metrics
 from tests.adapters.cloudflare.vectors import CONFIG, FILTERABLE
@@ -43,7 +43,7 @@ def metrics() -> Metrics:
 async def client(api: respx.MockRouter, clock: Clock, metrics: Metrics) -> AsyncIterator[CloudflareClient]:
     del api  # entered first, left last
     client = CloudflareClient(
-        account_id=ACCOUNT_ID, api_token=TOKEN, meter=Meter(LIMIT, clock=clock), metrics=metrics, seconds=5.0
+        account_id=ACCOUNT_ID, api_token=TOKEN, call_budget=CallBudget(LIMIT, clock=clock), metrics=metrics, seconds=5.0
     )
     yield client
     await client.close()

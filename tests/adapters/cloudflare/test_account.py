@@ -8,7 +8,7 @@ import respx
 
 from app.adapters.cloudflare.account import Account, Placement
 from app.adapters.cloudflare.client import CloudflareClient
-from app.errors import UpstreamRejected
+from app.domain.errors import UpstreamRejected
 from tests.adapters.cloudflare.vectors import CONFIG, FILTERABLE, INDEX
 from tests.adapters.cloudflare.wire import answer, body_of
 

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.upstream import Call
-from app.errors import (
+from app.domain.errors import (
     CredentialsRefused,
     MemoryGatewayError,
     UpstreamRejected,

@@ -9,7 +9,7 @@ import respx
 
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.d1 import D1Database
-from app.errors import DatabaseRejected, UpstreamRejected
+from app.domain.errors import DatabaseRejected, UpstreamRejected
 from app.ports.database import Statement
 from tests.adapters.cloudflare.wire import answer, body_of
 

@@ -10,7 +10,7 @@ import respx
 
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.d1 import D1Database
-from app.errors import (
+from app.domain.errors import (
     CredentialsRefused,
     DatabaseRejected,
     DatabaseUnavailable,

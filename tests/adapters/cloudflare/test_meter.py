@@ -10,18 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from app.adapters.cloudflare.meter import WINDOW_SECONDS, Meter
-from app.errors import RateLimited
+from app.adapters.cloudflare.call_budget import WINDOW_SECONDS, CallBudget
+from app.domain.errors import RateLimited
 from tests.adapters.cloudflare.wire import Clock
 
 WINDOW = 300
 EIGHTHS = st.integers(0, 8 * 400).map(lambda eighths: eighths / 8)
 
 
-def refused(meter: Meter) -> int:
+def refused(call_budget: CallBudget) -> int:
     """Assert that no call passes; return the seconds to wait."""
     with pytest.raises(RateLimited) as caught:
-        meter.take()
+        call_budget.take()
     assert caught.value.retry_after is not None
     return caught.value.retry_after
 
@@ -33,7 +33,7 @@ class Metering(RuleBasedStateMachine):
         super().__init__()
         self.clock = Clock()
         self.limit = 3
-        self.meter = Meter(self.limit, clock=self.clock)
+        self.call_budget = CallBudget(self.limit, clock=self.clock)
         self.passed: list[float] = []
         self.blocked_until = -math.inf
 
@@ -46,7 +46,7 @@ class Metering(RuleBasedStateMachine):
         return self.clock.now >= self.blocked_until and self.within < self.limit
 
     def take(self) -> None:
-        self.meter.take()
+        self.call_budget.take()
         self.passed.append(self.clock.now)
 
     @rule(seconds=EIGHTHS)
@@ -55,7 +55,7 @@ class Metering(RuleBasedStateMachine):
 
     @rule(seconds=st.integers(0, 400))
     def cloudflare_blocks(self, seconds: int) -> None:
-        self.meter.block(seconds)
+        self.call_budget.block(seconds)
         self.blocked_until = max(self.blocked_until, self.clock.now + seconds)
 
     @precondition(lambda self: self.free)
@@ -66,16 +66,16 @@ class Metering(RuleBasedStateMachine):
     @precondition(lambda self: not self.free)
     @rule(calls=st.integers(1, 3))
     def a_refused_call_changes_nothing(self, calls: int) -> None:
-        assert len({refused(self.meter) for _ in range(calls)}) == 1
+        assert len({refused(self.call_budget) for _ in range(calls)}) == 1
 
     @precondition(lambda self: not self.free)
     @rule()
     def the_wait_is_exact_to_the_second(self) -> None:
         """What refuses now may give way to the other limit, so waits are followed until a call passes."""
         for _ in range(2):
-            wait = refused(self.meter)
+            wait = refused(self.call_budget)
             self.clock.now += wait - 1
-            assert refused(self.meter) >= 1
+            assert refused(self.call_budget) >= 1
             self.clock.now += 1
             if self.free:
                 break
@@ -83,7 +83,7 @@ class Metering(RuleBasedStateMachine):
 
     @invariant()
     def the_calls_left_are_those_that_may_pass(self) -> None:
-        assert self.meter.left() == (self.limit - self.within if self.clock.now >= self.blocked_until else 0)
+        assert self.call_budget.left() == (self.limit - self.within if self.clock.now >= self.blocked_until else 0)
 
     @invariant()
     def no_window_holds_more_than_the_share(self) -> None:
@@ -98,12 +98,12 @@ TestMetering.settings = settings(max_examples=60, stateful_step_count=30, deadli
 @given(limit=st.integers(1, 6), pauses=st.lists(EIGHTHS, max_size=40))
 def test_calls_that_come_as_they_like_never_overdraw_any_window(limit: int, pauses: list[float]) -> None:
     clock = Clock()
-    meter = Meter(limit, clock=clock)
+    call_budget = CallBudget(limit, clock=clock)
     passed: list[float] = []
     for pause in pauses:
         clock.now += pause
         try:
-            meter.take()
+            call_budget.take()
         except RateLimited:
             assert sum(at > clock.now - WINDOW for at in passed) == limit
         else:
@@ -114,36 +114,36 @@ def test_calls_that_come_as_they_like_never_overdraw_any_window(limit: int, paus
 def test_the_window_is_cloudflares_unless_it_is_told() -> None:
     clock = Clock()
     assert WINDOW_SECONDS == WINDOW
-    meter = Meter(1, window=2, clock=clock)
-    meter.take()
-    assert refused(meter) == 2
+    call_budget = CallBudget(1, window=2, clock=clock)
+    call_budget.take()
+    assert refused(call_budget) == 2
     clock.now += 2
-    meter.take()
+    call_budget.take()
 
 
 def test_a_part_of_a_second_counts_as_a_whole_one() -> None:
     clock = Clock()
-    meter = Meter(1, clock=clock)
-    meter.take()
+    call_budget = CallBudget(1, clock=clock)
+    call_budget.take()
     clock.now += 299.875
-    assert refused(meter) == 1
+    assert refused(call_budget) == 1
 
 
 def test_a_shorter_block_does_not_end_a_longer_one() -> None:
     clock = Clock()
-    meter = Meter(None, clock=clock)
-    meter.block(100)
-    meter.block(10)
-    assert refused(meter) == 100
+    call_budget = CallBudget(None, clock=clock)
+    call_budget.block(100)
+    call_budget.block(10)
+    assert refused(call_budget) == 100
 
 
 def test_a_meter_without_a_share_counts_nothing_and_waits_out_blocks() -> None:
     clock = Clock()
-    meter = Meter(None, clock=clock)
+    call_budget = CallBudget(None, clock=clock)
     for _ in range(5000):
-        meter.take()
-    assert meter.left() == math.inf
-    meter.block(30)
-    assert (refused(meter), meter.left()) == (30, 0)
+        call_budget.take()
+    assert call_budget.left() == math.inf
+    call_budget.block(30)
+    assert (refused(call_budget), call_budget.left()) == (30, 0)
     clock.now += 30
-    meter.take()
+    call_budget.take()

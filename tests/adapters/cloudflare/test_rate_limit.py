@@ -5,10 +5,10 @@ import pytest
 import respx
 from structlog.testing import capture_logs
 
+from app.adapters.cloudflare.call_budget import CallBudget
 from app.adapters.cloudflare.client import CloudflareClient, Refusal
-from app.adapters.cloudflare.meter import Meter
 from app.adapters.upstream import Call
-from app.errors import MemoryGatewayError, RateLimited, UpstreamOverloaded
+from app.domain.errors import MemoryGatewayError, RateLimited, UpstreamOverloaded
 from app.observability.metrics import Metrics
 from tests.adapters.cloudflare.conftest import LIMIT
 from tests.adapters.cloudflare.wire import ACCOUNT_ID, TOKEN, Clock, answer, html, refusal
@@ -113,8 +113,8 @@ async def test_a_limit_of_what_was_called_stops_no_other_call(
 async def test_a_share_that_is_used_up_sends_nothing_and_says_when_it_will(api: respx.MockRouter, clock: Clock) -> None:
     route = api.post("/thing").mock(return_value=answer())
     metrics = Metrics()
-    meter = Meter(2, clock=clock)
-    client = CloudflareClient(account_id=ACCOUNT_ID, api_token=TOKEN, meter=meter, metrics=metrics)
+    call_budget = CallBudget(2, clock=clock)
+    client = CloudflareClient(account_id=ACCOUNT_ID, api_token=TOKEN, call_budget=call_budget, metrics=metrics)
     await client.call(CALL)
     clock.now += 100
     await client.call(CALL)

@@ -7,7 +7,7 @@ import pytest
 import respx
 
 from app.adapters.cloudflare.vectorize import VectorizeIndex
-from app.errors import (
+from app.domain.errors import (
     CredentialsRefused,
     CursorExpired,
     IndexNotProvisioned,
@@ -18,8 +18,8 @@ from app.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
-from app.model import Scope
-from app.ports.vector_index import Held, Listing
+from app.domain.memory import Scope
+from app.ports.index_admin import Held, IdPage
 from tests.adapters.cloudflare.vectors import CONFIG, INDEX, SCOPE
 from tests.adapters.cloudflare.wire import answer, body_of, html, refusal
 
@@ -109,8 +109,8 @@ async def test_a_listing_asks_for_1000_ids_and_hands_the_cursor_back(
     api: respx.MockRouter, index: VectorizeIndex
 ) -> None:
     route = api.get(LIST).mock(side_effect=[answer(page("a", "b", cursor="x&y=1 :/")), answer(page("c"))])
-    assert await index.list_ids() == Listing(["a", "b"], "x&y=1 :/")
-    assert await index.list_ids("x&y=1 :/") == Listing(["c"], None)
+    assert await index.list_ids() == IdPage(["a", "b"], "x&y=1 :/")
+    assert await index.list_ids("x&y=1 :/") == IdPage(["c"], None)
     sent = [dict(call.request.url.params) for call in route.calls]
     assert sent == [{"count": "1000"}, {"count": "1000", "cursor": "x&y=1 :/"}]
 
@@ -119,7 +119,7 @@ async def test_the_last_page_has_no_cursor_even_where_one_is_given(
     api: respx.MockRouter, index: VectorizeIndex
 ) -> None:
     api.get(LIST).mock(return_value=answer(page("a", cursor="x", truncated=False)))
-    assert await index.list_ids() == Listing(["a"], None)
+    assert await index.list_ids() == IdPage(["a"], None)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 import respx
 
 from app.adapters.cloudflare.vectorize import VectorizeIndex
-from app.errors import IndexNotProvisioned, UpstreamRejected
+from app.domain.errors import IndexNotProvisioned, UpstreamRejected
 from tests.adapters.cloudflare.vectors import CONFIG, INDEX
 from tests.adapters.cloudflare.wire import DATE_MS, answer, refusal
 

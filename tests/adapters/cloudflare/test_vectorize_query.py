@@ -10,14 +10,16 @@ import respx
 
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.vectorize import VectorizeIndex
-from app.errors import (
+from app.domain.errors import (
     IndexNotProvisioned,
     MemoryGatewayError,
     UpstreamOverloaded,
     UpstreamRejected,
     UpstreamUnavailable,
 )
-from app.model import Filter, Scalar, Scope
+from app.domain.json_types import Scalar
+from app.domain.memory import Scope
+from app.domain.query import Filter
 from app.ports.vector_index import Hit, Hits
 from tests.adapters.cloudflare.vectors import CONFIG, INDEX, SCOPE, VECTOR
 from tests.adapters.cloudflare.wire import answer, body_of, html, refusal

@@ -5,7 +5,7 @@ import pytest
 import respx
 
 from app.adapters.cloudflare.vectorize import VectorizeIndex
-from app.errors import (
+from app.domain.errors import (
     CredentialsRefused,
     IndexNotProvisioned,
     MemoryGatewayError,

@@ -11,8 +11,8 @@ import respx
 
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.vectorize import VectorizeIndex
-from app.errors import UpstreamRejected, UpstreamUnavailable
-from app.model import Scope
+from app.domain.errors import UpstreamRejected, UpstreamUnavailable
+from app.domain.memory import Scope
 from tests.adapters.cloudflare.vectors import CONFIG, INDEX, OTHERS, SCOPE, stored, vector
 from tests.adapters.cloudflare.wire import DATE_MS, answer, body_of, html
 from tests.observability.samples import calls

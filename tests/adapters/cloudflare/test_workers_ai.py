@@ -10,7 +10,8 @@ from structlog.testing import capture_logs
 
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.workers_ai import WorkersAIEmbedder
-from app.errors import (
+from app.domain.embedding import EmbeddingConfig
+from app.domain.errors import (
     ConfigurationError,
     CredentialsRefused,
     MemoryGatewayError,
@@ -21,7 +22,6 @@ from app.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
-from app.model import EmbeddingConfig
 from app.observability.metrics import Metrics
 from app.ports.embedder import Purpose
 from tests.adapters.cloudflare.wire import answer, body_of, html, refusal

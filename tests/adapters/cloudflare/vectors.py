@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from app.adapters.cloudflare.vectorize import IndexType
-from app.model import EmbeddingConfig, Scope, Vector
+from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.memory import Scope
 from app.ports.vector_index import IndexedVector
 
 CONFIG = EmbeddingConfig("openai", "text-embedding-3-small", 4)

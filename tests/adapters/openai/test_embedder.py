@@ -10,8 +10,8 @@ import pytest
 import respx
 
 from app.adapters.openai.embedder import OpenAIEmbedder
-from app.errors import ConfigurationError, UpstreamRejected
-from app.model import EmbeddingConfig
+from app.domain.embedding import EmbeddingConfig
+from app.domain.errors import ConfigurationError, UpstreamRejected
 from app.observability.metrics import Metrics
 from app.ports.embedder import Purpose
 from tests.adapters.openai.wire import DIMENSIONS, KEY, answer, axis, base64_of, item, replying, vectors

@@ -9,7 +9,7 @@ import respx
 from structlog.testing import capture_logs
 
 from app.adapters.openai.embedder import OpenAIEmbedder
-from app.errors import (
+from app.domain.errors import (
     CredentialsRefused,
     MemoryGatewayError,
     QuotaExhausted,

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import numpy as np
 
-from app.model import Vector
+from app.domain.embedding import Vector
 
 URL = "https://api.openai.com/v1/embeddings"
 KEY = "sk-proj-0123456789abcdefghij"

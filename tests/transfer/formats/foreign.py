@@ -1,16 +1,16 @@
-"""Reading and writing foreign files in tests."""
+"""Reading foreign files in tests."""
 
 import io
 from collections.abc import Iterable
 from pathlib import Path
 
-from app.transfer.formats import FORMATS, Flaw
-from app.transfer.record import Record
+from app.services.transfer.formats import FORMATS, Flaw
+from app.services.transfer.record import Record
 
 SAMPLES = Path(__file__).parent / "samples"
 AGENT = "fallback"
 NAMES = sorted(FORMATS)
-TEXT = {"mem0": "memory", "mcp-memory-service": "content", "letta": "text", "cloudflare-agent-memory": "content"}
+TEXT = {"mem0": "memory", "mcp-memory-service": "content"}
 
 
 def read(name: str, text: str, agent_id: str = AGENT) -> list[Record | Flaw]:
@@ -19,12 +19,6 @@ def read(name: str, text: str, agent_id: str = AGENT) -> list[Record | Flaw]:
 
 def sample(name: str, file: str) -> list[Record | Flaw]:
     return read(name, (SAMPLES / file).read_text(encoding="utf-8"))
-
-
-def written(name: str, records: Iterable[Record]) -> str:
-    write = FORMATS[name].write
-    assert write is not None
-    return "".join(write(records))
 
 
 def entry(name: str, content: object, **more: object) -> dict[str, object]:

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from app.model import milliseconds, parse_moment
-from app.transfer.formats import Flaw
-from app.transfer.record import Record
-from tests.transfer.formats.foreign import AGENT, only, read, sample, written
+from app.domain.moments import milliseconds, parse_moment
+from app.services.transfer.formats import Flaw
+from app.services.transfer.record import Record
+from tests.transfer.formats.foreign import AGENT, only, read, sample
 
 
 def _at(text: str) -> int:
@@ -61,31 +61,9 @@ def test_a_list_lines_and_pages_of_answers_are_read_alike(text: str) -> None:
     assert read("mem0", text) == [Record(AGENT, "a"), Record(AGENT, "b")]
 
 
-def test_what_is_written_is_what_add_takes() -> None:
-    record = Record(
-        "ines",
-        "Lives in Porto",
-        metadata={"mem0.user_id": "ines", "topic": "home"},
-        session_id="run-1",
-        created_at=_at("2026-02-03T18:15:30.250Z"),
-        expires_at=_at("2026-12-31T00:00:00Z"),
-    )
-    assert json.loads(written("mem0", [record])) == {
-        "messages": [{"role": "user", "content": "Lives in Porto"}],
-        "user_id": "ines",
-        "run_id": "run-1",
-        "infer": False,
-        "timestamp": 1770142530,
-        "expiration_date": "2026-12-31",
-        "metadata": {"topic": "home", "memory_gateway": {"created_at": 1770142530250}},
-    }
-
-
 def test_a_conversation_is_no_memory() -> None:
     said = {"role": "user", "content": "a"}
-    assert read("mem0", json.dumps({"messages": [said, said]})) == [
-        Flaw("the document", "has no text in memory, nor a single message")
-    ]
+    assert read("mem0", json.dumps([{"messages": [said]}])) == [Flaw("[0]", "has no text in memory")]
 
 
 def test_a_key_that_the_metadata_has_already_is_not_lost() -> None:

@@ -23,7 +23,7 @@ from memory_gateway_client import Entry, Memory
 
 CONTENT_BYTES = 32 * 1024
 METADATA_BYTES = 10 * 1024
-FOUND_MOST = 20
+MAX_FOUND = 20
 """How many entries a recall gives at most."""
 
 _STORE = {"store": "langgraph"}
@@ -106,8 +106,8 @@ def check(op: Op) -> None:
     if isinstance(op, SearchOp):
         _check_labels(op.namespace_prefix)
         _refuse(filter=bool(op.filter), offset=op.offset != 0)
-        if op.query and op.limit > FOUND_MOST:
-            raise NotImplementedError(f"MemoryStore: a limit above {FOUND_MOST} with a query is not supported.")
+        if op.query and op.limit > MAX_FOUND:
+            raise NotImplementedError(f"MemoryStore: a limit above {MAX_FOUND} with a query is not supported.")
     if isinstance(op, ListNamespacesOp):
         for condition in op.match_conditions or ():
             _check_labels(condition.path)

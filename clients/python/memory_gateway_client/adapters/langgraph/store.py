@@ -95,7 +95,7 @@ class MemoryStore(BaseStore):
     def _found(self, op: SearchOp, query: str) -> list[SearchItem]:
         """Recall, and leave out what a newer value has superseded: one more call for each key that was found."""
         where = items.within(op.namespace_prefix)
-        recalled = self._client.recall(query, top_k=items.FOUND_MOST, metadata=where)
+        recalled = self._client.recall(query, top_k=items.MAX_FOUND, metadata=where)
         newest: dict[Place, Memory | None] = {}
         found: list[SearchItem] = []
         for entry in filter(items.is_value, recalled.entries):

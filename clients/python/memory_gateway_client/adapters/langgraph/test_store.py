@@ -17,7 +17,7 @@ from langgraph.store.base import (
     SearchOp,
 )
 
-from memory_gateway_client import Forbidden, InvalidRequest, MemoryClient, ServiceUnreachable
+from memory_gateway_client import Forbidden, InvalidRequest, MemoryClient, Unavailable
 from memory_gateway_client.adapters.langgraph import MemoryStore
 from memory_gateway_client.adapters.langgraph.conftest import Connect
 
@@ -145,7 +145,7 @@ async def test_an_outage_is_never_an_empty_store() -> None:
             store.aput(HOME, "likes", TEA),
             store.adelete(HOME, "likes"),
         ):
-            with pytest.raises(ServiceUnreachable):
+            with pytest.raises(Unavailable):
                 await call
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from agents import FunctionTool, SpanError, get_current_span
 from agents.tool_context import ToolContext
 
-from memory_gateway_client import AsyncMemoryClient, MalformedRequest, MemoryGatewayError, tools
+from memory_gateway_client import AsyncMemoryClient, InvalidRequest, MemoryGatewayError, tools
 
 __all__ = ["memory_tools"]
 
@@ -45,15 +45,19 @@ def _arguments(written: str) -> dict[str, Any]:
     """Read what the model has written; nothing at all stands for no arguments.
 
     Raises:
-        MalformedRequest: it is not a JSON object.
+        InvalidRequest: it is not a JSON object.
     """
     try:
         arguments = json.loads(written or "{}")
     except ValueError as error:
-        raise MalformedRequest(f"The arguments are not JSON: {error}.", advice=_AGAIN) from error
+        raise _malformed(f"The arguments are not JSON: {error}.") from error
     if not isinstance(arguments, dict):
-        raise MalformedRequest("The arguments are not a JSON object.", advice=_AGAIN)
+        raise _malformed("The arguments are not a JSON object.")
     return arguments
+
+
+def _malformed(detail: str) -> InvalidRequest:
+    return InvalidRequest(detail, code="malformed_request", status=400, advice=_AGAIN)
 
 
 _AGAIN = "Write them as one JSON object and try again."

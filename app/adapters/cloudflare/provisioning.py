@@ -1,0 +1,203 @@
+"""What ``provision`` does: makes an account ready for the service, in an order that leaves no vector unfiltered.
+
+Vectorize does not find a vector through a metadata index that is younger than the vector. So the metadata
+indexes are created first, waited for, and proved with a probe, before anything else can be written.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from app.adapters.cloudflare.account import Account, Placement
+from app.adapters.cloudflare.vectorize import SCOPE_TYPES, IndexType, VectorizeIndex
+from app.domain.embedding import EmbeddingConfig
+from app.domain.errors import IndexNotProvisioned, UpstreamTimeout
+from app.domain.json_types import Scalar
+from app.domain.memory import Scope
+from app.domain.query import Filter
+from app.ports.database import Database
+from app.ports.vector_index import IndexedVector
+from app.storage.migrations.runner import applied_migrations, known_migrations, migrate
+
+Report = Callable[[str], object]
+"""Takes a line that tells a person what is being done."""
+
+_PROBE = Scope("memory-gateway.provision", "probe")
+_PROBE_ID = "PR0BE".zfill(26)
+"""One id, a ULID as any, by which a later run knows what an interrupted one left behind."""
+_PROBE_VALUES: Mapping[IndexType, Scalar] = {"string": "probe", "number": 1, "boolean": True}
+_ROUND_POLLS = 24
+_ROUNDS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class ProvisioningPlan:
+    """What is to be there. ``database_id`` is None where the database is known by its name alone."""
+
+    database_name: str
+    database_id: str | None
+    placement: Placement
+    config: EmbeddingConfig
+    filterable: Mapping[str, IndexType]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is missing."""
+
+    database_id: str | None
+    migrations: tuple[str, ...]
+    index: bool
+    metadata_indexes: Mapping[str, IndexType]
+    proof: bool
+    """Whether it has still to be shown that every filter works: nothing shows that it was, while the index is empty."""
+
+    @property
+    def steps(self) -> list[str]:
+        """Each thing that will be done, in order."""
+        return [
+            *(["create the D1 database"] if self.database_id is None else []),
+            *(f"apply migration {name}" for name in self.migrations),
+            *(["create the Vectorize index"] if self.index else []),
+            *(f"create the metadata index {key} ({kind})" for key, kind in self.metadata_indexes.items()),
+            *(["write a probe vector, find it through every filter, delete it"] if self.proof else []),
+        ]
+
+
+class Provisioning:
+    """Compares an account with what is wanted, and creates what is missing. Safe to run again."""
+
+    def __init__(
+        self,
+        account: Account,
+        index: VectorizeIndex,
+        wanted: ProvisioningPlan,
+        *,
+        open_database: Callable[[str], Database],
+        poll_seconds: float = 5.0,
+    ) -> None:
+        """Take the account, the index as the service will use it, and what opens a database by its id."""
+        self._account = account
+        self._index = index
+        self._wanted = wanted
+        self._open_database = open_database
+        self._poll_seconds = poll_seconds
+
+    async def plan(self) -> Plan:
+        """Look at the account without changing anything.
+
+        Raises:
+            IndexNotProvisioned: the index is there, but cannot be made to fit.
+        """
+        database_id = self._wanted.database_id or await self._account.database_id(self._wanted.database_name)
+        known = [migration.name for migration in known_migrations()]
+        applied = await applied_migrations(self._open_database(database_id)) if database_id else []
+        exists = await self._account.index_exists(self._wanted.config.index_name)
+        info = await self._index.info() if exists else {}
+        vectors = await self._vectors(info)
+        return Plan(
+            database_id=database_id,
+            migrations=tuple(name for name in known if name not in applied),
+            index=not exists,
+            metadata_indexes=await self._missing_metadata_indexes(info, vectors) if exists else self._metadata_indexes,
+            proof=not vectors,
+        )
+
+    async def apply(self, plan: Plan, report: Report) -> str:
+        """Create what is missing and return the id of the database.
+
+        Raises:
+            UpstreamTimeout: the metadata indexes do not work after a long wait; running again waits on.
+        """
+        database_id = plan.database_id
+        if database_id is None:
+            database_id = await self._account.create_database(self._wanted.database_name, self._wanted.placement)
+            report(f"created the D1 database {self._wanted.database_name}: {database_id}")
+        for name in await migrate(self._open_database(database_id)):
+            report(f"applied migration {name}")
+        if plan.index:
+            await self._account.create_index(self._wanted.config)
+            report(f"created the Vectorize index {self._wanted.config.index_name}")
+        if plan.metadata_indexes:
+            await self._account.create_metadata_indexes(self._wanted.config.index_name, plan.metadata_indexes)
+            report(f"asked for the metadata indexes {', '.join(plan.metadata_indexes)}")
+        if plan.proof:
+            await self._prove(report)
+        return database_id
+
+    @property
+    def _metadata_indexes(self) -> Mapping[str, IndexType]:
+        return {**SCOPE_TYPES, **self._wanted.filterable}
+
+    async def _vectors(self, info: Mapping[str, Any]) -> int:
+        """Count the vectors in the index, without the probe that an interrupted run has left there."""
+        count = int(info.get("vectorCount") or 0)
+        return 0 if count == 1 and _PROBE_ID in await self._index.held([_PROBE_ID]) else count
+
+    async def _missing_metadata_indexes(self, info: Mapping[str, Any], vectors: int) -> Mapping[str, IndexType]:
+        declared = await self._index.metadata_indexes()
+        missing = {key: kind for key, kind in self._metadata_indexes.items() if key not in declared}
+        wrong = sorted(key for key, kind in self._metadata_indexes.items() if declared.get(key, kind) != kind)
+        name = self._wanted.config.index_name
+        if info.get("dimensions") != self._wanted.config.dimensions or wrong:
+            found = f"{info.get('dimensions')} dimensions" if not wrong else f"another type of {', '.join(wrong)}"
+            raise IndexNotProvisioned(f"The index {name} exists with {found}. Delete it, or choose another embedder.")
+        if missing and vectors:
+            raise IndexNotProvisioned(
+                f"The index {name} holds {vectors} vectors, which a metadata index made now "
+                f"({', '.join(missing)}) would never find. Delete the index, or leave those keys undeclared."
+            )
+        return missing
+
+    async def _prove(self, report: Report) -> None:
+        """Wait until the metadata indexes are listed and a vector written afterwards is found through each."""
+        report("waiting until the metadata indexes are listed")
+        if not await self._holds(self._listed):
+            raise UpstreamTimeout("Vectorize does not list the metadata indexes yet. Run provision again later.")
+        report("waiting until a probe vector is found through every filter")
+        for _ in range(_ROUNDS):
+            probe = self._probe()
+            try:
+                await self._index.upsert([probe])
+                found = await self._holds(partial(self._found, probe))
+            finally:
+                await self._index.delete(_PROBE, [probe.id])
+            if found:
+                report("a probe vector was found through every filter, and deleted")
+                return
+            report("not found: the probe may be older than an index; writing another")
+        raise UpstreamTimeout("Vectorize did not find the probe through every filter. Run provision again later.")
+
+    async def _holds(self, condition: Callable[[], Awaitable[bool]]) -> bool:
+        """Whether the condition comes to hold within a round."""
+        for _ in range(_ROUND_POLLS):
+            if await condition():
+                return True
+            await asyncio.sleep(self._poll_seconds)
+        return False
+
+    async def _listed(self) -> bool:
+        return self._metadata_indexes.items() <= (await self._index.metadata_indexes()).items()
+
+    async def _found(self, probe: IndexedVector) -> bool:
+        """Whether the probe is found by its scope alone, by its time and by each declared key."""
+        filters = [
+            Filter(),
+            Filter(created_after=probe.created_at - 1, created_before=probe.created_at + 1),
+            *(Filter(metadata={key: _PROBE_VALUES[kind]}) for key, kind in self._wanted.filterable.items()),
+        ]
+        for where in filters:
+            hits = await self._index.query(probe.scope, probe.values, top_k=1, where=where)
+            if probe.id not in {hit.id for hit in hits.hits}:
+                return False
+        return True
+
+    def _probe(self) -> IndexedVector:
+        values = np.zeros(self._wanted.config.dimensions, np.float32)
+        values[0] = 1
+        metadata = {key: _PROBE_VALUES[kind] for key, kind in self._wanted.filterable.items()}
+        return IndexedVector(_PROBE, _PROBE_ID, values, 1, 1, metadata)

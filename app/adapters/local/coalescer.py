@@ -1,0 +1,52 @@
+"""Answers questions together: those that arrive while others are being answered form the next group."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+
+class Coalescer(Generic[K, Q, A]):
+    """Shares one piece of work between all who ask about the same key at the same time.
+
+    A lone question is answered at once. A question never joins work that has begun before it was asked, so
+    that its answer is as fresh as if it had been alone.
+    """
+
+    def __init__(self, answer: Callable[[K, Sequence[Q]], Awaitable[Sequence[A | Exception]]]) -> None:
+        """Take what answers a group of questions about one key, in order; an answer may be an error."""
+        self._answer = answer
+        self._waiting: dict[K, list[tuple[Q, asyncio.Future[A]]]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def ask(self, key: K, question: Q) -> A:
+        """Return the answer or raise the error it is; what the work itself raises goes to everyone it was for."""
+        future: asyncio.Future[A] = asyncio.get_running_loop().create_future()
+        if key in self._waiting:
+            self._waiting[key].append((question, future))
+        else:
+            self._waiting[key] = [(question, future)]
+            task = asyncio.create_task(self._work_off(key))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return await future
+
+    async def _work_off(self, key: K) -> None:
+        while group := self._waiting[key]:
+            self._waiting[key] = []
+            answers: Sequence[A | Exception]
+            try:
+                answers = await self._answer(key, [question for question, _ in group])
+            except Exception as error:  # noqa: BLE001 - goes to everyone who asked
+                answers = [error] * len(group)
+            for (_, future), answer in zip(group, answers, strict=True):
+                if future.done():  # the one who asked has gone
+                    continue
+                if isinstance(answer, Exception):
+                    future.set_exception(answer)
+                else:
+                    future.set_result(answer)
+        del self._waiting[key]

@@ -1,0 +1,1 @@
+"""The domain: memories, embeddings, errors, limits and words. It imports nothing else of the application."""

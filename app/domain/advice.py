@@ -1,0 +1,46 @@
+"""What to do about an error, in a sentence that a model or a person can follow."""
+
+from app.domain.errors import (
+    Conflict,
+    ContentTooLarge,
+    Erasing,
+    Forbidden,
+    IdempotencyKeyReused,
+    InvalidCursor,
+    InvalidRequest,
+    LongTermDisabled,
+    MalformedRequest,
+    MemoryGatewayError,
+    NotFound,
+    QuotaExceeded,
+    Unauthenticated,
+    Unavailable,
+    UnsupportedMediaType,
+)
+
+_OPERATOR = "Do not try again now: tell the operator of the memory service, and go on without it."
+
+_ADVICE: dict[type[MemoryGatewayError], str] = {
+    ContentTooLarge: "Shorten it to what is worth keeping, or store it in several parts, and try again.",
+    MalformedRequest: "Send valid JSON.",
+    UnsupportedMediaType: "Send it with the content type that is asked for.",
+    InvalidCursor: "Begin the listing anew, without a cursor.",
+    InvalidRequest: "Correct what is named and try again.",
+    NotFound: "Check the id; what is not there need not be deleted.",
+    Erasing: "Store nothing for this agent until its erasure is done.",
+    LongTermDisabled: "Go on without long-term memory; an administrator can switch it on again.",
+    IdempotencyKeyReused: "Use a new Idempotency-Key for another request.",
+    Conflict: "Look at the present state before trying again.",
+    Unauthenticated: "Ask the operator of the memory service for a credential that holds.",
+    Forbidden: "Do not try again: ask the operator of the memory service for what is missing.",
+}
+"""By the class of an error, its own or the nearest above it."""
+
+
+def advice(error: MemoryGatewayError) -> str:
+    """Return what whoever made the call should do: wait, correct, shorten, or ask the operator."""
+    if isinstance(error, QuotaExceeded | Unavailable):
+        if error.retry_after is None:
+            return _OPERATOR
+        return f"Wait {error.retry_after} s and try again; if it fails twice, go on without it and say so."
+    return next((_ADVICE[kind] for kind in type(error).__mro__ if kind in _ADVICE), _OPERATOR)

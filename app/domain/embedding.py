@@ -1,0 +1,79 @@
+"""Vectors, and the embedding configs that they are made with."""
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from app.domain.json_types import Json
+
+Vector: TypeAlias = npt.NDArray[np.float32]
+"""One embedding: float32, one dimension, unit length, so that a dot product is the cosine."""
+
+_INDEX_NAME_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingConfig:
+    """What a vector was made with. Vectors of two configs are never compared."""
+
+    provider: str
+    model: str
+    dimensions: int
+    shortened: bool = field(default=False, compare=False)
+    """Whether the model makes more dimensions when it is not told how many."""
+
+    @property
+    def index_name(self) -> str:
+        """``lt-memory-<provider>-<model>`` in the form Vectorize allows, with ``-<dimensions>`` where shortened."""
+        return _index_name(self.provider, f"{self.model}-{self.dimensions}" if self.shortened else self.model)
+
+    @property
+    def label(self) -> str:
+        """Return ``provider/model/dimensions``, as it stands beside a vector."""
+        return f"{self.provider}/{self.model}/{self.dimensions}"
+
+    def __str__(self) -> str:
+        """Return the config as a person reads it."""
+        return f"{self.provider}/{self.model} ({self.dimensions} dimensions)"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingConfigs:
+    """What the data is embedded with: recalls search ``active``, stores write to ``shadow`` as well."""
+
+    active: EmbeddingConfig
+    shadow: EmbeddingConfig | None = None
+    epoch: int = field(default=0, compare=False)
+    """Rises with every change."""
+
+    @property
+    def configs(self) -> tuple[EmbeddingConfig, ...]:
+        """Those that every memory goes to."""
+        return (self.active,) if self.shadow is None else (self.active, self.shadow)
+
+    @property
+    def by_index(self) -> dict[str, EmbeddingConfig]:
+        """The same by the name of their index."""
+        return {config.index_name: config for config in self.configs}
+
+    @property
+    def argument(self) -> dict[str, Json]:
+        """What ``HOLDS`` reads."""
+        return {
+            "active": self.active.index_name,
+            "shadow": None if self.shadow is None else self.shadow.index_name,
+        }
+
+
+@lru_cache(maxsize=64)
+def _index_name(provider: str, model: str) -> str:
+    slug = re.sub(r"[^a-z0-9_]+", "-", f"lt-memory-{provider}-{model}".lower())
+    if len(slug) > _INDEX_NAME_BYTES:  # what is cut off must not make two configs share an index
+        digest = hashlib.sha256(slug.encode()).hexdigest()[:8]
+        slug = f"{slug[: _INDEX_NAME_BYTES - 9]}-{digest}"
+    return slug.strip("-_")

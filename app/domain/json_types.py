@@ -1,0 +1,11 @@
+"""JSON values as types, and the one form in which JSON is written."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+Scalar: TypeAlias = str | int | float | bool | None
+Json: TypeAlias = "Scalar | Sequence[Json] | Mapping[str, Json]"
+
+to_json: Callable[[Json], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+"""Writes compact JSON; the one form in which JSON is stored, measured and sent."""

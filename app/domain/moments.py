@@ -1,0 +1,41 @@
+"""Moments: integer milliseconds since the Unix epoch in UTC, and RFC 3339 text."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+_RFC_3339 = re.compile(r"(\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}):(\d{2})(?:\.(\d+))?([Zz]|[+-]\d{2}:\d{2})", re.ASCII)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def milliseconds(moment: datetime, *, up: bool = False) -> int:
+    """Milliseconds since the epoch of an aware datetime, rounded down, or up on request."""
+    since = moment - _EPOCH
+    return -(-since // timedelta(milliseconds=1)) if up else since // timedelta(milliseconds=1)
+
+
+def moment(milliseconds_: int) -> datetime:
+    """Turn milliseconds since the epoch into an aware datetime."""
+    return _EPOCH + timedelta(milliseconds=milliseconds_)
+
+
+def parse_moment(text: str) -> datetime:
+    """Read a timestamp with its offset, as RFC 3339 writes it; a leap second counts as the next second.
+
+    Raises:
+        ValueError: it has another form, or is no moment of the calendar.
+    """
+    match = _RFC_3339.fullmatch(text)
+    if match is None:
+        raise ValueError("must be a timestamp with its offset, as in 2026-01-31T09:30:00Z (RFC 3339)")
+    date, seconds, fraction, offset = match.groups()
+    leap = timedelta(seconds=1) if seconds == "60" else timedelta(0)
+    whole = f"{date[:10]}T{date[11:]}:{'59' if leap else seconds}"
+    try:
+        return datetime.fromisoformat(f"{whole}.{(fraction or '').ljust(6, '0')[:6]}{offset.upper()}") + leap
+    except (ValueError, OverflowError) as error:
+        raise ValueError("must be a moment of the calendar, of the years 1 to 9999") from error
+
+
+def format_moment(milliseconds_: int) -> str:
+    """Write milliseconds since the epoch as RFC 3339 in UTC."""
+    return moment(milliseconds_).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,81 @@
+"""What a caller asks its memory, and what it is answered."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias, get_args
+
+from app.domain.json_types import Json, Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which memories a recall may return: all conditions must hold.
+
+    ``created_after`` and ``created_before`` are exclusive bounds; a metadata value matches when it is
+    equal and of the same JSON type (1 and 1.0 are one number; ``true`` is no number).
+    """
+
+    created_after: int | None = None
+    created_before: int | None = None
+    metadata: Mapping[str, Scalar] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        """Whether the filter excludes anything."""
+        return self != Filter()
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a caller asks its memory."""
+
+    text: str
+    top_k: int = 5
+    where: Filter = field(default_factory=Filter)
+    reference_time: int | None = None
+    """What "yesterday" and an age are counted from; None: now."""
+    min_score: float = 0.0
+    max_tokens: int | None = None
+    """Of all entries' content together, by ``app.retrieval.selection.tokens``."""
+    collapse: bool = False
+    """Whether entries that differ only in case, white space and Unicode form are one."""
+    explain: bool = False
+    """Whether entries tell what their score is made of."""
+    recency_days: float | None = None
+    """The age at which a preference for recent memories has halved; None: there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """How one channel found a memory, or what one cue added to it."""
+
+    channel: str
+    weighted: float
+    """Its share of the score."""
+    raw: float | None = None
+    """In the channel's own measure."""
+    rank: int | None = None
+    """From 1, where the channel ranks."""
+
+    def scaled(self, factor: float) -> "Finding":
+        """Return it with its share of a score that is the factor as high."""
+        return replace(self, weighted=self.weighted * factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A memory as recall returns it."""
+
+    id: str
+    content: str
+    metadata: Mapping[str, Json]
+    score: float
+    """All channels together, 0 to 1, higher is better."""
+    created_at: int
+    similarity: float | None = None
+    """The cosine similarity, -1 to 1, where the vector channel found it."""
+    findings: Sequence[Finding] = ()
+
+
+Part: TypeAlias = Literal["lexical", "vector", "context", "smoothing", "session", "names", "time"]
+"""A channel or a cue, which can be left out to measure what it is worth."""
+PARTS: tuple[Part, ...] = get_args(Part)

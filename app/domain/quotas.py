@@ -1,0 +1,77 @@
+"""Limits of a tenant and of its agents, and how much of them is used."""
+
+from dataclasses import astuple, dataclass, field
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from app.domain.json_types import Json
+
+UNLIMITED = 2**53 - 1
+"""How a limit that the operator has lifted is kept; a NULL says that the default holds."""
+
+LimitName: TypeAlias = Literal["memories", "bytes", "stores_per_minute"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one tenant, or one agent, may have; None: as much as it likes. Bytes are of content and metadata, UTF-8."""
+
+    memories: int | None = None
+    bytes: int | None = None
+    stores_per_minute: int | None = None
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """The limits of every tenant, and of every agent, for which the operator has set no others."""
+
+    tenant: Limits = field(default_factory=Limits)
+    agent: Limits = field(default_factory=Limits)
+
+    def scopes(self, agent_id: str | None) -> list[Json]:
+        """Return ``$.scopes`` of an argument: the agent, where there is one, and the tenant, each with its defaults."""
+        of_agent: list[Json] = [] if agent_id is None else [[agent_id, *self._of_agent]]
+        return [*of_agent, ["", *self._of_tenant]]
+
+    @cached_property
+    def limits(self) -> dict[str, Json]:
+        """Return ``$.limits`` of the argument that ``ROOM_FOR_LINE`` reads."""
+        return {"agent": self._of_agent, "tenant": self._of_tenant}
+
+    @cached_property
+    def _of_tenant(self) -> list[int]:
+        return _numbers(self.tenant)
+
+    @cached_property
+    def _of_agent(self) -> list[int]:
+        return _numbers(self.agent)
+
+
+def _numbers(limits: Limits) -> list[int]:
+    return [UNLIMITED if limit is None else limit for limit in astuple(limits)]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One limit, and how much of it is used."""
+
+    name: LimitName
+    scope: Literal["agent", "tenant"]
+    used: int
+    limit: int
+
+    @property
+    def header(self) -> str:
+        """Write it as a member of the ``Quota-Warning`` header."""
+        return f"{self.name};scope={self.scope};used={self.used};limit={self.limit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a tenant (``agent_id`` None) or one of its agents has, and what it may have."""
+
+    agent_id: str | None
+    memories: int
+    bytes: int
+    stores_this_minute: int
+    limits: Limits

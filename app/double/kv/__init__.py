@@ -1,1 +1,0 @@
-"""Workers KV: values under keys, with expiry and metadata."""

@@ -1,0 +1,1 @@
+"""Jobs that cross tenants: erase, reconcile, re-embed, prune and backfill."""

@@ -1,0 +1,60 @@
+"""The file of settings that ``provision --write-env`` keeps up to date."""
+
+import io
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+from dotenv.parser import parse_stream
+
+from app.domain.errors import ConfigurationError
+
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+"""What a line of the file holds as it is: quotes, spaces or a line's end would begin something else."""
+
+
+def write_settings(path: Path, settings: Mapping[str, str]) -> None:
+    """Put the settings into the file, for its owner alone; all else that it holds stays as it is.
+
+    The file is replaced whole or not at all, so that a full disk costs nobody his other settings.
+
+    Raises:
+        ConfigurationError: the file cannot be read or written, or a value cannot stand in it.
+    """
+    for name, value in settings.items():
+        if not _PLAIN.fullmatch(value):
+            raise ConfigurationError(f"--write-env: {name} is of characters that cannot be written to {path}.")
+    if path.exists() and not path.is_file():
+        raise ConfigurationError(f"--write-env: {path} is no file.")
+    try:
+        target = path.resolve()  # a link stays one
+        held = target.read_bytes().decode() if target.exists() else ""
+        _replace(target, _without(held, set(settings)) + "".join(f"{n}={v}\n" for n, v in settings.items()))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"--write-env: {path} cannot be written ({error}).") from error
+
+
+def _without(held: str, names: set[str]) -> str:
+    """Leave out what sets these names, as the reader of the settings understands the file."""
+    bindings = parse_stream(io.StringIO(held, newline=""))
+    kept = "".join(each.original.string for each in bindings if (each.key or "").upper() not in names)
+    return f"{kept}\n" if kept and not kept.endswith(("\n", "\r")) else kept
+
+
+def _replace(path: Path, content: str) -> None:
+    """Write a draft beside the file and put it in the file's place, with the file's owner."""
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            if path.exists():
+                os.fchown(file.fileno(), path.stat().st_uid, -1)
+            file.write(content.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,65 @@
+"""The command that gives an agent on this machine its memory, as an MCP server on standard input and output."""
+
+import asyncio
+import os
+import signal
+
+import click
+
+from app.bootstrap import build_runtime
+from app.domain.errors import ConfigurationError
+from app.interfaces.cli.parameters import DEFAULT, Id, quiet_settings
+from app.interfaces.mcp.stdio import serve_gateway, serve_tools
+from app.settings import PRINTABLE, Settings, is_base_url
+
+
+class _Url(click.ParamType[str]):
+    """Where a gateway is."""
+
+    name = "url"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check that it is one, and holds no credential: it is told in errors."""
+        if not is_base_url(value):
+            self.fail("write one such as https://memory.example.com, without a user or a query", param, ctx)
+        return value
+
+
+@click.command()
+@click.option(
+    "--agent", type=Id(), envvar="MEMORY_GATEWAY_AGENT", help="Whose memory, where the credential names none."
+)
+@click.option("--url", type=_Url(), help="A running gateway to pass everything on to; else this process.")
+@click.option("--tenant", type=Id(), help="Whose memory, without --url; default where not said.")
+def mcp(agent: str | None, url: str | None, tenant: str | None) -> None:
+    """Serve the memory tools over MCP on standard input and output.
+
+    With --url over a running gateway, with the credential in MEMORY_GATEWAY_TOKEN, which names the tenant. Without,
+    over the data of this process's own settings, the embedded default or Cloudflare, for --tenant.
+    """
+    settings = quiet_settings()
+    if url is None:
+        _end_when_interrupted()
+        asyncio.run(_serve_here(settings, tenant or DEFAULT, agent))
+        return
+    if tenant is not None:
+        raise click.UsageError("With --url the tenant is the credential's: leave --tenant out.")
+    token = os.environ.get("MEMORY_GATEWAY_TOKEN", "").strip()  # a file it was read from ends in a line break
+    if not PRINTABLE.fullmatch(token):
+        raise ConfigurationError("MEMORY_GATEWAY_TOKEN holds no credential, which the gateway asks for.")
+    _end_when_interrupted()
+    asyncio.run(serve_gateway(url, token, agent))
+
+
+def _end_when_interrupted() -> None:
+    """End at once on an interrupt, as on SIGTERM; Python's own way would wait for one more line of standard input."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+async def _serve_here(settings: Settings, tenant_id: str, agent_id: str | None) -> None:
+    runtime = build_runtime(settings)
+    try:
+        await runtime.start()
+        await serve_tools(runtime, tenant_id, agent_id)
+    finally:
+        await runtime.close()

@@ -1,0 +1,24 @@
+"""The command that prepares the data."""
+
+import click
+
+from app.bootstrap import open_database
+from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
+from app.settings import Settings
+from app.storage.migrations.runner import migrate as apply_migrations
+
+
+@click.command()
+@as_json_option
+def migrate(*, as_json: bool) -> None:
+    """Bring the database's schema up to date."""
+    applied = run(_migrate(quiet_settings()))
+    print_answer({"applied": applied}, "\n".join(f"applied {name}" for name in applied) or "nothing to apply", as_json)
+
+
+async def _migrate(settings: Settings) -> list[str]:
+    database, close = open_database(settings)
+    try:
+        return await apply_migrations(database)
+    finally:
+        await close()

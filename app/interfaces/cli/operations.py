@@ -1,0 +1,91 @@
+"""Commands for whoever runs the service."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from app.adapters.cloudflare.account import Placement
+from app.bootstrap import build_provisioning, build_runtime
+from app.domain.errors import ConfigurationError, MemoryGatewayError
+from app.interfaces.cli.env_file import write_settings
+from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
+from app.observability.logs import configure_logging
+from app.runtime.doctor import Check, diagnose
+from app.settings import Settings, load_settings
+
+_LOCATIONS = ["wnam", "enam", "weur", "eeur", "apac", "oc"]
+
+
+@click.command()
+@click.option("--database", default="memory-gateway", show_default=True, help="Name of the D1 database.")
+@click.option("--location", type=click.Choice(_LOCATIONS), help="Region near which a new database is to live.")
+@click.option("--jurisdiction", type=click.Choice(["eu", "fedramp", "us"]), help="Where a new database must stay.")
+@click.option("--poll-seconds", type=float, default=5.0, show_default=True, help="Pause between looks at the index.")
+@click.option("--write-env", type=click.Path(dir_okay=False, path_type=Path), help="Write the settings to this file.")
+@click.option("--yes", is_flag=True, help="Do it; without it the plan is shown.")
+def provision(
+    database: str,
+    location: str | None,
+    jurisdiction: str | None,
+    poll_seconds: float,
+    write_env: Path | None,
+    *,
+    yes: bool,
+) -> None:
+    """Make a Cloudflare account ready: database, schema, index, metadata indexes. Safe to run again."""
+    settings = load_settings(before_env_file=True)
+    configure_logging(settings.log_format, "warning" if settings.log_level == "info" else settings.log_level)
+    if yes and write_env is not None:
+        write_settings(write_env, {})  # what cannot be written is to be known before anything is created
+    placement = Placement(location, jurisdiction)
+    database_id = run(_provision(settings, database, placement, poll_seconds, yes=yes))
+    if database_id is None:
+        return
+    kept = {"CLOUDFLARE_ACCOUNT_ID": settings.cloudflare_account_id or "", "CLOUDFLARE_D1_DATABASE_ID": database_id}
+    lines = "\n".join(f"{name}={value}" for name, value in kept.items())
+    click.echo(f"\nReady. Keep these settings:\n\n{lines}\n")
+    if write_env is not None:
+        write_settings(write_env, kept)
+
+
+@click.command()
+@as_json_option
+def doctor(*, as_json: bool) -> None:
+    """Check every part, with advice for what fails; exits with 1 if anything does."""
+    checks = run(_diagnose(quiet_settings()))
+    lines = [f"{'ok  ' if check.ok else 'FAIL'}  {check.name}: {check.finding}" for check in checks]
+    found = [{"name": check.name, "ok": check.ok, "finding": check.finding} for check in checks]
+    print_answer({"checks": found}, "\n".join(lines), as_json)
+    if not all(check.ok for check in checks):
+        sys.exit(1)
+
+
+async def _provision(
+    settings: Settings, database: str, placement: Placement, poll_seconds: float, *, yes: bool
+) -> str | None:
+    """Show the plan, carry it out if told to, and return the database's id once everything is there."""
+    provisioning, close = build_provisioning(settings, database, placement, poll_seconds=poll_seconds)
+    try:
+        plan = await provisioning.plan()
+        click.echo("\n".join(f"- {step}" for step in plan.steps) or "Everything is there.")
+        if plan.steps and not yes:
+            click.echo("\nNothing was changed. Run again with --yes to do this.")
+            return None
+        return await provisioning.apply(plan, lambda line: click.echo(f"... {line}"))
+    finally:
+        await close()
+
+
+async def _diagnose(settings: Settings) -> list[Check]:
+    try:
+        runtime = build_runtime(settings)
+    except ConfigurationError as error:
+        return [Check("settings", ok=False, finding=error.detail)]
+    try:
+        await runtime.start()
+        return await diagnose(runtime)
+    except MemoryGatewayError as error:
+        return [Check("data", ok=False, finding=error.detail)]
+    finally:
+        await runtime.close()

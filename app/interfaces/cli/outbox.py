@@ -1,0 +1,77 @@
+"""Commands over the outbox: what the index has not taken, and what to do about it."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import click
+
+from app.bootstrap import open_database
+from app.indexing.jobs.dead_letters import DeadLetters
+from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
+from app.ports.database import Row
+
+T = TypeVar("T")
+
+
+@click.group()
+def outbox() -> None:
+    """Look at the outbox; send dead letters again, or drop them."""
+
+
+@outbox.command("list")
+@click.option("--dead", is_flag=True, help="Only dead letters: vectors the index has refused.")
+@click.option("--most", type=click.IntRange(1, 10_000), default=100, show_default=True, help="The most rows to show.")
+@as_json_option
+def list_rows(*, dead: bool, most: int, as_json: bool) -> None:
+    """Show rows, dead letters first, then the oldest."""
+    rows = _with_letters(lambda letters: letters.list(only_dead=dead, most=most))
+    print_answer({"rows": [dict(row) for row in rows]}, "\n".join(map(_line, rows)) or "Nothing.", as_json)
+
+
+@outbox.command()
+@click.argument("ids", nargs=-1)
+@click.option("--all", "every", is_flag=True, help="Every dead letter.")
+@as_json_option
+def retry(ids: tuple[str, ...], *, every: bool, as_json: bool) -> None:
+    """Send dead letters again."""
+    _check_choice(ids, every=every)
+    _print_ids(_with_letters(lambda letters: letters.retry(ids)), "queued again", as_json=as_json)
+
+
+@outbox.command()
+@click.argument("ids", nargs=-1)
+@click.option("--all", "every", is_flag=True, help="Every dead letter.")
+@click.option("--yes", is_flag=True, help="Do it; without it nothing is changed.")
+@as_json_option
+def drop(ids: tuple[str, ...], *, every: bool, yes: bool, as_json: bool) -> None:
+    """Take dead letters out of the outbox; their memories stay, and an audit row tells."""
+    _check_choice(ids, every=every)
+    if not yes:
+        raise click.UsageError("Dropped vectors are not sent any more. Add --yes to do it.")
+    _print_ids(_with_letters(lambda letters: letters.drop(ids)), "dropped", as_json=as_json)
+
+
+def _check_choice(ids: Sequence[str], *, every: bool) -> None:
+    if bool(ids) == every:
+        raise click.UsageError("Name the ids, or say --all.")
+
+
+def _print_ids(ids: Sequence[str], done: str, *, as_json: bool) -> None:
+    print_answer({"ids": list(ids)}, "\n".join([*ids, f"{len(ids)} {done}."]), as_json)
+
+
+def _line(row: Row) -> str:
+    seconds = int(row["age_ms"] or 0) // 1000
+    where = f"{row['tenant_id']}/{row['agent_id']}"
+    return f"{row['id']}  {row['state']:<11}  {row['operation']}  {seconds} s  {where}  {row['dead'] or ''}".rstrip()
+
+
+def _with_letters(work: Callable[[DeadLetters], Awaitable[T]]) -> T:
+    async def opened() -> T:
+        database, close = open_database(quiet_settings())
+        try:
+            return await work(DeadLetters(database))
+        finally:
+            await close()
+
+    return run(opened())

@@ -1,0 +1,112 @@
+"""What several commands take and how they answer."""
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import click
+
+from app.bootstrap import build_runtime
+from app.domain.limits import is_id
+from app.domain.moments import milliseconds, parse_moment
+from app.observability.logs import configure_logging
+from app.runtime.runtime import Runtime
+from app.settings import Settings, load_settings
+
+T = TypeVar("T")
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+DEFAULT = "default"
+"""The tenant, and the agent, of commands that are not told."""
+
+
+class Id(click.ParamType[str]):
+    """A tenant or an agent."""
+
+    name = "id"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check the form."""
+        if not is_id(value):
+            self.fail("1 to 64 of the characters A-Z a-z 0-9 . _ : - are allowed", param, ctx)
+        return value
+
+
+class Duration(click.ParamType[int]):
+    """A time span such as ``30d``, in seconds."""
+
+    name = "duration"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read number and unit."""
+        match = re.fullmatch(r"(\d{1,9})([smhd])", value)
+        if match is None:
+            self.fail("write a number and s, m, h or d, as in 30d", param, ctx)
+        return int(match[1]) * _UNITS[match[2]]
+
+
+class JsonObject(click.ParamType[dict[str, Any]]):
+    """A JSON object."""
+
+    name = "json"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, Any]:
+        """Read it."""
+        try:
+            read = json.loads(value)
+        except ValueError:
+            self.fail("is not valid JSON", param, ctx)
+        if not isinstance(read, dict):
+            self.fail("must be a JSON object", param, ctx)
+        return read
+
+
+class Moment(click.ParamType[int]):
+    """A timestamp (RFC 3339), in milliseconds since the epoch."""
+
+    name = "timestamp"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read it."""
+        try:
+            return milliseconds(parse_moment(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+tenant_option = click.option("--tenant", type=Id(), default=DEFAULT, show_default=True, help="Whose memory.")
+agent_option = click.option("--agent", type=Id(), default=DEFAULT, show_default=True, help="Which agent's memory.")
+
+
+def quiet_settings() -> Settings:
+    """Return the settings with a log that leaves standard error to what matters."""
+    settings = load_settings()
+    configure_logging(settings.log_format, "warning" if settings.log_level == "info" else settings.log_level)
+    return settings
+
+
+def run(work: Awaitable[T]) -> T:
+    """Wait for asynchronous work."""
+
+    async def awaited() -> T:
+        return await work
+
+    return asyncio.run(awaited())
+
+
+def print_answer(data: dict[str, Any], text: str, as_json: bool) -> None:  # noqa: FBT001 - a command's flag
+    """Print the answer as JSON or as a person reads it."""
+    click.echo(json.dumps(data, ensure_ascii=False) if as_json else text)
+
+
+async def with_runtime(work: Callable[[Runtime], Awaitable[T]]) -> T:
+    """Do one piece of work and stop; data that cannot be reached is an error here, not waited for."""
+    runtime = build_runtime(quiet_settings())
+    try:
+        await runtime.prepare()
+        return await work(runtime)
+    finally:
+        await runtime.close()

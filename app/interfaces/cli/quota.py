@@ -1,0 +1,112 @@
+"""Commands over quotas: what a tenant or an agent may hold and store."""
+
+from dataclasses import asdict
+
+import click
+
+from app.bootstrap import open_database
+from app.domain.quotas import UNLIMITED, LimitName, Limits, Usage
+from app.interfaces.cli.parameters import Id, as_json_option, print_answer, quiet_settings, run
+from app.ports.database import Statement
+from app.storage.quotas import Quotas, usages
+
+_DEFAULT = -1
+
+
+class Limit(click.ParamType[int]):
+    """A limit: a number, ``unlimited``, or ``default`` for what the settings say."""
+
+    name = "limit"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read it."""
+        words = {"unlimited": UNLIMITED, "default": _DEFAULT}
+        if value in words:
+            return words[value]
+        if not (value.isascii() and value.isdigit() and int(value[:20]) < UNLIMITED):
+            self.fail("write a number from 0, unlimited or default", param, ctx)
+        return int(value)
+
+
+_tenant = click.option("--tenant", type=Id(), required=True, help="Whose limits.")
+_agent = click.option("--agent", type=Id(), help="One of its agents; without it, the tenant as a whole.")
+
+
+@click.group()
+def quota() -> None:
+    """Show and set what a tenant, or one of its agents, may hold and store."""
+
+
+@quota.command()
+@_tenant
+@_agent
+@as_json_option
+def show(tenant: str, agent: str | None, *, as_json: bool) -> None:
+    """Show the limits that hold, and how much of them is used."""
+    _print(run(_read(tenant, agent)), as_json=as_json)
+
+
+@quota.command("set")
+@_tenant
+@_agent
+@click.option("--memories", type=Limit(), help="Memories it may hold: a number, unlimited or default.")
+@click.option("--bytes", "bytes_", type=Limit(), help="Bytes of content and metadata it may hold.")
+@click.option("--stores-per-minute", type=Limit(), help="Stores it may make in a minute.")
+@as_json_option
+def set_limits(
+    tenant: str,
+    agent: str | None,
+    memories: int | None,
+    bytes_: int | None,
+    stores_per_minute: int | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Set limits; those that are not named stay as they are. It holds from the next store on, on every server."""
+    named: dict[LimitName, int | None] = {
+        "memories": memories,
+        "bytes": bytes_,
+        "stores_per_minute": stores_per_minute,
+    }
+    chosen = {name: None if limit == _DEFAULT else limit for name, limit in named.items() if limit is not None}
+    if not chosen:
+        raise click.UsageError("Name a limit: --memories, --bytes or --stores-per-minute.")
+    _print(run(_change(tenant, agent, chosen)), as_json=as_json)
+
+
+@quota.command()
+@_tenant
+@_agent
+@as_json_option
+def clear(tenant: str, agent: str | None, *, as_json: bool) -> None:
+    """Let the settings' defaults hold again."""
+    _print(run(_change(tenant, agent, None)), as_json=as_json)
+
+
+async def _read(tenant: str, agent: str | None, *changes: Statement) -> tuple[Usage, Limits]:
+    """Make changes, then return the usage, its limits in force, and the defaults."""
+    settings = quiet_settings()
+    defaults = settings.quota_defaults
+    database, close = open_database(settings)
+    try:
+        *_, rows = await database.run([*changes, Quotas(tenant, defaults).read(agent)])
+        return usages(rows)[0], defaults.tenant if agent is None else defaults.agent
+    finally:
+        await close()
+
+
+async def _change(tenant: str, agent: str | None, chosen: dict[LimitName, int | None] | None) -> tuple[Usage, Limits]:
+    quotas = Quotas(tenant, quiet_settings().quota_defaults)
+    return await _read(tenant, agent, quotas.clear(agent) if chosen is None else quotas.set(agent, chosen))
+
+
+def _print(found: tuple[Usage, Limits], *, as_json: bool) -> None:
+    usage, defaults = found
+    used = {"memories": usage.memories, "bytes": usage.bytes, "stores_per_minute": usage.stores_this_minute}
+    limits, usual = asdict(usage.limits), asdict(defaults)
+    lines = [
+        f"{name.replace('_', ' '):<18} {used[name]} of {'unlimited' if limit is None else limit}"
+        + (" (default)" if limit == usual[name] else "")
+        for name, limit in limits.items()
+    ]
+    print_answer({"used": used, "limits": limits, "defaults": usual}, "\n".join(lines), as_json)

@@ -1,0 +1,102 @@
+"""Commands that compare the index with the database, and rebuild it."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+
+import click
+
+from app.adapters.cloudflare.account import Placement
+from app.bootstrap import build_provisioning, open_maintenance
+from app.domain.errors import MemoryGatewayError
+from app.indexing.jobs.reconcile import Findings, Progress
+from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
+from app.settings import Settings
+
+rate_option = click.option(
+    "--calls-per-minute",
+    type=click.FloatRange(min=1),
+    default=100.0,
+    show_default=True,
+    help="The most Cloudflare calls to spend.",
+)
+
+
+@click.command()
+@click.option("--repair", is_flag=True, help="Embed what is missing or stale, and queue the removal of orphans.")
+@rate_option
+@as_json_option
+def reconcile(*, repair: bool, calls_per_minute: float, as_json: bool) -> None:
+    """Compare the index with the database, id by id. What was stopped goes on where it was."""
+    findings = run(_reconcile(repair=repair, calls_per_minute=calls_per_minute))
+    print_answer(asdict(findings), _report(findings, repair=repair), as_json)
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Do it; without it nothing is changed.")
+@click.option("--poll-seconds", type=float, default=5.0, show_default=True, help="Pause between looks at the index.")
+@rate_option
+@as_json_option
+def rebuild(*, yes: bool, poll_seconds: float, calls_per_minute: float, as_json: bool) -> None:
+    """Make a lost index again from the database alone: create it where absent, embed every memory, send it."""
+    if not yes:
+        raise click.UsageError("Every memory whose vector is gone is embedded again. Add --yes to do it.")
+    findings = run(_rebuild(poll_seconds, calls_per_minute))
+    print_answer(asdict(findings), _report(findings, repair=True), as_json)
+
+
+async def _rebuild(poll_seconds: float, calls_per_minute: float) -> Findings:
+    settings = quiet_settings()
+    if settings.on_cloudflare:
+        await provision_index(settings, poll_seconds)
+    return await _reconcile(repair=True, calls_per_minute=calls_per_minute)
+
+
+async def _reconcile(*, repair: bool, calls_per_minute: float) -> Findings:
+    async with open_maintenance(quiet_settings(), calls_per_minute) as prepared:
+        with comparing("Comparing") as report:
+            return await prepared.comparison(prepared.runtime.config, repair=repair, report=report).run()
+
+
+@contextmanager
+def comparing(label: str) -> Iterator[Callable[[Progress], None]]:
+    """Show a bar while an index is compared with the database; what is yielded takes how far it is."""
+    with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
+
+        def report(progress: Progress) -> None:
+            bar.length = max(2 * progress.memories, 1)
+            done = min(progress.findings.listed + progress.findings.walked, 2 * progress.memories)
+            bar.update(done - bar.pos)
+
+        yield report
+
+
+async def provision_index(settings: Settings, poll_seconds: float) -> None:
+    """Create the index of the config in the settings where it is absent, on Cloudflare."""
+    provisioning, close = build_provisioning(settings, "", Placement(), poll_seconds=poll_seconds)
+    try:
+        plan = await provisioning.plan()
+        if plan.database_id is None:
+            raise MemoryGatewayError("There is no database to make the index from.")
+        await provisioning.apply(plan, lambda line: click.echo(f"... {line}", err=True))
+    finally:
+        await close()
+
+
+def _report(findings: Findings, *, repair: bool) -> str:
+    lines = [f"{findings.walked} memories, {findings.listed} vectors in the index."]
+    for kind, said in (
+        ("missing", "memories without a vector"),
+        ("orphans", "vectors without a memory"),
+        ("stale", "memories embedded with another config"),
+        ("foreign", "vectors of another writer, left alone"),
+    ):
+        count = getattr(findings, kind)
+        shown = findings.examples.get(kind, [])
+        lines.append(f"{count} {said}{': ' + ', '.join(shown) if shown else ''}{' ...' if count > len(shown) else ''}")
+    if repair:
+        lines.append(f"{findings.repaired} repaired; the index shows them within minutes.")
+    elif findings.missing or findings.orphans or findings.stale:
+        lines.append("Nothing was changed. Run again with --repair.")
+    return "\n".join(lines)

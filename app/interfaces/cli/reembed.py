@@ -1,0 +1,193 @@
+"""Commands that move the data to another embedding model while it is served (docs/operations.md)."""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from app.bootstrap import open_maintenance
+from app.domain.errors import Conflict, InvalidRequest
+from app.domain.limits import is_id
+from app.domain.memory import Scope
+from app.indexing.jobs import parity as comparison
+from app.indexing.jobs.parity import ParityQuery
+from app.indexing.jobs.reembed import Reembedding, State, wait_until_shown
+from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
+from app.interfaces.cli.reconcile import comparing, provision_index, rate_option
+from app.runtime.maintenance import UNMETERED
+
+
+@click.group()
+def reembed() -> None:
+    """Move the data to another embedding model: start, parity, switch, and in the end drop the old index."""
+
+
+@reembed.command()
+@click.option("--poll-seconds", type=float, default=5.0, show_default=True, help="Pause between looks at the index.")
+@rate_option
+@as_json_option
+def start(*, poll_seconds: float, calls_per_minute: float, as_json: bool) -> None:
+    """Begin to move to the model in the settings, and copy every memory. What was stopped goes on where it was."""
+    state = run(_start(poll_seconds, calls_per_minute))
+    print_answer(_as_json(state), _report(state), as_json)
+
+
+@reembed.command()
+@as_json_option
+def status(*, as_json: bool) -> None:
+    """Tell how far the move is."""
+    state = run(_status())
+    print_answer(_as_json(state), _report(state), as_json)
+
+
+@reembed.command()
+@click.option(
+    "--queries",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="JSON lines: tenant, agent_id, query and, where known, the memory_id that ought to be found.",
+)
+@click.option("--sample", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Memories asked for.")
+@rate_option
+@as_json_option
+def parity(*, queries: Path | None, sample: int, calls_per_minute: float, as_json: bool) -> None:
+    """Compare what both models find: for queries of yours, or for the first words of some memories."""
+    result = run(_parity(queries, sample, calls_per_minute))
+    lines = [
+        f"{'queries':<32} {result['queries']}",
+        f"{'overlap at 10, mean':<32} {result['overlap']:.3f}",
+        f"{'overlap at 10, worst':<32} {result['worst']:.3f}",
+        f"{'mean reciprocal rank, in use':<32} {result['reciprocal_before']:.3f}",
+        f"{'mean reciprocal rank, the other':<32} {result['reciprocal_after']:.3f}",
+    ]
+    print_answer(result, "\n".join(lines), as_json)
+
+
+@reembed.command()
+@click.option("--force", is_flag=True, help="Without having compared the two.")
+@as_json_option
+def switch(*, force: bool, as_json: bool) -> None:
+    """Have recalls use the new model from the next one on."""
+    state = run(_switch(force=force, back=False))
+    print_answer(_as_json(state), _report(state), as_json)
+
+
+@reembed.command()
+@as_json_option
+def rollback(*, as_json: bool) -> None:
+    """Have recalls use the old model again; both are still kept up to date."""
+    state = run(_switch(force=True, back=True))
+    print_answer(_as_json(state), _report(state), as_json)
+
+
+@reembed.command()
+@click.option("--yes", is_flag=True, help="Do it; without it nothing is changed.")
+@as_json_option
+def drop(*, yes: bool, as_json: bool) -> None:
+    """End the move: remove the index that is not in use. There is no way back but another move."""
+    if not yes:
+        raise click.UsageError("The index that is not in use is removed for good. Add --yes to do it.")
+    dropped = run(_drop())
+    print_answer({"dropped": dropped}, f"Removed: the vectors of {dropped}.", as_json)
+
+
+async def _start(poll_seconds: float, calls_per_minute: float) -> State:
+    settings = quiet_settings()
+    if settings.on_cloudflare:
+        await provision_index(settings, poll_seconds)
+    async with open_maintenance(settings, calls_per_minute) as prepared:
+        moving = prepared.reembedding
+        state = await moving.begin(prepared.runtime.backends.embedder.config)
+        await prepared.runtime.prepare_index(state.other)
+        with comparing("Copying") as report:
+            await prepared.comparison(state.other, repair=True, report=report).run()
+        await moving.copied(state.left_out)
+        click.echo("... waiting for the index to show what it was sent", err=True)
+        await wait_until_shown(moving, prepared.runtime.indexer.round, prepared.runtime.pace.indexer_seconds)
+        return await _under_way(moving)
+
+
+async def _status() -> State:
+    async with open_maintenance(quiet_settings(), UNMETERED) as prepared:
+        return await _under_way(prepared.reembedding)
+
+
+async def _parity(file: Path | None, sample: int, calls_per_minute: float) -> dict[str, Any]:
+    given = None if file is None else _queries(file)
+    async with open_maintenance(quiet_settings(), calls_per_minute) as prepared:
+        moving = prepared.reembedding
+        state = await _under_way(moving)
+        database = prepared.runtime.backends.database
+        queries = given if given is not None else await comparison.sample(database, sample)
+        with click.progressbar(length=max(len(queries), 1), label="Asking both", file=sys.stderr) as bar:
+            result = await comparison.compare(
+                database,
+                prepared.side(state.used),
+                prepared.side(state.other),
+                queries,
+                rate_limiter=prepared.rate_limiter,
+                report=lambda: bar.update(1),
+            )
+        await moving.compared(asdict(result))
+        return asdict(result)
+
+
+async def _switch(*, force: bool, back: bool) -> State:
+    async with open_maintenance(quiet_settings(), UNMETERED) as prepared:
+        moving = prepared.reembedding
+        state = await _under_way(moving)
+        old = state.used if state.other == state.target else state.other
+        to = old if back else state.target
+        prepared.side(to)  # what cannot be embedded with here cannot be served by the same settings elsewhere
+        await moving.switch(to, force=force)
+        return await _under_way(moving)
+
+
+async def _drop() -> str:
+    async with open_maintenance(quiet_settings(), UNMETERED) as prepared:
+        return str(await prepared.reembedding.drop(prepared.runtime.backends.index_of))
+
+
+async def _under_way(moving: Reembedding) -> State:
+    state = await moving.state()
+    if state is None:
+        raise Conflict("No re-embedding is under way: memory-gateway reembed start.")
+    return state
+
+
+def _queries(file: Path) -> list[ParityQuery]:
+    queries = []
+    for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            read = json.loads(line)
+            scope = Scope(read["tenant"], read["agent_id"])
+            known = is_id(scope.tenant_id) and is_id(scope.agent_id) and isinstance(read["query"], str)
+        except (ValueError, KeyError, TypeError):
+            known = False
+        if not known:
+            raise InvalidRequest(f"{file} line {number}: needs tenant, agent_id and query.")
+        queries.append(ParityQuery(scope, read["query"], read.get("memory_id")))
+    return queries
+
+
+def _as_json(state: State) -> dict[str, Any]:
+    named = {name: str(getattr(state, name)) for name in ("used", "other", "target")}
+    return asdict(state) | named
+
+
+def _report(state: State) -> str:
+    lines = [
+        f"In use: {state.used}. Kept beside it: {state.other}. Moving to: {state.target}.",
+        f"{'Every memory is in both.' if state.complete else 'Not every memory is in both yet: reembed start.'}",
+    ]
+    if state.behind:
+        lines.append("The other index does not show yet all it was sent.")
+    if state.parity is not None:
+        lines.append(
+            f"Compared over {state.parity['queries']} queries: overlap at 10 is {state.parity['overlap']:.3f}."
+        )
+    return "\n".join(lines)

@@ -1,0 +1,26 @@
+"""The command that serves over HTTP."""
+
+import asyncio
+import sys
+
+import click
+
+from app.interfaces.server import serve_http
+from app.observability.logs import configure_logging
+from app.settings import load_settings
+
+
+@click.command()
+@click.option("--host", help="Address to listen on, instead of HOST.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on, instead of PORT.")
+@click.option("--quickstart", is_flag=True, help="Once ready, print commands to try, with a credential.")
+def serve(host: str | None, port: int | None, *, quickstart: bool) -> None:
+    """Migrate and serve over HTTP."""
+    settings = load_settings(host=host, port=port)
+    configure_logging(settings.log_format, settings.log_level)
+    try:
+        served = asyncio.run(serve_http(settings, announce=click.echo if quickstart else None))
+    except KeyboardInterrupt:  # how uvicorn passes on the Ctrl-C that it has obeyed
+        return
+    if not served:
+        sys.exit(1)

@@ -1,0 +1,210 @@
+"""Commands that give a tenant's memories out, take them in, and check a file of them."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import asdict
+from io import TextIOWrapper
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import IO, BinaryIO
+
+import click
+
+from app.interfaces.cli.parameters import Id, as_json_option, print_answer, run, tenant_option, with_runtime
+from app.runtime.runtime import Runtime
+from app.services.transfer.export import Export
+from app.services.transfer.formats import FORMATS
+from app.services.transfer.importer import Import
+from app.services.transfer.intake import LineCutter, import_lines, import_records
+from app.services.transfer.lines import FORMAT
+from app.services.transfer.report import STATUSES, Report
+from app.services.transfer.retry_budget import RetryBudget
+from app.services.transfer.verify import Verdict
+from app.services.transfer.verify import verify as verify_lines
+
+_CHUNK = 64 * 1024
+_PATIENCE_SECONDS = 3600.0
+_TOLD = 20
+_DEFAULT_AGENT = "default"
+
+file_argument = click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
+
+
+@click.command()
+@tenant_option
+@click.option("--agent", type=Id(), help="One agent alone.")
+@click.option("--vectors", is_flag=True, help="Add the vectors, so that an import need not embed.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write here, once all is there.")
+def export(tenant: str, agent: str | None, output: Path | None, *, vectors: bool) -> None:
+    """Write a tenant's memories, line by line."""
+    with _written(output) as file, _bar("Exporting") as progress:
+
+        async def work(runtime: Runtime) -> None:
+            running = Export(
+                runtime.backends.of_tenant(tenant),
+                agent_id=agent,
+                vectors=vectors,
+                retry_budget=RetryBudget(_PATIENCE_SECONDS),
+            )
+            async for chunk in running.chunks():
+                file.write(chunk)
+                progress(running.total.memories, running.memories)
+
+        run(with_runtime(work))
+
+
+@click.command("import")
+@file_argument
+@tenant_option
+@click.option("--agent", type=Id(), help="One agent alone; in other formats, whose the memories are.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice([FORMAT, *sorted(FORMATS)]),
+    default=FORMAT,
+    show_default=True,
+    help="The file's format, where it is not our own.",
+)
+@as_json_option
+def import_(file: Path, tenant: str, agent: str | None, format_: str, *, as_json: bool) -> None:
+    """Store what an export wrote to FILE, or to standard input where FILE is -. What is there already stays."""
+    with closing(Report()) as report:
+        _import(report, file, tenant, agent, format_)
+        _tell_problems(report)
+        counts = ", ".join(f"{report.counts[status]} {status}" for status in STATUSES)
+        print_answer(report.summary, f"{counts}. {_END[report.end]}", as_json)
+        if not report.flawless:
+            sys.exit(1)
+
+
+def _import(report: Report, file: Path, tenant: str, agent: str | None, format_: str) -> None:
+    with _opened(file) as stream, _bar("Importing", _size(stream)) as progress:
+
+        async def work(runtime: Runtime) -> None:
+            taking = Import(
+                runtime.backends.of_tenant(tenant),
+                report,
+                only_agent=agent if format_ == FORMAT else None,
+                retry_budget=RetryBudget(_PATIENCE_SECONDS),
+            )
+            indexing = asyncio.create_task(runtime.indexer.run(runtime.pace.indexer_seconds))
+            try:
+                if format_ == FORMAT:
+                    await import_lines(_chunks(stream, progress), taking, report)
+                else:
+                    text = TextIOWrapper(stream, "utf-8")
+                    await import_records(FORMATS[format_].read(text, agent or _DEFAULT_AGENT), taking, report)
+            finally:
+                indexing.cancel()
+                with suppress(asyncio.CancelledError):
+                    await indexing
+
+        run(with_runtime(work))
+
+
+@click.command()
+@file_argument
+@as_json_option
+def verify(file: Path, *, as_json: bool) -> None:
+    """Check a file that an export wrote: its form, its hashes, its order and its end. Needs no database."""
+    with _opened(file) as stream, _bar("Verifying", _size(stream)) as progress:
+        verdict = verify_lines(_read(stream, progress))
+    print_answer(asdict(verdict), _said(verdict), as_json)
+    if verdict.flaws:
+        sys.exit(1)
+
+
+_END = {
+    "holds": "The file is whole.",
+    "wrong": "The closing line is not that of the lines before it.",
+    "missing": "There is no closing line: the file is cut off.",
+}
+
+
+def _said(verdict: Verdict) -> str:
+    found = f"{verdict.lines} lines, {verdict.memories} memories, {verdict.vectors} vectors."
+    if not verdict.flaws:
+        return f"{found} The file is whole."
+    more = "\n..." if verdict.flaws > len(verdict.examples) else ""
+    return "\n".join([found, f"{verdict.flaws} flaws:", *verdict.examples]) + more
+
+
+def _tell_problems(report: Report) -> None:
+    """Show the first lines that were not taken."""
+    if report.flawless:
+        return
+    cutter, told = LineCutter(), 0
+    for chunk in report.chunks():
+        for _, text in cutter.lines(chunk):
+            if text is None or not any(f'"status":"{status}"'.encode() in text for status in ("conflict", "rejected")):
+                continue
+            told += 1
+            if told <= _TOLD:
+                click.echo(text.decode(), err=True)
+    if told > _TOLD:
+        click.echo(f"... and {told - _TOLD} more", err=True)
+
+
+@contextmanager
+def _written(path: Path | None) -> Iterator[IO[bytes]]:
+    """Give a file that takes its place only once it is whole; standard output where there is no path."""
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        try:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            Path(file.name).replace(path)
+        except BaseException:
+            Path(file.name).unlink()
+            raise
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    if str(path) == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        stream = path.open("rb")
+    except OSError as error:
+        raise click.FileError(str(path), error.strerror) from error
+    with stream:
+        yield stream
+
+
+@contextmanager
+def _bar(label: str, length: int = 0) -> Iterator[Callable[[int, int], None]]:
+    """Show on standard error how much of how much is done."""
+    with click.progressbar(length=max(length, 1), label=label, file=sys.stderr) as bar:
+
+        def progress(done: int, of: int) -> None:
+            bar.length = max(of, 1)
+            bar.update(min(done, bar.length) - bar.pos)
+
+        yield progress
+
+
+def _size(stream: BinaryIO) -> int:
+    with suppress(OSError):
+        return os.fstat(stream.fileno()).st_size
+    return 0
+
+
+async def _chunks(stream: BinaryIO, progress: Callable[[int, int], None]) -> AsyncIterator[bytes]:
+    for chunk in _read(stream, progress):
+        yield chunk
+
+
+def _read(stream: BinaryIO, progress: Callable[[int, int], None]) -> Iterator[bytes]:
+    size, done = _size(stream), 0
+    while chunk := stream.read(_CHUNK):
+        yield chunk
+        done += len(chunk)
+        progress(done, max(size, done))

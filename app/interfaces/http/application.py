@@ -1,0 +1,65 @@
+"""The application that serves the HTTP interface."""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from importlib.metadata import version
+from typing import Protocol
+
+from fastapi import FastAPI
+from starlette.routing import BaseRoute
+
+from app.interfaces.http import problems
+from app.interfaces.http.middleware import RequestContext
+from app.interfaces.http.routes import docs
+from app.interfaces.http.routes.browse import data
+from app.interfaces.http.routes.discovery import discovery
+from app.interfaces.http.routes.memories import memory, operations
+from app.interfaces.http.routes.tools import tools
+from app.interfaces.http.routes.transfer import transfer
+from app.runtime.runtime import Runtime
+
+
+class Endpoint(Protocol):
+    """A route of another interface that the application serves beside its own."""
+
+    @property
+    def route(self) -> BaseRoute:
+        """The route."""
+        ...
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Run what the route needs for as long as the application runs."""
+        ...
+
+
+def create_http_app(runtime: Runtime, endpoint: Endpoint) -> FastAPI:
+    """Make the application over a runtime that has started; it closes the runtime when it ends."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with endpoint.running():
+            yield
+        await runtime.close()
+
+    app = FastAPI(
+        title="Memory Gateway",
+        version=version("memory-gateway"),
+        description="Long-term memory for AI agents. The tenant comes from the credential, never from a request.",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
+    )
+    app.state.runtime = runtime
+    app.add_middleware(RequestContext)
+    problems.install(app)
+    app.include_router(memory)
+    app.include_router(data)
+    app.include_router(operations)
+    app.include_router(transfer)
+    app.include_router(tools)
+    app.include_router(discovery)
+    app.router.routes.append(endpoint.route)
+    docs.install(app)
+    return app

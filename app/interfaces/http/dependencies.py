@@ -1,0 +1,140 @@
+"""What a route asks for by type: who is calling, and how far the credential reaches."""
+
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import structlog
+from fastapi import Depends, Request
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
+from starlette.responses import Response
+
+from app.domain.errors import FieldError, UnsupportedMediaType
+from app.interfaces.fields import refused
+from app.runtime.runtime import Runtime, TenantServices
+from app.services.credentials import Principal
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What one request may reach: its tenant's services, through one of two doors.
+
+    ``agent`` is for what concerns one agent, ``tenant`` for what may concern all of them.
+    """
+
+    principal: Principal
+    runtime: Runtime
+
+    def agent(self, agent_id: str) -> TenantServices:
+        """Return the tenant's services, for one agent.
+
+        Raises:
+            Forbidden: the credential is for another agent.
+            MemoryGatewayError: the service is not ready; the error says why.
+        """
+        self.principal.check_agent(agent_id)
+        return self.runtime.services(self.principal.tenant_id)
+
+    def tenant(self, agent_id: str | None = None) -> tuple[TenantServices, str | None]:
+        """Return the tenant's services, and the only agent whose data may be touched; None stands for all agents.
+
+        Args:
+            agent_id: The only agent that is asked for.
+
+        Raises:
+            Forbidden: the credential is neither an administrator's nor for this agent alone.
+            MemoryGatewayError: the service is not ready; the error says why.
+        """
+        only_agent = self.principal.readable(agent_id)
+        return self.runtime.services(self.principal.tenant_id), only_agent
+
+
+class _Credential(HTTPBearer):
+    """Lets a request in by its bearer credential, and checks the form of what it asks."""
+
+    def __init__(self, *, admin: bool, media_type: str = "application/json") -> None:
+        """Ask for the admin scope, or only for ``memory``; and for bodies of this type."""
+        super().__init__(
+            bearerFormat="JWT",
+            scheme_name="credential",
+            description="A credential from `memory-gateway token`: it names the tenant.",
+        )
+        self._admin = admin
+        self._media_type = media_type
+
+    async def __call__(self, request: Request) -> Access:  # type: ignore[override]  # gives what the bearer reaches
+        """Verify the credential, then the form of the request.
+
+        Raises:
+            Unauthenticated, Forbidden: the caller is not let in, or not this far.
+            UnsupportedMediaType, InvalidRequest: a body of another type, or a query it does not take.
+        """
+        principal: Principal = request.state.principal
+        if self._admin:
+            principal.check_admin()
+        if request.method in {"POST", "PUT"}:
+            _check_media_type(request, self._media_type)
+            await no_query(request)
+        await no_repeats(request)
+        return Access(principal, runtime_of(request))
+
+
+class CredentialFirst(APIRoute):
+    """A route that reads nothing of a request before its credential holds; FastAPI would read the body first."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Verify the credential, then handle the request as any route does."""
+        handle = super().get_route_handler()
+
+        async def verify_then_handle(request: Request) -> Response:
+            request.state.principal = principal_of(request)
+            return await handle(request)
+
+        return verify_then_handle
+
+
+def principal_of(request: Request) -> Principal:
+    """Return who is calling; what has been verified once costs nothing to verify again."""
+    runtime = runtime_of(request)
+    principal = runtime.credentials.verify_header(request.headers.get("authorization", ""), runtime.backends.clock())
+    structlog.contextvars.bind_contextvars(tenant=principal.tenant_id)
+    return principal
+
+
+async def no_query(request: Request) -> None:
+    """Refuse query parameters on a route that takes none."""
+    if request.query_params:
+        names = sorted(set(request.query_params))
+        errors = [FieldError(name, "is not a parameter of this request") for name in names]
+        raise refused(errors, "This request takes no query parameters.")
+
+
+async def no_repeats(request: Request) -> None:
+    """Refuse a query parameter that comes twice: whichever of its values counted, another would be passed over."""
+    if request.scope["query_string"]:
+        given = Counter(name for name, _ in request.query_params.multi_items())
+        repeated = sorted(name for name, times in given.items() if times > 1)
+        if repeated:
+            raise refused([FieldError(name, "is given more than once") for name in repeated])
+
+
+def _check_media_type(request: Request, wanted: str) -> None:
+    media_type = request.headers.get("content-type", "").split(";")[0]
+    if media_type.strip().lower() != wanted:
+        raise UnsupportedMediaType(f"Send the body as Content-Type: {wanted}.")
+
+
+def runtime_of(request: Request) -> Runtime:
+    """Return what lives as long as the application."""
+    runtime: Runtime = request.app.state.runtime
+    return runtime
+
+
+Caller = Annotated[Access, Depends(_Credential(admin=False))]
+"""Anyone with a credential of the scope ``memory``."""
+Administrator = Annotated[Access, Depends(_Credential(admin=True))]
+"""Anyone with a credential of the scope ``memory admin``."""
+Importer = Annotated[Access, Depends(_Credential(admin=True, media_type="application/x-ndjson"))]
+"""The same, with a body of lines."""

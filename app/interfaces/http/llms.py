@@ -1,0 +1,62 @@
+"""The text of ``llms.txt``: what a language model has to know to use the service."""
+
+import shlex
+from typing import Any
+
+from app.domain.json_types import to_json
+from app.interfaces.http.schemas import examples
+
+_TEXT = """\
+# Memory Gateway
+
+> Long-term memory for AI agents, over HTTP and MCP: store what is worth remembering, and recall it in a later session
+> by its words and its meaning. Each tenant's memories are apart from every other's.
+
+Store what will matter later, such as a preference, a decision, a fact or a correction, one to a memory. Recall before
+you answer what may depend on it. Once a store has answered, every recall finds the memory.
+
+{store}
+
+{recall}
+
+- `agent_id` names the agent whose memory it is, and is yours to choose, unless the
+  credential names one; memories of one agent are not recalled for
+  another. Over MCP it is the agent of the credential, or of the header `X-Agent-Id`.
+- A credential goes with every call: `Authorization: Bearer $TOKEN`. The operator of the service mints it, with
+  `memory-gateway token --tenant acme`; with `--agent billing` it is good for one agent alone, and with `--admin` its
+  scope is `memory admin`, which may also delete, list, export and import. There is no sign-up and no authorization
+  server: without a credential, ask the operator for one.
+- The tenant is read from the credential and from nowhere else; a request that names one is refused.
+- An error is `application/problem+json`: `code` names it and stays the same, `advice` says what to do about it, and
+  `errors` names the fields that are wrong.
+
+## API
+
+- [OpenAPI document]({base}/openapi.json): every operation, with its schemas, errors and examples
+- [API reference]({base}/docs): the same, as a page to read and try
+- [Readiness]({base}/readyz): whether every part works; needs no credential
+
+## Tools
+
+- [MCP endpoint]({base}/mcp): Streamable HTTP, with the same credential
+- [Tools for OpenAI chat completions]({base}/tools?format=openai)
+- [Tools for OpenAI responses]({base}/tools?format=openai-responses)
+- [Tools for Anthropic messages]({base}/tools?format=anthropic)
+- [Tools as MCP lists them]({base}/tools?format=mcp)
+- [Tools as JSON Schema]({base}/tools?format=json-schema)
+
+## Optional
+
+- [How a request shows its credential]({base}/.well-known/oauth-protected-resource)
+"""
+
+
+def text(base: str) -> str:
+    """Return the text for a service at this URL."""
+    store = _curl(f"{base}/store", examples.STORE)
+    return _TEXT.format(base=base, store=store, recall=_curl(f"{base}/recall", examples.RECALL))
+
+
+def _curl(url: str, body: dict[str, Any]) -> str:
+    headers = '-H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json"'
+    return f"```sh\ncurl -sS {url} {headers} -d {shlex.quote(to_json(body))}\n```"

@@ -1,0 +1,100 @@
+"""Around every request: an id, a line in the log, a limit on the body, and an answer to what was not foreseen."""
+
+import random
+import re
+import time
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.domain.errors import ContentTooLarge, MemoryGatewayError
+from app.interfaces.http.problems import problem_response
+
+BODY_BYTES = 1024 * 1024
+
+_UNLIMITED = ("POST", "/import")
+"""The one request that is read line by line, each within its own limit, and never as a whole."""
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+
+
+class RequestContext:
+    """Pure ASGI, so that it costs little and a body can be refused while it arrives."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Wrap the application."""
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = _request_id(Headers(scope=scope))
+        scope.setdefault("state", {})["request_id"] = request_id
+        structlog.contextvars.clear_contextvars()
+        structlog.contextvars.bind_contextvars(request_id=request_id)
+        started = time.perf_counter()
+        status = 0
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = int(message["status"])
+                MutableHeaders(scope=message)["X-Request-Id"] = request_id
+            await send(message)
+
+        try:
+            await self._app(scope, _limited(scope, receive), send_with_id)
+        except Exception:  # a defect of ours: the caller gets a problem, the log the traceback
+            structlog.get_logger().exception("defect")
+            if status:
+                raise
+            error = MemoryGatewayError("The service failed in a way it should not. The request id finds it in the log.")
+            await problem_response(error, request_id)(scope, receive, send_with_id)
+        finally:
+            _log(scope, status, time.perf_counter() - started)
+
+
+def _request_id(headers: Headers) -> str:
+    """Keep the caller's id where it is safe to log, else make one."""
+    given = headers.get("x-request-id", "")
+    if _REQUEST_ID.fullmatch(given):
+        return given
+    return f"{random.getrandbits(128):032x}"
+
+
+def _limited(scope: Scope, receive: Receive) -> Receive:
+    """Refuse a body over the limit: at once where its length is announced, else as soon as it is passed."""
+    if (scope["method"], scope["path"].removeprefix(scope.get("root_path", ""))) == _UNLIMITED:
+        return receive
+    received = 0
+    announced = Headers(scope=scope).get("content-length", "")
+
+    async def receive_limited() -> Message:
+        nonlocal received
+        if announced.isdigit() and int(announced) > BODY_BYTES:
+            raise _too_large()
+        message = await receive()
+        received += len(message.get("body", b""))
+        if received > BODY_BYTES:
+            raise _too_large()
+        return message
+
+    return receive_limited
+
+
+def _too_large() -> ContentTooLarge:
+    return ContentTooLarge(f"The body has more than {BODY_BYTES} bytes.")
+
+
+def _log(scope: Scope, status: int, seconds: float) -> None:
+    route = scope.get("route")
+    structlog.get_logger().info(
+        "request",
+        method=scope["method"],
+        route=getattr(route, "path", None),
+        status=status,
+        duration_ms=round(seconds * 1000, 2),
+    )

@@ -1,0 +1,138 @@
+"""Every error as one shape: application/problem+json (RFC 9457)."""
+
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from app.domain.advice import advice
+from app.domain.errors import (
+    Forbidden,
+    InvalidRequest,
+    MalformedRequest,
+    MemoryGatewayError,
+    QuotaExceeded,
+    Unauthenticated,
+    Unavailable,
+)
+from app.interfaces.fields import invalid
+from app.interfaces.http.schemas import examples
+from app.observability.logs import log_failure
+from app.services.credentials import CHALLENGE
+
+MEDIA_TYPE = "application/problem+json"
+QUOTA_WARNING = "Quota-Warning"
+"""The header that names limits which are, or are nearly, reached."""
+
+_REQUEST_ID = "709a63a769b71784720db39aedab3274"
+"""What stands in examples."""
+
+
+class ProblemField(BaseModel):
+    """A field of the request and what is wrong with it."""
+
+    field: str = Field(description="Dotted path of the field, such as `filter.metadata`.")
+    message: str
+
+
+class Problem(BaseModel):
+    """What went wrong. `code` is stable; texts are for people."""
+
+    type: str = Field(description="A URN made of the code.")
+    title: str
+    status: int
+    detail: str
+    code: str
+    advice: str = Field(description="What to do about it: wait, correct, shorten, or ask the operator.")
+    request_id: str
+    errors: list[ProblemField] = Field(default_factory=list)
+
+
+def install(app: FastAPI) -> None:
+    """Answer every exception of a route in this one shape."""
+    app.add_exception_handler(MemoryGatewayError, _on_error)
+    app.add_exception_handler(RequestValidationError, _on_validation_error)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+
+
+def responses(*errors: type[MemoryGatewayError]) -> dict[int | str, dict[str, Any]]:
+    """Describe, for a route's OpenAPI entry, the errors it may answer with, each with an example by its code."""
+    described: dict[int | str, dict[str, Any]] = {}
+    for error in dict.fromkeys(errors):
+        content = {"schema": {"$ref": "#/components/schemas/Problem"}, "examples": {}}
+        entry = described.setdefault(error.status, {"description": "", "content": {MEDIA_TYPE: content}})
+        entry["description"] = ", ".join(filter(None, [entry["description"], f"{error.title} (`{error.code}`)"]))
+        entry["content"][MEDIA_TYPE]["examples"][error.code] = {"summary": error.title, "value": example(error)}
+    return described
+
+
+def example(kind: type[MemoryGatewayError]) -> dict[str, Any]:
+    """Return a problem of this kind as a caller may get it."""
+    return _problem(examples.error(kind), _REQUEST_ID).model_dump()
+
+
+def problem_response(error: MemoryGatewayError, request_id: str) -> Response:
+    """Render an error of the tree."""
+    return Response(_problem(error, request_id).model_dump_json(), error.status, _headers(error), MEDIA_TYPE)
+
+
+def _problem(error: MemoryGatewayError, request_id: str) -> Problem:
+    return Problem(
+        type=f"urn:memory-gateway:problem:{error.code}",
+        title=error.title,
+        status=error.status,
+        detail=error.detail,
+        code=error.code,
+        advice=advice(error),
+        request_id=request_id,
+        errors=[ProblemField(field=field.field, message=field.message) for field in error.errors],
+    )
+
+
+def _headers(error: MemoryGatewayError) -> dict[str, str]:
+    if isinstance(error, Unauthenticated):
+        return {"WWW-Authenticate": CHALLENGE}
+    if isinstance(error, Forbidden):
+        return {"WWW-Authenticate": f'{CHALLENGE}, error="insufficient_scope"'}
+    if isinstance(error, QuotaExceeded):
+        waits = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
+        return {QUOTA_WARNING: error.reached, **waits}
+    if isinstance(error, Unavailable) and error.retry_after is not None:
+        return {"Retry-After": str(error.retry_after)}
+    return {}
+
+
+async def _on_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, MemoryGatewayError)  # noqa: S101 - registered for this class only
+    log_failure(error)
+    return problem_response(error, request.state.request_id)
+
+
+async def _on_validation_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
+    return problem_response(invalid(error.errors()), request.state.request_id)
+
+
+async def _on_http_exception(request: Request, error: Exception) -> Response:
+    """Render what the framework raises: no such path or method, or a body that broke off or is too large."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
+    if isinstance(error.__cause__, MemoryGatewayError):
+        return problem_response(error.__cause__, request.state.request_id)
+    if error.status_code == MalformedRequest.status:
+        return problem_response(MalformedRequest("The body cannot be read as JSON."), request.state.request_id)
+    response = problem_response(_FrameworkError(error), request.state.request_id)
+    response.headers.update(error.headers or {})
+    return response
+
+
+class _FrameworkError(InvalidRequest):
+    """An error of the framework, dressed as one of ours."""
+
+    def __init__(self, error: HTTPException) -> None:
+        super().__init__(f"{error.detail}.".replace("..", "."))
+        self.status = error.status_code
+        self.title = str(error.detail)
+        self.code = {404: "no_such_path", 405: "method_not_allowed"}.get(error.status_code, "refused")

@@ -1,0 +1,89 @@
+"""Serves what a machine reads before it has a credential: ``llms.txt`` and the metadata of the protected resource.
+
+All of it is public and the same for everyone: it asks for no credential, shows none, and holds nothing of a tenant.
+
+Its URLs begin with the base URL of the request: the scheme it came by, its Host header and the path the service is
+served under (``root_path``). Behind a proxy they are right where the proxy passes the Host header on, sends
+``X-Forwarded-Proto`` from an address that ``FORWARDED_ALLOW_IPS`` names (127.0.0.1 by default) and, under a path,
+leads that host's own ``/.well-known/`` here too: well-known paths count from the root of a host. A Host header is its
+sender's word; what is made with it goes to that sender alone, unless a cache in front keeps answers without the host.
+"""
+
+import hashlib
+import re
+
+from fastapi import APIRouter, Request, Response
+
+from app.domain.errors import FieldError, InvalidRequest
+from app.domain.json_types import to_json
+from app.interfaces.http import llms
+from app.services.credentials import SCOPES
+
+_METHODS = ["GET", "HEAD", "OPTIONS"]
+_HEADERS = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Allow-Methods": "GET",
+    "Access-Control-Allow-Headers": "Content-Type, If-None-Match",
+    "Access-Control-Expose-Headers": "ETag",
+    "Cache-Control": "public, max-age=3600",
+    "Vary": "Host, X-Forwarded-Proto",
+}
+# Starlette takes more: characters that mean something to a shell, and the service shows commands to paste.
+_HOST = re.compile(r"(?:\w[\w.-]*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?", re.ASCII)
+
+discovery = APIRouter(include_in_schema=False)
+
+
+@discovery.api_route("/llms.txt", methods=_METHODS)
+async def llms_txt(request: Request) -> Response:
+    """Describe the service to a language model (https://llmstxt.org)."""
+    return _answer(request, llms.text(_base(request)), "text/plain; charset=utf-8")
+
+
+@discovery.api_route("/.well-known/oauth-protected-resource", methods=_METHODS)
+async def protected_resource(request: Request) -> Response:
+    """Tell how a request shows its credential (RFC 9728)."""
+    return _protected_resource(request, "")
+
+
+@discovery.api_route("/.well-known/oauth-protected-resource/mcp", methods=_METHODS)
+async def protected_mcp(request: Request) -> Response:
+    """Tell the same of ``/mcp``, where the clients of MCP look for it."""
+    return _protected_resource(request, "/mcp")
+
+
+def _protected_resource(request: Request, path: str) -> Response:
+    base = _base(request)
+    # No authorization_servers: credentials come from the operator, and llms.txt says how.
+    metadata = {
+        "resource": f"{base}{path}",
+        "scopes_supported": list(SCOPES),
+        "bearer_methods_supported": ["header"],
+        "resource_name": request.app.title,
+        "resource_documentation": f"{base}/llms.txt",
+    }
+    return _answer(request, to_json(metadata), "application/json")
+
+
+def _answer(request: Request, content: str, media_type: str) -> Response:
+    """Answer a page of any origin, and without the content where the caller has it already."""
+    if request.method == "OPTIONS":
+        return Response(status_code=204, headers=_HEADERS)
+    etag = f'"{hashlib.sha256(content.encode()).hexdigest()}"'
+    headers = {**_HEADERS, "ETag": etag}
+    known = {each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")}
+    if known & {etag, "*"}:
+        return Response(status_code=304, headers=headers)
+    return Response(content, headers=headers, media_type=media_type)
+
+
+def _base(request: Request) -> str:
+    """Return the URL that the service is asked under, without a slash at its end.
+
+    Raises:
+        InvalidRequest: there is no Host header, or one that no service has.
+    """
+    host = request.headers.get("host", "")
+    if not _HOST.fullmatch(host) or request.base_url.netloc != host:
+        raise InvalidRequest("The Host header does not name a host.", errors=[FieldError("Host", "must name a host")])
+    return str(request.base_url).rstrip("/")

@@ -1,0 +1,87 @@
+"""The OpenAPI document and its page, with every asset served from here."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.openapi.docs import get_swagger_ui_html
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRouter
+from fastapi.staticfiles import StaticFiles
+from starlette.responses import HTMLResponse
+
+from app.domain.errors import InvalidRequest
+from app.interfaces.fields import JSON_VALUE_SCHEMA
+from app.interfaces.http.problems import MEDIA_TYPE, Problem, ProblemField, example
+
+_ASSETS = "/docs/assets"
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/docs")
+async def docs(request: Request) -> HTMLResponse:
+    """Show the OpenAPI document as a page to read and try."""
+    root = request.scope.get("root_path", "")
+    return get_swagger_ui_html(
+        openapi_url=f"{root}/openapi.json",
+        title="Memory Gateway",
+        swagger_js_url=f"{root}{_ASSETS}/swagger-ui-bundle.js",
+        swagger_css_url=f"{root}{_ASSETS}/swagger-ui.css",
+        swagger_favicon_url=f"{root}{_ASSETS}/favicon-32x32.png",
+        swagger_ui_parameters={"persistAuthorization": True, "tryItOutEnabled": True},
+    )
+
+
+def install(app: FastAPI) -> None:
+    """Serve the page, its assets and a document that describes problems too."""
+    app.mount(_ASSETS, StaticFiles(directory=str(files("fastapi_swagger") / "resources")))
+    app.include_router(router)
+
+    @cache
+    def openapi() -> dict[str, Any]:
+        document = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes, tags=app.openapi_tags
+        )
+        for operation in _operations(document):
+            _summarize(operation)
+            _prefer_written_out(operation)
+            _share_examples(operation, document["components"].setdefault("examples", {}))
+        schemas = document["components"]["schemas"]
+        schemas["JsonValue"] = JSON_VALUE_SCHEMA
+        for model in (Problem, ProblemField):
+            schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+            schema.pop("$defs", None)
+            schemas[model.__name__] = schema
+        schemas[Problem.__name__]["examples"] = [example(InvalidRequest)]
+        return document
+
+    app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's documented way
+
+
+def _operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for methods in document["paths"].values():
+        yield from methods.values()
+
+
+def _summarize(operation: dict[str, Any]) -> None:
+    """Let the first sentence of the description be the summary, in place of the route's name."""
+    operation["summary"] = re.split(r"\.(?=\s|$)", operation["description"], maxsplit=1)[0]
+
+
+def _prefer_written_out(operation: dict[str, Any]) -> None:
+    """Let a parameter that a route has written out take the place of what FastAPI makes of it."""
+    if "parameters" in operation:
+        by_name = {(each["in"], each["name"]): each for each in operation["parameters"]}
+        operation["parameters"] = list(by_name.values())
+
+
+def _share_examples(operation: dict[str, Any], shared: dict[str, Any]) -> None:
+    """Put each example of a problem where it stands once for all routes: many routes fail alike."""
+    for answer in operation["responses"].values():
+        examples = answer.get("content", {}).get(MEDIA_TYPE, {}).get("examples", {})
+        for code in examples:
+            shared[code] = examples[code]
+            examples[code] = {"$ref": f"#/components/examples/{code}"}

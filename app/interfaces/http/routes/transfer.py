@@ -1,0 +1,136 @@
+"""The routes that give a tenant's memories out and take them in, as lines (docs/format.md)."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from typing import Annotated, Any, Literal
+
+import structlog
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.requests import ClientDisconnect
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from app.domain import limits
+from app.domain.errors import Erasing, InvalidRequest, MalformedRequest, MemoryGatewayError, UnsupportedMediaType
+from app.interfaces.http.dependencies import Administrator, CredentialFirst, Importer
+from app.interfaces.http.failures import ACCESS, OUTAGE
+from app.interfaces.http.problems import responses
+from app.interfaces.http.schemas import examples
+from app.interfaces.http.schemas.store import AgentId
+from app.services.transfer.export import Export
+from app.services.transfer.importer import Import
+from app.services.transfer.intake import import_lines
+from app.services.transfer.lines import LINE_BYTES
+from app.services.transfer.report import Report
+
+NDJSON = "application/x-ndjson"
+_LINES: dict[str, Any] = {"content": {NDJSON: {"schema": {"type": "string"}, "example": examples.LINES}}}
+_REPORT: dict[str, Any] = {"content": {NDJSON: {"schema": {"type": "string"}, "example": examples.REPORT}}}
+_IN_LINES: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": f"Lines as an export has them, each at most {LINE_BYTES} bytes; as many as there are.",
+        **_LINES,
+    }
+}
+
+transfer = APIRouter(tags=["transfer"], route_class=CredentialFirst)
+
+
+class ExportQuery(BaseModel):
+    """What an export may be asked for."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    agent_id: AgentId | None = Field(
+        None, description="The only agent whose memories are wanted.", examples=[examples.AGENT_ID]
+    )
+    vectors: Literal["true", "false"] = Field(
+        "false", description="Whether to add the vectors, for a quick import.", examples=["true"]
+    )
+
+
+class ExportResponse(StreamingResponse):
+    """Streams an export; one that cannot be finished is broken off, so that nobody takes it for a whole one."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send every chunk; without the last message of a response the server closes the connection."""
+        request = Request(scope, receive)
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        try:
+            async for chunk in self.body_iterator:
+                if await request.is_disconnected():
+                    return
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        except MemoryGatewayError as error:
+            structlog.get_logger().warning("export_broken_off", code=error.code, reason=error.detail)
+            return
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+@transfer.get(
+    "/export",
+    response_class=Response,
+    responses={200: _LINES, **responses(*ACCESS, InvalidRequest, *OUTAGE)},
+)
+async def export(caller: Administrator, query: Annotated[ExportQuery, Query()]) -> Response:
+    """Give out the tenant's memories, or an agent's, line by line, as an administrator.
+
+    The last line has the type `end`: an answer without it is not whole.
+    """
+    if query.agent_id is not None:
+        limits.check_erase(query.agent_id)
+    services, agent_id = caller.tenant(query.agent_id)
+    running = Export(services.backends, agent_id=agent_id, vectors=query.vectors == "true")
+    chunks = running.chunks()
+    first = await anext(chunks)  # what is wrong at once is still an answer of its own
+    return ExportResponse(_with_first(first, chunks), media_type=NDJSON)
+
+
+@transfer.post(
+    "/import",
+    name="import",
+    response_class=Response,
+    responses={
+        200: _REPORT,
+        **responses(*ACCESS, MalformedRequest, UnsupportedMediaType, InvalidRequest, Erasing, *OUTAGE),
+    },
+    openapi_extra=_IN_LINES,
+)
+async def import_(caller: Importer, request: Request) -> Response:
+    """Take in what an export gave out, as an administrator; what is there already stays as it is.
+
+    The answer, once all has been read, has a line for each line that holds a memory or cannot be taken, and a summary.
+    """
+    services, only_agent = caller.tenant()
+    report = Report()
+    try:
+        taking = Import(services.backends, report, only_agent=only_agent)
+        await import_lines(_body(request), taking, report)
+    except BaseException:
+        report.close()
+        raise
+    return StreamingResponse(_told(report), media_type=NDJSON)
+
+
+async def _with_first(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for chunk in rest:
+        yield chunk
+
+
+async def _body(request: Request) -> AsyncIterator[bytes]:
+    async with aclosing(request.stream()) as stream:
+        try:
+            async for chunk in stream:
+                yield chunk
+        except ClientDisconnect as error:
+            raise MalformedRequest("The body broke off.") from error
+
+
+def _told(report: Report) -> Iterator[bytes]:
+    try:
+        yield from report.chunks()
+    finally:
+        report.close()

@@ -1,0 +1,232 @@
+"""What the routes take and give by which a tenant looks after its own data."""
+
+import json
+import re
+from typing import Annotated, Any, Self, TypeAlias
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+
+from app.domain.limits import ID_FORM, MAX_LIST, MAX_RETENTION_DAYS
+from app.domain.moments import format_moment
+from app.domain.query import Filter
+from app.domain.quotas import Usage
+from app.interfaces.fields import WANTED_SCHEMA, Moment, Request, number, where
+from app.interfaces.http.schemas import examples
+from app.interfaces.http.schemas.store import AgentId
+from app.storage.agents import AgentChange, AgentSettings
+from app.storage.listing import Memory
+from app.storage.quotas import MAX_AGENTS
+
+# May be left out of a query, where there is no null to send.
+_Agent: TypeAlias = Annotated[
+    AgentId | None, WithJsonSchema({"type": "string", "pattern": f"^{ID_FORM}$", "examples": [examples.AGENT_ID]})
+]
+_Moment: TypeAlias = Annotated[
+    Moment | None, WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
+]
+_Cursor: TypeAlias = Annotated[str | None, WithJsonSchema({"type": "string", "examples": [examples.CURSOR]})]
+
+_MOMENT: dict[str, Any] = {"format": "date-time"}
+
+
+def _digits(value: object) -> object:
+    if isinstance(value, str) and not re.fullmatch(r"\d{1,9}", value, re.ASCII):
+        raise ValueError("must be an integer")
+    return value
+
+
+def _wanted(value: object) -> object:
+    try:
+        read = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError) as error:
+        raise ValueError("must be a JSON object") from error
+    if read is not None and not isinstance(read, dict):
+        raise ValueError("must be a JSON object")
+    return read
+
+
+METADATA: dict[str, Any] = {
+    "name": "metadata",
+    "in": "query",
+    "required": False,
+    "description": "A JSON object. Each of its keys must be present with an equal value of the same type.",
+    "content": {"application/json": {"schema": WANTED_SCHEMA, "example": examples.WANTED}},
+}
+"""Written out for the document: JSON in a query is beyond what FastAPI describes."""
+
+
+class ListQuery(Request):
+    """Which memories to list."""
+
+    agent_id: Annotated[_Agent, Field(description="Whose memories; absent: all that the credential may look at.")] = (
+        None
+    )
+    limit: Annotated[
+        int,
+        BeforeValidator(_digits),
+        Field(
+            description="The most memories of one answer.",
+            json_schema_extra={"minimum": 1, "maximum": MAX_LIST, "examples": [20]},
+        ),
+    ] = 20
+    cursor: Annotated[_Cursor, Field(description="Of the answer before, to the same question; good for 24 hours.")] = (
+        None
+    )
+    created_after: Annotated[_Moment, Field(description="Stored later than this.")] = None
+    created_before: Annotated[_Moment, Field(description="Stored earlier than this.")] = None
+    metadata: Annotated[dict[str, Any] | None, BeforeValidator(_wanted)] = None
+
+    def where(self) -> Filter:
+        """Return the filter in the domain's words."""
+        return where(self.created_after, self.created_before, self.metadata or {})
+
+
+class MemoryAnswer(BaseModel):
+    """A memory with everything that was stored of it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.MEMORY]})
+
+    id: str
+    agent_id: str
+    content: str
+    metadata: dict[str, Any]
+    session_id: str | None = None
+    occurred_at: str | None = Field(None, json_schema_extra=_MOMENT)
+    created_at: str = Field(json_schema_extra=_MOMENT)
+    expires_at: str | None = Field(None, json_schema_extra=_MOMENT)
+
+
+class ListAnswer(BaseModel):
+    """Memories, newest first."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.LISTED]})
+
+    memories: list[MemoryAnswer]
+    cursor: str | None = Field(None, description="Present when there are more: ask the same again, with it.")
+
+
+class UsageQuery(Request):
+    """Whose usage to tell."""
+
+    agent_id: Annotated[_Agent, Field(description="Absent: of all that the credential may look at.")] = None
+
+
+class LimitsAnswer(BaseModel):
+    """What may be had. What is absent has no limit."""
+
+    memories: int | None = None
+    bytes: int | None = None
+    stores_per_minute: int | None = None
+
+
+class UsageAnswer(BaseModel):
+    """What is there, and what may be."""
+
+    memories: int = Field(description="With those that have expired and are not pruned yet.")
+    bytes: int = Field(description="Of content and metadata, in UTF-8.")
+    stores_this_minute: int
+    limits: LimitsAnswer
+
+
+class AgentUsageAnswer(UsageAnswer):
+    """What one agent has."""
+
+    agent_id: str
+
+
+class UsagesAnswer(BaseModel):
+    """Usage of the tenant and of its agents."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.USAGE]})
+
+    tenant: UsageAnswer | None = Field(None, description="Present where all agents were asked for.")
+    agents: list[AgentUsageAnswer] = Field(description=f"At most {MAX_AGENTS}, those with the most bytes first.")
+
+
+class AgentRequest(Request):
+    """What to set an agent to; what is absent stays as it was."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "examples": [examples.SET_AGENT]})
+
+    retention_days: Annotated[
+        int | None,
+        BeforeValidator(number),
+        Field(
+            description=(
+                "How long its memories live where a store does not say, from now on; null: for ever, as at first."
+            ),
+            json_schema_extra={"minimum": 1, "maximum": MAX_RETENTION_DAYS},
+        ),
+    ] = None
+    long_term_enabled: Annotated[
+        bool,
+        Field(
+            strict=True,
+            description=(
+                "Whether it has a long-term memory, as at first. Without, it has no tools, and its stores and recalls "
+                "are refused; what it holds stays."
+            ),
+        ),
+    ] = True
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError("must name something to set")
+        return self
+
+    def change(self) -> AgentChange:
+        """Return what was given, in the domain's words."""
+        change: AgentChange = {}
+        if "retention_days" in self.model_fields_set:
+            change["retention_days"] = self.retention_days
+        if "long_term_enabled" in self.model_fields_set:
+            change["long_term_enabled"] = self.long_term_enabled
+        return change
+
+
+class AgentAnswer(BaseModel):
+    """What an agent is set to."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.AGENT]})
+
+    agent_id: str
+    retention_days: int | None
+    long_term_enabled: bool
+
+
+def agent_answer(agent_id: str, settings: AgentSettings) -> AgentAnswer:
+    """Write an agent's settings for the wire."""
+    return AgentAnswer(
+        agent_id=agent_id, retention_days=settings.retention_days, long_term_enabled=settings.long_term_enabled
+    )
+
+
+def memory_answer(memory: Memory) -> MemoryAnswer:
+    """Write a memory for the wire."""
+    return MemoryAnswer(
+        id=memory.id,
+        agent_id=memory.agent_id,
+        content=memory.content,
+        metadata=dict(memory.metadata),
+        session_id=memory.session_id,
+        occurred_at=None if memory.occurred_at is None else format_moment(memory.occurred_at),
+        created_at=format_moment(memory.created_at),
+        expires_at=None if memory.expires_at is None else format_moment(memory.expires_at),
+    )
+
+
+def usage_answer(usage: Usage) -> UsageAnswer:
+    """Write a usage for the wire."""
+    limits = usage.limits
+    return UsageAnswer(
+        memories=usage.memories,
+        bytes=usage.bytes,
+        stores_this_minute=usage.stores_this_minute,
+        limits=LimitsAnswer(memories=limits.memories, bytes=limits.bytes, stores_per_minute=limits.stores_per_minute),
+    )
+
+
+def agent_usage_answer(usage: Usage) -> AgentUsageAnswer:
+    """Write an agent's usage for the wire."""
+    return AgentUsageAnswer(agent_id=usage.agent_id or "", **usage_answer(usage).model_dump())

@@ -1,0 +1,165 @@
+"""What the OpenAPI document and ``llms.txt`` show: one story, in which an agent remembers how a customer is billed."""
+
+import inspect
+from typing import Any
+
+from app.domain.embedding import EmbeddingConfig
+from app.domain.errors import (
+    EmbeddingConfigMismatch,
+    InvalidRequest,
+    LongTermDisabled,
+    MemoryGatewayError,
+    QuotaExceeded,
+    RateLimited,
+)
+from app.domain.moments import milliseconds, parse_moment
+from app.interfaces.fields import invalid
+from app.services.transfer.lines import Manifest, Total, write_end, write_manifest, write_memory
+from app.services.transfer.record import Record
+from app.services.transfer.report import Report
+
+AGENT_ID = "billing"
+MEMORY_ID = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
+OPERATION_ID = "01K2Z6Q9D4W1X8R5T2Y7V3B6NC"
+MOMENT = "2026-11-20T09:30:00.000Z"
+
+_CONTENT = "The customer prefers invoices in Swedish"
+_METADATA: dict[str, Any] = {"source": "call", "customer": 4711}
+_QUERY = "which language should bills be in?"
+_CONFIG = EmbeddingConfig("local", "all-MiniLM-L6-v2", 384)
+
+STORE: dict[str, Any] = {"agent_id": AGENT_ID, "content": _CONTENT, "metadata": _METADATA}
+STORE_OF_A_SESSION: dict[str, Any] = {
+    "agent_id": AGENT_ID,
+    "content": "Ann asked for the invoice of March again",
+    "session_id": "call-17",
+    "occurred_at": "2026-11-19T14:05:00Z",
+}
+STORED: dict[str, Any] = {"stored": True}
+
+RECALL: dict[str, Any] = {"agent_id": AGENT_ID, "query": _QUERY, "top_k": 3}
+RECALL_FILTERED: dict[str, Any] = {
+    "agent_id": AGENT_ID,
+    "query": _QUERY,
+    "filter": {"created_after": "2026-01-01T00:00:00Z", "metadata": {"source": "call"}},
+}
+RECALLED: dict[str, Any] = {
+    "entries": [
+        {
+            "id": MEMORY_ID,
+            "content": _CONTENT,
+            "metadata": _METADATA,
+            "score": 0.93,
+            "similarity": 0.55,
+            "created_at": MOMENT,
+        }
+    ],
+    "confidence": 0.93,
+}
+EXPLAIN: dict[str, Any] = {"agent_id": AGENT_ID, "query": _QUERY, "memory_id": MEMORY_ID}
+EXPLAINED: dict[str, Any] = {
+    "returned": False,
+    "rank": 7,
+    "score": 0.41,
+    "findings": [{"channel": "vector", "weighted": 0.41, "raw": 0.32, "rank": 7}],
+    "obstacles": ["rank"],
+    "change": {"top_k": 7},
+}
+
+MEMORY: dict[str, Any] = {
+    "id": MEMORY_ID,
+    "agent_id": AGENT_ID,
+    "content": _CONTENT,
+    "metadata": _METADATA,
+    "created_at": MOMENT,
+}
+CURSOR = "WzE3OTU4MDYwMDAwMDAsICIwMUsyWjRNMVY3UThUM0I1TjZDN0Q4RTlGQSIsIDE3OTU4MDYwMDEwMDBd.c2lnbmVkIGJ5IHRoZSBzZXJ2aWNl"
+LISTED: dict[str, Any] = {"memories": [MEMORY], "cursor": CURSOR}
+WANTED: dict[str, Any] = {"source": "call"}
+
+_USAGE: dict[str, Any] = {
+    "memories": 81,
+    "bytes": 9720,
+    "stores_this_minute": 2,
+    "limits": {"memories": 100, "stores_per_minute": 60},
+}
+USAGE: dict[str, Any] = {"tenant": _USAGE, "agents": [{**_USAGE, "limits": {}, "agent_id": AGENT_ID}]}
+
+SET_AGENT: dict[str, Any] = {"retention_days": 90}
+AGENT: dict[str, Any] = {"agent_id": AGENT_ID, "retention_days": 90, "long_term_enabled": True}
+
+_ERASURE: dict[str, Any] = {"id": OPERATION_ID, "kind": "erase", "agent_id": AGENT_ID, "accepted_at": MOMENT}
+ERASING: dict[str, Any] = {**_ERASURE, "status": "running", "memories": 0}
+ERASED: dict[str, Any] = {
+    **_ERASURE,
+    "status": "done",
+    "memories": 81,
+    "receipt": {
+        "finished_at": "2026-11-20T09:31:12.480Z",
+        "erased": {"memories": 81, "outbox_rows": 0, "dead_letters": 0, "idempotency_keys": 3},
+        "found_by_id": 0,
+        "found_by_search": 0,
+    },
+}
+
+ALIVE: dict[str, Any] = {"status": "ok"}
+_PARTS = (("index", "sqlite-exact"), ("embedder", _CONFIG.provider), ("data", _CONFIG.index_name))
+_OTHER_PARTS = [{"name": name, "backend": backend, "status": "ok"} for name, backend in _PARTS]
+_EMBEDDING = {"provider": _CONFIG.provider, "model": _CONFIG.model, "dimensions": _CONFIG.dimensions}
+READY: dict[str, Any] = {
+    "status": "ready",
+    "embedding_config": _EMBEDDING,
+    "parts": [{"name": "database", "backend": "sqlite", "status": "ok"}, *_OTHER_PARTS],
+}
+NOT_READY: dict[str, Any] = {
+    "status": "not_ready",
+    "embedding_config": _EMBEDDING,
+    "parts": [
+        {
+            "name": "database",
+            "backend": "sqlite",
+            "status": "failing",
+            "code": "database_unavailable",
+            "detail": "The database cannot be opened.",
+        },
+        *_OTHER_PARTS,
+    ],
+}
+
+
+def error(kind: type[MemoryGatewayError]) -> MemoryGatewayError:
+    """Return an error of this kind; its detail is what the kind means, where its constructor does not know better."""
+    meaning = (inspect.getdoc(kind) or kind.title).replace("``", "`")
+    if kind is InvalidRequest:
+        return invalid([{"type": "extra_forbidden", "loc": ("body", "tenant"), "msg": "forbidden"}])
+    if kind is EmbeddingConfigMismatch:
+        return EmbeddingConfigMismatch(stored=_CONFIG, configured=EmbeddingConfig("hashing", "ngrams-v1", 384))
+    if issubclass(kind, QuotaExceeded):
+        return kind(meaning, reached="stores_per_minute", retry_after=12)
+    if issubclass(kind, RateLimited):
+        return kind(meaning, retry_after=30)
+    return LongTermDisabled() if kind is LongTermDisabled else kind(meaning)
+
+
+def _lines() -> str:
+    record = Record(AGENT_ID, _CONTENT, _METADATA, id=MEMORY_ID, created_at=milliseconds(parse_moment(MOMENT)))
+    line, digest = write_memory(record)
+    total = Total()
+    total.add(digest)
+    manifest = Manifest("acme", None, total.memories, [_CONFIG.label], vectors=False)
+    return (write_manifest(manifest) + line + write_end(total)).decode()
+
+
+def _report() -> str:
+    report = Report()
+    report.lines, report.manifest, report.end = 3, True, "holds"
+    report.add(2, "imported", id_=MEMORY_ID)
+    told = b"".join(report.chunks()).decode()
+    report.close()
+    return told
+
+
+LINES = _lines()
+"""A whole export, as it is written."""
+REPORT = _report()
+"""What an import of these lines is answered with, where none of it is there yet."""

@@ -1,0 +1,133 @@
+"""What the routes for administrators and operators take and give."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.domain.limits import MEMORY_ID_FORM
+from app.domain.moments import format_moment
+from app.interfaces.http.schemas import examples
+from app.storage.erasures import Erasure
+
+OperationId: TypeAlias = Annotated[
+    str, Field(json_schema_extra={"pattern": f"^{MEMORY_ID_FORM}$", "examples": [examples.OPERATION_ID]})
+]
+
+
+class ErasedCounts(BaseModel):
+    """What was erased, by kind."""
+
+    memories: int
+    outbox_rows: int = Field(description="Vectors on their way to the index.")
+    dead_letters: int = Field(description="Of these, vectors the index had refused.")
+    idempotency_keys: int
+
+
+class ReceiptAnswer(BaseModel):
+    """The proof of an erasure."""
+
+    finished_at: str = Field(json_schema_extra={"format": "date-time"})
+    erased: ErasedCounts
+    found_by_id: int = Field(description="Vectors the index still shows under the erased ids: 0.")
+    found_by_search: int = Field(description="Vectors and rows that a search of the scope still finds: 0.")
+    history_until: str | None = Field(
+        None,
+        description="Until when an operator can restore the database to before the erasure (D1 Time Travel).",
+        json_schema_extra={"format": "date-time"},
+    )
+
+
+class OperationAnswer(BaseModel):
+    """An erasure, and how far it is."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.ERASING, examples.ERASED]})
+
+    id: str
+    kind: Literal["erase"] = "erase"
+    status: Literal["running", "done"]
+    agent_id: str | None = Field(None, description="Whose memories are erased; absent: the whole tenant's.")
+    accepted_at: str = Field(json_schema_extra={"format": "date-time"})
+    memories: int = Field(description="Memories erased so far.")
+    receipt: ReceiptAnswer | None = None
+
+
+def operation_answer(erasure: Erasure) -> OperationAnswer:
+    """Write an erasure for the wire."""
+    receipt = erasure.receipt
+    return OperationAnswer(
+        id=erasure.id,
+        status="running" if receipt is None else "done",
+        agent_id=erasure.agent_id,
+        accepted_at=format_moment(erasure.accepted_at),
+        memories=erasure.memories,
+        receipt=None
+        if receipt is None
+        else ReceiptAnswer(
+            finished_at=format_moment(receipt["finished_at"]),
+            erased=ErasedCounts(**receipt["erased"]),
+            found_by_id=receipt["found_by_id"],
+            found_by_search=receipt["found_by_search"],
+            history_until=None if receipt["history_until"] is None else format_moment(receipt["history_until"]),
+        ),
+    )
+
+
+class ReadinessQuery(BaseModel):
+    """How much to tell."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    details: Annotated[
+        str | None,
+        Field(description="Tell how the outbox stands, too; needs the scope `memory admin`.", examples=["true"]),
+    ] = None
+
+
+class EmbeddingConfigAnswer(BaseModel):
+    """What vectors are made with."""
+
+    provider: str
+    model: str
+    dimensions: int
+
+
+class PartAnswer(BaseModel):
+    """One part of the service: the backend behind it, and why it does not work, if so."""
+
+    name: str
+    backend: str
+    status: Literal["ok", "failing"]
+    code: str | None = None
+    detail: str | None = None
+
+
+class OutboxAnswer(BaseModel):
+    """How the outbox stands, over all tenants: rows by what they wait for, and who works on them."""
+
+    undelivered: int = Field(description="Not taken by the index yet.")
+    unconfirmed: int = Field(description="Taken, not known to show yet.")
+    confirmed: int = Field(description="Known to show, still scored by recalls for a minute.")
+    dead_letters: int = Field(description="Refused by the index: see `memory-gateway outbox`.")
+    oldest_undelivered_seconds: float
+    delivery_lag_seconds: float = Field(description="Longest time from stored to known visible, of the last minute.")
+    erasures: int = Field(description="Erasures under way.")
+    lease_holder: str | None = Field(description="The process whose indexer works.")
+
+
+class ReadinessAnswer(BaseModel):
+    """Whether requests can be served, and by what."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.READY, examples.NOT_READY]})
+
+    status: Literal["ready", "not_ready"]
+    embedding_config: EmbeddingConfigAnswer
+    parts: list[PartAnswer]
+    outbox: OutboxAnswer | None = Field(None, description="With `details`, for an administrator.")
+
+
+class HealthAnswer(BaseModel):
+    """The process is alive."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.ALIVE]})
+
+    status: Literal["ok"] = "ok"

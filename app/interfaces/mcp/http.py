@@ -1,0 +1,70 @@
+"""MCP over streamable HTTP, without sessions: every message brings its credential, any replica answers it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import mcp_types as types
+import structlog
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from app.domain.errors import Forbidden, InvalidRequest, MemoryGatewayError, Unauthenticated
+from app.interfaces.mcp.server import Context, quiet_sdk, told, tool_server
+from app.interfaces.tools.calls import Toolbox
+from app.runtime.runtime import Runtime
+from app.services.credentials import CHALLENGE
+
+PATH = "/mcp"
+AGENT_HEADER = "X-Agent-Id"
+
+
+class McpEndpoint:
+    """The ASGI application behind ``/mcp``, over a runtime that has started."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        """Take the runtime; nothing is served before ``running``."""
+        self._runtime = runtime
+        self.route = Route(PATH, self, methods=["POST"], name="mcp")
+        """There is no session to listen to or to end, so nothing but POST."""
+        self._sessions = StreamableHTTPSessionManager(tool_server(_toolbox_of), json_response=True, stateless=True)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Serve as long as this lasts; only once."""
+        quiet_sdk()
+        async with self._sessions.run():
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one message; who is not let in, and a body that is too large, is told in the protocol's own form."""
+        scope["route"] = self.route
+        try:
+            scope["state"]["toolbox"] = self._toolbox(Headers(scope=scope))
+            await self._sessions.handle_request(scope, receive, send)
+        except MemoryGatewayError as error:
+            await _refused(error)(scope, receive, send)
+
+    def _toolbox(self, headers: Headers) -> Toolbox:
+        credentials, now = self._runtime.credentials, self._runtime.backends.clock()
+        principal = credentials.verify_header(headers.get("authorization", ""), now)
+        structlog.contextvars.bind_contextvars(tenant=principal.tenant_id)
+        if "origin" in headers:  # the specification wants it checked; no page has a reason to call this
+            raise Forbidden("This is not for web pages: a request may not have an Origin.")
+        named = headers.getlist(AGENT_HEADER)
+        if len(named) > 1:
+            raise InvalidRequest(f"{AGENT_HEADER} is sent more than once: which agent is meant?")
+        return Toolbox(self._runtime, principal, named[0] if named else None)
+
+
+def _toolbox_of(context: Context) -> Toolbox:
+    toolbox: Toolbox = context.request.state.toolbox  # type: ignore[union-attr]  # every message comes by a request
+    return toolbox
+
+
+def _refused(error: MemoryGatewayError) -> JSONResponse:
+    refusal = {"code": types.INVALID_REQUEST, "message": told(error), "data": {"code": error.code}}
+    headers = {"WWW-Authenticate": CHALLENGE} if isinstance(error, Unauthenticated) else {}
+    return JSONResponse({"jsonrpc": "2.0", "id": None, "error": refusal}, error.status, headers)

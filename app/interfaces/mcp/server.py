@@ -1,0 +1,108 @@
+"""The MCP server: lists the tools and calls them, whatever transport the messages come by."""
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from importlib.metadata import version
+from typing import Any, TypeAlias
+
+import mcp_types as types
+import structlog
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from app.domain.advice import advice
+from app.domain.errors import MemoryGatewayError, NotFound
+from app.interfaces.tools.calls import Toolbox
+from app.interfaces.tools.definition import INSTRUCTIONS, TOOLS
+from app.interfaces.tools.manifests import manifest
+from app.observability.logs import log_failure
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
+ToolboxOf: TypeAlias = Callable[[Context], Toolbox]
+"""Returns the toolbox of whoever sent a message."""
+ListTools: TypeAlias = Callable[[Context, types.PaginatedRequestParams | None], Awaitable[types.ListToolsResult]]
+CallTool: TypeAlias = Callable[[Context, types.CallToolRequestParams], Awaitable[types.CallToolResult]]
+
+
+def quiet_sdk() -> None:
+    """Keep the logs of the SDK and of its HTTP client to warnings: below them they tell of whole messages, and headers.
+
+    A request has its own line already.
+    """
+    for name in ("mcp", "httpx2", "httpcore2"):
+        logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger().level))
+
+
+def make_server(list_tools: ListTools, call_tool: CallTool) -> Server[Any]:
+    """Make a server of these two; both may raise ``MCPError``, and anything else is a defect, which is logged."""
+    schemas = {tool.name: tool.input_schema for tool in TOOLS}
+    server: Server[Any] = Server(
+        "memory-gateway",
+        version=version("memory-gateway"),
+        title="Memory Gateway",
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        get_tool_input_schema=schemas.get,
+    )
+    server.middleware.append(_log_defects)
+    return server
+
+
+def tool_server(toolbox_of: ToolboxOf) -> Server[Any]:
+    """Make the server that serves the tools through the gateway."""
+    tools = {tool["name"]: types.Tool.model_validate(tool) for tool in manifest("mcp")}
+
+    async def list_tools(context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        try:
+            listed = await toolbox_of(context).listed()
+        except MemoryGatewayError as error:  # no tools at all would look like a switched-off memory
+            log_failure(error)
+            raise MCPError(types.INTERNAL_ERROR, told(error), {"code": error.code}) from error
+        return types.ListToolsResult(tools=[tools[tool.name] for tool in listed])
+
+    async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        try:
+            return succeeded(await toolbox_of(context).call(params.name, params.arguments or {}))
+        except NotFound as error:
+            raise MCPError(types.INVALID_PARAMS, error.detail) from error
+        except MemoryGatewayError as error:
+            return failed(error)
+
+    return make_server(list_tools, call_tool)
+
+
+def succeeded(answer: Mapping[str, Any]) -> types.CallToolResult:
+    """Give an answer both as data and as text, for clients that know no structured output."""
+    text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=text)], structured_content=dict(answer), is_error=False
+    )
+
+
+def failed(error: MemoryGatewayError) -> types.CallToolResult:
+    """Tell the model what went wrong and what to do about it; the code is for the client."""
+    log_failure(error)
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=told(error))], is_error=True, _meta={"code": error.code}
+    )
+
+
+def told(error: MemoryGatewayError) -> str:
+    """Write an error as a model reads it."""
+    return f"{error.title}: {error.detail.removesuffix('.')}. {advice(error)}"
+
+
+async def _log_defects(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Leave the traceback of what was not foreseen in the log, and tell the caller no more than that it happened."""
+    try:
+        return await call_next(ctx)
+    except (MCPError, ValidationError):  # a caller's parameters of another form: their values do not belong in the log
+        raise
+    except Exception as error:
+        structlog.get_logger().exception("defect", method=ctx.method)
+        defect = MemoryGatewayError("The service failed in a way it should not. Its log tells why.")
+        raise MCPError(types.INTERNAL_ERROR, told(defect), {"code": defect.code}) from error

@@ -1,0 +1,111 @@
+"""MCP over standard input and output, for clients on this machine."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import httpx2
+import mcp_types as types
+import structlog
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from app.domain.errors import MemoryGatewayError, UpstreamRejected, UpstreamUnavailable
+from app.interfaces.mcp.http import AGENT_HEADER, PATH
+from app.interfaces.mcp.server import Context, make_server, quiet_sdk, told, tool_server
+from app.interfaces.tools.calls import Toolbox
+from app.runtime.runtime import Runtime
+from app.services.credentials import Principal
+
+_T = TypeVar("_T")
+_TIMEOUT = httpx2.Timeout(30.0, read=60.0)
+_PROTOCOL = "2026-07-28"
+"""The first that needs no handshake: a call is one request."""
+
+
+async def serve_tools(runtime: Runtime, tenant_id: str, agent_id: str | None) -> None:
+    """Serve the tools of an agent over a runtime of this process that has started, until standard input ends."""
+    toolbox = Toolbox(runtime, Principal(tenant_id), agent_id)
+    await _serve(tool_server(lambda _: toolbox))
+
+
+async def serve_gateway(url: str, token: str, agent_id: str | None) -> None:
+    """Pass on to the gateway that runs at ``url`` what comes by standard input, until that ends.
+
+    The credential says whose tools they are. A gateway that does not answer is told to the model in each call.
+    """
+    logging.getLogger("mcp.client").setLevel(logging.CRITICAL)  # it quotes what it cannot read; failures are told here
+    headers = {"Authorization": f"Bearer {token}", **({} if agent_id is None else {AGENT_HEADER: agent_id})}
+    async with httpx2.AsyncClient(headers=headers, timeout=_TIMEOUT) as http:
+        await _serve(_passing_on(f"{url.rstrip('/')}{PATH}", http))
+
+
+async def _serve(server: Server[Any]) -> None:
+    quiet_sdk()
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+def _passing_on(url: str, http: httpx2.AsyncClient) -> Server[Any]:
+    async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        listed = await _answer(url, http, Client.list_tools)
+        if isinstance(listed, MCPError):
+            raise listed
+        return listed
+
+    async def call_tool(_: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        called = await _answer(url, http, lambda client: _call(client, params))
+        if not isinstance(called, MCPError):
+            return called
+        if called.code == types.INVALID_PARAMS:
+            raise called
+        text = types.TextContent(type="text", text=called.message)
+        return types.CallToolResult(content=[text], is_error=True, _meta=called.data)
+
+    return make_server(list_tools, call_tool)
+
+
+async def _call(client: Client, params: types.CallToolRequestParams) -> types.CallToolResult:
+    """Make one request of it: the client's own ``call_tool`` asks for the tools too, to check the answer once more."""
+    asked = types.CallToolRequestParams(name=params.name, arguments=params.arguments)
+    return await client.session.send_request(types.CallToolRequest(params=asked), types.CallToolResult)
+
+
+async def _answer(url: str, http: httpx2.AsyncClient, ask: Callable[[Client], Awaitable[_T]]) -> _T | MCPError:
+    """Ask the gateway; an error it answers with, and that it does not answer, is returned."""
+    try:
+        async with Client(streamable_http_client(url, http_client=http), mode=_PROTOCOL) as client:
+            try:
+                answer: _T | MCPError = await ask(client)
+            except MCPError as error:  # raised through the client it would come in a group of exceptions
+                answer = _with_advice(url, error)
+            except ValidationError:
+                answer = _unlike_ours(url)
+    except* httpx2.HTTPError as errors:
+        # Without the error's text, which may quote what was sent.
+        structlog.get_logger().warning("gateway_away", url=url, reason=type(errors.exceptions[0]).__name__)
+        answer = _told(UpstreamUnavailable(f"The memory service at {url} does not answer."))
+    return answer
+
+
+def _with_advice(url: str, error: MCPError) -> MCPError:
+    """Return an error as the gateway wrote it; say what to do about one that came from elsewhere, such as a proxy."""
+    if error.code == types.INVALID_PARAMS or (isinstance(error.data, dict) and "code" in error.data):
+        return error
+    if error.code == types.INTERNAL_ERROR:
+        structlog.get_logger().warning("gateway_failed", url=url)
+        return _told(UpstreamUnavailable(f"The memory service at {url} failed."))
+    return _unlike_ours(url)
+
+
+def _unlike_ours(url: str) -> MCPError:
+    structlog.get_logger().warning("gateway_unlike_ours", url=url)
+    return _told(UpstreamRejected(f"What answers at {url} is not a memory service of this version."))
+
+
+def _told(error: MemoryGatewayError) -> MCPError:
+    return MCPError(types.INTERNAL_ERROR, told(error), {"code": error.code})

@@ -1,0 +1,85 @@
+"""Runs the application on a socket until it is told to stop."""
+
+import gc
+import json
+import shlex
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+
+from app.bootstrap import build_runtime, wall_clock
+from app.domain.errors import MemoryGatewayError
+from app.interfaces.asgi import create_app
+from app.runtime.runtime import Runtime
+from app.settings import Settings
+
+_WHO = "default"
+
+Announce = Callable[[str], object]
+"""Takes the text that tells a person what to try."""
+
+
+async def serve_http(settings: Settings, *, announce: Announce | None = None) -> bool:
+    """Serve until told to stop. Return whether the socket was ever listening.
+
+    Raises:
+        ConfigurationError: a setting cannot work.
+        SchemaTooNew: the data belongs to a newer version.
+    """
+    runtime = build_runtime(settings)
+    try:
+        await runtime.start()
+    except MemoryGatewayError:
+        await runtime.close()
+        raise
+    application = create_app(runtime)
+    # What is made until here stays, and a request leaves few cycles: look for garbage less often.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+    config = uvicorn.Config(
+        application,
+        host=settings.host,
+        port=settings.port,
+        http="httptools",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=10,
+    )
+    server = _Server(config, runtime, announce)
+    await server.serve()
+    return server.started
+
+
+class _Server(uvicorn.Server):
+    """Announces what to try once the socket listens."""
+
+    def __init__(self, config: uvicorn.Config, runtime: Runtime, announce: Announce | None) -> None:
+        super().__init__(config)
+        self._runtime = runtime
+        self._announce = announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self._announce is not None and self.started:
+            host, port = self.servers[0].sockets[0].getsockname()[:2]
+            url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+            self._announce(_what_to_try(url, self._runtime))
+
+
+def _what_to_try(url: str, runtime: Runtime) -> str:
+    if runtime.not_ready is not None:
+        return f"\nMemory Gateway listens on {url}, but is not ready: {runtime.not_ready.detail}\n"
+    token = runtime.credentials.issue(_WHO, now=wall_clock())
+
+    def curl(path: str, body: dict[str, Any]) -> str:
+        headers = f"-H 'Authorization: Bearer {token}' -H 'Content-Type: application/json'"
+        return f"curl -sS {url}{path} {headers} -d {shlex.quote(json.dumps(body))}"
+
+    store = curl("/store", {"agent_id": _WHO, "content": "The customer prefers invoices in Swedish"})
+    recall = curl("/recall", {"agent_id": _WHO, "query": "which language should bills be in?"})
+    host = f"An MCP host takes {url}/mcp, with the same Authorization and X-Agent-Id: {_WHO}. README.md has more ways."
+    return f"\nMemory Gateway is ready on {url} (API at {url}/docs). Try:\n\n{store}\n\n{recall}\n\n{host}\n"

@@ -1,0 +1,94 @@
+"""Calls of the tools: for one tenant and one agent, through the gateway."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from app.domain.errors import Forbidden, InvalidRequest, NotFound
+from app.domain.json_types import Json
+from app.domain.limits import is_id
+from app.domain.moments import format_moment
+from app.interfaces.tools.arguments import RecallArguments, StoreArguments
+from app.interfaces.tools.definition import RECALL_MEMORY, STORE_MEMORY, TOOLS, Tool
+from app.runtime.runtime import Runtime
+from app.services.credentials import Principal
+from app.services.gateway import LongTermMemoryGateway
+from app.services.recall import Recall
+
+
+class Toolbox:
+    """The tools of one caller: the tenant and the agent are bound here, and no argument names another.
+
+    The agent is the one of the credential; where that is good for all of the tenant's agents, the one that came with
+    the request.
+    """
+
+    def __init__(self, runtime: Runtime, principal: Principal, agent_id: str | None) -> None:
+        """Bind who is calling, and the agent that was named beside the credential, if one was."""
+        self._runtime = runtime
+        self._principal = principal
+        self._named = agent_id
+
+    async def listed(self) -> Sequence[Tool]:
+        """Return the agent's tools: none where its long-term memory is switched off. Where no agent is known, all.
+
+        Raises:
+            Forbidden: the credential is for another agent.
+            Unavailable: whether it is switched off cannot be told.
+        """
+        if self._named is None and self._principal.agent_id is None:
+            return TOOLS
+        settings = await self._runtime.services(self._principal.tenant_id).browser.agent(self._agent())
+        return TOOLS if settings.long_term_enabled else ()
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Json]:
+        """Call a tool and return its answer, which its output schema describes.
+
+        Raises:
+            NotFound: there is no such tool.
+            MemoryGatewayError: the gateway's, as its ``store`` and ``recall`` say; or the arguments are wrong, the
+                credential is for another agent, or no agent is known (``Forbidden``).
+        """
+        if name == RECALL_MEMORY.name:
+            asked = RecallArguments.read(arguments).asked()
+            gateway, agent_id = self._bound()
+            return _answer(await gateway.recall(agent_id, asked))
+        if name == STORE_MEMORY.name:
+            memory = StoreArguments.read(arguments).memory()
+            gateway, agent_id = self._bound()
+            await gateway.store(agent_id, memory)
+            return {"stored": True}
+        raise NotFound(f"There is no tool of this name. There are: {', '.join(tool.name for tool in TOOLS)}.")
+
+    def _bound(self) -> tuple[LongTermMemoryGateway, str]:
+        agent_id = self._agent()
+        return self._runtime.gateway(self._principal.tenant_id), agent_id
+
+    def _agent(self) -> str:
+        agent_id = self._principal.agent_id if self._named is None else self._named
+        if agent_id is None:
+            raise Forbidden(
+                "No agent is known: the credential names none in its claim `agent`, and neither does the header "
+                "X-Agent-Id (HTTP) or the option --agent (stdio)."
+            )
+        if not is_id(agent_id):
+            raise InvalidRequest(
+                "The agent, from the header X-Agent-Id (HTTP) or the option --agent (stdio), must be 1 to 64 of the "
+                "characters A-Z a-z 0-9 . _ : -."
+            )
+        self._principal.check_agent(agent_id)
+        return agent_id
+
+
+def _answer(recall: Recall) -> dict[str, Json]:
+    entries: list[Json] = [
+        {
+            "id": entry.id,
+            "content": entry.content,
+            "metadata": dict(entry.metadata),
+            "score": entry.score,
+            "created_at": format_moment(entry.created_at),
+        }
+        for entry in recall.entries
+    ]
+    answer: dict[str, Json] = {"entries": entries, "confidence": recall.confidence}
+    return answer | ({"degraded": list(recall.degraded)} if recall.degraded else {})

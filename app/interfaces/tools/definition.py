@@ -1,0 +1,158 @@
+"""The definition of the tools, which MCP, the manifests and every adapter serve. There are no others.
+
+No tool deletes: an agent that was wrong stores a correction. None takes a tenant or an agent either, both come with
+the credential. The texts are written for the model that reads them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from app.domain.limits import CONTENT_BYTES, MAX_TOP_K, METADATA_BYTES
+
+JsonSchema: TypeAlias = dict[str, Any]
+"""Of draft 2020-12, in itself complete: no reference leads out of it."""
+
+INSTRUCTIONS = (
+    "Long-term memory that outlives this conversation. Recall before answering what may depend on earlier "
+    "conversations; store what will be worth knowing in later ones. What was stored cannot be taken back: store a "
+    "correction instead, which says what was wrong."
+)
+"""What a model is told of the tools together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool as every format tells of it."""
+
+    name: str
+    title: str
+    description: str
+    input_schema: JsonSchema
+    output_schema: JsonSchema
+    read_only: bool
+    """It changes nothing. What does change something takes no memory away, and the same again changes nothing more."""
+    tags: Sequence[str] = ("memory", "builtin")
+
+
+# Nor is it blank; only a pattern could say so, and constrained decoders refuse one or match the whole text with it.
+_TEXT: JsonSchema = {"type": "string", "minLength": 1}
+_MOMENT: JsonSchema = {"type": "string", "format": "date-time"}
+
+RECALL_MEMORY = Tool(
+    name="recall_memory",
+    title="Recall memory",
+    description=(
+        "Search long-term memory for what was stored in this and earlier conversations: facts about the user and "
+        "their world, preferences, decisions and their reasons, what was done and how it went. Use it when the answer "
+        "may depend on something said before, and before asking the user what they may have told already. Specific "
+        "queries find more: name the people, things and dates in question, and ask several narrow questions rather "
+        "than one broad one. The entries come best first; with a low `confidence` nothing that answers may be stored."
+    ),
+    input_schema={
+        "type": "object",
+        "properties": {
+            "query": {
+                **_TEXT,
+                "description": "What to look for: a question, or words that the memory may have.",
+            },
+            "top_k": {
+                "type": "integer",
+                "description": "The most entries to return.",
+                "minimum": 1,
+                "maximum": MAX_TOP_K,
+                "default": 5,
+            },
+            "filter": {
+                "type": "object",
+                "description": "Conditions that every entry has to meet. Leave it out unless there are any.",
+                "properties": {
+                    "created_after": _MOMENT | {"description": "Stored later than this: 2026-01-31T00:00:00Z."},
+                    "created_before": _MOMENT | {"description": "Stored earlier than this."},
+                    "metadata": {
+                        "type": "object",
+                        "description": "Keys that the memory's metadata must have, with equal values.",
+                        "additionalProperties": {
+                            "anyOf": [{"type": each} for each in ("string", "number", "boolean", "null")]
+                        },
+                    },
+                },
+                "additionalProperties": False,
+            },
+        },
+        "required": ["query"],
+        "additionalProperties": False,
+    },
+    output_schema={
+        "type": "object",
+        "properties": {
+            "entries": {
+                "type": "array",
+                "description": "The memories found, best first.",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "id": {"type": "string"},
+                        "content": {"type": "string"},
+                        "metadata": {"type": "object"},
+                        "score": {"type": "number", "description": "How well it answers, 0 to 1."},
+                        "created_at": _MOMENT | {"description": "When it was stored."},
+                    },
+                    "required": ["id", "content", "metadata", "score", "created_at"],
+                },
+            },
+            "confidence": {
+                "type": "number",
+                "description": "How likely it is that one of the entries answers the query, 0 to 1.",
+            },
+            "degraded": {
+                "type": "array",
+                "description": "Present when there may be more than was found: what could not be searched.",
+                "items": {"type": "string"},
+            },
+        },
+        "required": ["entries", "confidence"],
+    },
+    read_only=True,
+)
+
+STORE_MEMORY = Tool(
+    name="store_memory",
+    title="Store memory",
+    description=(
+        "Keep something in long-term memory for later conversations. Use it for facts, decisions and context worth "
+        "keeping: what the user told about themselves or wants done their way, what was decided and why, what was "
+        "learned while working. Not for small talk, nor for what is in the documents anyway, nor for passwords and "
+        "keys. To correct what was stored, store the correction. The same content again is the same memory, with the "
+        "metadata of the last time."
+    ),
+    input_schema={
+        "type": "object",
+        "properties": {
+            "content": {
+                **_TEXT,
+                "description": (
+                    "One fact, as a statement that can be understood by itself later: names instead of pronouns, dates "
+                    f"instead of `today`. At most {CONTENT_BYTES} bytes."
+                ),
+            },
+            "metadata": {
+                "type": "object",
+                "description": (
+                    "What to filter by later, such as a source or a project: keys with short values, at most "
+                    f"{METADATA_BYTES} bytes as JSON."
+                ),
+            },
+        },
+        "required": ["content"],
+        "additionalProperties": False,
+    },
+    output_schema={
+        "type": "object",
+        "properties": {"stored": {"const": True, "description": "Every later recall finds it."}},
+        "required": ["stored"],
+    },
+    read_only=False,
+)
+
+TOOLS = (RECALL_MEMORY, STORE_MEMORY)

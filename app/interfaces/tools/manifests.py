@@ -1,0 +1,69 @@
+"""The tools' definition in the forms that model providers and frameworks take, ready to paste."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias
+
+from app.interfaces.tools.definition import TOOLS, Tool
+
+Format: TypeAlias = Literal["openai", "openai-responses", "anthropic", "mcp", "json-schema"]
+
+
+def _openai(tool: Tool) -> dict[str, Any]:
+    """Of the Chat Completions API, which OpenAI-compatible services take as well."""
+    return {"type": "function", "function": _function(tool)}
+
+
+def _openai_responses(tool: Tool) -> dict[str, Any]:
+    """Of the Responses API; its `strict` mode knows no object with free keys, such as metadata."""
+    return {"type": "function", **_function(tool), "strict": False}
+
+
+def _function(tool: Tool) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "parameters": tool.input_schema}
+
+
+def _anthropic(tool: Tool) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
+
+
+def _mcp(tool: Tool) -> dict[str, Any]:
+    """As ``tools/list`` gives it: https://modelcontextprotocol.io/specification."""
+    return {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+        "outputSchema": tool.output_schema,
+        "annotations": {
+            "readOnlyHint": tool.read_only,
+            "destructiveHint": False,
+            "idempotentHint": True,
+            "openWorldHint": False,
+        },
+        "_meta": {"tags": list(tool.tags)},
+    }
+
+
+def _json_schema(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "tags": list(tool.tags),
+        "input_schema": tool.input_schema,
+        "output_schema": tool.output_schema,
+    }
+
+
+_FORMATS: Mapping[Format, Callable[[Tool], dict[str, Any]]] = {
+    "openai": _openai,
+    "openai-responses": _openai_responses,
+    "anthropic": _anthropic,
+    "mcp": _mcp,
+    "json-schema": _json_schema,
+}
+
+
+def manifest(form: Format) -> list[dict[str, Any]]:
+    """Return all tools in one form."""
+    return [_FORMATS[form](tool) for tool in TOOLS]

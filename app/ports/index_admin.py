@@ -1,0 +1,78 @@
+"""The part of a vector index that crosses scopes: for the indexer, the eraser, reconcile and re-embedding."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from app.domain.memory import Scope
+from app.ports.vector_index import VectorIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the index has under an id, beside its values: whose it is and what was last written.
+
+    ``embedding`` is the ``label`` of the embedding config the vector was made with.
+    """
+
+    scope: Scope
+    revision: int
+    embedding: str
+
+
+@dataclass(frozen=True, slots=True)
+class IdPage:
+    """A page of the ids an index holds, of every scope. ``cursor`` asks for the next page; None: this was the last."""
+
+    ids: Sequence[str]
+    cursor: str | None
+
+
+class IndexAdmin(VectorIndex, Protocol):
+    """A vector index with the methods that cross scopes. Every adapter has them; no request is given them."""
+
+    @property
+    def backend(self) -> str:
+        """A short name for operators, such as ``sqlite-exact``."""
+        ...
+
+    async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
+        """Return what the index shows under these ids, of any scope; an id it does not show is left out.
+
+        Raises:
+            Unavailable: the index cannot be asked.
+        """
+        ...
+
+    async def list_ids(self, cursor: str | None = None) -> IdPage:
+        """Return a page of the ids the index shows, of every scope, each at least once over all pages.
+
+        Raises:
+            CursorExpired: the index no longer knows the cursor; the listing has to begin anew.
+            Unavailable: the index cannot be asked.
+        """
+        ...
+
+    async def sample(self, tenant_id: str, agent_id: str | None = None) -> Sequence[str]:
+        """Return ids of some vectors that a search of the agent, or of the whole tenant, finds; none if it finds none.
+
+        Raises:
+            Unavailable: the index cannot be asked.
+        """
+        ...
+
+    async def destroy(self) -> None:
+        """Remove the index with all it holds, of every scope; an absent one is no error.
+
+        Raises:
+            Unavailable: the index cannot be reached; it may be gone.
+        """
+        ...
+
+    async def watermark(self) -> int:
+        """Return the moment (ms since the epoch) up to which every acknowledged write is visible."""
+        ...
+
+    async def ping(self) -> None:
+        """Return if the index answers; raise as ``query`` does if not."""
+        ...

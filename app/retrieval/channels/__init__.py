@@ -1,0 +1,1 @@
+"""The channels of retrieval: each finds and scores candidates in one way."""

@@ -1,0 +1,79 @@
+"""Why a memory is not among the entries: the first thing that keeps it out, and what would let it in."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+from app.domain.json_types import Json, Scalar
+from app.domain.limits import MAX_TOP_K
+from app.domain.query import Filter, Query
+from app.retrieval.pool import Candidate
+from app.retrieval.search import Search
+from app.retrieval.selection import tokens
+
+Obstacle: TypeAlias = Literal["expired", "filter", "collapse", "min_score", "max_tokens", "rank"]
+"""What keeps a memory out; they are looked at in this order. ``rank``: others are better."""
+
+
+def obstacle(search: Search, query: Query, memory: Candidate) -> Obstacle | None:
+    """Return what keeps the memory out first; None where it is an entry."""
+    if memory.expired:
+        return "expired"
+    if failing(query.where, memory) != Filter():
+        return "filter"
+    if not _is_in(memory, search.ranked(Query("", collapse=query.collapse))):
+        return "collapse"
+    if search.score(memory) < query.min_score:
+        return "min_score"
+    shaped = list(search.ranked(query))
+    if not _is_in(memory, shaped):
+        return "max_tokens"
+    return None if _is_in(memory, shaped[: query.top_k]) and not memory.added else "rank"
+
+
+def relaxed(search: Search, query: Query, memory: Candidate, what: Obstacle) -> Query | None:
+    """Return the query with the least change that takes the obstacle away; None where none does."""
+    if what == "filter":
+        return replace(query, where=_without(query.where, failing(query.where, memory)))
+    if what == "collapse":
+        return replace(query, collapse=False)
+    if what == "min_score":
+        return replace(query, min_score=math.floor(search.score(memory) * 1000) / 1000)
+    if what == "max_tokens":
+        before = list(search.ranked(replace(query, max_tokens=None)))
+        needed = sum(tokens(one.content) for one in before[: before.index(memory) + 1])
+        return replace(query, max_tokens=needed)
+    if what == "rank" and not memory.added:
+        place = 1 + list(search.ranked(query)).index(memory)
+        return replace(query, top_k=place) if place <= MAX_TOP_K else None
+    return None
+
+
+def failing(where: Filter, memory: Candidate) -> Filter:
+    """Return the conditions that the memory does not meet."""
+    after, before = where.created_after, where.created_before
+    held = memory.metadata
+    unlike = {key: value for key, value in where.metadata.items() if key not in held or not _same(held[key], value)}
+    return Filter(
+        created_after=after if after is not None and memory.created_at <= after else None,
+        created_before=before if before is not None and memory.created_at >= before else None,
+        metadata=unlike,
+    )
+
+
+def _without(where: Filter, failing_: Filter) -> Filter:
+    return Filter(
+        created_after=None if failing_.created_after is not None else where.created_after,
+        created_before=None if failing_.created_before is not None else where.created_before,
+        metadata={key: value for key, value in where.metadata.items() if key not in failing_.metadata},
+    )
+
+
+def _same(held: Json, wanted: Scalar) -> bool:
+    """Tell whether two JSON values are the same one: 1 is 1.0, but neither is true."""
+    return isinstance(held, bool) == isinstance(wanted, bool) and held == wanted
+
+
+def _is_in(memory: Candidate, candidates: Iterable[Candidate]) -> bool:
+    return any(one.id == memory.id for one in candidates)

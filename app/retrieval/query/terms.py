@@ -1,0 +1,88 @@
+"""What a query asks for in words: the terms that the lexical channel looks for."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.domain.words import WORD, is_spaceless
+from app.domain.words import words as searched_words
+
+MAX_TERMS = 32
+"""Terms of one query that are looked for; what a longer one asks for is said in its first words."""
+
+_QUOTED = re.compile(
+    '"([^"]+)"|\u201c([^\u201d]+)\u201d|\u201e([^\u201c\u201d]+)[\u201c\u201d]|\u300c([^\u300d]+)\u300d'
+)
+_TOKEN = re.compile(rf"{WORD}(?:[-./:#@'\u2019]+{WORD})*")
+_IDENTIFIER = re.compile(r"[^'\u2019]*[\d_@][^'\u2019]*")
+_JOINED = re.compile(r"[-_./:#@'\u2019]+")
+_POSSESSIVE = re.compile("['\u2019]s$", re.IGNORECASE)
+
+# Words that say how a sentence is built and not what it is about. Those of other languages are as common in their
+# scope, and weigh as little for that; but what is one of them there may carry meaning here ("war", "fast").
+_STOP_WORDS = """
+a about after again all also am an and any are as at be because been before being both but by can could did do
+does doing down during each few for from further get had has have having he her here hers herself him himself his
+how i if in into is it its itself just let may me might more most must my myself no nor not now of off on once only
+or other our ours ourselves out over own please same shall she should so some such than that the their theirs them
+themselves then there these they this those through to too under until up us very was we were what when where
+which while who whom whose why will with would you your yours yourself yourselves d ll m re s t ve don didn doesn
+isn wasn aren weren won wouldn couldn shouldn hasn haven hadn ain
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word, or the words of a phrase, to be found in this order; ``prefix``: any word that begins so."""
+
+    text: str
+    prefix: bool = False
+
+    @property
+    def fts(self) -> str:
+        """The term in the syntax of FTS5, in which nothing of the caller's is read as syntax."""
+        return f'"{self.text}"{" *" if self.prefix else ""}'
+
+
+def terms(query: str) -> tuple[Term, ...]:
+    """Return the query's terms, each once, in their order; a query of nothing but stop words has none."""
+    found: dict[Term, None] = {}
+    for term in _terms(unicodedata.normalize("NFKC", query)):
+        found.setdefault(term)
+        if len(found) == MAX_TERMS:
+            break
+    return tuple(found)
+
+
+def _terms(query: str) -> Iterator[Term]:
+    start = 0
+    for quoted in _QUOTED.finditer(query):
+        yield from _of_text(query[start : quoted.start()])
+        words = [word for token in _TOKEN.findall(quoted[0]) for word in _words(token)]
+        if words:
+            yield Term(" ".join(words))
+        start = quoted.end()
+    yield from _of_text(query[start:])
+
+
+def _of_text(text: str) -> Iterator[Term]:
+    for token in _TOKEN.findall(text):
+        words = list(_words(token))
+        if len(words) > 1 and _IDENTIFIER.fullmatch(token) and not any(map(is_spaceless, words)):
+            yield Term(" ".join(words))
+            continue
+        for word in words:
+            if len(word) == 1 and is_spaceless(word):
+                yield Term(word, prefix=True)
+            elif word not in STOP_WORDS:
+                yield Term(word)
+
+
+def _words(token: str) -> Iterator[str]:
+    """Give a token's words as they are written down; a single letter that an apostrophe leaves over is none."""
+    parts = [part.lower() for part in _JOINED.split(_POSSESSIVE.sub("", token))]
+    for part in parts:
+        if len(part) > 1 or ("'" not in token and "\u2019" not in token):
+            yield from searched_words(part)

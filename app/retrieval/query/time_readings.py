@@ -1,0 +1,247 @@
+"""Reads one expression of time as days: dateutil reads the dates, its relativedelta counts the calendar's units.
+
+Days are counted as ``date.toordinal`` does; a period is its first day and the day after its last.
+"""
+
+import re
+from datetime import date, datetime
+from functools import lru_cache
+
+from dateutil.parser import parser
+from dateutil.relativedelta import relativedelta, weekday
+
+from app.retrieval.query import time_words as words
+
+Days = tuple[int, int]
+
+_STEP = {
+    "day": relativedelta(days=1),
+    "week": relativedelta(weeks=1),
+    "weekend": relativedelta(weeks=1),
+    "month": relativedelta(months=1),
+    "quarter": relativedelta(months=3),
+    "year": relativedelta(years=1),
+    "decade": relativedelta(years=10),
+}
+_LEAP_YEAR = datetime(2000, 1, 1)  # noqa: DTZ001  # only its days are used
+_LEAP_YEARS_APART = 8
+_WEEK = 7
+_SATURDAY = 5
+_YEARLY = frozenset({"day", "days", "month", "quarter", "season"})
+_DATES = parser(words.Names(dayfirst=True))
+_TWO_DAYS = re.compile(r"(\d{1,2})(?:st|nd|rd|th|er|\.)?\s?(?:[-\u2013]|to|and)\s?(\d{1,2})", re.IGNORECASE)
+_WHICH_YEAR = re.compile(r"(last|this|next)\s{1,2}year$")
+_YEAR = re.compile(r"\d{4}")
+_NUMBER = re.compile(r"\d+")
+
+
+@lru_cache(maxsize=1024)
+def read(kind: str, text: str, shift: str, part: str, today: int) -> Days | None:
+    """Return the days an expression in small letters means on the day ``today``, or None where there are none such."""
+    try:
+        days = _days(kind, text, date.fromordinal(today))
+        if shift:
+            days = _shifted(days, shift.split())
+        return _part(days, part.replace("-", " ").split()) if part else days
+    except (ValueError, OverflowError, KeyError):  # no such date; past the calendar
+        return None
+
+
+def floats(kind: str, text: str) -> bool:
+    """Whether this comes every year, or week, and none is said; then the most recent is read."""
+    if kind in _YEARLY:
+        return _YEAR.search(text) is None and _WHICH_YEAR.search(text) is None
+    return kind == "weekday"
+
+
+def _days(kind: str, text: str, day: date) -> Days:
+    if kind in _YEARLY:
+        text = _WHICH_YEAR.sub(lambda found: f"{day.year + words.WHICH[found[1]]:04}", text)
+    match kind:
+        case "iso" | "cjk":
+            days = _numbered(text, day)
+        case "numeric" | "day":
+            days = _unit(_dated(text, day), "day")
+        case "month":
+            days = _unit(_dated(text, day), "month")
+        case "days":
+            days = _from_to(_dated(_TWO_DAYS.sub(r"\1", text), day), _dated(_TWO_DAYS.sub(r"\2", text), day))
+        case "year" | "years":
+            days = _from_to(date(int(text[:4]), 1, 1), date(int(text[-4:]), 1, 1), "year")
+        case "decade":
+            digits = text[:-1] if len(text) > len("90s") else f"{20 if text < '3' else 19}{text[:2]}"
+            days = _unit(date(int(digits), 1, 1), "decade")
+        case "quarter" | "season":
+            days = _recurring(text, None, day)
+        case "weekday":
+            days = _unit(day + relativedelta(weekday=_weekday(text, -1)), "day")
+        case _:
+            days = _relative(kind, text.split(), day)
+    return days
+
+
+def _unit(day: date, unit: str, shift: int = 0) -> Days:
+    """Return the unit that holds a day, so many units on."""
+    day += _STEP[unit] * shift
+    match unit:
+        case "week" | "weekend":
+            monday = day.toordinal() - day.weekday()
+            return monday + (_SATURDAY if unit == "weekend" else 0), monday + _WEEK
+        case "month":
+            day = day.replace(day=1)
+        case "quarter":
+            day = day.replace(month=(day.month - 1) // 3 * 3 + 1, day=1)
+        case "year" | "decade":
+            day = day.replace(year=day.year - (day.year % 10 if unit == "decade" else 0), month=1, day=1)
+    try:
+        return day.toordinal(), (day + _STEP[unit]).toordinal()
+    except (ValueError, OverflowError):  # the calendar ends with this unit
+        return day.toordinal(), date.max.toordinal() + 1
+
+
+def _from_to(first: date, last: date, unit: str = "day") -> Days:
+    start, end = _unit(first, unit)[0], _unit(last, unit)[1]
+    if start >= end:
+        raise ValueError("ends before it starts")
+    return start, end
+
+
+def _dated(text: str, day: date) -> date:
+    """Return the date dateutil reads; without a year the most recent that is not after ``day``."""
+    found = _DATES.parse(text, default=_LEAP_YEAR, ignoretz=True).date()
+    return found if _YEAR.search(text) else _latest(found.month, found.day, day)
+
+
+def _latest(month: int, day_of_month: int, day: date) -> date:
+    year = day.year if (month, day_of_month) <= (day.month, day.day) else day.year - 1
+    for earlier in range(_LEAP_YEARS_APART):
+        try:
+            return date(year - earlier, month, day_of_month)
+        except ValueError:  # 29 February: there is one in some earlier year, or never
+            continue
+    raise ValueError("no such day")
+
+
+def _numbered(text: str, day: date) -> Days:
+    """Read a date whose numbers stand from the year downwards: none may be taken for another."""
+    numbers = [int(number) for number in _NUMBER.findall(text)[:3]]
+    if not _YEAR.match(text):
+        found = _latest(numbers[0], numbers[1] if len(numbers) > 1 else 1, day)
+        return _unit(found, "month" if len(numbers) == 1 else "day")
+    year, month, day_of_month = (*numbers, 1, 1)[:3]
+    return _unit(date(year, month, day_of_month), ("year", "month", "day")[len(numbers) - 1])
+
+
+def _recurring(text: str, which: int | None, day: date) -> Days:
+    """Read what comes every year; ``which`` is the last that is over, this one, the next, or (None) the latest."""
+    if year := _YEAR.search(text):
+        return _in_year(text.replace(year[0], ""), int(year[0]))
+    around = [_in_year(text, day.year + shift) for shift in (-2, -1, 0, 1)]
+    today = day.toordinal()
+    match which:
+        case -1:
+            return next(days for days in reversed(around) if days[1] <= today)
+        case 0:
+            return next((days for days in around if days[0] <= today < days[1]), around[2])
+        case 1:
+            return next(days for days in around if days[0] > today)
+    return next(days for days in reversed(around) if days[0] <= today)
+
+
+def _in_year(text: str, year: int) -> Days:
+    name, *_ = re.split(r"[\s,/-]", text.strip(" -/"))
+    if name in words.MONTHS:
+        return _unit(date(year, words.MONTHS[name], 1), "month")
+    if name in words.SEASONS:
+        first = date(year, words.SEASONS[name], 1)
+        return first.toordinal(), (first + _STEP["quarter"]).toordinal()
+    quarter = 4 if name == "last" else words.ORDINALS.get(name) or int(name.removeprefix("q"))
+    return _unit(date(year, 3 * quarter, 1), "quarter")
+
+
+def _relative(kind: str, said: list[str], day: date) -> Days:
+    match kind:
+        case "which":
+            return _which(words.WHICH[said[0]], said[1], day)
+        case "ago":
+            return _ago(said, day)
+        case "rolling":
+            _, most, unit = _count(said[1:])
+            far = day + _STEP[unit] * (most if said[0] in words.AHEAD else -most)
+            return _from_to(min(far, day), max(far, day))
+    unit, shift = words.UNSPACED[said[0]] if kind == "unspaced" else words.FIXED[" ".join(said)]
+    return _unit(day, unit, shift)
+
+
+def _which(which: int, thing: str, day: date) -> Days:
+    if thing in words.UNITS:
+        return _unit(day, words.UNITS[thing], which)
+    if thing not in words.WEEKDAYS:
+        return _recurring(thing, which, day)
+    if which:
+        return _unit(day + relativedelta(days=which, weekday=_weekday(thing, which)), "day")
+    monday = _unit(day, "week")[0]
+    return monday + words.WEEKDAYS[thing], monday + words.WEEKDAYS[thing] + 1
+
+
+def _weekday(name: str, which: int) -> weekday:
+    return weekday(words.WEEKDAYS[name], which)
+
+
+def _count(said: list[str]) -> tuple[int, int, str]:
+    """Return at least and at most how many of which unit the words say."""
+    number = " ".join(said[:-1])
+    least, most = words.NUMBERS.get(number) or (int(number), int(number))
+    return least, most, words.UNITS.get(said[-1]) or words.UNITS[said[-1].removesuffix("s")]
+
+
+def _ago(said: list[str], day: date) -> Days:
+    ahead = said[-1] == "now"
+    least, most, unit = _count(said[: -2 if ahead else -1])
+    ends = [_unit(day, unit, count if ahead else -count) for count in (least, most)]
+    return min(ends)[0], max(ends)[1]
+
+
+def _shifted(days: Days, said: list[str]) -> Days:
+    """Read "the week before", "two days after", "the Sunday of" some days."""
+    said = [word for word in said if word != "the"]
+    *count, unit, direction = said
+    side = {"before": -1, "of": 0, "after": 1}[direction]
+    edge = date.fromordinal(days[1] - 1 if side > 0 else days[0])
+    if count:
+        least, most, unit = _count([*count, unit])
+        ends = [_unit(edge, unit, side * n) for n in (least, most)]
+        return min(ends)[0], max(ends)[1]
+    if unit in words.WEEKDAYS:
+        return _which(side, unit, edge)
+    unit = words.UNITS.get(unit) or words.UNITS[unit.removesuffix("s")]
+    start, end = _unit(edge, unit, side)
+    if unit == "week":  # "the week before the 9th" is the calendar's week before for some, the days up to it for others
+        return (start, days[0]) if side < 0 else (days[1], end) if side else (start, end)
+    if unit == "weekend" and side:
+        saturday = edge + relativedelta(days=2 * side if side < 0 else 1, weekday=weekday(_SATURDAY, side))
+        return saturday.toordinal(), saturday.toordinal() + 2
+    return start, end
+
+
+def _part(days: Days, said: list[str]) -> Days:
+    """Read "early", "the end of", "the second week of" some days."""
+    start, end = days
+    third, half = (end - start) // 3, (start + end) // 2
+    match said:
+        case ["early" | "beginning" | "start", *_]:
+            part = start, start + max(third, 1)
+        case ["mid" | "middle", *_]:
+            part = start + third, end - third
+        case ["late" | "end", *_]:
+            part = end - max(third, 1), end
+        case [which, "half", *_]:
+            part = (start, half) if which == "first" else (half, end)
+        case ["last", *_]:
+            part = max(end - _WEEK, start), end
+        case _:
+            start += _WEEK * (words.ORDINALS[said[0]] - 1)
+            part = start, min(start + _WEEK, end)
+    if part[0] >= part[1]:
+        raise ValueError("no such part")
+    return part

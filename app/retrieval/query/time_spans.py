@@ -1,0 +1,194 @@
+"""Finds the expressions of time in a query, and drops those that only look like one."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from app.retrieval.query import time_words as words
+from app.retrieval.query.time_readings import floats
+
+_MAX_READ = 2_000
+_MAX_CANDIDATES = 40
+
+
+def _any(names: Iterable[str]) -> str:
+    """Return a pattern for the longest of the names, as a tree of their letters: a plain list takes thrice the time."""
+    tails: dict[str, set[str]] = {}
+    for name in names:
+        tails.setdefault(name[:1], set()).add(name[1:])
+    branches = [
+        re.escape(head) + (_any(tails[head]) if tails[head] != {""} else "") for head in sorted(tails, reverse=True)
+    ]
+    return branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})"
+
+
+# Every gap and every repetition is bounded, and each alternative begins with another word: no text makes it backtrack.
+_GAP = r"\s{1,2}"
+_ALONE = r"(?<![\w$€£¥#@&.,:/\\+*=^~-])"
+_END = r"(?![\w%$€£°]|[-/.,:]\d)"
+_MONTH = _any(words.MONTHS) + r"(?!\w)\.?"
+_DAY = r"\d{1,2}(?:st|nd|rd|th|er|\.)?"
+_WHICH, _UNIT, _NUMBER = (
+    _any(words.WHICH),
+    _any(words.UNITS) + "s?",
+    rf"(?:\d{{1,3}}|{_any(number for number in words.NUMBERS if number)})",
+)
+_WEEKDAY, _SEASON = _any(words.WEEKDAYS), _any(words.SEASONS)
+_YEAR = rf"(?:[12]\d{{3}}{_END}|(?:last|this|next){_GAP}year(?!\w))"
+_OF_YEAR = rf"(?:,?{_GAP}(?:(?:of|de){_GAP}(?:the{_GAP})?)?{_YEAR})"
+_ORDINAL_QUARTER = rf"{_any(words.ORDINALS)}{_GAP}quarter(?!\w)"
+_ATOMS = {
+    "iso": rf"{_ALONE}\d{{4}}[-/]\d{{1,2}}(?:[-/]\d{{1,2}})?(?:t[\d:.]{{1,15}}z?)?{_END}",
+    "numeric": rf"{_ALONE}\d{{1,2}}(?:/\d{{1,2}}/|\.\d{{1,2}}\.|-\d{{1,2}}-)\d{{4}}{_END}",
+    "years": rf"{_ALONE}(?:19|20)\d\d\s?[-\u2013]\s?(?:19|20)\d\d{_END}",
+    "days": rf"{_ALONE}{_DAY}\s?(?:[-\u2013]|to|and)\s?{_DAY}{_GAP}(?:of{_GAP})?{_MONTH}{_OF_YEAR}?"
+    rf"|{_MONTH}{_GAP}{_DAY}\s?(?:[-\u2013]|to|and)\s?{_DAY}{_END}{_OF_YEAR}?",
+    "day": rf"{_ALONE}{_DAY}{_GAP}(?:(?:of|de){_GAP})?{_MONTH}{_OF_YEAR}?"
+    rf"|{_MONTH}{_GAP}(?:the{_GAP})?{_DAY}{_END}{_OF_YEAR}?",
+    "month": rf"{_MONTH}{_OF_YEAR}?",
+    "quarter": rf"q[1-4](?!\w)(?:[-/ ]?{_YEAR}|{_OF_YEAR})?|{_ALONE}(?:19|20)\d\d[- ]?q[1-4](?!\w)"
+    rf"|{_ORDINAL_QUARTER}{_OF_YEAR}?|last{_GAP}quarter{_OF_YEAR}",
+    "rolling": rf"(?:last|past|previous|next|coming){_GAP}{_NUMBER}{_GAP}{_UNIT}(?!\w)|past{_GAP}{_UNIT}(?!\w)",
+    "which": rf"{_WHICH}{_GAP}(?:{_any(words.UNITS)}|{_WEEKDAY}|{_SEASON}|{_any(words.MONTHS)})(?!\w)",
+    "season": rf"{_SEASON}(?!\w){_OF_YEAR}?",
+    "ago": rf"{_ALONE}{_NUMBER}{_GAP}{_UNIT}{_GAP}(?:ago|from{_GAP}now)(?!\w)",
+    "fixed": rf"{_any(words.FIXED)}(?!\w)",
+    "weekday": rf"(?<!every\s)(?<!each\s)(?<!black\s)(?<!good\s){_WEEKDAY}(?!\w)",
+    "decade": rf"{_ALONE}(?:19|20)\d0s(?!\w)|(?:(?<=the\s)|(?<=the\s'))[2-9]0s(?!\w)",
+    "year": rf"{_ALONE}(?:19|20)\d\d{_END}(?!\s(?:{'|'.join(words.COUNTED)})\b)",
+}
+_SHIFT = rf"(?:{_NUMBER}{_GAP})?(?:{_UNIT}|{_WEEKDAY}){_GAP}(?:before|after|of){_GAP}(?:the{_GAP})?"
+_PART = rf"(?:early|mid|late)[- ](?:in{_GAP})?|(?:beginning|start|middle|end){_GAP}of{_GAP}"
+_PART += rf"|(?:{_any(words.ORDINALS)}|last){_GAP}(?:week|half){_GAP}of{_GAP}"
+_LEAD = rf"(?:{_any(lead for lead in words.LEADS if lead[0].isalpha())}{_GAP}|[-\u2013]\s?)"
+_SPAN = re.compile(
+    rf"(?P<unspaced>{_any(words.UNSPACED)})"
+    r"|(?<!\d)(?P<cjk>\d{4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|\d{1,2}月(?:\d{1,2}[日号])?)"
+    rf"|(?:(?<!\w)|(?=[-\u2013]))(?P<lead>{_LEAD})?(?P<the>(?:the|that|der|dem){_GAP}'?)?(?P<shift>{_SHIFT})?"
+    rf"(?P<part>(?:{_PART})(?:the{_GAP})?)?"
+    f"(?:{'|'.join(f'(?P<{kind}>{pattern})' for kind, pattern in _ATOMS.items())})"
+    rf"(?P<onwards>{_GAP}onwards?(?!\w))?",
+)
+_WORD = re.compile(r"\w+")
+_CUE_WORDS = frozenset({
+    *words.MONTHS, *words.WEEKDAYS, *words.SEASONS, *words.UNITS, *(f"{unit}s" for unit in words.UNITS),
+    *(max(_WORD.findall(name), key=len) for name in words.FIXED), "q1", "q2", "q3", "q4",
+})  # fmt: skip
+_CUE = re.compile(
+    r"\d(?:(?<=[12])\d{3}(?!\d)|\d?[-./]\d{1,2}[-./]\d|\d?月|0s)|"
+    f"[{''.join(sorted({name[0] for name in words.UNSPACED}))}]"
+)
+# Other scripts' digits, and the one capital that becomes two letters when made small: places in the text must stay.
+_PLAIN = {zero + n: str(n) for zero in (0x660, 0x6F0, 0x966, 0xFF10) for n in range(10)} | {0x130: "i"}
+_TO_MONTH = re.compile(rf"\s?(?:[-\u2013]|to|until|till|through)\s?{_MONTH}")
+_NAMED = re.compile(rf"(?:^|\s){_any(words.NUMBERED)}\s$")
+_ORDINAL = re.compile(r"\d(?:st|nd|rd|th)")
+_MONTH_NAME = re.compile(rf"(?<!\w){_any(words.MONTHS)}(?!\w)")
+_OPEN = frozenset({"before", "after", "since", "until"})
+_VERBS = frozenset({"may", "march"})
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """An expression of time, not yet read.
+
+    ``text`` is of the named ``kind``; ``shift`` ("the week before"), ``part`` ("early") and ``lead`` ("since", one of
+    the roles in ``LEADS``) stand in front of it. It is query[starts:ends]; with any preposition, query[begins:ends].
+    It ``follows`` the span before when only "and", "to" or a hyphen is between; then it may be a range's other end.
+    """
+
+    kind: str
+    text: str
+    lead: str
+    shift: str
+    part: str
+    begins: int
+    starts: int
+    ends: int
+    follows: bool
+    ends_range: bool
+
+
+def clipped(query: str) -> str:
+    """Return what is read of a query: of a very long one, which is mostly pasted text, its beginning and its end."""
+    if len(query) <= _MAX_READ:
+        return query
+    return query[: _MAX_READ // 2] + " | " + query[-_MAX_READ // 2 :]
+
+
+def spans(query: str) -> Iterator[Span]:
+    """Yield the expressions of time in what ``clipped`` returned, in their order."""
+    lowered = query.translate(_PLAIN).lower()
+    if _CUE_WORDS.isdisjoint(_WORD.findall(lowered)) and _CUE.search(lowered) is None:
+        return
+    before: Span | None = None
+    for _, match in zip(range(_MAX_CANDIDATES), _SPAN.finditer(lowered), strict=False):
+        span = _span(match, before)
+        if _meant(span, query, has_article=match["the"] is not None):
+            yield span
+            before = span
+
+
+def _span(match: re.Match[str], before: Span | None) -> Span:
+    kind = next(kind for kind in ("unspaced", "cjk", *_ATOMS) if match[kind] is not None)
+    lead = "since" if match["onwards"] else words.LEADS.get((match["lead"] or "").strip(), "")
+    # A mere preposition is none of the words of the time.
+    first = next(group for group in ("shift", "part", kind) if match[group])
+    starts = match.start("lead" if lead in _OPEN and match["lead"] else first)
+    follows = before is not None and match.start() - before.ends <= 1 and lead in {"to", "until", "and"}
+    ends_range = before is not None and follows and (lead != "and" or before.lead == "between")
+    return Span(
+        kind,
+        match[kind],
+        lead,
+        match["shift"] or "",
+        match["part"] or "",
+        match.start(),
+        starts,
+        match.end(),
+        follows,
+        ends_range,
+    )
+
+
+def _meant(span: Span, query: str, *, has_article: bool) -> bool:
+    """Whether the words are about time here: many are names, verbs or plain numbers too."""
+    if query[span.begins] in "-\u2013" and not span.follows:
+        return False
+    if span.kind == "which":
+        which, thing = span.text.split()
+        return thing != "day" and not (which == "this" and _is_verb(span, query))
+    if span.kind != "year" and not floats(span.kind, span.text):
+        return True
+    led = span.follows or bool(span.shift or span.part) or span.lead in _OPEN | {"in", "between"}
+    match span.kind:
+        case "month":
+            meant = led or _is_month(span, query)
+        case "day" | "days":
+            meant = led or span.lead == "near" or not _is_verb(span, query) or _ORDINAL.search(span.text) is not None
+        case "year":
+            meant = led or _NAMED.search(query[: span.starts].lower()) is None
+        case "season":
+            meant = led and has_article
+        case "quarter":
+            meant = led
+        case _:
+            meant = True
+    return meant
+
+
+def _is_month(span: Span, query: str) -> bool:
+    """Whether a month's name that neither a year nor a preposition makes one is one all the same."""
+    name = span.text.rstrip(".")
+    return (
+        name in words.CLEAR_MONTHS
+        or query.strip(" \t\n.,!?").lower() == name
+        or (span.lead == "en" and name not in words.ENGLISH_MONTHS)
+        or _TO_MONTH.match(query[span.ends :].lower()) is not None
+    )
+
+
+def _is_verb(span: Span, query: str) -> bool:
+    """Whether the month is written as the verb is: "5 may", not "5 May"."""
+    name = _MONTH_NAME.search(query[span.starts : span.ends])
+    return name is not None and name[0] in _VERBS

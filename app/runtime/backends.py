@@ -1,0 +1,88 @@
+"""The backends of the process, and what of them one tenant's requests are given."""
+
+from dataclasses import dataclass, field
+
+from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
+from app.domain.errors import EmbeddingConfigMismatch
+from app.domain.quotas import Defaults
+from app.indexing.acknowledgements import Acknowledgements
+from app.indexing.embedding_registry import EmbeddingRegistry
+from app.ports.database import Database, Row
+from app.ports.embedder import Embedder
+from app.ports.index_admin import IndexAdmin
+from app.services.backends import Clock, TenantBackends, TenantIndex
+from app.services.query_vectors import QueryCache, QueryVectors
+from app.storage import embedding_configs
+from app.storage.scoped import TenantDatabase
+
+
+@dataclass(frozen=True, slots=True)
+class Backends:
+    """What every tenant's requests share. ``index`` and ``embedder`` are those of the config in the settings."""
+
+    database: Database
+    index: IndexAdmin
+    embedder: Embedder
+    queries: QueryCache
+    acknowledgements: Acknowledgements
+    clock: Clock
+    registry: EmbeddingRegistry = field(default_factory=EmbeddingRegistry)
+    quotas: Defaults = field(default_factory=Defaults)
+    """The limits of whoever has no others."""
+
+    def of_tenant(self, tenant_id: str) -> TenantBackends:
+        """Return what the requests of one tenant work with."""
+
+        def observe(state: Row) -> EmbeddingConfigs | None:
+            self.queries.seen(tenant_id, int(state["epoch"] or 0))
+            if state["unattended"]:
+                self.acknowledgements.wake()
+            seen = embedding_configs.of_memories(state)
+            if seen is not None:
+                self.registry.seen(seen)
+            return seen
+
+        return TenantBackends(
+            tenant_id=tenant_id,
+            database=TenantDatabase(tenant_id, self.database),
+            clock=self.clock,
+            quotas=self.quotas,
+            acknowledgements=self.acknowledgements,
+            index_of=lambda config: TenantIndex(tenant_id, self.index_of(config)),
+            embedder_of=self.embedder_of,
+            embed_query=lambda config, text: QueryVectors(tenant_id, self.embedder_of(config), self.queries).of(text),
+            observe=observe,
+            claim=self.claim,
+            seen_configs=lambda: self.configs,
+        )
+
+    def index_of(self, config: EmbeddingConfig) -> IndexAdmin:
+        """Return the config's index.
+
+        Raises:
+            EmbeddingConfigMismatch: this process has no way to it.
+        """
+        index = self.index if config == self.embedder.config else self.registry.index(config)
+        if index is None:
+            raise EmbeddingConfigMismatch(stored=config, configured=self.embedder.config)
+        return index
+
+    def embedder_of(self, config: EmbeddingConfig) -> Embedder:
+        """Return what embeds with the config.
+
+        Raises:
+            EmbeddingConfigMismatch: this process cannot: a key or a model is missing.
+        """
+        embedder = self.embedder if config == self.embedder.config else self.registry.embedder(config)
+        if embedder is None:
+            raise EmbeddingConfigMismatch(stored=config, configured=self.embedder.config)
+        return embedder
+
+    async def claim(self) -> None:
+        """Put the config of the settings in use, where there is no memory."""
+        self.registry.seen(await embedding_configs.claim(self.database, self.embedder.config))
+
+    @property
+    def configs(self) -> EmbeddingConfigs:
+        """The embedding configs that were last seen in use; every run of the database checks them."""
+        return self.registry.configs or EmbeddingConfigs(self.embedder.config)

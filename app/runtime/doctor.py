@@ -1,0 +1,104 @@
+"""What ``doctor`` checks: every part alone, then a memory's whole way."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from app.domain.errors import ConfigurationError, MemoryGatewayError
+from app.domain.memory import NewMemory
+from app.domain.query import Query
+from app.ports.database import NOW, Statement
+from app.runtime.runtime import Runtime
+from app.storage.migrations.runner import applied_migrations
+
+_TENANT = "memory-gateway.doctor"
+_AGENT = "doctor"
+_SENTENCE = "The doctor looks in from time to time."
+_MAX_SKEW_MS = 60_000
+
+_ADVICE = {
+    "storage_full": "Free some space; the service recovers by itself.",
+    "storage_read_only": "Make the data directory writable for this user; the service recovers by itself.",
+    "database_unavailable": "Embedded: look at DATA_DIR and the rights of this user there. On Cloudflare: at the "
+    "D1 database's id.",
+    "database_rejected": "Run: memory-gateway migrate",
+    "embedding_unavailable": "Look at the model's directory (LOCAL_MODEL_DIR).",
+    "embedding_config_mismatch": "Start with the embedder the data was made with (EMBEDDER, EMBEDDING_MODEL).",
+    "index_not_provisioned": "See deploy/README.md, Provision.",
+    "rate_limited": "Wait as told; then lower the load or ask Cloudflare for more.",
+    "upstream_unavailable": "Check the network, the base URLs and the provider's status page.",
+    "upstream_overloaded": "Wait; then lower the load.",
+    "upstream_timeout": "Check the network and the provider's status page.",
+    "upstream_rejected": "Check the base URLs and the model's name.",
+    "quota_exhausted": "Add credit, or choose a larger plan.",
+    "upstream_credentials_refused": "Make a new token or key with the permissions of deploy/README.md.",
+    "configuration_error": "Set this machine's clock by NTP.",
+    "schema_too_new": "Run the newer version of this service.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at, and what was found or what to do about it."""
+
+    name: str
+    ok: bool
+    finding: str
+
+
+async def diagnose(runtime: Runtime) -> list[Check]:
+    """Check each part and, where all are well, store, recall and delete a memory of the doctor's own tenant."""
+    checks = [
+        Check(part.name, part.error is None, _advice(part.error) if part.error else part.notice or part.backend)
+        for part in await runtime.parts()
+    ]
+    deeper: list[tuple[str, Callable[[Runtime], Awaitable[str]]]] = [
+        ("migrations", _migrations),
+        ("index made for this service", _index),
+        ("clock", _clock),
+    ]
+    checks += [await _check(name, runtime, look) for name, look in deeper]
+    if all(check.ok for check in checks):
+        checks.append(await _check("store, recall, delete", runtime, _round_trip))
+    return checks
+
+
+async def _check(name: str, runtime: Runtime, look: Callable[[Runtime], Awaitable[str]]) -> Check:
+    try:
+        return Check(name, ok=True, finding=await look(runtime))
+    except MemoryGatewayError as error:
+        return Check(name, ok=False, finding=_advice(error))
+
+
+async def _migrations(runtime: Runtime) -> str:
+    return f"{len(await applied_migrations(runtime.backends.database))} applied"
+
+
+async def _index(runtime: Runtime) -> str:
+    await runtime.prepare_index(runtime.config)
+    return f"{runtime.config.dimensions} dimensions, and every filter it needs"
+
+
+async def _clock(runtime: Runtime) -> str:
+    """Compare this machine's clock with the database's: credentials and timestamps depend on it."""
+    ((row,),) = await runtime.backends.database.run([Statement(f"SELECT {NOW} AS now")])
+    skew = runtime.backends.clock() - int(row["now"] or 0)
+    if abs(skew) > _MAX_SKEW_MS:
+        raise ConfigurationError(f"This machine's clock is {skew / 1000:.0f} s off the database's.")
+    return f"within {_MAX_SKEW_MS // 1000} s of the database's"
+
+
+async def _round_trip(runtime: Runtime) -> str:
+    gateway = runtime.gateway(_TENANT)
+    memory_id = await gateway.store(_AGENT, NewMemory(_SENTENCE))
+    found = await gateway.recall(_AGENT, Query(_SENTENCE, top_k=1))
+    await gateway.delete(_AGENT, memory_id)
+    gone = await gateway.recall(_AGENT, Query(_SENTENCE, top_k=1))
+    if [entry.id for entry in found.entries] != [memory_id]:
+        raise MemoryGatewayError("A memory just stored was not recalled.")
+    if gone.entries:
+        raise MemoryGatewayError("A memory just deleted was recalled.")
+    return "a memory went all the way"
+
+
+def _advice(error: MemoryGatewayError) -> str:
+    return f"{error.detail} {_ADVICE.get(error.code, '')}".strip()

@@ -1,0 +1,278 @@
+"""What lives as long as the process: the ports, the background work and whether the service is ready."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import structlog
+
+from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
+from app.domain.errors import MemoryGatewayError, Unavailable
+from app.indexing.indexer import Indexer
+from app.indexing.jobs.backfill import segment
+from app.observability.metrics import Metrics
+from app.runtime.backends import Backends
+from app.services.backends import TenantBackends
+from app.services.browse import Browser
+from app.services.credentials import Credentials
+from app.services.gateway import LongTermMemoryGateway
+from app.storage import embedding_configs
+from app.storage.migrations.runner import migrate
+from app.storage.system import outbox_status
+from app.storage.system.outbox_status import OutboxStatus
+
+_RETRY_SECONDS = 1.0
+_MAX_RETRY_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often the process looks after itself; calls to a metered service are made less often."""
+
+    indexer_seconds: float = 1.0
+    """Pause between two rounds of the indexer."""
+    look_again_seconds: float = 0.0
+    """How long what the parts said of themselves holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part the service needs: which backend serves it, what is wrong with it, if anything, and what to know."""
+
+    name: str
+    backend: str
+    error: MemoryGatewayError | None = None
+    notice: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TenantServices:
+    """What one request can do for its tenant."""
+
+    backends: TenantBackends
+
+    @property
+    def gateway(self) -> LongTermMemoryGateway:
+        """Stores, recalls, deletes and erases."""
+        return LongTermMemoryGateway(self.backends)
+
+    @property
+    def browser(self) -> Browser:
+        """Lists memories, tells usage and sets agents."""
+        return Browser(self.backends)
+
+
+class Runtime:
+    """Gives each request its gateway, once the database is migrated and its embedding config is ours.
+
+    Until then, and while the data cannot be reached, every gateway is refused with the reason, and the
+    preparation is tried again, first every second, then less often: the service comes back by itself.
+    """
+
+    def __init__(
+        self,
+        backends: Backends,
+        credentials: Credentials,
+        metrics: Metrics,
+        *,
+        name: str,
+        prepare_index: Callable[[EmbeddingConfig], Awaitable[None]],
+        closers: Sequence[Callable[[], Awaitable[None]]] = (),
+        pace: Pace | None = None,
+    ) -> None:
+        """Take the ports, this process's name, what prepares or checks the index, and what to close in the end."""
+        self.backends = backends
+        self.credentials = credentials
+        self.metrics = metrics
+        self.name = name
+        self.config = backends.embedder.config
+        """What is served: the data's embedding config where there is data, else the settings'."""
+        self.pace = pace or Pace()
+        self._looking = asyncio.Lock()
+        self._parts: tuple[float, list[Part]] | None = None
+        self._retry_seconds = _RETRY_SECONDS
+        self.indexer = Indexer(
+            backends.database, backends.index_of, backends.acknowledgements, holder=name, report=metrics.outbox
+        )
+        self.prepare_index = prepare_index
+        self.closers = closers
+        self._not_ready: MemoryGatewayError | None = Unavailable("The service has not started yet.")
+        self._background: asyncio.Task[None] | None = None
+
+    async def prepare(self) -> None:
+        """Migrate the data and check that it can be written and that its embedding config is ours.
+
+        Raises:
+            SchemaTooNew: the data belongs to a newer version.
+            Unavailable: the data cannot be reached or written, or was embedded with another config.
+        """
+        applied = await migrate(self.backends.database)
+        await segment(self.backends.database)
+        self.config = config = await self._config_to_serve()
+        await self.prepare_index(config)
+        await self.indexer.check_writable()
+        self._not_ready = None
+        self._retry_seconds = _RETRY_SECONDS
+        structlog.get_logger().info(
+            "ready",
+            migrations=applied,
+            database=self.backends.database.backend,
+            index=self.backends.index.backend,
+            embedding_config=str(config),
+        )
+
+    async def _config_to_serve(self) -> EmbeddingConfig:
+        """Return the config the data has, where there is any, else the one in the settings.
+
+        Raises:
+            EmbeddingConfigMismatch: the data has another one, and this process cannot embed with it.
+        """
+        data = await embedding_configs.begin(self.backends.database, self.backends.embedder.config)
+        if data is None:
+            return self.backends.embedder.config
+        self.backends.embedder_of(data.active)
+        self.backends.registry.seen(data)
+        if data.active != self.backends.embedder.config:
+            structlog.get_logger().warning(
+                "another_config_in_settings", notice=_another_config(data, self.backends.embedder.config)
+            )
+        return data.active
+
+    async def start(self) -> None:
+        """Prepare the data and begin the background work; data that cannot be reached is waited for.
+
+        Raises:
+            SchemaTooNew: the data belongs to a newer version.
+        """
+        try:
+            await self.prepare()
+        except Unavailable as error:
+            self._wait_for_data(error)
+        self._background = asyncio.create_task(self._work(), name="indexer")
+
+    async def close(self) -> None:
+        """End the background work, write what the indexer has still to write and close everything."""
+        try:
+            if self._background is not None:
+                self._background.cancel()
+                with suppress(asyncio.CancelledError):
+                    await self._background
+            await self._close_indexer()
+        finally:
+            for close in self.closers:
+                await close()
+
+    @property
+    def not_ready(self) -> MemoryGatewayError | None:
+        """Why requests are refused; None when they are served."""
+        return self._not_ready
+
+    def services(self, tenant_id: str) -> TenantServices:
+        """Return fresh services bound to the tenant.
+
+        Raises:
+            MemoryGatewayError: the service is not ready; the error says why.
+        """
+        self._check_ready()
+        return TenantServices(self.backends.of_tenant(tenant_id))
+
+    def gateway(self, tenant_id: str) -> LongTermMemoryGateway:
+        """Return a fresh gateway bound to the tenant; raises as ``services`` does."""
+        return self.services(tenant_id).gateway
+
+    async def parts(self) -> list[Part]:
+        """Ask each part about itself, or return what it said a short while ago (``Pace``)."""
+        async with self._looking:  # one look at a time: whoever waited for it is answered by it
+            now = asyncio.get_running_loop().time()
+            if self._parts is not None and now - self._parts[0] < self.pace.look_again_seconds:
+                return self._parts[1]
+            parts = await self._ask_parts()
+            self._parts = (asyncio.get_running_loop().time(), parts)
+            return parts
+
+    async def outbox_status(self) -> OutboxStatus:
+        """Ask the database how the outbox stands, over all tenants.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        ((row,),) = await self.backends.database.run([outbox_status.READ])
+        return outbox_status.status(row)
+
+    async def _ask_parts(self) -> list[Part]:
+        database, index, embedder = self.backends.database, self.backends.index_of(self.config), self.backends.embedder
+        if self._not_ready is None:
+            embedder = self.backends.embedder_of(self.config)
+        return [
+            await _ping("database", database.backend, database.ping),
+            await _ping("index", index.backend, index.ping),
+            await _ping("embedder", embedder.config.provider, embedder.ping),
+            await self._data(),
+        ]
+
+    def _check_ready(self) -> None:
+        if self._not_ready is not None:
+            raise self._not_ready.with_traceback(None)  # one error for many requests
+
+    async def _data(self) -> Part:
+        """Say whether the data can be served, and what to do where the settings name another config than it has."""
+        name = self.config.index_name
+        try:
+            self._check_ready()
+            data = await embedding_configs.now(self.backends.database)
+            if data is None or data.active == self.backends.embedder.config:
+                return Part("data", name)
+            self.backends.embedder_of(data.active)
+        except MemoryGatewayError as error:
+            return Part("data", name, error)
+        return Part("data", data.active.index_name, notice=_another_config(data, self.backends.embedder.config))
+
+    async def _work(self) -> None:
+        """Prepare until it works, then keep the index up to date; nothing but being cancelled ends this."""
+        while True:
+            try:
+                if self._not_ready is None:
+                    await self.indexer.run(self.pace.indexer_seconds)
+                else:
+                    await asyncio.sleep(self._retry_seconds)
+                    self._retry_seconds = min(2 * self._retry_seconds, _MAX_RETRY_SECONDS)
+                    await self._prepare_or_wait()
+            except Exception:  # noqa: BLE001 - a defect, told in the log, must not end the work for good
+                structlog.get_logger().exception("background_failed")
+                await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _prepare_or_wait(self) -> None:
+        try:
+            await self.prepare()
+        except MemoryGatewayError as error:
+            self._wait_for_data(error)
+
+    def _wait_for_data(self, error: MemoryGatewayError) -> None:
+        if self._not_ready is None or self._not_ready.code != error.code:
+            structlog.get_logger().error("not_ready", code=error.code, reason=error.detail)
+        self._not_ready = error
+
+    async def _close_indexer(self) -> None:
+        if self._not_ready is not None:
+            return
+        try:
+            await self.indexer.close()
+        except Unavailable as error:  # the rows are looked at again
+            structlog.get_logger().warning("marks_left", code=error.code, reason=error.detail)
+
+
+def _another_config(data: EmbeddingConfigs, settings: EmbeddingConfig) -> str:
+    """Say what is served and what to run."""
+    state = f"The data is embedded with {data.active} and served so; the settings name {settings}."
+    if data.shadow == settings:
+        return f"{state} A re-embedding is under way: memory-gateway reembed status."
+    return f"{state} To move the data: memory-gateway reembed start. To stay: set the embedder to the data's."
+
+
+async def _ping(name: str, backend: str, ping: Callable[[], Awaitable[None]]) -> Part:
+    try:
+        await ping()
+    except MemoryGatewayError as error:
+        return Part(name, backend, error)
+    return Part(name, backend)

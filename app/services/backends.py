@@ -1,0 +1,85 @@
+"""What the services of one tenant work with. Nothing that is reached from here crosses tenants."""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs, Vector
+from app.domain.memory import Scope, Tenant
+from app.domain.query import Filter
+from app.domain.quotas import Defaults
+from app.indexing.delivery import Outcomes
+from app.ports.database import Row
+from app.ports.embedder import Embedder
+from app.ports.vector_index import Hits, IndexedVector, VectorIndex
+from app.storage.scoped import TenantDatabase
+
+Clock = Callable[[], int]
+"""Returns now, in milliseconds since the epoch."""
+
+
+class TenantIndex:
+    """A vector index as one tenant's requests see it: it takes no scope of another tenant."""
+
+    def __init__(self, tenant_id: str, index: VectorIndex) -> None:
+        """Bind the tenant."""
+        self._tenant_id = tenant_id
+        self._index = index
+        self.visible_at_once = index.visible_at_once
+        self.confirm_seconds = index.confirm_seconds
+        self.filterable: Collection[str] | None = index.filterable
+
+    async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
+        """Return the most similar vectors of the scope; see ``VectorIndex.query``."""
+        self._check(scope)
+        return await self._index.query(scope, vector, top_k=top_k, where=where)
+
+    async def upsert(self, vectors: Sequence[IndexedVector]) -> int:
+        """Add or replace vectors; see ``VectorIndex.upsert``."""
+        for vector in vectors:
+            self._check(vector.scope)
+        return await self._index.upsert(vectors)
+
+    async def delete(self, scope: Scope, ids: Sequence[str]) -> int:
+        """Remove vectors of the scope; see ``VectorIndex.delete``."""
+        self._check(scope)
+        return await self._index.delete(scope, ids)
+
+    async def vectors(self, tenant_id: str, ids: Sequence[str]) -> Mapping[str, Vector]:
+        """Return the tenant's vectors of these ids; see ``VectorIndex.vectors``."""
+        self._check(Tenant(tenant_id))
+        return await self._index.vectors(tenant_id, ids)
+
+    def _check(self, scope: Scope | Tenant) -> None:
+        if scope.tenant_id != self._tenant_id:
+            raise ValueError("A scope of another tenant was given to this tenant's index.")
+
+
+@dataclass(frozen=True, slots=True)
+class TenantBackends:
+    """What one tenant's services work with; ``app.runtime.backends`` makes it for each request."""
+
+    tenant_id: str
+    database: TenantDatabase
+    clock: Clock
+    quotas: Defaults
+    """The limits of whoever has no others."""
+    acknowledgements: Outcomes
+    index_of: Callable[[EmbeddingConfig], TenantIndex]
+    """Returns a config's index; raises ``EmbeddingConfigMismatch`` where this process has no way to it."""
+    embedder_of: Callable[[EmbeddingConfig], Embedder]
+    """Returns what embeds with a config; raises ``EmbeddingConfigMismatch`` where this process cannot."""
+    embed_query: Callable[[EmbeddingConfig, str], Awaitable[Vector]]
+    """Embeds a query through the tenant's part of the query cache; raises ``Unavailable``."""
+    observe: Callable[[Row], EmbeddingConfigs | None]
+    """Acts on the request state that a run has read (``app.storage.request_state``).
+
+    Returns the embedding configs in use; None where there is no memory.
+    """
+    claim: Callable[[], Awaitable[None]]
+    """Puts the config of the settings in use, where there is no memory."""
+    seen_configs: Callable[[], EmbeddingConfigs]
+
+    @property
+    def configs(self) -> EmbeddingConfigs:
+        """The embedding configs that were last seen in use; every run of the database checks them."""
+        return self.seen_configs()

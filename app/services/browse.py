@@ -1,0 +1,91 @@
+"""What one tenant holds: its memories to look at, what it uses of its limits, and what its agents are set to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.domain import limits
+from app.domain.errors import NotFound
+from app.domain.query import Filter
+from app.domain.quotas import Usage
+from app.services.backends import TenantBackends
+from app.storage.agents import AgentChange, Agents, AgentSettings, agent_settings
+from app.storage.listing import Memory, MemoryListing, Place, memory
+from app.storage.quotas import Quotas, usages
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Memories, newest first, and where to go on; ``after`` is None where there are no more."""
+
+    memories: Sequence[Memory]
+    after: Place | None
+
+
+class Browser:
+    """Reads what one tenant holds, and sets its agents.
+
+    As with the gateway the tenant is bound here, and no method takes another; it is made anew for each request.
+    """
+
+    def __init__(self, backends: TenantBackends) -> None:
+        """Take what the tenant's services work with; the tenant is bound in it."""
+        self._database = backends.database
+        self._listing = MemoryListing(backends.tenant_id)
+        self._agents = Agents(backends.tenant_id)
+        self._quotas = Quotas(backends.tenant_id, backends.quotas)
+
+    async def list(self, agent_id: str | None, where: Filter, *, limit: int, after: Place | None) -> Page:
+        """Return the next memories that pass the filter, of one agent or of all, newest first.
+
+        Raises:
+            InvalidRequest: a field is over its limits.
+            Unavailable: the database does not answer.
+        """
+        limits.check_list(agent_id, limit, where)
+        (rows,) = await self._database.run([self._listing.page(agent_id, where, most=limit + 1, after=after)])
+        memories = [memory(row) for row in rows[:limit]]
+        return Page(memories, memories[-1].place if len(rows) > limit else None)
+
+    async def get(self, agent_id: str, memory_id: str) -> Memory:
+        """Return one memory.
+
+        Raises:
+            NotFound: the agent has no such memory.
+            InvalidRequest: an id has not the form of one.
+            Unavailable: the database does not answer.
+        """
+        limits.check_memory(agent_id, memory_id)
+        (rows,) = await self._database.run([self._listing.one(agent_id, memory_id)])
+        if not rows:
+            raise NotFound("The agent has no such memory.")
+        return memory(rows[0])
+
+    async def usage(self) -> tuple[Usage, Sequence[Usage]]:
+        """Return the tenant's usage, and that of its agents, those that hold the most first.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        tenant, agents = await self._database.run([self._quotas.read(None), self._quotas.agents()])
+        return usages(tenant)[0], usages(agents)
+
+    async def usage_of(self, agent_id: str) -> Usage:
+        """Return one agent's usage; raises as ``usage`` does, and ``InvalidRequest`` where the id is none."""
+        limits.check_agent(agent_id)
+        (rows,) = await self._database.run([self._quotas.read(agent_id)])
+        return usages(rows)[0]
+
+    async def agent(self, agent_id: str) -> AgentSettings:
+        """Return what an agent is set to; one of which nothing is known has the defaults. Raises as ``get`` does."""
+        limits.check_agent(agent_id)
+        (rows,) = await self._database.run([self._agents.settings(agent_id)])
+        return agent_settings(rows)
+
+    async def set_agent(self, agent_id: str, change: AgentChange) -> AgentSettings:
+        """Change what an agent is set to, and return what it is set to now. Raises as ``get`` does.
+
+        A retention holds for what is stored from now on, the switch for every call that begins from now on.
+        """
+        limits.check_agent(agent_id, change.get("retention_days"))
+        _, rows = await self._database.run([self._agents.set(agent_id, change), self._agents.settings(agent_id)])
+        return agent_settings(rows)

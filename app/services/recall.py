@@ -1,0 +1,198 @@
+"""One tenant's recalls: ask each channel, fuse what they find, and say when one of them did not answer."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import structlog
+
+from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.errors import DatabaseRejected, LongTermDisabled, Unavailable
+from app.domain.memory import Scope
+from app.domain.query import Entry, Filter, Query
+from app.ports.database import Row
+from app.ports.vector_index import Hits
+from app.retrieval import selection
+from app.retrieval.channels import vector
+from app.retrieval.fusion import Asked, Fusion, Recency
+from app.retrieval.pool import Candidate, Pool, read
+from app.retrieval.query import names
+from app.retrieval.query.periods import anchors, periods
+from app.retrieval.query.terms import terms
+from app.retrieval.search import Search
+from app.services.backends import TenantBackends
+from app.storage.candidates import Candidates, Wanted
+from app.storage.outbox import MAX_PENDING, Outbox, score
+from app.storage.request_state import watch_recall
+
+_DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What a recall found, best first, and in ``degraded`` why it may not be all there is."""
+
+    entries: Sequence[Entry]
+    degraded: Sequence[str] = ()
+    confidence: float = 0.0
+    """How likely it is that something of it answers the query, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Away:
+    """A part of the vector channel that did not answer."""
+
+    what: str
+    error: Unavailable
+
+
+class Recaller:
+    """Recalls for one tenant, bound here."""
+
+    def __init__(self, backends: TenantBackends) -> None:
+        """Take what the tenant's services work with."""
+        self._backends = backends
+
+    async def recall(self, scope: Scope, query: Query) -> Recall | None:
+        """Answer a query with the config that was last seen in use; None where another one is.
+
+        Raises:
+            LongTermDisabled: the agent's long-term memory is switched off.
+            Unavailable: there is no answer; an outage is never an empty one.
+        """
+        search = await self.search(scope, query)
+        if search is None:
+            return None
+        ranked = search.ranked(query)
+        entries = [search.entry(candidate, explain=query.explain) for candidate in islice(ranked, query.top_k)]
+        return Recall(entries, search.degraded, search.confidence)
+
+    async def search(self, scope: Scope, query: Query, *, also: str | None = None) -> Search | None:
+        """Find and weigh the candidates of a query; the scope's memory ``also`` is one in any case.
+
+        None where another config is in use than was last seen. Raises as ``recall`` does.
+        """
+        active = self._backends.configs.active
+        reference = self._backends.clock() if query.reference_time is None else query.reference_time
+        asked = Asked(
+            query.text,
+            terms(query.text),
+            periods(query.text, reference),
+            anchors(query.text),
+            _recency(query, reference),
+        )
+        meaning, away = await self._embed(active, query.text)
+        hits = Hits([], filtered=False, more=meaning is not None)
+        width = 1
+        while True:
+            # The index comes first: what the indexer confirms meanwhile is then in the hits, not in neither.
+            if meaning is not None and hits.more:
+                hits, away = await self._ask(active, scope, meaning, width * vector.DEPTH, query.where)
+            wanted = self._wanted(active, asked, hits, query, also, width)
+            gathered = await self._gather(scope, active, wanted)
+            if gathered is None:
+                return None
+            candidates = gathered.pool.candidates.values()
+            if _is_enough(candidates, query) or not (hits.more or len(candidates) >= wanted.most):
+                break
+            width *= 4  # vectors whose memory is gone, or memories of one content, took the places
+        cosines = {hit.id: hit.score for hit in hits.hits}
+        if meaning is not None:
+            cosines |= score(gathered.pending[:MAX_PENDING], meaning)
+        fusion = Fusion(asked, gathered.pool, cosines, ())
+        if away is not None:
+            _check(fusion, away.error)
+        return Search(fusion, [*_degraded(away, hits, fusion, query), *gathered.degraded])
+
+    async def _embed(self, config: EmbeddingConfig, text: str) -> tuple[Vector | None, _Away | None]:
+        """Embed the query; where that fails, say so and why."""
+        try:
+            return await self._backends.embed_query(config, names.without_names(text)), None
+        except Unavailable as error:
+            structlog.get_logger().warning("embedder_away", code=error.code, reason=error.detail)
+            return None, _Away("embedder_unavailable", error)
+
+    async def _ask(
+        self, config: EmbeddingConfig, scope: Scope, meaning: Vector, depth: int, where: Filter
+    ) -> tuple[Hits, _Away | None]:
+        """Ask the index; where it is away, give no hits, say so and why."""
+        try:
+            return await self._backends.index_of(config).query(scope, meaning, top_k=depth, where=where), None
+        except Unavailable as error:
+            structlog.get_logger().warning("index_away", code=error.code, reason=error.detail)
+            return Hits([], filtered=False), _Away("index_unavailable", error)
+
+    def _wanted(
+        self, config: EmbeddingConfig, asked: Asked, hits: Hits, query: Query, also: str | None, width: int
+    ) -> Wanted:
+        without = ()
+        return Wanted(
+            terms=[] if "lexical" in without else [term.fts for term in asked.terms],
+            hits=vector.points(hits.hits),
+            index_name=config.index_name,
+            pending_most=MAX_PENDING,
+            where=query.where,
+            periods=[] if "time" in without else [(period.start, period.end) for period in asked.periods],
+            fill=0 if hits.filtered else query.top_k,
+            also=also,
+            width=width,
+        )
+
+    async def _gather(self, scope: Scope, config: EmbeddingConfig, wanted: Wanted) -> "_Gathered | None":
+        """Read the candidates and what the index may not show yet, in one run; None where another config is in use."""
+        degraded: list[str] = []
+        try:
+            watched, pending, rows = await self._read(scope, wanted)
+        except DatabaseRejected as error:
+            structlog.get_logger().error("lexical_away", code=error.code, reason=error.detail)
+            watched, pending, rows = await self._read(scope, replace(wanted, terms=[]))
+            degraded.append("lexical_unavailable")
+        seen = self._backends.observe(watched)
+        if watched["disabled"]:
+            raise LongTermDisabled
+        if seen is not None and seen.active != config:
+            return None
+        if len(pending) > MAX_PENDING:
+            degraded.append("pending_bound")
+        return _Gathered(read(rows), pending, degraded)
+
+    async def _read(self, scope: Scope, wanted: Wanted) -> tuple[Row, list[Row], list[Row]]:
+        """Read what the run learns in passing, what is queued for the index, and the candidates."""
+        (watched,), pending, rows = await self._backends.database.run(
+            [
+                watch_recall(scope),
+                Outbox(scope).pending(wanted.where, wanted.index_name),
+                Candidates(scope).gather(wanted),
+            ]
+        )
+        return watched, pending, rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Gathered:
+    pool: Pool
+    pending: Sequence[Row]
+    degraded: Sequence[str]
+
+
+def _recency(query: Query, reference: int) -> Recency | None:
+    return None if query.recency_days is None else Recency(reference, query.recency_days * _DAY_MS)
+
+
+def _is_enough(candidates: Iterable[Candidate], query: Query) -> bool:
+    """Tell whether there are as many candidates as entries are asked for."""
+    different = selection.distinct(candidates) if query.collapse else iter(candidates)
+    return sum(1 for _ in islice(different, query.top_k)) == query.top_k
+
+
+def _degraded(away: _Away | None, hits: Hits, fusion: Fusion, query: Query) -> list[str]:
+    if away is not None:
+        return [away.what]
+    compared = sum(id_ in fusion.cosines for id_ in fusion.pool.candidates)
+    return ["filter_beyond_index"] if not hits.filtered and compared < query.top_k else []
+
+
+def _check(fusion: Fusion, away: Unavailable) -> None:
+    """Raise why the vector channel is away, where no other has found anything though there is something to find."""
+    if fusion.pool.candidates and not any(fusion.scores.values()):
+        raise away

@@ -1,0 +1,164 @@
+"""A batch of an import: its lines, what the database knows of them, and what is to become of each."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from app.domain.embedding import Vector
+from app.domain.json_types import Json
+from app.domain.memory import NewMemory
+from app.ports.database import Row, Statement
+from app.services.transfer.lines import same
+from app.services.transfer.record import Record
+from app.services.transfer.report import Status
+from app.storage.batches import Bulk
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_TO_CROCKFORD = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", _CROCKFORD.encode())
+_TIME_CHARACTERS = 10
+_CANDIDATES = 3
+
+
+@dataclass(slots=True)
+class Entry:
+    """One line: a memory, or what is wrong with the line; and what became of it."""
+
+    line: int
+    record: Record | None = None
+    memory: NewMemory | None = None
+    candidates: Sequence[str] = ()
+    told_id: str | None = None
+    status: Status | None = None
+    detail: str | None = None
+    id: str = ""
+    """Under which id it is to be stored."""
+    undoes: int = 0
+    """The revision of the deletion under way that storing it undoes; 0: of none."""
+    vector: Vector | None = None
+    embedded: bool = False
+
+    def settle(self, status: Status, detail: str | None = None) -> None:
+        """Say what became of it."""
+        self.status, self.detail = status, detail
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the database has of a batch's ids and contents."""
+
+    own: Mapping[str, Row]
+    taken: frozenset[str]
+    holders: Mapping[int, str]
+    removed: Mapping[str, tuple[str | None, int]] = field(default_factory=dict)
+
+    def free(self, id_: str, agent_id: str) -> bool:
+        """Whether the tenant may use the id for this agent, or does so already."""
+        return id_ not in self.taken and (id_ not in self.removed or self.removed[id_][0] == agent_id)
+
+
+def candidates(tenant_id: str, record: Record, memory: NewMemory) -> list[str]:
+    """Return the ids a memory may be stored under, in the order in which they are tried.
+
+    An id is unique over all tenants. Should another one have it, the memory gets one that follows from its tenant
+    and its id, so that importing it again finds it; and who could guess that one has taken nothing but the first.
+    """
+    if record.id is None:
+        moment = 0 if record.created_at is None else max(0, min(record.created_at, 2**48 - 1))
+        first = _ulid(moment, tenant_id, record.agent_id, memory.content_hash)
+    else:
+        first = record.id
+    ids = [first]
+    while len(ids) < _CANDIDATES:
+        ids.append(ids[-1][:_TIME_CHARACTERS] + _random_part(tenant_id, ids[-1]))
+    return ids
+
+
+def look_up(bulk: Bulk, entries: Sequence[Entry]) -> list[Statement]:
+    """Make the statements that ``known`` reads."""
+    ids = sorted({id_ for entry in entries for id_ in entry.candidates})
+    lines: list[dict[str, Json]] = [
+        {"agent_id": entry.record.agent_id, "content_hash": entry.memory.content_hash}
+        for entry in entries
+        if entry.record is not None and entry.memory is not None
+    ]
+    return [bulk.by_id(ids), bulk.taken(ids), bulk.by_content(lines), bulk.removed(ids)]
+
+
+def known(results: Sequence[Sequence[Row]]) -> Known:
+    """Read what ``look_up`` asked."""
+    own, taken, holders, removed = results
+    return Known(
+        own={str(row["id"]): row for row in own},
+        taken=frozenset(str(row["id"]) for row in taken),
+        holders={int(row["line"] or 0): str(row["id"]) for row in holders},
+        removed={
+            str(row["id"]): (None if row["agent_id"] is None else str(row["agent_id"]), int(row["revision"] or 0))
+            for row in removed
+        },
+    )
+
+
+def judge(entries: Sequence[Entry], known: Known) -> list[Entry]:
+    """Settle every entry but those that are new, and return these with their ids; all have a record."""
+    new: dict[str, Entry] = {}
+    contents: dict[tuple[str, str], Entry] = {}
+    for number, entry in enumerate(entries):
+        record, memory = entry.record, entry.memory
+        if record is None or memory is None or _is_there(entry, known):
+            continue
+        free = next((id_ for id_ in entry.candidates if known.free(id_, record.agent_id)), None)
+        content = (record.agent_id, memory.content_hash)
+        if free is None:
+            entry.settle("rejected", "its id cannot be used")
+        elif free in known.own or free in new:
+            entry.settle(*_against(entry, new.get(free)))
+        elif number in known.holders or content in contents:
+            holder = known.holders.get(number) or contents[content].told_id
+            entry.settle("duplicate", "the agent has this content" + (f" as {holder}" if holder else ""))
+        else:
+            entry.id, entry.undoes = free, known.removed.get(free, (None, 0))[1]
+            new[free] = contents[content] = entry
+    return list(new.values())
+
+
+def _against(entry: Entry, earlier: Entry | None) -> tuple[Status, str | None]:
+    """Compare an entry with what has its id: another memory, or an earlier line of the batch."""
+    if earlier is not None and earlier.record is not None and entry.record is not None:
+        one, other = earlier.record, entry.record
+        alike = one.agent_id == other.agent_id and (one.created_at, one.expires_at, one.content, one.session_id) == (
+            other.created_at,
+            other.expires_at,
+            other.content,
+            other.session_id,
+        )
+        if alike and one.occurred_at == other.occurred_at and same(one.metadata, other.metadata):
+            return "unchanged", None
+    return "conflict", "another memory has this id"
+
+
+def _is_there(entry: Entry, known: Known) -> bool:
+    """Settle an entry whose memory is there in every respect, under one of its candidates."""
+    record, memory = entry.record, entry.memory
+    for id_ in entry.candidates:
+        row = known.own.get(id_)
+        if row is None or record is None or memory is None:
+            continue
+        alike = row["agent_id"] == record.agent_id and row["content_hash"] == memory.content_hash
+        times = record.created_at in {None, row["created_at"]} and record.expires_at == row["expires_at"]
+        if alike and times and same(json.loads(str(row["metadata"])), record.metadata):
+            entry.settle("unchanged")
+            return True
+    return False
+
+
+def _ulid(moment: int, *what: str) -> str:
+    time = "".join(_CROCKFORD[moment >> shift & 31] for shift in range(45, -1, -5))
+    return time + _random_part(*what)
+
+
+def _random_part(*what: str) -> str:
+    """Return 80 bits that follow from what is given, as the second part of a ULID."""
+    digest = hashlib.sha256("\0".join(what).encode()).digest()
+    return base64.b32encode(digest[:10]).translate(_TO_CROCKFORD).decode()

@@ -1,0 +1,115 @@
+"""A tenant's memories as lines, page by page: deterministic, and no more than a page of it in memory."""
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+from app.domain.embedding import EmbeddingConfig, Vector
+from app.ports.database import Row
+from app.services.backends import TenantBackends
+from app.services.transfer.lines import Manifest, Total, write_end, write_manifest, write_memory
+from app.services.transfer.queueing import waiting
+from app.services.transfer.record import Record
+from app.services.transfer.retry_budget import RetryBudget
+from app.storage.batches import BEFORE_ALL, PAGE_ROWS, Bulk
+from app.storage.outbox import decode
+
+RETRY_SECONDS = 60.0
+"""How long a transfer over HTTP may wait in all for calls to be let through."""
+
+
+class Export:
+    """One export of a tenant, or of one of its agents. What was stored after it began may be left out."""
+
+    def __init__(
+        self,
+        backends: TenantBackends,
+        *,
+        agent_id: str | None = None,
+        vectors: bool = False,
+        retry_budget: RetryBudget | None = None,
+    ) -> None:
+        """Bind the tenant; ``vectors`` says whether the lines carry them."""
+        self._tenant_id = backends.tenant_id
+        self._backends = backends
+        self._agent_id = agent_id
+        self._vectors = vectors
+        self._retry_budget = retry_budget or RetryBudget(RETRY_SECONDS)
+        self._bulk = Bulk(backends.tenant_id, agent_id)
+        self._config = backends.configs.active
+        self.total = Total()
+        self.memories = 0
+        """How many there were when it began."""
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Yield whole lines: the manifest, the memories by time and id, and the closing line.
+
+        Raises:
+            Unavailable: a part does not answer; without its closing line what was yielded is no export.
+        """
+        (rows,) = await self._retry_budget.of(lambda: self._backends.database.run([self._bulk.survey()]))
+        self.memories = sum(int(row["memories"] or 0) for row in rows)
+        labels = [_config(row).label for row in rows]
+        manifest = write_manifest(Manifest(self._tenant_id, self._agent_id, self.memories, labels, self._vectors))
+        if rows:
+            last = max(int(row["last"] or 0) for row in rows)
+            async for page in self._pages(last, int(rows[0]["now"] or 0)):
+                yield manifest + await self._lines(page)
+                manifest = b""
+        yield manifest + write_end(self.total)
+
+    async def _pages(self, last: int, now: int) -> AsyncIterator[list[Row]]:
+        after = BEFORE_ALL
+        while True:
+            statement = self._bulk.page(after, last=last, now=now)
+            (rows,) = await self._retry_budget.of(lambda page=statement: self._backends.database.run([page]))  # type: ignore[misc]
+            if not rows:
+                return
+            yield rows
+            if len(rows) == int(rows[0]["found"] or 0) < PAGE_ROWS:
+                return
+            after = (int(rows[-1]["created_at"] or 0), str(rows[-1]["id"]))
+
+    async def _lines(self, page: Sequence[Row]) -> bytes:
+        vectors = await self._vectors_of(page) if self._vectors else {}
+        lines: list[bytes] = []
+        for row in page:
+            line, digest = write_memory(_record(row, vectors.get(str(row["id"])), self._config))
+            self.total.add(digest)
+            lines.append(line)
+        return b"".join(lines)
+
+    async def _vectors_of(self, page: Sequence[Row]) -> Mapping[str, Vector]:
+        """Find the vectors of the config in use; a memory whose vector nobody shows now goes without."""
+        config = self._config
+        wanted = {str(row["id"]): str(row["agent_id"]) for row in page}
+        index = self._backends.index_of(config)
+        shown = await self._retry_budget.of(lambda: index.vectors(self._tenant_id, list(wanted)))
+        missing = [(agent_id, id_) for id_, agent_id in wanted.items() if id_ not in shown]
+        if not missing:
+            return shown
+        statement = waiting(self._tenant_id, missing, config.index_name)
+        (queued,) = await self._retry_budget.of(lambda: self._backends.database.run([statement]))
+        return {**shown, **{str(row["id"]): decode(str(row["vector"]), config.dimensions) for row in queued}}
+
+
+def _config(row: Row) -> EmbeddingConfig:
+    return EmbeddingConfig(str(row["provider"]), str(row["model"]), int(row["dimensions"] or 0))
+
+
+def _record(row: Row, vector: Vector | None, config: EmbeddingConfig) -> Record:
+    return Record(
+        agent_id=str(row["agent_id"]),
+        content=str(row["content"]),
+        metadata=json.loads(str(row["metadata"])),
+        id=str(row["id"]),
+        session_id=None if row["session_id"] is None else str(row["session_id"]),
+        occurred_at=_whole(row["occurred_at"]),
+        created_at=_whole(row["created_at"]),
+        expires_at=_whole(row["expires_at"]),
+        vector=vector,
+        embedding=None if vector is None else config.label,
+    )
+
+
+def _whole(value: str | float | None) -> int | None:
+    return None if value is None else int(value)

@@ -1,0 +1,43 @@
+"""mcp-memory-service: the JSON file that its sync exports.
+
+``{"export_metadata": {...}, "memories": [...]}``, or such memories alone, with ``content``, ``content_hash``, ``tags``,
+``memory_type``, ``metadata`` and ``created_at``, ``updated_at`` in seconds since the epoch.
+Sources: doobidoo/mcp-memory-service ``models/memory.py``, ``sync/converters/mem0.py``; ``sync/exporter.py`` as
+vanfleet-dev/mcp-memory-service keeps it.
+
+Mapping: ``metadata.agent_id``, where that service keeps a memory's agent, is the agent where it has the form of one.
+Tags, type, hash and every other field are kept as ``mcp-memory-service.<field>``; ``export_metadata`` is not, and
+neither is an ``embedding``: it names no model.
+"""
+
+from collections.abc import Sequence
+
+from app.domain.json_types import Json
+from app.domain.limits import is_id
+from app.services.transfer.formats.entries import Fields, finished
+from app.services.transfer.formats.form import Format, Located, listed
+from app.services.transfer.record import Record
+
+NAME = "mcp-memory-service"
+
+
+def _entries(value: Json) -> Sequence[Located] | None:
+    return listed(value, within=["memories"], mark="content")
+
+
+def _take(entry: Json, agent_id: str) -> Record:
+    fields = Fields(entry)
+    fields.drop("embedding")
+    content, metadata = fields.content("content"), fields.metadata("metadata")
+    if fields.peek("tags") == []:
+        fields.drop("tags")
+    fields.drop_repeated("updated_at", of="created_at")
+    created = "created_at" if "created_at" in fields else "created_at_iso"
+    if is_id(metadata.get("agent_id")):
+        agent_id = str(metadata.pop("agent_id"))
+    record = Record(agent_id=agent_id, content=content, metadata=metadata, created_at=fields.moment(created))
+    fields.drop("created_at_iso", *(["updated_at_iso"] if created == "created_at" else []))
+    return finished(record, NAME, fields.left())
+
+
+FORMAT = Format(NAME, _entries, _take)

@@ -1,0 +1,105 @@
+"""JSON as other systems write it: one document, or lines of JSON."""
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TextIO, cast
+
+from app.domain.errors import MalformedRequest
+from app.domain.json_types import Json
+from app.domain.limits import MAX_NUMBER
+
+_LONGEST_NUMBER = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The whole of a file."""
+
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of several; ``value`` is None, as JSON ``null`` is, where it is not JSON."""
+
+    number: int
+    value: Json
+
+
+def values(stream: TextIO) -> Iterator[Document | Line]:
+    """Read a file: a document is read whole, lines are read one by one, blank ones are passed over.
+
+    A number that SQLite cannot compare exactly becomes a text, ``NaN`` and ``Infinity`` become null.
+
+    Raises:
+        MalformedRequest: it is neither a JSON document nor begins with a line of JSON, or it is not UTF-8.
+    """
+    lines = _lines(stream)
+    first = next(lines, None)
+    if first is None:
+        return
+    number, text = first
+    try:
+        value = _parsed(text)
+    except ValueError:
+        yield Document(_document([text, *(line for _, line in lines)]))
+        return
+    second = next(lines, None)
+    if second is None:
+        yield Document(value)
+        return
+    yield Line(number, value)
+    for number, text in _and_then(second, lines):
+        try:
+            value = _parsed(text)
+        except ValueError:
+            value = None
+        yield Line(number, value)
+
+
+def _and_then(first: tuple[int, str], rest: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    yield first
+    yield from rest
+
+
+def _lines(stream: TextIO) -> Iterator[tuple[int, str]]:
+    try:
+        for number, line in enumerate(stream, 1):
+            text = line.removeprefix("\ufeff") if number == 1 else line
+            if text.strip():
+                yield number, text
+    except UnicodeDecodeError as error:
+        raise MalformedRequest("The file is not UTF-8.") from error
+
+
+def _document(lines: Iterable[str]) -> Json:
+    try:
+        return _parsed("".join(lines))
+    except json.JSONDecodeError as error:
+        detail = f"The file is neither a JSON document nor lines of JSON: look at its character {error.pos}."
+        raise MalformedRequest(detail) from error
+    except ValueError as error:
+        raise MalformedRequest("The file is nested too deeply to be read.") from error
+
+
+def _parsed(text: str) -> Json:
+    try:
+        return cast("Json", json.loads(text, parse_int=_whole, parse_float=_fraction, parse_constant=_constant))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _whole(digits: str) -> int | str:
+    number = int(digits) if len(digits) <= _LONGEST_NUMBER else MAX_NUMBER + 1
+    return number if abs(number) <= MAX_NUMBER else digits
+
+
+def _fraction(digits: str) -> float | str:
+    number = float(digits)
+    return number if math.isfinite(number) and abs(number) <= MAX_NUMBER else digits
+
+
+def _constant(_: str) -> None:
+    return None

@@ -1,0 +1,132 @@
+"""What an import reads: bytes, cut into lines, taken line by line."""
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+
+from app.services.transfer.formats import Flaw
+from app.services.transfer.importer import Import
+from app.services.transfer.lines import LINE_BYTES, VERSION, BadLineError, End, Line, Manifest, Total
+from app.services.transfer.reading import read_line
+from app.services.transfer.record import Record
+from app.services.transfer.report import Report
+
+
+class LineCutter:
+    """Cuts chunks of any size into lines, and never holds more than one line's limit."""
+
+    def __init__(self) -> None:
+        """Begin with the first line."""
+        self.number = 0
+        self._rest = bytearray()
+        self._too_long = False
+
+    def lines(self, chunk: bytes) -> Iterator[tuple[int, bytes | None]]:
+        """Yield number and text of the lines that end in this chunk; None for one that is over the limit."""
+        start = 0
+        while (end := chunk.find(b"\n", start)) >= 0:
+            yield self._line(chunk[start:end])
+            start = end + 1
+        self._keep(chunk[start:])
+
+    def last(self) -> Iterator[tuple[int, bytes | None]]:
+        """Yield what stands after the last line's end, where there is anything."""
+        if self._rest or self._too_long:
+            yield self._line(b"")
+
+    def _line(self, end: bytes) -> tuple[int, bytes | None]:
+        self._keep(end)
+        self.number += 1
+        line = None if self._too_long else bytes(self._rest)
+        self._rest.clear()
+        self._too_long = False
+        return self.number, line
+
+    def _keep(self, part: bytes) -> None:
+        if len(self._rest) + len(part) > LINE_BYTES:
+            self._too_long = True
+            self._rest.clear()
+        if not self._too_long:
+            self._rest += part
+
+
+class Reader:
+    """Reads the lines of one file in their order, whatever is done with them, and holds it against its closing line."""
+
+    def __init__(self) -> None:
+        """Begin with the first line."""
+        self.manifest: Manifest | None = None
+        self.end: End | None = None
+        self.total = Total()
+        self._refused: str | None = None
+
+    def read(self, text: bytes | None) -> Line:
+        """Read the next line.
+
+        Raises:
+            BadLineError: it cannot be taken.
+        """
+        if self._refused is not None:
+            raise BadLineError(self._refused)
+        if text is None:
+            raise BadLineError(f"has more than {LINE_BYTES} bytes")
+        line = read_line(text)
+        if isinstance(line, Manifest):
+            self._begin(line)
+        elif self.end is not None:
+            raise BadLineError("comes after the closing line")
+        elif isinstance(line, End):
+            self.end = line
+        else:
+            self.total.add(line.hash)
+        return line
+
+    @property
+    def whole(self) -> bool:
+        """Whether the closing line says of the lines before it what they are."""
+        return self.end is not None and (self.end.memories, self.end.hash) == (self.total.memories, self.total.hash)
+
+    def _begin(self, manifest: Manifest) -> None:
+        if manifest.version > VERSION:
+            self._refused = f"is of version {manifest.version} of the format; this service reads version {VERSION}"
+            raise BadLineError(self._refused)
+        if self.manifest is not None or self.total.memories or self.end is not None:
+            raise BadLineError("is a manifest, which only the first line can be")
+        self.manifest = manifest
+
+
+async def import_lines(chunks: AsyncIterator[bytes], to: Import, report: Report) -> None:
+    """Import lines of our own format; what became of each is in the report. Raises as ``Import`` does."""
+    await to.begin()
+    cutter, reader = LineCutter(), Reader()
+
+    async def take(lines: Iterable[tuple[int, bytes | None]]) -> None:
+        for number, text in lines:
+            try:
+                line = reader.read(text)
+                if isinstance(line, Manifest) and line.tenant != to.tenant_id:
+                    raise BadLineError("is the manifest of another tenant")  # noqa: TRY301 - one place reports
+            except BadLineError as error:
+                await to.reject(number, error.detail, error.id)
+                continue
+            if not isinstance(line, Manifest | End):
+                await to.add(number, line.record, line.memory)
+
+    async for chunk in chunks:
+        await take(cutter.lines(chunk))
+    await take(cutter.last())
+    await to.finish()
+    report.lines = cutter.number
+    report.manifest = reader.manifest is not None
+    report.end = "missing" if reader.end is None else "holds" if reader.whole else "wrong"
+
+
+async def import_records(records: Iterable[Record | Flaw], to: Import, report: Report) -> None:
+    """Import what was read from another format, each entry for a line. Raises as ``Import`` does."""
+    await to.begin()
+    for number, record in enumerate(records, start=1):
+        if isinstance(record, Record):
+            await to.add(number, record)
+        else:
+            await to.reject(number, f"{record.place}: {record.reason}")
+        report.lines = number
+    await to.finish()
+    report.end = "holds"

@@ -1,0 +1,146 @@
+"""The lines of the format that docs/format.md describes: what they are, and how they are written and hashed."""
+
+import binascii
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from app.domain.json_types import Json, to_json
+from app.domain.memory import NewMemory
+from app.domain.moments import format_moment
+from app.services.transfer.record import Record
+
+FORMAT = "memory-gateway"
+VERSION = 1
+LINE_BYTES = 256 * 1024
+"""The longest line that is read; nothing that the limits allow is written longer."""
+
+_canonical: Callable[[Json], str] = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
+).encode
+
+
+class BadLineError(Exception):
+    """A line that cannot be taken, and why; ``id`` is the memory's, where it can be read."""
+
+    def __init__(self, detail: str, id_: str | None = None) -> None:
+        """Keep what to report."""
+        super().__init__(detail)
+        self.detail = detail
+        self.id = id_
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The first line: whose memories follow, and how many there were when it was written."""
+
+    tenant: str
+    agent_id: str | None
+    memories: int
+    embedding: Sequence[str]
+    vectors: bool
+    version: int = VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLine:
+    """One memory: a record with an id and a moment, the same as a store takes it, and the hash of it."""
+
+    record: Record
+    memory: NewMemory
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The closing line: what came before it."""
+
+    memories: int
+    hash: str
+
+
+Line: TypeAlias = Manifest | MemoryLine | End
+
+
+@dataclass(slots=True)
+class Total:
+    """Count and hash of the memory lines so far."""
+
+    memories: int = 0
+    _digest: Any = field(default_factory=hashlib.sha256)
+
+    def add(self, line_hash: str) -> None:
+        """Take in the hash of the next line."""
+        self.memories += 1
+        self._digest.update(line_hash.encode())
+
+    @property
+    def hash(self) -> str:
+        """SHA-256, in hex, of the lines' hashes one after another."""
+        digest: str = self._digest.hexdigest()
+        return digest
+
+
+def hash_of(record: Record) -> str:
+    """SHA-256, in hex, of a memory's canonical JSON: what it is, without its vector."""
+    return hashlib.sha256(_canonical(_fields(record)).encode()).hexdigest()
+
+
+def same(metadata: Json, other: Json) -> bool:
+    """Whether two JSON values are one, whatever the order of their keys."""
+    return _canonical(metadata) == _canonical(other)
+
+
+def write_memory(record: Record) -> tuple[bytes, str]:
+    """Write a memory's line; return it and its hash."""
+    fields = _fields(record)
+    digest = hashlib.sha256(_canonical(fields).encode()).hexdigest()
+    carried: dict[str, Json] = {}
+    if record.vector is not None:
+        values = record.vector.astype("<f4", copy=False).tobytes()
+        carried = {"vector": binascii.b2a_base64(values, newline=False).decode(), "embedding": record.embedding}
+    return _written({"type": "memory", **fields, **carried, "hash": digest}), digest
+
+
+def write_manifest(manifest: Manifest) -> bytes:
+    """Write the first line."""
+    agent: dict[str, Json] = {} if manifest.agent_id is None else {"agent_id": manifest.agent_id}
+    return _written(
+        {
+            "type": "manifest",
+            "format": FORMAT,
+            "version": manifest.version,
+            "tenant": manifest.tenant,
+            **agent,
+            "memories": manifest.memories,
+            "embedding": list(manifest.embedding),
+            "vectors": manifest.vectors,
+        }
+    )
+
+
+def write_end(total: Total) -> bytes:
+    """Write the closing line."""
+    return _written({"type": "end", "memories": total.memories, "hash": total.hash})
+
+
+def _written(line: Mapping[str, Json]) -> bytes:
+    return to_json(line).encode() + b"\n"
+
+
+def _fields(record: Record) -> dict[str, Json]:
+    """Return what a memory is, in the order of its line; what it has not is left out."""
+    fields: dict[str, Json] = {
+        "id": record.id,
+        "agent_id": record.agent_id,
+        "content": record.content,
+        "metadata": record.metadata,
+    }
+    if record.session_id is not None:
+        fields["session_id"] = record.session_id
+    for name in ("occurred_at", "created_at", "expires_at"):
+        if (at := getattr(record, name)) is not None:
+            fields[name] = format_moment(at)
+    return fields

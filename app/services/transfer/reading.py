@@ -1,0 +1,193 @@
+"""Reads the lines of the format that docs/format.md describes, and trusts none of them."""
+
+import binascii
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from app.domain import limits
+from app.domain.embedding import Vector
+from app.domain.errors import InvalidRequest
+from app.domain.json_types import Json
+from app.domain.memory import NewMemory
+from app.domain.moments import milliseconds, parse_moment
+from app.services.transfer.lines import FORMAT, VERSION, BadLineError, End, Line, Manifest, MemoryLine, hash_of
+from app.services.transfer.record import Record
+
+_MEMORY_ID = re.compile(limits.MEMORY_ID_FORM)
+_HASH = re.compile("[0-9a-f]{64}")
+_LABEL = re.compile(r".{1,200}/([1-9][0-9]{0,5})")
+_REQUIRED = ("id", "agent_id", "content", "metadata", "created_at", "hash")
+_MEMORY_NAMES = {"type", *_REQUIRED, "session_id", "occurred_at", "expires_at", "vector", "embedding"}
+_MANIFEST_NAMES = {"type", "format", "version", "tenant", "agent_id", "memories", "embedding", "vectors"}
+_END_NAMES = {"type", "memories", "hash"}
+_UNIT_WITHIN = 0.01
+"""A vector that was kept in half precision is a little off its length."""
+
+
+def read_line(data: bytes) -> Line:
+    """Read a line of any type.
+
+    Raises:
+        BadLineError: it is none, or over a limit, or its hash is not that of what it says.
+    """
+    try:
+        value = _DECODER.decode(data.decode())
+    except (ValueError, RecursionError):
+        raise BadLineError("is not valid JSON") from None
+    if not isinstance(value, dict):
+        raise BadLineError("is not a JSON object")
+    kind = value.get("type")
+    read = _READERS.get(kind) if isinstance(kind, str) else None
+    if read is None:
+        raise BadLineError("has a type that is not known")
+    return read(value)
+
+
+def _memory(value: dict[str, Any]) -> MemoryLine:
+    given = value.get("id")
+    id_ = given if isinstance(given, str) and _MEMORY_ID.fullmatch(given) else None
+    try:
+        _names(value, _MEMORY_NAMES, _REQUIRED)
+        if id_ is None:
+            _bad("id must be a memory's id, a ULID")
+        vector, embedding = _vector(value)
+        record = Record(
+            agent_id=_text(value, "agent_id"),
+            content=_text(value, "content"),
+            metadata=_object(value, "metadata"),
+            id=id_,
+            session_id=_text(value, "session_id") if "session_id" in value else None,
+            occurred_at=_moment(value, "occurred_at"),
+            created_at=_moment(value, "created_at"),
+            expires_at=_moment(value, "expires_at"),
+            vector=vector,
+            embedding=embedding,
+        )
+        memory = check(record)
+        if hash_of(record) != _digest(value):
+            _bad("the hash is not that of the memory")
+    except BadLineError as error:
+        raise BadLineError(error.detail, id_) from None
+    return MemoryLine(record, memory, value["hash"])
+
+
+def check(record: Record) -> NewMemory:
+    """Hold a memory against the limits of a store, and return it as what a store takes.
+
+    Raises:
+        BadLineError: a field is over its limits.
+    """
+    memory = NewMemory(
+        record.content, record.metadata, record.session_id, record.occurred_at, expires_at=record.expires_at
+    )
+    try:
+        limits.check_store(record.agent_id, memory)
+    except InvalidRequest as error:
+        raise BadLineError(error.detail.removesuffix("."), record.id) from None
+    return memory
+
+
+def _manifest(value: dict[str, Any]) -> Manifest:
+    if value.get("format") != FORMAT:
+        _bad("is the manifest of another format")
+    version = _count(value, "version")
+    if version > VERSION:
+        return Manifest("", None, 0, (), vectors=False, version=version)
+    _names(value, _MANIFEST_NAMES, _MANIFEST_NAMES - {"agent_id"})
+    embedding, vectors = value["embedding"], value["vectors"]
+    if not isinstance(embedding, list) or not all(isinstance(label, str) for label in embedding):
+        _bad("embedding must be a list of texts")
+    if not isinstance(vectors, bool):
+        _bad("vectors must be true or false")
+    agent_id = _text(value, "agent_id") if "agent_id" in value else None
+    return Manifest(_text(value, "tenant"), agent_id, _count(value, "memories"), embedding, vectors, version)
+
+
+def _end(value: dict[str, Any]) -> End:
+    _names(value, _END_NAMES, _END_NAMES)
+    return End(_count(value, "memories"), _digest(value))
+
+
+_READERS: Mapping[str, Callable[[dict[str, Any]], Line]] = {"manifest": _manifest, "memory": _memory, "end": _end}
+
+
+def _bad(detail: str) -> NoReturn:
+    raise BadLineError(detail)
+
+
+def _names(value: Mapping[str, Any], known: set[str], required: Sequence[str] | set[str]) -> None:
+    if "tenant" in value and "tenant" not in known:
+        _bad("a memory names no tenant: it is that of the credential")
+    if unknown := value.keys() - known:
+        _bad(f"has a field that is not known: {min(unknown)[:40]!a}")
+    if missing := [name for name in sorted(required) if name not in value]:
+        _bad(f"lacks {' and '.join(missing)}")
+
+
+def _text(value: Mapping[str, Any], name: str) -> str:
+    text = value[name]
+    if not isinstance(text, str):
+        _bad(f"{name} must be a text")
+    return text
+
+
+def _object(value: Mapping[str, Any], name: str) -> Mapping[str, Json]:
+    found = value[name]
+    if not isinstance(found, dict):
+        _bad(f"{name} must be an object")
+    return found
+
+
+def _count(value: Mapping[str, Any], name: str) -> int:
+    number = value.get(name)
+    if type(number) is not int or number < 0:
+        _bad(f"{name} must be a whole number")
+    return number
+
+
+def _digest(value: Mapping[str, Any]) -> str:
+    digest = value["hash"]
+    if not isinstance(digest, str) or not _HASH.fullmatch(digest):
+        _bad("hash must be a SHA-256 in hex")
+    return digest
+
+
+def _moment(value: Mapping[str, Any], name: str) -> int | None:
+    if name not in value:
+        return None
+    try:
+        return milliseconds(parse_moment(_text(value, name)))
+    except ValueError as error:
+        raise BadLineError(f"{name} {error}") from None
+
+
+def _vector(value: Mapping[str, Any]) -> tuple[Vector | None, str | None]:
+    if "vector" not in value and "embedding" not in value:
+        return None, None
+    if "vector" not in value or "embedding" not in value:
+        _bad("vector and embedding belong together")
+    label = _LABEL.fullmatch(_text(value, "embedding"))
+    if label is None:
+        _bad("embedding must be provider/model/dimensions")
+    try:
+        data = binascii.a2b_base64(_text(value, "vector"), strict_mode=True)
+    except (binascii.Error, ValueError):
+        _bad("vector is not base64")
+    if len(data) != 4 * int(label[1]):
+        _bad("vector has not as many numbers as its embedding has dimensions")
+    values = np.frombuffer(data, "<f4").astype(np.float32, copy=False)
+    # What is no number is not within either bound; what is far too large must not be squared.
+    if not (np.abs(values).max() <= 1 + _UNIT_WITHIN and abs(float(values @ values) - 1) <= 2 * _UNIT_WITHIN):
+        _bad("vector is not of unit length")
+    return values, value["embedding"]
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)

@@ -1,0 +1,29 @@
+"""A memory on its way in or out, whatever the format it travels in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from app.domain.embedding import Vector
+from app.domain.json_types import Json
+
+
+@dataclass(frozen=True)
+class Record:
+    """One memory of an agent.
+
+    Attributes:
+        id: A ULID; None where the memory comes from a system with ids of another form, and gets one on import.
+        created_at: None where it is not known: the moment of the import.
+        embedding: ``EmbeddingConfig.label`` of what made ``vector``; both or neither are given.
+    """
+
+    agent_id: str
+    content: str
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+    id: str | None = None
+    session_id: str | None = None
+    occurred_at: int | None = None
+    created_at: int | None = None
+    expires_at: int | None = None
+    vector: Vector | None = None
+    embedding: str | None = None

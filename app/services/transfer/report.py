@@ -1,0 +1,69 @@
+"""What became of each line of an import, kept in a temporary file until all of it has been read."""
+
+from collections import Counter
+from collections.abc import Iterator
+from tempfile import SpooledTemporaryFile
+from typing import IO, Literal, TypeAlias
+
+from app.domain.json_types import Json, to_json
+
+Status: TypeAlias = Literal["imported", "unchanged", "duplicate", "conflict", "rejected"]
+"""What became of a line.
+
+- ``imported``: the memory is new.
+- ``unchanged``: it was there already, the same in everything.
+- ``duplicate``: the agent has this content under another id.
+- ``conflict``: its id is that of another memory.
+- ``rejected``: the line cannot be taken, for the reason it is told with.
+"""
+STATUSES: tuple[Status, ...] = ("imported", "unchanged", "duplicate", "conflict", "rejected")
+End: TypeAlias = Literal["holds", "wrong", "missing"]
+"""Whether the closing line says of the lines before it what they are."""
+
+_IN_MEMORY = 256 * 1024
+_CHUNK = 64 * 1024
+
+
+class Report:
+    """Takes lines in their order and gives them back, with a summary, once all are there."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.counts: Counter[Status] = Counter()
+        self.lines = 0
+        self.manifest = False
+        self.end: End = "missing"
+        self._file: IO[bytes] = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed by whoever made the report
+
+    def add(self, line: int, status: Status, *, id_: str | None = None, detail: str | None = None) -> None:
+        """Note what became of a line."""
+        self.counts[status] += 1
+        told: dict[str, Json] = {"line": line}
+        if id_ is not None:
+            told["id"] = id_
+        told["status"] = status
+        if detail is not None:
+            told["detail"] = detail
+        self._file.write(to_json(told).encode() + b"\n")
+
+    @property
+    def summary(self) -> dict[str, Json]:
+        """The counts, and whether the file was whole."""
+        counts: dict[str, Json] = {status: self.counts[status] for status in STATUSES}
+        return {"type": "summary", "lines": self.lines, **counts, "manifest": self.manifest, "end": self.end}
+
+    @property
+    def flawless(self) -> bool:
+        """Whether every line was taken, and none is missing."""
+        return self.end == "holds" and not self.counts["rejected"] and not self.counts["conflict"]
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the report, line by line as they were added, and the summary."""
+        self._file.seek(0)
+        while chunk := self._file.read(_CHUNK):
+            yield chunk
+        yield to_json(self.summary).encode() + b"\n"
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._file.close()

@@ -1,0 +1,38 @@
+"""Waits out what an upstream asks to wait for: a transfer is in no hurry, and to fail would cost the most calls."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import structlog
+
+from app.domain.errors import RateLimited, UpstreamOverloaded
+
+T = TypeVar("T")
+Sleep = Callable[[float], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class RetryBudget:
+    """How many seconds a whole transfer may wait in all."""
+
+    seconds: float
+    sleep: Sleep = asyncio.sleep
+
+    async def of(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Make a call that may be made again, after a wait where too many have been made.
+
+        Raises:
+            RateLimited, UpstreamOverloaded: no patience is left.
+        """
+        while True:
+            try:
+                return await call()
+            except (RateLimited, UpstreamOverloaded) as error:
+                wait = float(error.retry_after or 1)
+                if wait > self.seconds:
+                    raise
+                self.seconds -= wait
+                structlog.get_logger().info("transfer_waits", code=error.code, seconds=wait)
+                await self.sleep(wait)

@@ -1,0 +1,57 @@
+"""Statements of one tenant, and the database as one tenant's requests see it (docs/architecture.md, Isolation).
+
+A request can make no other statement: each takes its tenant, and where it concerns one agent its agent, from a scope.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from app.domain.json_types import Json
+from app.domain.memory import Scope, Tenant
+from app.ports.database import Database, Row, Statement
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedStatement(Statement):
+    """A statement that touches the rows of one tenant only.
+
+    Its argument has ``tenant_id``, and ``agent_id`` where it was made for one agent; SQL compares both with the columns
+    of every table of tenants that it names.
+    """
+
+    tenant_id: str = ""
+
+    @classmethod
+    def read(cls, scope: Scope | Tenant, sql: str, /, **values: Json) -> Self:  # type: ignore[override]
+        """Make a statement that only reads."""
+        return cls(sql, scope.argument | values, tenant_id=scope.tenant_id)
+
+    @classmethod
+    def write(cls, scope: Scope | Tenant, sql: str, /, *, repeatable: bool = True, **values: Json) -> Self:  # type: ignore[override]
+        """Make a statement that may change data."""
+        argument = scope.argument | values
+        return cls(sql, argument, writes=True, repeatable=repeatable, tenant_id=scope.tenant_id)
+
+
+class TenantDatabase:
+    """Runs statements of one tenant, and refuses those of another."""
+
+    def __init__(self, tenant_id: str, database: Database) -> None:
+        """Bind the tenant."""
+        self._tenant_id = tenant_id
+        self._database = database
+
+    async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Run the statements in order as one transaction and return each one's rows; raises as ``Database.run`` does.
+
+        Raises:
+            ValueError: a statement is of another tenant. This is a defect; nothing was run.
+        """
+        if any(_tenant_of(statement) != self._tenant_id for statement in statements):
+            raise ValueError("A statement of another tenant was given to this tenant's database.")
+        return await self._database.run(statements)
+
+
+def _tenant_of(statement: Statement) -> object:
+    return statement.argument.get("tenant_id") if isinstance(statement.argument, dict) else None

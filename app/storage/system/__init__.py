@@ -1,0 +1,1 @@
+"""Statements that cross tenants. Requests cannot import them."""

@@ -1,0 +1,224 @@
+"""Every statement that a request can send stays within its tenant, whatever other tenants hold.
+
+A workload goes through every route and every tool as one tenant, and records what the tenant's database is given. Each
+statement is then run by itself, under SQLite's authorizer, on a copy of the data in which other tenants hold the same
+kinds of things, and again on a copy in which they hold nothing.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.domain.memory import Tenant
+from app.ports.database import Row, Statement
+from app.storage.scoped import ScopedStatement, TenantDatabase
+from tests.probes import PROBES, SECRET
+from tests.service import Service, serving
+
+TENANT = "acme"
+NOW = 2_461_366.5  # a Julian day: both copies are read at one moment
+# What a request may learn of the whole database: whether the indexer is missed, which configs are in use, free ids.
+OF_NO_TENANT = {
+    "outbox": {"due_at", "id", "operation", "revision"},
+    "erasure": {"receipt", "advanced_at"},
+    "long_term_memory": {"id", "rowid", ""},
+}
+Access = tuple[str, str]
+"""A table and a column of it that a statement reads."""
+
+
+async def work(service: Service) -> None:
+    """Ask everything of every route and tool, as one tenant among others."""
+    for tenant, agent_id in (("owner", "keeper"), (TENANT, "bot"), ("globex", "bot")):
+        for number in range(3):
+            await service.store(
+                f"{SECRET} {number}", tenant=tenant, agent_id=agent_id, session_id="s", metadata={"kind": "secret"}
+            )
+    headers = service.credential(TENANT) | {"Idempotency-Key": "once"}
+    for _ in range(2):
+        body = {"agent_id": "bot", "content": "with a key", "occurred_at": "2026-01-31T00:00:00Z"}
+        await service.client.post("/store", json=body, headers=headers)
+    await service.recall("what was the launch code in January 2026?", tenant=TENANT)
+    for probe in PROBES.values():
+        await probe(service, TENANT, "bot")
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[ScopedStatement]]:
+    """The statements of the workload, each once, and the data as it left them."""
+    statements: dict[tuple[str, tuple[str, ...]], ScopedStatement] = {}
+    run = TenantDatabase.run
+
+    async def recording(self: TenantDatabase, given: Sequence[ScopedStatement]) -> list[list[Row]]:
+        statements.update(
+            {
+                (each.sql, each.parameters): each
+                for each in given
+                if isinstance(each.argument, dict) and each.argument["tenant_id"] == TENANT
+            }
+        )
+        return await run(self, given)
+
+    data = tmp_path_factory.mktemp("data")
+
+    async def record() -> None:
+        async with serving(data, indexer_seconds=30) as service:
+            await work(service)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TenantDatabase, "run", recording)
+        asyncio.run(record())
+    return data / "memory.sqlite3", list(statements.values())
+
+
+@pytest.fixture(scope="module")
+def distinct(recorded: tuple[Path, list[ScopedStatement]]) -> list[ScopedStatement]:
+    """At most a few statements of each text."""
+    kept: dict[str, list[ScopedStatement]] = {}
+    for statement in recorded[1]:
+        kept.setdefault(statement.sql, []).append(statement)
+    return [statement for same in kept.values() for statement in [*same[:3], *same[-3:]]]
+
+
+@pytest.fixture(scope="module")
+def crowded(recorded: tuple[Path, list[ScopedStatement]]) -> sqlite3.Connection:
+    """The data, in which other tenants hold the same kinds of things."""
+    source = sqlite3.connect(recorded[0])
+    return copied(source)
+
+
+@pytest.fixture(scope="module")
+def alone(crowded: sqlite3.Connection) -> sqlite3.Connection:
+    """The same data without any other tenant."""
+    connection = copied(crowded)
+    for table in tenant_tables(connection):
+        connection.execute(f"DELETE FROM {table} WHERE tenant_id <> ?", (TENANT,))
+    connection.commit()
+    return connection
+
+
+def copied(source: sqlite3.Connection) -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:")
+    source.backup(connection)
+    connection.row_factory = sqlite3.Row
+    connection.create_function("julianday", 1, lambda _: NOW)
+    return connection
+
+
+def tenant_tables(connection: sqlite3.Connection) -> list[str]:
+    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+    return [
+        name
+        for (name,) in tables.fetchall()
+        if any(column["name"] == "tenant_id" for column in connection.execute(f"PRAGMA table_info({name})"))
+    ]
+
+
+def answers(connection: sqlite3.Connection, statement: Statement) -> list[tuple[Any, ...]]:
+    """Run a statement and take back what it changed."""
+    try:
+        return [tuple(row) for row in connection.execute(statement.sql, statement.parameters)]
+    except sqlite3.IntegrityError as error:  # refused by a trigger: that is an answer too
+        return [(str(error),)]
+    finally:
+        connection.rollback()
+
+
+def held_by_others(connection: sqlite3.Connection) -> list[list[tuple[Any, ...]]]:
+    return [
+        [tuple(row) for row in connection.execute(f"SELECT * FROM {table} WHERE tenant_id <> ?", (TENANT,))]
+        for table in tenant_tables(connection)
+    ]
+
+
+def accesses(connection: sqlite3.Connection, statement: Statement) -> set[Access]:
+    """Return what a statement reads, as SQLite asks its authorizer before the statement may run."""
+    seen: set[Access] = set()
+
+    def authorize(action: int, table: str | None, column: str | None, _: str | None, __: str | None) -> int:
+        if action == sqlite3.SQLITE_READ and table is not None:
+            seen.add((table, column or ""))
+        return sqlite3.SQLITE_OK
+
+    connection.set_authorizer(authorize)
+    try:
+        answers(connection, statement)
+    finally:
+        connection.set_authorizer(None)
+    return seen
+
+
+def leaves(value: object) -> Iterator[object]:
+    if isinstance(value, dict):
+        for each in value.values():
+            yield from leaves(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from leaves(each)
+    else:
+        yield value
+
+
+def test_the_workload_sends_statements_of_every_kind(distinct: list[ScopedStatement]) -> None:
+    texts = {statement.sql for statement in distinct}
+    assert len(texts) >= 25, "every route and tool was asked"
+    assert any(statement.writes for statement in distinct)
+
+
+def test_a_statement_names_its_tenant_in_its_argument(distinct: list[ScopedStatement]) -> None:
+    for statement in distinct:
+        assert isinstance(statement.argument, dict)
+        assert statement.argument["tenant_id"] == TENANT
+
+
+def test_a_statement_that_reads_a_table_of_tenants_looks_at_whose_each_row_is(
+    crowded: sqlite3.Connection, distinct: list[ScopedStatement]
+) -> None:
+    tables = set(tenant_tables(crowded))
+    for statement in distinct:
+        read = accesses(crowded, statement)
+        for table in tables & {name for name, _ in read}:
+            columns = {column for name, column in read if name == table}
+            assert "tenant_id" in columns or columns <= OF_NO_TENANT.get(table, set()), (table, statement.sql)
+
+
+def test_what_other_tenants_hold_changes_no_answer(
+    crowded: sqlite3.Connection, alone: sqlite3.Connection, distinct: list[ScopedStatement]
+) -> None:
+    for statement in distinct:
+        among, by_itself = answers(crowded, statement), answers(alone, statement)
+        told = {each for row in among if row not in by_itself for each in row}
+        # An id is unique over all tenants: that one is taken is told, of an id that the request itself has named.
+        assert told <= {*leaves(statement.argument), None, 0, 1}, statement.sql
+
+
+def test_no_statement_changes_what_other_tenants_hold(
+    crowded: sqlite3.Connection, distinct: list[ScopedStatement]
+) -> None:
+    before = held_by_others(crowded)
+    assert any(before)
+    for statement in distinct:
+        if not statement.writes:
+            continue
+        try:
+            crowded.execute(statement.sql, statement.parameters).fetchall()
+        except sqlite3.IntegrityError:
+            continue
+        finally:
+            after = held_by_others(crowded)
+            crowded.rollback()
+        assert after == before, statement.sql
+
+
+async def test_a_tenant_s_database_refuses_a_statement_of_another_tenant() -> None:
+    class Untouched:
+        async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
+            raise AssertionError(statements)
+
+    database = TenantDatabase(TENANT, Untouched())  # type: ignore[arg-type]  # nothing of it is called
+    with pytest.raises(ValueError, match="another tenant"):
+        await database.run([ScopedStatement.read(Tenant("globex"), "SELECT ?1")])
