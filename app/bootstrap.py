@@ -30,7 +30,7 @@ from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import ConfigurationError
 from app.indexing.acknowledgements import Acknowledgements
 from app.indexing.embedding_registry import EmbeddingRegistry
-from app.indexing.jobs.reconcile import RateLimiter
+from app.indexing.rate_limiter import RateLimiter
 from app.observability.metrics import Metrics
 from app.ports.database import Database
 from app.ports.embedder import Embedder

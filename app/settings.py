@@ -10,7 +10,6 @@ from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.domain.errors import ConfigurationError
-from app.domain.query import PARTS, Part
 from app.domain.quotas import Defaults, Limits
 
 _SECRET_BYTES = 32
@@ -87,13 +86,6 @@ class Settings(BaseSettings):
     )
     query_cache_bytes: Annotated[int, Field(ge=0)] = Field(
         16 * _MEBIBYTE, description="Memory for the embeddings of recent queries, in bytes; 0 keeps none."
-    )
-    recall_without: Annotated[tuple[Part, ...], NoDecode] = Field(
-        (),
-        description=(
-            "Channels and cues that recalls leave out, to measure what they are worth, separated by commas: "
-            f"{', '.join(f'`{part}`' for part in PARTS)}."
-        ),
     )
     index_cache_bytes: Annotated[int, Field(ge=0)] = Field(
         256 * _MEBIBYTE, description="Memory for the vectors of recently searched agents, in bytes."
@@ -205,11 +197,6 @@ class Settings(BaseSettings):
         if id_ and not _ACCOUNT_ID.fullmatch(id_):
             raise ValueError("must be the account's id, 32 hexadecimal digits, and not its name")
         return id_ or None
-
-    @field_validator("recall_without", mode="before")
-    @classmethod
-    def _split_parts(cls, value: object) -> object:
-        return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
     @field_validator("cloudflare_d1_database_id")
     @classmethod

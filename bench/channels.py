@@ -1,6 +1,6 @@
 """What the other channels of a recall cost beside the vector channel: two services over the same data, in turn."""
 
-from app.domain.query import PARTS
+from bench.ablation import PARTS
 from bench.data import Requests
 from bench.report import Figure
 from bench.scenarios import Load
@@ -11,7 +11,7 @@ _WARM_UP = 100
 _SEED = 3
 _MOST = 1.6
 
-_VECTOR_ALONE = {"RECALL_WITHOUT": ",".join(part for part in PARTS if part != "vector")}
+_ALL_BUT_VECTOR = ",".join(part for part in PARTS if part != "vector")
 
 
 async def channels(load: Load) -> Figure:
@@ -20,8 +20,8 @@ async def channels(load: Load) -> Figure:
     (first,) = requests.recalls(1)
     ratios = []
     async with (
-        embedded(load.data_dir, load.embedder, first) as whole,
-        embedded(load.data_dir, load.embedder, first, **_VECTOR_ALONE) as alone,
+        embedded(load.data_dir, load.embedder, first, without="") as whole,
+        embedded(load.data_dir, load.embedder, first, without=_ALL_BUT_VECTOR) as alone,
     ):
         for server in (whole, alone):
             await server.cost(requests.recalls(_WARM_UP))

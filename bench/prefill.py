@@ -9,14 +9,13 @@ from ulid import ULID
 
 from app.adapters.local.hashing import HashingEmbedder
 from app.bootstrap import build_runtime, wall_clock
-from app.domain.embedding import EmbeddingConfigs, Vector
-from app.domain.memory import NewMemory, Scope
-from app.domain.quotas import Defaults
+from app.domain.embedding import Vector
+from app.domain.memory import NewMemory, Scope, Tenant
 from app.observability.logs import configure_logging
 from app.ports.vector_index import IndexedVector
 from app.runtime.backends import Backends
 from app.settings import load_settings
-from app.storage.batches import ROOM_NAMES, Bulk, Line
+from app.storage.memories import Line, insert
 from bench.data import SECRETS, notes
 
 _BATCH = 1000
@@ -51,25 +50,8 @@ async def _prefill(data_dir: Path, embedder: str, scopes: Sequence[Scope], memor
 async def _put(backends: Backends, scope: Scope, texts: Sequence[str], vectors: Sequence[Vector]) -> None:
     config, now = backends.embedder.config, wall_clock()
     ids = [str(ULID()) for _ in texts]
-    lines = [_line(scope, id_, NewMemory(text), now) for id_, text in zip(ids, texts, strict=True)]
-    await backends.database.run([Bulk(scope.tenant_id).insert(lines, EmbeddingConfigs(config), Defaults())])
+    lines = [Line(NewMemory(text).of(scope, id_, now), {}, {}) for id_, text in zip(ids, texts, strict=True)]
+    await backends.database.run([insert(Tenant(scope.tenant_id), lines, config)])
     await backends.index.upsert(
         [IndexedVector(scope, id_, vector, now, now) for id_, vector in zip(ids, vectors, strict=True)]
     )
-
-
-def _line(scope: Scope, id_: str, memory: NewMemory, now: int) -> Line:
-    """Return a memory as a bulk insert reads it, where nothing is limited."""
-    return {
-        "agent_id": scope.agent_id,
-        "id": id_,
-        "content": memory.content,
-        "content_hash": memory.content_hash,
-        "metadata": memory.metadata_json,
-        "session_id": None,
-        "occurred_at": None,
-        "created_at": now,
-        "expires_at": None,
-        "deleted": 0,
-        **dict.fromkeys(ROOM_NAMES, 0),
-    }

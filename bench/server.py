@@ -59,19 +59,27 @@ class Server:
 
 
 @asynccontextmanager
-async def embedded(data_dir: Path, embedder: str, first: bytes, **more: str) -> AsyncIterator[Server]:
+async def embedded(
+    data_dir: Path, embedder: str, first: bytes, *, without: str | None = None, **more: str
+) -> AsyncIterator[Server]:
     """Run the service on the embedded default, as ``service`` does."""
     settings = {"DATA_DIR": str(data_dir), "EMBEDDER": embedder, "AUTH_SECRETS": AUTH_SECRETS, **more}
-    async with service(data_dir, settings, first) as server:
+    async with service(data_dir, settings, first, without=without) as server:
         yield server
 
 
 @asynccontextmanager
-async def service(data_dir: Path, settings: Mapping[str, str], first: bytes) -> AsyncIterator[Server]:
-    """Run the service as an operator would, until the block ends; ``first`` is the request it answers first."""
+async def service(
+    data_dir: Path, settings: Mapping[str, str], first: bytes, *, without: str | None = None
+) -> AsyncIterator[Server]:
+    """Run the service as an operator would, until the block ends; ``first`` is the request it answers first.
+
+    ``without`` names parts of the recall to leave out, separated by commas (``bench.ablation``).
+    """
     port = free_port()
-    command = [*COMMAND, "serve", "--host", HOST, "--port", str(port)]
-    async with _running(command, settings, data_dir, port, first) as server:
+    command = [*COMMAND, "serve"] if without is None else [sys.executable, "-m", "bench.ablation", without]
+    served = {**settings, "HOST": HOST, "PORT": str(port), "PYTHONPATH": str(_ROOT)}
+    async with _running(command, served, data_dir, port, first) as server:
         yield server
 
 

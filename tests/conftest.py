@@ -10,7 +10,16 @@ import pytest
 import structlog
 
 from app.settings import Settings
-from tests.backends import Backend, running_on
+from tests.support import generation
+from tests.support.backends import Backend, running_on
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what takes long, unless it is asked for."""
+    if not generation.LONG:
+        long = [item for item in items if item.get_closest_marker("long") is not None]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Calls to another service over HTTP: one pool, a deadline for every call, every failure to be reached mapped once."""
+"""Calls another service over HTTP: one pool of connections, a deadline for every call, one mapping of failures."""
 
 import asyncio
 import time
@@ -21,7 +21,7 @@ _EXTENSIONS = {"timeout": {"connect": _CONNECT_SECONDS, "read": None, "write": N
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request to be made. ``operation`` names it in logs and metrics, as in ``d1.query``."""
+    """A request to send. ``operation`` is its name in logs and metrics, such as ``d1.query``."""
 
     operation: str
     method: str
@@ -34,7 +34,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class _Idle:
-    """A connection that waits for the next call, and since when."""
+    """An idle connection, and the time since which it is idle."""
 
     http: httpx.AsyncClient
     since: float
@@ -43,8 +43,8 @@ class _Idle:
 class Upstream:
     """Kept-alive HTTP/1.1 connections to one service.
 
-    Each is a client of its own: httpx's pool looks at every connection it holds for every request, which at
-    sixteen requests at a time costs more than the requests themselves (``bench/results``).
+    Each connection is a client of its own: httpx's pool examines all its connections for every request, which at
+    sixteen concurrent requests costs more than the requests themselves (``bench/results``).
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Upstream:
         seconds: float,
         metrics: Metrics,
     ) -> None:
-        """Name the service as an operator knows it; a call takes at most ``seconds`` unless it says otherwise."""
+        """Take the service's name for operators, and the deadline of a call that sets none itself."""
         self.name = name
         self._seconds = seconds
         self._metrics = metrics
@@ -70,11 +70,11 @@ class Upstream:
         self._closed = False
 
     async def send(self, call: Call) -> httpx.Response:
-        """Make the call and return the whole answer, whatever its status.
+        """Send the call and return the complete response, whatever its status.
 
         Raises:
-            UpstreamTimeout: there was no whole answer in time; a write may have been done.
-            UpstreamUnavailable: the service cannot be reached, or broke the connection off.
+            UpstreamTimeout: the response was not complete in time; a write may have been done.
+            UpstreamUnavailable: the service cannot be reached, or closed the connection.
         """
         request = self._request(call)
         try:
@@ -87,7 +87,7 @@ class Upstream:
 
     @contextmanager
     def measured(self, operation: str) -> Iterator[None]:
-        """Count what happens inside as one call: its duration, and how it ended."""
+        """Record the duration and the outcome of the call made inside."""
         started = time.perf_counter()
         outcome = "failed"
         try:
@@ -103,7 +103,7 @@ class Upstream:
             self._metrics.call(operation, outcome, time.perf_counter() - started)
 
     def read_json(self, response: httpx.Response) -> Any:  # noqa: ANN401 - whatever JSON holds
-        """Read an answer's body.
+        """Parse the body of a response.
 
         Raises:
             UpstreamRejected: the body is not JSON.
@@ -122,7 +122,7 @@ class Upstream:
             await asyncio.wait(self._closing)
 
     def _request(self, call: Call) -> httpx.Request:
-        """Write the request. The few paths there are get parsed once: httpx takes its time for that."""
+        """Build the request. Each path is parsed only once, because httpx is slow at it."""
         url = self._urls.get(call.path)
         if url is None:
             url = self._urls[call.path] = httpx.URL(self._base_url + call.path)
@@ -132,9 +132,9 @@ class Upstream:
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[httpx.AsyncClient]:
-        """Take the connection used last, or a new one, and keep it for the next call if this one is answered.
+        """Use the most recently used connection, or a new one, and keep it for the next call if this one is answered.
 
-        After a call that was cut off, httpx may hold a connection that it waits for in vain for ever.
+        After a call that was cancelled, httpx may wait for its connection for ever.
         """
         async with self._room:
             http = self._idle.pop().http if self._idle else self._open()
@@ -149,14 +149,14 @@ class Upstream:
                     self._give_up(http)
 
     def _keep(self, http: httpx.AsyncClient) -> None:
-        """Put the connection on top, and give those up at the bottom that were not needed for long."""
+        """Put the connection on top of the stack, and close those at the bottom that were idle for long."""
         now = time.monotonic()
         self._idle.append(_Idle(http, now))
         while self._idle[0].since < now - _IDLE_SECONDS:
             self._give_up(self._idle.pop(0).http)
 
     def _give_up(self, http: httpx.AsyncClient) -> None:
-        """Close the connection in a task of its own, so that whoever cuts the call off does not cut this off."""
+        """Close the connection in a task of its own, which the cancellation of the call does not cancel."""
         closing = asyncio.create_task(http.aclose())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)

@@ -1,7 +1,7 @@
-"""Long texts for models behind an API: cut into windows by their bytes, averaged, never cut off.
+"""Splits long texts into windows for models behind an API, and averages the vectors of the windows.
 
-A token is at least one byte, so a window of as many bytes as the model takes tokens always fits. Exact
-counts would need each model's own vocabulary.
+A token is at least one byte, so a window of as many bytes as the model accepts tokens always fits. Exact
+counts would need each model's vocabulary.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,32 +15,32 @@ from app.domain.errors import UpstreamRejected
 
 _SPACES = b" \t\n\r"
 _HIGH_BITS, _CONTINUATION = 0xC0, 0x80
-"""How UTF-8 marks a byte that is inside a character."""
+"""The high bits of a byte in UTF-8, and their value in a byte that continues a character."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A part of a text that the model takes at once; ``text`` is the number of the text it is of."""
+    """A part of a text that fits the model; ``text`` is the position of its text."""
 
     text: int
     content: str
 
     @property
     def size(self) -> int:
-        """Bytes in UTF-8: its length in the measure windows are cut by."""
+        """Return its length in UTF-8."""
         return len(self.content.encode())
 
 
-def split(texts: Sequence[str], most: int) -> list[Window]:
-    """Cut each text into windows of at most ``most`` bytes, between words where there are any."""
-    return [Window(number, part) for number, text in enumerate(texts) for part in _parts(text, most)]
+def split(texts: Sequence[str], max_bytes: int) -> list[Window]:
+    """Split each text into windows of at most ``max_bytes`` bytes, between words where possible."""
+    return [Window(number, part) for number, text in enumerate(texts) for part in _parts(text, max_bytes)]
 
 
-def batches(windows: Sequence[Window], *, most: int, most_bytes: int) -> Iterator[Sequence[Window]]:
-    """Gather windows, in order, into calls of at most so many windows and bytes."""
+def batches(windows: Sequence[Window], *, limit: int, max_bytes: int) -> Iterator[Sequence[Window]]:
+    """Group windows, in order, into calls of at most ``limit`` windows and ``max_bytes`` bytes."""
     start = size = 0
     for position, window in enumerate(windows):
-        if position - start == most or (position > start and size + window.size > most_bytes):
+        if position - start == limit or (position > start and size + window.size > max_bytes):
             yield windows[start:position]
             start, size = position, 0
         size += window.size
@@ -49,10 +49,10 @@ def batches(windows: Sequence[Window], *, most: int, most_bytes: int) -> Iterato
 
 
 def average(windows: Sequence[Window], vectors: Sequence[Vector], dimensions: int) -> list[Vector]:
-    """Return one vector of unit length a text: its windows' vectors, averaged by their length.
+    """Return one unit vector per text: the average of its windows' vectors, weighted by their length.
 
     Raises:
-        UpstreamRejected: a vector is missing, has other dimensions, or cannot be brought to unit length.
+        UpstreamRejected: a vector is missing, has other dimensions, or cannot be normalized.
     """
     if len(vectors) != len(windows) or any(vector.shape != (dimensions,) for vector in vectors):
         raise UpstreamRejected(
@@ -67,7 +67,7 @@ def average(windows: Sequence[Window], vectors: Sequence[Vector], dimensions: in
 
 
 def _unit(vector: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
-    """Bring a vector to unit length."""
+    """Normalize a vector to unit length."""
     exact = vector.astype(np.float64)
     norm = float(np.linalg.norm(exact))
     if not 0 < norm < np.inf:
@@ -76,25 +76,25 @@ def _unit(vector: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
     return unit
 
 
-def _parts(text: str, most: int) -> Iterator[str]:
-    data = (text or " ").encode()  # an empty input is refused, and would take the whole call with it
-    if len(data) <= most:
+def _parts(text: str, max_bytes: int) -> Iterator[str]:
+    data = (text or " ").encode()  # the service refuses a call with an empty input
+    if len(data) <= max_bytes:
         yield data.decode()
         return
     start = 0
     while start < len(data):
-        end = _end(data, start, most)
+        end = _end(data, start, max_bytes)
         part = data[start:end].decode()
         if part.strip() or start == 0:
             yield part
         start = end + 1 if data[end : end + 1].isspace() else end
 
 
-def _end(data: bytes, start: int, most: int) -> int:
-    """Where the window that begins at ``start`` ends: before white space if it has any, never inside a character."""
-    if len(data) - start <= most:
+def _end(data: bytes, start: int, max_bytes: int) -> int:
+    """Return the end of the window that begins at ``start``, before white space if possible and between characters."""
+    if len(data) - start <= max_bytes:
         return len(data)
-    last = start + most
+    last = start + max_bytes
     end = next((at for at in range(last, start, -1) if data[at] in _SPACES), last)
     while end > start and data[end] & _HIGH_BITS == _CONTINUATION:
         end -= 1

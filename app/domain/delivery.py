@@ -1,25 +1,25 @@
-"""What becomes of a vector on its way to the index."""
+"""The delivery of vectors to the index: rows of the outbox, and what became of them."""
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from app.domain.memory import Scope
 
-Kind: TypeAlias = Literal["acknowledged", "lost", "waits", "confirmed", "settled", "refused"]
-"""What became of one revision of a row.
+Outcome: TypeAlias = Literal["acknowledged", "lost", "waits", "confirmed", "settled", "refused"]
+"""What became of one revision of a row of the outbox.
 
 - ``acknowledged``: the index took it at ``at``, by its own clock; of one revision the first acknowledgement counts.
-- ``lost``: it was acknowledged long ago and is not there, so it has to be sent again.
-- ``waits``: the index does not say yet how far it is.
-- ``confirmed``: the index shows it; recall goes on scoring it for a while.
-- ``settled``: nothing is left to do, the row may go.
-- ``refused``: the index does not take it as it is, for ``reason``.
+- ``lost``: it was acknowledged long ago and the index does not have it, so it has to be sent again.
+- ``waits``: the index does not tell yet whether it shows it.
+- ``confirmed``: the index shows it; recall continues to score it for a while.
+- ``settled``: nothing is left to do, and the row may be deleted.
+- ``refused``: the index does not accept it, for ``reason``.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class RowKey:
-    """One revision of one row."""
+class OutboxKey:
+    """Identifies one revision of a row of the outbox."""
 
     scope: Scope
     id: str
@@ -29,11 +29,11 @@ class RowKey:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledgement:
-    """What became of one revision of a row."""
+    """The outcome of one revision of a row of the outbox, which is still to be written to the row."""
 
-    row: RowKey
-    kind: Kind
+    key: OutboxKey
+    outcome: Outcome
     at: int = 0
     reason: str = ""
     confirm_ms: int = 0
-    """After an acknowledgement, how long it is not worth asking whether the index shows it."""
+    """How long after an acknowledgement the index is first asked whether it shows the vector."""

@@ -1,6 +1,7 @@
 """Vectors, and the embedding configs that they are made with."""
 
 import hashlib
+import json
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -37,6 +38,21 @@ class EmbeddingConfig:
         """Return ``provider/model/dimensions``, as it stands beside a vector."""
         return f"{self.provider}/{self.model}/{self.dimensions}"
 
+    @property
+    def argument(self) -> dict[str, Json]:
+        """Return the values of a statement that writes the config."""
+        return {
+            "index_name": self.index_name,
+            "provider": self.provider,
+            "model": self.model,
+            "dimensions": self.dimensions,
+        }
+
+    @staticmethod
+    def from_json(text: str) -> "EmbeddingConfig":
+        """Read a config from a JSON array of its provider, model, dimensions and index name."""
+        return _from_json(text)
+
     def __str__(self) -> str:
         """Return the config as a person reads it."""
         return f"{self.provider}/{self.model} ({self.dimensions} dimensions)"
@@ -63,11 +79,18 @@ class EmbeddingConfigs:
 
     @property
     def argument(self) -> dict[str, Json]:
-        """What ``HOLDS`` reads."""
+        """The names of both indexes, as the gate of writes compares them with what is in use."""
         return {
             "active": self.active.index_name,
             "shadow": None if self.shadow is None else self.shadow.index_name,
         }
+
+
+@lru_cache(maxsize=64)
+def _from_json(text: str) -> EmbeddingConfig:
+    provider, model, dimensions, index_name = json.loads(text)
+    config = EmbeddingConfig(provider, model, dimensions)
+    return config if config.index_name == index_name else EmbeddingConfig(provider, model, dimensions, shortened=True)
 
 
 @lru_cache(maxsize=64)

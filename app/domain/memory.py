@@ -5,8 +5,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from app.domain.json_types import Json, to_json
+from app.domain.limits import CONTENT, METADATA, SESSION_ID, Bound, check
 from app.domain.words import segments
 
 
@@ -35,15 +37,28 @@ class Scope:
         return {"tenant_id": self.tenant_id, "agent_id": self.agent_id}
 
 
-@dataclass(frozen=True)
-class NewMemory:
-    """What a caller asks to store."""
+class Storable:
+    """What every form of a memory derives from its fields, and the bounds that they share."""
 
     content: str
-    metadata: Mapping[str, Json] = field(default_factory=dict)
-    session_id: str | None = None
-    occurred_at: int | None = None
-    expires_at: int | None = None
+    metadata: Mapping[str, Json]
+    session_id: str | None
+    occurred_at: int | None
+    expires_at: int | None
+
+    def check_bounds(self, *others: tuple[str, Bound, Any]) -> None:
+        """Check the fields, and others that are given with their name and bound.
+
+        Raises:
+            ContentTooLarge: the content has too many bytes.
+            InvalidRequest: another field is outside its bound; every such field is named.
+        """
+        check(
+            *others,
+            ("content", CONTENT, self.content),
+            ("metadata", METADATA, self.metadata),
+            ("session_id", SESSION_ID, self.session_id),
+        )
 
     @cached_property
     def content_hash(self) -> str:
@@ -61,8 +76,68 @@ class NewMemory:
         """The metadata as it is stored."""
         return to_json(self.metadata)
 
+    @property
+    def content_bytes(self) -> int:
+        """The size of the content in UTF-8, as quotas count it."""
+        return len(self.content.encode())
+
+    @property
+    def metadata_bytes(self) -> int:
+        """The size of the metadata in UTF-8, as quotas count it."""
+        return len(self.metadata_json.encode())
+
+
+@dataclass(frozen=True)
+class NewMemory(Storable):
+    """What a caller asks to store.
+
+    Making one raises ``ContentTooLarge`` or ``InvalidRequest`` where a field is outside its bounds.
+    """
+
+    content: str
+    metadata: Mapping[str, Json] = field(default_factory=dict)
+    session_id: str | None = None
+    occurred_at: int | None = None
+    expires_at: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the bounds of all fields."""
+        self.check_bounds()
+
     @cached_property
     def request_hash(self) -> str:
         """SHA-256, in hex, of everything that was asked: two requests with one hash ask the same."""
         asked = [self.content, self.metadata, self.session_id, self.occurred_at, self.expires_at]
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+    def of(self, scope: Scope, memory_id: str, created_at: int) -> "Memory":
+        """Return the memory that storing it makes, where the agent has none of this content yet."""
+        return Memory(
+            memory_id,
+            scope,
+            self.content,
+            self.metadata,
+            self.session_id,
+            self.occurred_at,
+            created_at,
+            self.expires_at,
+        )
+
+
+@dataclass(frozen=True)
+class Memory(Storable):
+    """One memory of one agent."""
+
+    id: str
+    scope: Scope
+    content: str
+    metadata: Mapping[str, Json]
+    session_id: str | None
+    occurred_at: int | None
+    created_at: int
+    expires_at: int | None
+
+    @property
+    def agent_id(self) -> str:
+        """The agent whose memory it is."""
+        return self.scope.agent_id

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, get_args
 
 from app.domain.json_types import Json, Scalar
+from app.domain.limits import FILTER_METADATA, MAX_TOKENS, MIN_SCORE, QUERY, RECENCY_DAYS, TOP_K, check
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,10 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a caller asks its memory."""
+    """What a caller asks its memory.
+
+    Making one raises ``InvalidRequest`` where a field is outside its bounds.
+    """
 
     text: str
     top_k: int = 5
@@ -42,6 +45,17 @@ class Query:
     """Whether entries tell what their score is made of."""
     recency_days: float | None = None
     """The age at which a preference for recent memories has halved; None: there is none."""
+
+    def __post_init__(self) -> None:
+        """Check the bounds of all fields, under the names that callers know them by."""
+        check(
+            ("query", QUERY, self.text),
+            ("top_k", TOP_K, self.top_k),
+            ("min_score", MIN_SCORE, self.min_score),
+            ("recency_days", RECENCY_DAYS, self.recency_days),
+            ("max_tokens", MAX_TOKENS, self.max_tokens),
+            ("filter.metadata", FILTER_METADATA, self.where.metadata),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +88,3 @@ class Entry:
     similarity: float | None = None
     """The cosine similarity, -1 to 1, where the vector channel found it."""
     findings: Sequence[Finding] = ()
-
-
-Part: TypeAlias = Literal["lexical", "vector", "context", "smoothing", "session", "names", "time"]
-"""A channel or a cue, which can be left out to measure what it is worth."""
-PARTS: tuple[Part, ...] = get_args(Part)

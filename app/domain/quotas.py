@@ -1,5 +1,6 @@
 """Limits of a tenant and of its agents, and how much of them is used."""
 
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -10,6 +11,9 @@ UNLIMITED = 2**53 - 1
 """How a limit that the operator has lifted is kept; a NULL says that the default holds."""
 
 LimitName: TypeAlias = Literal["memories", "bytes", "stores_per_minute"]
+LIMIT_NAMES: tuple[LimitName, ...] = ("memories", "bytes", "stores_per_minute")
+Needed: TypeAlias = tuple[int, int, int]
+"""What a write adds: memories, bytes, stores; as ``LIMIT_NAMES``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +32,14 @@ class Defaults:
     tenant: Limits = field(default_factory=Limits)
     agent: Limits = field(default_factory=Limits)
 
-    def scopes(self, agent_id: str | None) -> list[Json]:
-        """Return ``$.scopes`` of an argument: the agent, where there is one, and the tenant, each with its defaults."""
-        of_agent: list[Json] = [] if agent_id is None else [[agent_id, *self._of_agent]]
-        return [*of_agent, ["", *self._of_tenant]]
+    def scopes(self, agent_ids: Iterable[str]) -> list[Json]:
+        """Return ``$.scopes`` of an argument: the agents and the tenant, each with the defaults that hold for it."""
+        of_agents: list[Json] = [[agent_id, *self._of_agent] for agent_id in agent_ids]
+        return [*of_agents, ["", *self._of_tenant]]
 
     @cached_property
     def limits(self) -> dict[str, Json]:
-        """Return ``$.limits`` of the argument that ``ROOM_FOR_LINE`` reads."""
+        """The defaults as the gate of writes reads them."""
         return {"agent": self._of_agent, "tenant": self._of_tenant}
 
     @cached_property
@@ -75,3 +79,16 @@ class Usage:
     bytes: int
     stores_this_minute: int
     limits: Limits
+
+    @property
+    def uses(self) -> "list[Use]":
+        """The limits there are, each with what is used of it."""
+        scope: Literal["agent", "tenant"] = "tenant" if self.agent_id is None else "agent"
+        used = (self.memories, self.bytes, self.stores_this_minute)
+        limits = zip(LIMIT_NAMES, used, astuple(self.limits), strict=True)
+        return [Use(name, scope, used, limit) for name, used, limit in limits if limit is not None]
+
+    def exceeded_by(self, needed: Needed) -> "list[Use]":
+        """Return the limits that leave less than is needed; what needs nothing of a limit is within it."""
+        of = dict(zip(LIMIT_NAMES, needed, strict=True))
+        return [use for use in self.uses if of[use.name] > max(0, use.limit - use.used)]

@@ -1,1 +1,1 @@
-"""Between the database and the vector index: what is queued, delivered and confirmed."""
+"""Keeps the vector index up to date with the database: delivery, the indexer and its jobs."""

@@ -1,24 +1,24 @@
-"""Brings vectors that have just been queued to their index, as the request that queued them does."""
+"""Delivers vectors to their index within the request that has queued them."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 import structlog
 
-from app.domain.delivery import Acknowledgement, Kind, RowKey
+from app.domain.delivery import Acknowledgement, OutboxKey, Outcome
 from app.domain.errors import Unavailable
 from app.ports.vector_index import IndexedVector, VectorIndex
 
 
-class Outcomes(Protocol):
-    """Takes what becomes of vectors on their way to the index."""
+class AcknowledgementSink(Protocol):
+    """Receives the delivery acknowledgements of requests."""
 
     def add(self, acknowledgement: Acknowledgement, /) -> None:
         """Keep an acknowledgement for the indexer."""
         ...
 
     def wake(self) -> None:
-        """Have the indexer look now."""
+        """Wake the indexer."""
         ...
 
 
@@ -26,27 +26,28 @@ async def deliver(
     index: VectorIndex,
     index_name: str,
     vectors: Sequence[IndexedVector],
-    acknowledgements: Outcomes,
+    acknowledgements: AcknowledgementSink,
     *,
     first_time: bool,
 ) -> None:
-    """Send the vectors and mark what became of them; what fails stays in the outbox for the indexer.
+    """Send vectors and acknowledge their delivery; what fails stays in the outbox for the indexer.
 
-    ``first_time``: none of their memories was there before.
+    ``first_time``: none of their memories existed before.
     """
     try:
         at = await index.upsert(vectors)
     except Unavailable as error:
         deferred("upsert", error)
         return
-    # Where it shows at once, a recall that begins after a first store finds it there: nothing is left to confirm.
-    # One that began before a second store may have asked the index too early, and needs the row a while yet.
-    kind: Kind = "settled" if index.visible_at_once and first_time else "acknowledged"
+    # Where writes are visible at once, a recall that begins after a first store finds its vector in the index: nothing
+    # is left to confirm. A recall that began before a second store may have searched the index too early, so that the
+    # row is needed for a while.
+    outcome: Outcome = "settled" if index.visible_at_once and first_time else "acknowledged"
     for vector in vectors:
-        row = RowKey(vector.scope, vector.id, index_name, vector.revision)
-        acknowledgements.add(Acknowledgement(row, kind, at, confirm_ms=int(index.confirm_seconds * 1000)))
+        key = OutboxKey(vector.scope, vector.id, index_name, vector.revision)
+        acknowledgements.add(Acknowledgement(key, outcome, at, confirm_ms=int(index.confirm_seconds * 1000)))
 
 
 def deferred(operation: str, error: Unavailable) -> None:
-    """Tell the log what is left to the indexer."""
+    """Log an operation that is left to the indexer."""
     structlog.get_logger().warning("index_write_deferred", operation=operation, code=error.code)

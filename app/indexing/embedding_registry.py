@@ -1,4 +1,4 @@
-"""What serves embedding configs other than the one the settings name, and what was last seen to be in use."""
+"""Opens the indexes and embedders of other configs than that of the settings; keeps the configs last seen in use."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -9,37 +9,37 @@ from app.ports.index_admin import IndexAdmin
 
 OpenIndex: TypeAlias = Callable[[EmbeddingConfig], IndexAdmin]
 OpenEmbedder: TypeAlias = Callable[[EmbeddingConfig], Embedder | None]
-"""Gives None where this process cannot embed with the config: a key or a model is missing."""
+"""Returns None where this process cannot embed with the config: a key or a model is missing."""
 
 
 class EmbeddingRegistry:
-    """Indexes and embedders of the other configs, made when first needed and kept for the life of the process.
+    """Indexes and embedders of the other configs, opened when first needed and kept as long as the process lives.
 
-    What is in use may change at any moment: every run of the database checks it and says what it is.
+    The configs in use may change at any moment: every run of the database checks and returns them.
     """
 
     def __init__(self, open_index: OpenIndex | None = None, open_embedder: OpenEmbedder | None = None) -> None:
-        """Take what opens them; without, there are no others."""
+        """Take the functions that open them; without, only the config of the settings can be served."""
         self._open_index = open_index
         self._open_embedder = open_embedder
         self._indexes: dict[EmbeddingConfig, IndexAdmin] = {}
         self._embedders: dict[EmbeddingConfig, Embedder | None] = {}
         self.configs: EmbeddingConfigs | None = None
-        """What was last seen to be in use; None before anything was seen."""
+        """The configs last seen in use; None before the first were seen."""
 
     def index(self, config: EmbeddingConfig) -> IndexAdmin | None:
-        """Return the config's index; None where there is no way to it."""
+        """Return the config's index; None where it cannot be opened."""
         if config not in self._indexes and self._open_index is not None:
             self._indexes[config] = self._open_index(config)
         return self._indexes.get(config)
 
     def embedder(self, config: EmbeddingConfig) -> Embedder | None:
-        """Return what embeds with the config; None where this process cannot."""
+        """Return the config's embedder; None where this process cannot embed with it."""
         if config not in self._embedders and self._open_embedder is not None:
             self._embedders[config] = self._open_embedder(config)
         return self._embedders.get(config)
 
     def seen(self, configs: EmbeddingConfigs) -> None:
-        """Take note of what is in use. What is older than what was seen before is of no use: answers overtake."""
+        """Keep the configs in use, unless newer ones were seen before: answers may arrive out of order."""
         if self.configs is None or configs.epoch >= self.configs.epoch:
             self.configs = configs

@@ -1,7 +1,7 @@
 """Brings the index up to date with the outbox, in the background. Crosses tenants; no request imports it.
 
-One round is one run of the database, then what it found to do at the index. What the index answers becomes
-marks, which the next round writes (docs/reliability.md).
+One round is one run of the database, followed by the work at the index that the run has read. The index's answers
+become acknowledgements, which the next round writes (docs/reliability.md).
 """
 
 import asyncio
@@ -9,37 +9,38 @@ from collections.abc import Callable, Mapping, Sequence
 
 import structlog
 
-from app.domain.delivery import Acknowledgement, Kind
+from app.domain.delivery import Acknowledgement, Outcome
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import Unavailable, VectorRefused
+from app.domain.memory import Scope
 from app.indexing.acknowledgements import Acknowledgements
 from app.indexing.embedding_registry import OpenIndex
 from app.indexing.jobs.erase import Eraser
-from app.ports.database import Database, Row, Statement
+from app.ports.database import Database
 from app.ports.index_admin import Held, IndexAdmin
 from app.ports.vector_index import IndexedVector
 from app.storage.request_state import INDEXER
 from app.storage.system import indexer_queue, leases
-from app.storage.system.indexer_queue import Work
+from app.storage.system.indexer_queue import QueuedChange, Work
 from app.storage.system.outbox_status import OutboxStatus
 
 IDLE_ROUNDS = 20
-"""An idle indexer looks once in so many pauses."""
+"""An idle indexer runs one round in so many pauses."""
 
 _MAX_BACK_OFF = 60.0
 _MAX_FAILURES = 10
-_MAX_MARKS = 20_000
+_MAX_ACKNOWLEDGEMENTS = 20_000
 """Of one run, which has at most a hundred statements."""
 
 Report = Callable[[OutboxStatus], None]
-"""Takes how the outbox stands, after every round."""
+"""Receives the status of the outbox after every round."""
 
 
 class Indexer:
-    """Sends what the index lacks, confirms what it shows, removes what is deleted: one process at a time, by a lease.
+    """Sends the changes that the index lacks, and confirms that it shows them: one process at a time, by a lease.
 
-    The lease saves calls and guards nothing else: whatever a second indexer does, a row changes only at the
-    revision it was read at.
+    The lease saves calls and is not needed for correctness: whatever a second indexer does, a row changes only at the
+    revision at which it was read.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class Indexer:
         holder: str,
         report: Report | None = None,
     ) -> None:
-        """Take the ports, this process's marks and its name, and whom to tell how things stand; nothing runs yet."""
+        """Take the ports, this process's acknowledgements and name, and a callback for the outbox's status."""
         self._database = database
         self._index_of = index_of
         self._acknowledgements = acknowledgements
@@ -60,9 +61,10 @@ class Indexer:
         self._report = report
 
     async def run(self, pause: float) -> None:
-        """Work until cancelled, a round at most every ``pause`` seconds, an idle one every ``IDLE_ROUNDS`` pauses.
+        """Work until cancelled: a round at most every ``pause`` seconds, an idle one every ``IDLE_ROUNDS`` pauses.
 
-        An unavailable part is logged and tried again, ever less often; anything else is a defect and is raised.
+        An unavailable backend is logged and tried again with a growing delay; any other error is a defect and is
+        raised.
         """
         failures = 0
         while True:
@@ -79,11 +81,11 @@ class Indexer:
                 await self._acknowledgements.wait(min(delay, pause * IDLE_ROUNDS) - pause)
 
     async def round(self) -> float:
-        """Do what is due and return in how many seconds there may be more to do."""
+        """Do the work that is due, and return in how many seconds more may be due."""
         work = await self._take()
         if self._report is not None:
             self._report(work.status)
-        if work.held:
+        if work.leased:
             await self._send(work)
             await self._confirm(work)
             for erasure in work.erasures:
@@ -93,96 +95,110 @@ class Indexer:
         return float("inf") if work.next_ms is None else max(0, work.next_ms) / 1000
 
     async def close(self) -> None:
-        """Write the marks and give the lease back."""
-        acknowledgements = self._acknowledgements.take(_MAX_MARKS)
+        """Write the acknowledgements and release the lease."""
+        acknowledgements = self._acknowledgements.take(_MAX_ACKNOWLEDGEMENTS)
         await self._database.run([*indexer_queue.write(acknowledgements), leases.release(INDEXER, self._holder)])
 
     async def check_writable(self) -> None:
         """Raise ``DatabaseUnavailable`` if the outbox can be read but not written."""
-        await self._database.run([Statement("DELETE FROM outbox WHERE FALSE", writes=True, repeatable=True)])
+        await self._database.run([indexer_queue.CHECK_WRITABLE])
 
     async def _take(self) -> Work:
-        """Write this process's marks and read what is due; marks that could not be written are kept."""
-        acknowledgements = self._acknowledgements.take(_MAX_MARKS)
+        """Write this process's acknowledgements and read the work that is due.
+
+        Acknowledgements that could not be written are kept.
+        """
+        acknowledgements = self._acknowledgements.take(_MAX_ACKNOWLEDGEMENTS)
         statements = indexer_queue.take(self._holder, acknowledgements)
         try:
-            results = await self._database.run(statements)
+            return indexer_queue.read(await self._database.run(statements))
         except Unavailable:
             self._acknowledgements.put_back(acknowledgements)
             raise
-        return indexer_queue.read(results[len(results) - indexer_queue.READS :])
 
     async def _send(self, work: Work) -> None:
-        """Bring each index to what the rows say."""
-        for config, rows in work.by_config(work.unsent):
+        """Send the changes to their indexes."""
+        for config, changes in work.by_config(work.unsent):
             index = self._index_of(config)
-            await self._upsert(index, config, [row for row in rows if row["operation"] == "upsert"])
-            for scope, group in indexer_queue.by_scope([row for row in rows if row["operation"] == "delete"]):
-                at = await index.delete(scope, [str(row["id"]) for row in group])
-                self._acknowledged(index, group, at)
+            await self._upsert(index, config, [change for change in changes if change.operation == "upsert"])
+            deletes: dict[Scope, list[QueuedChange]] = {}
+            for change in changes:
+                if change.operation == "delete":
+                    deletes.setdefault(change.scope, []).append(change)
+            for scope, group in deletes.items():
+                at = await index.delete(scope, [change.id for change in group])
+                self._acknowledge_sent(index, group, at)
 
-    async def _upsert(self, index: IndexAdmin, config: EmbeddingConfig, rows: Sequence[Row]) -> None:
-        """Send vectors; where the index refuses some for what they are, find out which by halves."""
-        if not rows:
+    async def _upsert(self, index: IndexAdmin, config: EmbeddingConfig, changes: Sequence[QueuedChange]) -> None:
+        """Send vectors; where the index refuses some of them, find out which by halving the batch."""
+        if not changes:
             return
         try:
-            at = await index.upsert([indexer_queue.vector(row, config.dimensions) for row in rows])
+            at = await index.upsert([change.to_index(config.dimensions) for change in changes])
         except VectorRefused as error:
-            if len(rows) == 1:
-                self._mark(rows, "refused", reason=error.detail)
+            if len(changes) == 1:
+                self._acknowledge(changes, "refused", reason=error.detail)
                 return
-            half = len(rows) // 2
-            await self._upsert(index, config, rows[:half])
-            await self._upsert(index, config, rows[half:])
+            half = len(changes) // 2
+            await self._upsert(index, config, changes[:half])
+            await self._upsert(index, config, changes[half:])
         else:
-            self._acknowledged(index, rows, at)
+            self._acknowledge_sent(index, changes, at)
 
     async def _confirm(self, work: Work) -> None:
-        """Find out what each index shows of what was sent a while ago."""
+        """Check which of the changes sent a while ago each index shows."""
         last_sent = dict(work.by_config(work.last_sent))
-        for config, rows in work.by_config(work.sent):
+        for config, changes in work.by_config(work.sent):
             index = self._index_of(config)
-            passed = await self._passed(index, rows)
-            if len(passed) < len(rows):
-                vectors = [indexer_queue.vector(row, config.dimensions) for row in last_sent.get(config, [])]
-                await _nudge(index, vectors, rows[-1])
-            if passed:
-                await self._compare(index, passed)
+            visible = await self._visible(index, changes)
+            if len(visible) < len(changes):
+                vectors = [change.to_index(config.dimensions) for change in last_sent.get(config, [])]
+                await _send_again(index, vectors, changes[-1])
+            if visible:
+                await self._compare(index, visible)
 
-    async def _passed(self, index: IndexAdmin, rows: Sequence[Row]) -> list[Row]:
-        """Return the rows that the index has passed, and let the others wait: they may show yet."""
+    async def _visible(self, index: IndexAdmin, changes: Sequence[QueuedChange]) -> list[QueuedChange]:
+        """Return the changes up to the index's watermark, which it must show; the others wait."""
         watermark = await index.watermark()
-        self._mark([row for row in rows if int(row["acknowledged_at"] or 0) > watermark], "waits")
-        return [row for row in rows if int(row["acknowledged_at"] or 0) <= watermark]
+        self._acknowledge([change for change in changes if (change.acknowledged_at or 0) > watermark], "waits")
+        return [change for change in changes if (change.acknowledged_at or 0) <= watermark]
 
-    async def _compare(self, index: IndexAdmin, passed: Sequence[Row]) -> None:
-        held = await index.held([str(row["id"]) for row in passed])
-        shown = [row for row in passed if row["operation"] == "upsert" and _shows(held, row)]
-        gone = [row for row in passed if row["operation"] == "delete" and row["id"] not in held]
-        self._mark(shown, "confirmed")
-        self._mark(gone, "settled")
-        self._mark([row for row in passed if row not in shown and row not in gone], "lost")
+    async def _compare(self, index: IndexAdmin, changes: Sequence[QueuedChange]) -> None:
+        """Compare changes with what the index shows; those that it does not show are lost."""
+        held = await index.held([change.id for change in changes])
+        outcomes: dict[Outcome, list[QueuedChange]] = {"confirmed": [], "settled": [], "lost": []}
+        for change in changes:
+            if change.operation == "upsert":
+                outcomes["confirmed" if _shows(held, change) else "lost"].append(change)
+            else:
+                outcomes["lost" if change.id in held else "settled"].append(change)
+        for outcome, group in outcomes.items():
+            self._acknowledge(group, outcome)
 
-    def _acknowledged(self, index: IndexAdmin, rows: Sequence[Row], at: int) -> None:
-        self._mark(rows, "acknowledged", at=at, confirm_ms=int(index.confirm_seconds * 1000))
+    def _acknowledge_sent(self, index: IndexAdmin, changes: Sequence[QueuedChange], at: int) -> None:
+        self._acknowledge(changes, "acknowledged", at=at, confirm_ms=int(index.confirm_seconds * 1000))
 
-    def _mark(self, rows: Sequence[Row], kind: Kind, *, at: int = 0, reason: str = "", confirm_ms: int = 0) -> None:
-        if not rows:
+    def _acknowledge(
+        self, changes: Sequence[QueuedChange], outcome: Outcome, *, at: int = 0, reason: str = "", confirm_ms: int = 0
+    ) -> None:
+        if not changes:
             return
-        for row in rows:
-            self._acknowledgements.add(Acknowledgement(indexer_queue.key(row), kind, at, reason, confirm_ms))
-        level = structlog.get_logger().warning if kind in {"lost", "refused"} else structlog.get_logger().info
-        level("outbox_rows", became=kind, rows=len(rows), operations=sorted({str(row["operation"]) for row in rows}))
+        for change in changes:
+            self._acknowledgements.add(Acknowledgement(change.key, outcome, at, reason, confirm_ms))
+        log = structlog.get_logger()
+        level = log.warning if outcome in {"lost", "refused"} else log.info
+        operations = sorted({change.operation for change in changes})
+        level("outbox_rows", became=outcome, rows=len(changes), operations=operations)
 
 
-async def _nudge(index: IndexAdmin, vectors: Sequence[IndexedVector], waiting: Row) -> None:
-    """Send one change again: an index's mark stands still while nothing is written to it."""
+async def _send_again(index: IndexAdmin, vectors: Sequence[IndexedVector], waiting: QueuedChange) -> None:
+    """Send one change again, because an index's watermark stands still while nothing is written to it."""
     if vectors:
         await index.upsert(vectors)
     else:
-        await index.delete(indexer_queue.key(waiting).scope, [str(waiting["id"])])
+        await index.delete(waiting.scope, [waiting.id])
 
 
-def _shows(held: Mapping[str, Held], row: Row) -> bool:
-    shown = held.get(str(row["id"]))
-    return shown is not None and shown.revision >= int(row["revision"] or 0)
+def _shows(held: Mapping[str, Held], change: QueuedChange) -> bool:
+    shown = held.get(change.id)
+    return shown is not None and shown.revision >= change.revision

@@ -1,4 +1,4 @@
-"""The ASGI application: the HTTP interface with the MCP endpoint beside it."""
+"""The ASGI application: the HTTP interface and the MCP endpoint."""
 
 from fastapi import FastAPI
 

@@ -1,26 +1,39 @@
-"""Fields of what callers send, for the routes and the tools alike. ``app.domain.limits`` holds the limits."""
+"""Field types of requests and answers, shared by the routes and the tools.
+
+A field type applies a bound of ``app.domain.limits`` and shows it in the JSON schema.
+"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    WithJsonSchema,
+)
+from pydantic_core import PydanticCustomError, core_schema
 
+from app.domain import limits
 from app.domain.errors import FieldError, InvalidRequest, MalformedRequest
 from app.domain.json_types import Scalar
-from app.domain.limits import MAX_NUMBER, METADATA_BYTES, METADATA_DEPTH
-from app.domain.moments import milliseconds, parse_moment
+from app.domain.limits import CONTENT_BYTES, MAX_NUMBER, METADATA_BYTES, METADATA_DEPTH, NO_NUL
+from app.domain.moments import format_moment, milliseconds, parse_moment
 from app.domain.query import Filter
 
-_NO_NUL = r"^[^\u0000]*$"
-_NOT_BLANK = r"^[^\u0000]*[^\s\u0000\u001c-\u001f\u0085][^\u0000]*$"
 _MAX_NAMED = 20
+_OUT_OF_BOUNDS = "out_of_bounds"
 
 _NUMBER_SCHEMA = {"type": "number", "minimum": -MAX_NUMBER, "maximum": MAX_NUMBER}
-_TEXT_SCHEMA = {"type": "string", "pattern": _NO_NUL}
-METADATA_SCHEMA: dict[str, Any] = {
+_TEXT_SCHEMA = {"type": "string", "pattern": NO_NUL}
+_METADATA_SCHEMA: dict[str, Any] = {
     "type": "object",
-    "propertyNames": {"pattern": _NO_NUL},
+    "propertyNames": {"pattern": NO_NUL},
     "additionalProperties": {"$ref": "#/components/schemas/JsonValue"},
     "description": f"At most {METADATA_BYTES} bytes as JSON, nested at most {METADATA_DEPTH} deep.",
 }
@@ -34,34 +47,47 @@ JSON_VALUE_SCHEMA = {
         {"type": "array", "allOf": [{"items": {"$ref": "#/components/schemas/JsonValue"}}]},
         {
             "type": "object",
-            "propertyNames": {"pattern": _NO_NUL},
+            "propertyNames": {"pattern": NO_NUL},
             "additionalProperties": {"$ref": "#/components/schemas/JsonValue"},
         },
     ],
 }
-WANTED_SCHEMA: dict[str, Any] = {
+FILTER_METADATA_SCHEMA: dict[str, Any] = {
     "type": "object",
-    "propertyNames": {"pattern": _NO_NUL},
+    "propertyNames": {"pattern": NO_NUL},
     "additionalProperties": {"anyOf": [_TEXT_SCHEMA, _NUMBER_SCHEMA, {"type": ["boolean", "null"]}]},
     "description": "Each key must be present with an equal value of the same type.",
 }
 
 
-def text_schema(most: int) -> dict[str, Any]:
-    """Return the schema of a text that is not blank, of at most so many characters."""
-    return {"minLength": 1, "maxLength": most, "pattern": _NOT_BLANK}
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Makes a field type refuse values outside a bound, and shows the bound in its JSON schema."""
+
+    bound: limits.Bound
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:  # noqa: ANN401 - any type of a field
+        """Check the bound after the type."""
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Add the bound's keywords to the type's."""
+        return {**handler(schema), **self.bound.schema}
+
+    def _check(self, value: Any) -> Any:  # noqa: ANN401 - any value of a field
+        violation = None if value is None else self.bound.violation(value)
+        if violation is not None:
+            raise PydanticCustomError(_OUT_OF_BOUNDS, "{message}", {"message": violation.message, "is": violation})
+        return value
 
 
-def number(value: object) -> object:
-    """Take 5 and 5.0, which JSON Schema calls an integer too, but no text and no boolean."""
+def _number(value: object) -> object:
+    """Accept 5 and 5.0, which JSON Schema calls an integer too, but no text and no boolean."""
     if isinstance(value, str | bool):
         raise ValueError("must be an integer")  # noqa: TRY004 - pydantic takes a ValueError
     return value
-
-
-def number_or_none(value: object) -> object:
-    """Take what ``number`` takes, and null."""
-    return None if value is None else number(value)
 
 
 def _moment(value: object) -> datetime:
@@ -70,15 +96,34 @@ def _moment(value: object) -> datetime:
     return parse_moment(value)
 
 
+Number = BeforeValidator(_number)
+"""Makes an ``int`` or a ``float`` accept JSON numbers only."""
 Moment: TypeAlias = Annotated[
     datetime, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
+"""A timestamp of a request."""
+Timestamp: TypeAlias = Annotated[str, BeforeValidator(format_moment), Field(json_schema_extra={"format": "date-time"})]
+"""A timestamp of an answer, made of milliseconds since the epoch."""
+Content: TypeAlias = Annotated[str, Field(strict=True), Within(limits.CONTENT)]
+QueryText: TypeAlias = Annotated[str, Field(strict=True), Within(limits.QUERY)]
+TopK: TypeAlias = Annotated[int, Number, Within(limits.TOP_K)]
+Metadata: TypeAlias = Annotated[dict[str, Any], Within(limits.METADATA), WithJsonSchema(_METADATA_SCHEMA)]
+FilterMetadata: TypeAlias = Annotated[
+    dict[str, Any], Within(limits.FILTER_METADATA), WithJsonSchema(FILTER_METADATA_SCHEMA)
+]
+AT_MOST_CONTENT_BYTES = f"At most {CONTENT_BYTES} bytes in UTF-8."
 
 
 class Request(BaseModel):
-    """What a caller sends: nothing but the fields it has."""
+    """Base of requests. A field that a request does not have is refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Answer(BaseModel):
+    """Base of answers that are read from the attributes of a domain object."""
+
+    model_config = ConfigDict(from_attributes=True)
 
 
 class RecallFilter(Request):
@@ -86,15 +131,15 @@ class RecallFilter(Request):
 
     created_after: Annotated[Moment | None, Field(description="Stored later than this.")] = None
     created_before: Annotated[Moment | None, Field(description="Stored earlier than this.")] = None
-    metadata: Annotated[dict[str, Any], WithJsonSchema(WANTED_SCHEMA)] = Field(default_factory=dict)
+    metadata: FilterMetadata = Field(default_factory=dict)
 
-    def where(self) -> Filter:
-        """Return it in the domain's words."""
-        return where(self.created_after, self.created_before, self.metadata)
+    def to_filter(self) -> Filter:
+        """Return the domain's filter."""
+        return to_filter(self.created_after, self.created_before, self.metadata)
 
 
-def where(after: datetime | None, before: datetime | None, metadata: Mapping[str, Scalar]) -> Filter:
-    """Return a filter of what was stored after and before these moments; None sets no bound."""
+def to_filter(after: datetime | None, before: datetime | None, metadata: Mapping[str, Scalar]) -> Filter:
+    """Return a filter for memories stored after and before these moments; None sets no bound."""
     return Filter(
         created_after=None if after is None else milliseconds(after),
         created_before=None if before is None else milliseconds(before, up=True),
@@ -105,11 +150,18 @@ def where(after: datetime | None, before: datetime | None, metadata: Mapping[str
 def invalid(errors: Sequence[dict[str, Any]], *, within: int = 1) -> InvalidRequest:
     """Turn pydantic's errors into ours, each named by its field.
 
-    ``within``: how many parts of a field's path say where in the request it is, which its caller did not write.
+    Fields that are missing, unknown or of another type come first: without any, those that are outside their bounds.
+
+    Args:
+        errors: pydantic's errors.
+        within: how many parts of a field's path say where in the request it is, which its caller did not write.
     """
     if any(error["type"] == "json_invalid" for error in errors):
         return MalformedRequest("The body is not valid JSON.", errors=[FieldError("body", "is not valid JSON")])
-    return refused([FieldError(_path(error["loc"], within), _message(error)) for error in errors])
+    of_type = [error for error in errors if error["type"] != _OUT_OF_BOUNDS]
+    if of_type:
+        return refused([FieldError(_path(error["loc"], within), _message(error)) for error in of_type])
+    return limits.out_of_bounds([(_path(error["loc"], within), error["ctx"]["is"]) for error in errors])
 
 
 def refused(errors: Sequence[FieldError], detail: str | None = None) -> InvalidRequest:

@@ -1,4 +1,4 @@
-"""Runs the application on a socket until it is told to stop."""
+"""Runs the application on a socket until it is stopped."""
 
 import gc
 import json
@@ -18,17 +18,19 @@ from app.settings import Settings
 _WHO = "default"
 
 Announce = Callable[[str], object]
-"""Takes the text that tells a person what to try."""
+"""Prints the text that tells a person what to try."""
 
 
-async def serve_http(settings: Settings, *, announce: Announce | None = None) -> bool:
+async def serve_http(
+    settings: Settings, *, announce: Announce | None = None, build: Callable[[Settings], Runtime] = build_runtime
+) -> bool:
     """Serve until told to stop. Return whether the socket was ever listening.
 
     Raises:
         ConfigurationError: a setting cannot work.
         SchemaTooNew: the data belongs to a newer version.
     """
-    runtime = build_runtime(settings)
+    runtime = build(settings)
     try:
         await runtime.start()
     except MemoryGatewayError:
@@ -55,7 +57,7 @@ async def serve_http(settings: Settings, *, announce: Announce | None = None) ->
 
 
 class _Server(uvicorn.Server):
-    """Announces what to try once the socket listens."""
+    """Prints what to try once the socket listens."""
 
     def __init__(self, config: uvicorn.Config, runtime: Runtime, announce: Announce | None) -> None:
         super().__init__(config)

@@ -1,1 +1,1 @@
-"""What the service tells its operators."""
+"""Logs and metrics for the operators of the service."""

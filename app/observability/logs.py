@@ -1,4 +1,4 @@
-"""Structured logs: JSON in production, readable on a terminal. Never content, never a credential."""
+"""Writes structured logs, as JSON or readable on a terminal; they contain neither content nor credentials."""
 
 import json
 import logging
@@ -11,13 +11,13 @@ import structlog
 from app.domain.errors import MemoryGatewayError, Unavailable
 
 _OURS = 500
-"""From this status on an error is not the caller's."""
+"""The lowest status of errors that the caller has not caused."""
 
 LogFormat = Literal["auto", "json", "text"]
 
 
 def configure_logging(log_format: LogFormat, level: str) -> None:
-    """Send structlog's and the standard library's events to standard error in one form."""
+    """Send the events of structlog and of the standard library to standard error, in one format."""
     as_json = log_format == "json" or (log_format == "auto" and not sys.stderr.isatty())
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -29,7 +29,7 @@ def configure_logging(log_format: LogFormat, level: str) -> None:
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer(serializer=_to_json)
         if as_json
-        # rich, where it is installed, would show each frame's variables: contents, credentials
+        # rich, where it is installed, would print the variables of each frame, with content and credentials
         else structlog.dev.ConsoleRenderer(
             colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
         )
@@ -43,11 +43,11 @@ def configure_logging(log_format: LogFormat, level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(processor=renderer, foreign_pre_chain=shared))
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
-    logging.getLogger("httpx").setLevel(max(logging.WARNING, logging.getLevelName(level.upper())))  # a line a call
+    logging.getLogger("httpx").setLevel(max(logging.WARNING, logging.getLevelName(level.upper())))  # one line per call
 
 
 def log_failure(error: MemoryGatewayError) -> None:
-    """Log what is not the caller's doing: an outage as a warning, anything else as an error."""
+    """Log an error that the caller has not caused: an outage as a warning, any other as an error."""
     if isinstance(error, Unavailable):
         structlog.get_logger().warning("unavailable", code=error.code, reason=error.detail)
     elif error.status >= _OURS:
@@ -58,12 +58,12 @@ _encode = json.JSONEncoder(default=repr, ensure_ascii=False).encode
 
 
 def _to_json(event: object, **_: object) -> str:
-    """Serialize with one encoder for all events; ``json.dumps`` would make one for each."""
+    """Serialize with one encoder for all events; ``json.dumps`` would create one for each."""
     return _encode(event)
 
 
 class _Stderr:
-    """Standard error, which may be a file on a full disk or a pipe nobody reads: what cannot be written is dropped."""
+    """Writes to standard error, and drops what cannot be written, as to a full disk or to a closed pipe."""
 
     def write(self, text: str) -> None:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""What the service counts of its calls to others, for Prometheus."""
+"""Counts the calls to other services and the state of the outbox, for Prometheus."""
 
 from collections.abc import Callable
 
@@ -14,10 +14,10 @@ _TOKENS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 65536)
 
 
 class Metrics:
-    """One process's counters, in a registry of their own."""
+    """The metrics of one process, in a registry of their own."""
 
     def __init__(self) -> None:
-        """Start from zero."""
+        """Create the metrics."""
         self._registry = CollectorRegistry()
         self._calls = Histogram(
             "memory_gateway_upstream_seconds",
@@ -49,7 +49,7 @@ class Metrics:
         self._calls.labels(operation, outcome).observe(seconds)
 
     def retry(self, operation: str) -> None:
-        """Count a call that is made again."""
+        """Count a retry."""
         self._retries.labels(operation).inc()
 
     def tokens(self, model: str, tokens: int) -> None:
@@ -57,11 +57,11 @@ class Metrics:
         self._tokens.labels(model).observe(tokens)
 
     def ratelimit(self, policy: str, figure: str, value: int) -> None:
-        """Keep a figure of Cloudflare's rate limit, such as ``remaining`` or ``quota``."""
+        """Set a figure of Cloudflare's rate limit, such as ``remaining`` or ``quota``."""
         self._ratelimit.labels(policy, figure).set(value)
 
     def budget(self, left: Callable[[], float]) -> None:
-        """Show, whenever asked, how many Cloudflare calls may still be made in this window."""
+        """Take the function that returns how many Cloudflare calls are still allowed in this window."""
         gauge = Gauge(
             "memory_gateway_cloudflare_calls_left",
             "Cloudflare calls this process may still make in its window.",
@@ -70,16 +70,16 @@ class Metrics:
         gauge.set_function(left)
 
     def outbox(self, status: OutboxStatus) -> None:
-        """Show how the outbox stood at the indexer's last round in this process."""
+        """Set the status of the outbox."""
         self._outbox.show(status)
 
     def render(self) -> bytes:
-        """Write everything in Prometheus' text form."""
+        """Return all metrics in the text format of Prometheus."""
         return generate_latest(self._registry)
 
 
 class _OutboxGauges:
-    """How the outbox stands, as the indexer's last round in this process found it."""
+    """The status of the outbox at the last round of this process's indexer."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._rows = Gauge(

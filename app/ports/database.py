@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self, TypeAlias
 
+from app.domain.errors import DatabaseRejected
 from app.domain.json_types import Json, Scalar, to_json
 
 Row: TypeAlias = Mapping[str, Scalar]
@@ -52,6 +53,18 @@ class Statement:
         return (to_json(self.argument),)
 
 
+class RunRefused(DatabaseRejected):
+    """A trigger of the schema refused the run with ``RAISE(ABORT, reason)``; nothing was changed.
+
+    A reason is a word of lower-case letters and underscores. Other texts of a trigger are a ``DatabaseRejected``.
+    """
+
+    def __init__(self, reason: str) -> None:
+        """Keep the trigger's word."""
+        super().__init__(f"A trigger of the schema refused the run: {reason}.")
+        self.reason = reason
+
+
 class Database(Protocol):
     """Runs statements, all or nothing.
 
@@ -75,6 +88,7 @@ class Database(Protocol):
         Raises:
             Unavailable: it cannot be reached, read or written; nothing was changed, unless the error is
                 ``UpstreamTimeout``, ``UpstreamUnavailable`` or ``UpstreamRejected``: after these it may have been.
+            RunRefused: a trigger refused a statement with ``RAISE(ABORT, reason)``; nothing was changed.
             DatabaseRejected: a statement is wrong or breaks a constraint; nothing was changed.
         """
         ...

@@ -6,6 +6,7 @@ memories would be; or much of the query's words in one memory, and a high fused 
 
 import math
 
+from app.retrieval.channels.lexical import Lexical, coverage
 from app.retrieval.fusion import Fusion
 
 _NEAR, _SPREAD, _STEEP = 0.39, 0.1, 12.0
@@ -17,11 +18,13 @@ def confidence(fusion: Fusion) -> float:
     best = max(fusion.scores.values(), default=0.0)
     if not best:
         return 0.0
-    nearest = max((fusion.cosines.get(id_, 0.0) for id_ in fusion.pool.candidates), default=0.0)
+    pool = fusion.pool
+    nearest = max((pool.cosines.get(id_, 0.0) for id_ in pool.candidates), default=0.0)
     # The largest of n values that are spread normally lies about sqrt(2 ln n) times their spread above the mean.
-    chance = _SPREAD * math.sqrt(2 * math.log(max(fusion.pool.memories, 1)))
+    chance = _SPREAD * math.sqrt(2 * math.log(max(pool.stats.memories, 1)))
     by_meaning = _logistic(_STEEP * (nearest - _NEAR - chance))
-    by_score = _logistic(_COVERED * fusion.coverage + _SCORED * best + _BIAS)
+    covered = coverage(fusion.by_channel.get(Lexical.name, {}))
+    by_score = _logistic(_COVERED * covered + _SCORED * best + _BIAS)
     return 1 - (1 - by_meaning) * (1 - by_score)
 
 

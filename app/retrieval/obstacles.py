@@ -22,7 +22,7 @@ def obstacle(search: Search, query: Query, memory: Candidate) -> Obstacle | None
         return "expired"
     if failing(query.where, memory) != Filter():
         return "filter"
-    if not _is_in(memory, search.ranked(Query("", collapse=query.collapse))):
+    if not _is_in(memory, search.ranked(replace(query, min_score=0.0, max_tokens=None))):
         return "collapse"
     if search.score(memory) < query.min_score:
         return "min_score"

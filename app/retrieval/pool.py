@@ -1,17 +1,18 @@
-"""The candidates of one recall, and who stands beside whom."""
+"""The candidates of one recall, and which are neighbours in their session."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from app.domain.json_types import Json
-from app.ports.database import Row
+
+_SHORT_BYTES = 350
 
 
 @dataclass(slots=True)
 class Candidate:
-    """A memory that may be an entry."""
+    """A memory that may be an entry. Its fields are the columns of ``app/storage/candidates.sql``."""
 
     id: str
     content: str
@@ -22,12 +23,13 @@ class Candidate:
     before: str | None
     """The memory before it in its session, which need not be a candidate."""
     bytes: int
-    words: tuple[int, ...]
-    """The numbers of the query's terms it holds."""
+    words: int
+    """Which of the query's terms it contains: a bit for each, by its number."""
     expired: bool = False
     added: bool = False
     """Whether it is a candidate only because it was asked for."""
     after: str | None = None
+    """The candidate after it in its session."""
 
     @property
     def metadata(self) -> Mapping[str, Json]:
@@ -35,17 +37,50 @@ class Candidate:
         read: Mapping[str, Json] = json.loads(self.metadata_json)
         return read
 
+    @property
+    def terms(self) -> Iterator[int]:
+        """The numbers of the query's terms that it contains."""
+        mask = self.words
+        return (term for term in range(mask.bit_length()) if mask >> term & 1)
+
+    @property
+    def length_damping(self) -> float:
+        """How much it takes from its neighbours, 0 to 1: all of it where it is short; a long one stands by itself."""
+        return min(1.0, _SHORT_BYTES / max(self.bytes, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeStats:
+    """What is counted in a scope."""
+
+    memories: int = 0
+    mean_bytes: float = 1.0
+    """How long a memory is."""
+    found: Mapping[str, int] = field(default_factory=dict)
+    """How many memories contain a term, by its number in decimals."""
+
 
 @dataclass(frozen=True)
 class Pool:
-    """Candidates by id, and of their scope how many memories it has, how long they are and how many hold a term."""
+    """Candidates by id, what is counted in their scope, and how near their embeddings are to the query's."""
 
     candidates: Mapping[str, Candidate]
-    memories: int = 0
-    mean_bytes: float = 1.0
-    found: Mapping[int, int] = field(default_factory=dict)
+    stats: ScopeStats = ScopeStats()
+    cosines: Mapping[str, float] = field(default_factory=dict)
+    """The cosines of what was compared, by id: of candidates, and of some memories that are none."""
 
-    def beside(self, candidate: Candidate, reach: int) -> Iterator[tuple[int, Candidate]]:
+    @classmethod
+    def of(
+        cls, candidates: Sequence[Candidate], stats: ScopeStats, cosines: Mapping[str, float] | None = None
+    ) -> "Pool":
+        """Link the candidates of a session to each other."""
+        by_id = {candidate.id: candidate for candidate in candidates}
+        for candidate in candidates:
+            if candidate.before in by_id:
+                by_id[candidate.before].after = candidate.id
+        return cls(by_id, stats, cosines or {})
+
+    def neighbours(self, candidate: Candidate, reach: int) -> Iterator[tuple[int, Candidate]]:
         """Give the candidates before and after one in its session, nearest first, with their distance."""
         for before in (True, False):
             id_ = candidate.before if before else candidate.after
@@ -64,34 +99,3 @@ class Pool:
             if candidate.session_id is not None:
                 sessions.setdefault(candidate.session_id, []).append(candidate)
         return sessions
-
-
-def read(rows: Iterable[Row]) -> Pool:
-    """Make the pool of what ``app.storage.candidates`` has gathered."""
-    candidates: dict[str, Candidate] = {}
-    row: Row | None = None
-    for row in rows:
-        candidates[str(row["id"])] = Candidate(
-            id=str(row["id"]),
-            content=str(row["content"]),
-            metadata_json=str(row["metadata"]),
-            created_at=int(row["created_at"] or 0),
-            happened_at=int(row["happened_at"] or 0),
-            session_id=None if row["session_id"] is None else str(row["session_id"]),
-            before=None if row["before"] is None else str(row["before"]),
-            bytes=int(row["bytes"] or 0),
-            words=_bits(int(row["words"] or 0)),
-            expired=bool(row["expired"]),
-            added=bool(row["added"]),
-        )
-    if row is None:
-        return Pool({})
-    for candidate in candidates.values():
-        if candidate.before in candidates:
-            candidates[candidate.before].after = candidate.id
-    found = {int(term): count for term, count in json.loads(str(row["found"])).items()}
-    return Pool(candidates, int(row["memories"] or 0), float(row["mean"] or 1), found)
-
-
-def _bits(mask: int) -> tuple[int, ...]:
-    return tuple(bit for bit in range(mask.bit_length()) if mask >> bit & 1)

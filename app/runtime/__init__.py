@@ -1,1 +1,1 @@
-"""What lives as long as the process: the backends, readiness, background work and the operator's view."""
+"""Objects that live as long as the process: backends, readiness, background work and the doctor."""

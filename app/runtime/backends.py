@@ -1,5 +1,6 @@
-"""The backends of the process, and what of them one tenant's requests are given."""
+"""Holds the backends of the process, and gives each tenant's requests their part of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
@@ -10,15 +11,18 @@ from app.indexing.embedding_registry import EmbeddingRegistry
 from app.ports.database import Database, Row
 from app.ports.embedder import Embedder
 from app.ports.index_admin import IndexAdmin
+from app.retrieval.channels import CHANNELS
+from app.retrieval.channels.channel import Channel
 from app.services.backends import Clock, TenantBackends, TenantIndex
 from app.services.query_vectors import QueryCache, QueryVectors
 from app.storage import embedding_configs
+from app.storage.request_state import request_state
 from app.storage.scoped import TenantDatabase
 
 
 @dataclass(frozen=True, slots=True)
 class Backends:
-    """What every tenant's requests share. ``index`` and ``embedder`` are those of the config in the settings."""
+    """The backends that all tenants share. ``index`` and ``embedder`` are those of the config in the settings."""
 
     database: Database
     index: IndexAdmin
@@ -28,14 +32,18 @@ class Backends:
     clock: Clock
     registry: EmbeddingRegistry = field(default_factory=EmbeddingRegistry)
     quotas: Defaults = field(default_factory=Defaults)
-    """The limits of whoever has no others."""
+    """The limits of tenants and agents that have none of their own."""
+
+    channels: Sequence[Channel] = CHANNELS
+    """The channels by which recalls find and score memories."""
 
     def of_tenant(self, tenant_id: str) -> TenantBackends:
-        """Return what the requests of one tenant work with."""
+        """Return the backends of one tenant's requests."""
 
         def observe(state: Row) -> EmbeddingConfigs | None:
-            self.queries.seen(tenant_id, int(state["epoch"] or 0))
-            if state["unattended"]:
+            read = request_state(state)
+            self.queries.seen(tenant_id, read.epoch)
+            if read.unattended:
                 self.acknowledgements.wake()
             seen = embedding_configs.of_memories(state)
             if seen is not None:
@@ -47,6 +55,7 @@ class Backends:
             database=TenantDatabase(tenant_id, self.database),
             clock=self.clock,
             quotas=self.quotas,
+            channels=self.channels,
             acknowledgements=self.acknowledgements,
             index_of=lambda config: TenantIndex(tenant_id, self.index_of(config)),
             embedder_of=self.embedder_of,
@@ -60,7 +69,7 @@ class Backends:
         """Return the config's index.
 
         Raises:
-            EmbeddingConfigMismatch: this process has no way to it.
+            EmbeddingConfigMismatch: this process cannot open it.
         """
         index = self.index if config == self.embedder.config else self.registry.index(config)
         if index is None:
@@ -68,10 +77,10 @@ class Backends:
         return index
 
     def embedder_of(self, config: EmbeddingConfig) -> Embedder:
-        """Return what embeds with the config.
+        """Return the config's embedder.
 
         Raises:
-            EmbeddingConfigMismatch: this process cannot: a key or a model is missing.
+            EmbeddingConfigMismatch: this process cannot embed with it: a key or a model is missing.
         """
         embedder = self.embedder if config == self.embedder.config else self.registry.embedder(config)
         if embedder is None:
@@ -79,10 +88,10 @@ class Backends:
         return embedder
 
     async def claim(self) -> None:
-        """Put the config of the settings in use, where there is no memory."""
+        """Make the config of the settings active, where there is no memory."""
         self.registry.seen(await embedding_configs.claim(self.database, self.embedder.config))
 
     @property
     def configs(self) -> EmbeddingConfigs:
-        """The embedding configs that were last seen in use; every run of the database checks them."""
+        """Return the embedding configs last seen in use; every run of the database checks them."""
         return self.registry.configs or EmbeddingConfigs(self.embedder.config)

@@ -1,4 +1,4 @@
-"""What ``doctor`` checks: every part alone, then a memory's whole way."""
+"""Checks every part of the service alone, then stores, recalls and deletes a memory."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from app.domain.errors import ConfigurationError, MemoryGatewayError
 from app.domain.memory import NewMemory
 from app.domain.query import Query
-from app.ports.database import NOW, Statement
 from app.runtime.runtime import Runtime
 from app.storage.migrations.runner import applied_migrations
+from app.storage.system.clock import database_time
 
 _TENANT = "memory-gateway.doctor"
 _AGENT = "doctor"
@@ -38,7 +38,7 @@ _ADVICE = {
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing looked at, and what was found or what to do about it."""
+    """The result of one check: what was found, or what to do about it."""
 
     name: str
     ok: bool
@@ -46,7 +46,7 @@ class Check:
 
 
 async def diagnose(runtime: Runtime) -> list[Check]:
-    """Check each part and, where all are well, store, recall and delete a memory of the doctor's own tenant."""
+    """Check each part; if all are well, store, recall and delete a memory of the doctor's own tenant."""
     checks = [
         Check(part.name, part.error is None, _advice(part.error) if part.error else part.notice or part.backend)
         for part in await runtime.parts()
@@ -80,8 +80,7 @@ async def _index(runtime: Runtime) -> str:
 
 async def _clock(runtime: Runtime) -> str:
     """Compare this machine's clock with the database's: credentials and timestamps depend on it."""
-    ((row,),) = await runtime.backends.database.run([Statement(f"SELECT {NOW} AS now")])
-    skew = runtime.backends.clock() - int(row["now"] or 0)
+    skew = runtime.backends.clock() - await database_time(runtime.backends.database)
     if abs(skew) > _MAX_SKEW_MS:
         raise ConfigurationError(f"This machine's clock is {skew / 1000:.0f} s off the database's.")
     return f"within {_MAX_SKEW_MS // 1000} s of the database's"

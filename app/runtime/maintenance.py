@@ -1,32 +1,33 @@
-"""What an operator's commands work with: a prepared runtime, without its background work."""
+"""Gives operators' commands a prepared runtime without its background work."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.domain.embedding import EmbeddingConfig
 from app.indexing.jobs.parity import Side
-from app.indexing.jobs.reconcile import Progress, RateLimiter, Reconcile
+from app.indexing.jobs.reconcile import Progress, Reconcile
 from app.indexing.jobs.reembed import Reembedding
+from app.indexing.rate_limiter import RateLimiter
 from app.runtime.runtime import Runtime
 
 UNMETERED = 1e9
-"""Calls per minute on one's own machine."""
+"""Calls per minute where no service is called."""
 
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """A runtime that is ready, and a rate at which its upstream may be called."""
+    """A runtime that is ready, and the limiter of its calls."""
 
     runtime: Runtime
     rate_limiter: RateLimiter
 
     @property
     def reembedding(self) -> Reembedding:
-        """The move of the data to another embedding config."""
+        """Return the steps that move the data to another embedding config."""
         return Reembedding(self.runtime.backends.database, self.rate_limiter)
 
     def comparison(self, config: EmbeddingConfig, *, repair: bool, report: Callable[[Progress], None]) -> Reconcile:
-        """Return what compares a config's index with the database.
+        """Return a comparison of a config's index with the database.
 
         Raises:
             EmbeddingConfigMismatch: this process cannot embed with it.
@@ -43,6 +44,6 @@ class Maintenance:
         )
 
     def side(self, config: EmbeddingConfig) -> Side:
-        """Return what serves a config; raises as ``comparison`` does."""
+        """Return the index and the embedder of a config; raises as ``comparison`` does."""
         backends = self.runtime.backends
         return Side(backends.index_of(config), backends.embedder_of(config))

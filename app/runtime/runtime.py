@@ -1,4 +1,4 @@
-"""What lives as long as the process: the ports, the background work and whether the service is ready."""
+"""Runs the service as long as the process lives: readiness, background work and the services of each request."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,7 +10,7 @@ import structlog
 from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
 from app.domain.errors import MemoryGatewayError, Unavailable
 from app.indexing.indexer import Indexer
-from app.indexing.jobs.backfill import segment
+from app.indexing.jobs.backfill import backfill_segments
 from app.observability.metrics import Metrics
 from app.runtime.backends import Backends
 from app.services.backends import TenantBackends
@@ -28,17 +28,17 @@ _MAX_RETRY_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often the process looks after itself; calls to a metered service are made less often."""
+    """How often the process does its background work; calls to a metered service are less frequent."""
 
     indexer_seconds: float = 1.0
-    """Pause between two rounds of the indexer."""
+    """The pause between two rounds of the indexer."""
     look_again_seconds: float = 0.0
-    """How long what the parts said of themselves holds."""
+    """How long the result of a check of the parts is reused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part the service needs: which backend serves it, what is wrong with it, if anything, and what to know."""
+    """The state of one part of the service: its backend, its error if it has one, and a notice for operators."""
 
     name: str
     backend: str
@@ -48,26 +48,26 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class TenantServices:
-    """What one request can do for its tenant."""
+    """The services of one request, bound to its tenant."""
 
     backends: TenantBackends
 
     @property
     def gateway(self) -> LongTermMemoryGateway:
-        """Stores, recalls, deletes and erases."""
+        """Return the service that stores, recalls, deletes and erases."""
         return LongTermMemoryGateway(self.backends)
 
     @property
     def browser(self) -> Browser:
-        """Lists memories, tells usage and sets agents."""
+        """Return the service that lists memories, reads usage and changes agents' settings."""
         return Browser(self.backends)
 
 
 class Runtime:
-    """Gives each request its gateway, once the database is migrated and its embedding config is ours.
+    """Gives each request its services, once the database is migrated and its embedding config can be served.
 
-    Until then, and while the data cannot be reached, every gateway is refused with the reason, and the
-    preparation is tried again, first every second, then less often: the service comes back by itself.
+    Until then, and while the data cannot be reached, every request is refused with the reason, and the preparation
+    is retried, first every second, then less often: the service recovers by itself.
     """
 
     def __init__(
@@ -81,15 +81,15 @@ class Runtime:
         closers: Sequence[Callable[[], Awaitable[None]]] = (),
         pace: Pace | None = None,
     ) -> None:
-        """Take the ports, this process's name, what prepares or checks the index, and what to close in the end."""
+        """Take the backends, this process's name, the function that prepares the index, and those that close."""
         self.backends = backends
         self.credentials = credentials
         self.metrics = metrics
         self.name = name
         self.config = backends.embedder.config
-        """What is served: the data's embedding config where there is data, else the settings'."""
+        """The config that is served: the data's where there is data, else that of the settings."""
         self.pace = pace or Pace()
-        self._looking = asyncio.Lock()
+        self._checking = asyncio.Lock()
         self._parts: tuple[float, list[Part]] | None = None
         self._retry_seconds = _RETRY_SECONDS
         self.indexer = Indexer(
@@ -101,14 +101,14 @@ class Runtime:
         self._background: asyncio.Task[None] | None = None
 
     async def prepare(self) -> None:
-        """Migrate the data and check that it can be written and that its embedding config is ours.
+        """Migrate the data and check that it can be written and that its embedding config can be served.
 
         Raises:
             SchemaTooNew: the data belongs to a newer version.
             Unavailable: the data cannot be reached or written, or was embedded with another config.
         """
         applied = await migrate(self.backends.database)
-        await segment(self.backends.database)
+        await backfill_segments(self.backends.database)
         self.config = config = await self._config_to_serve()
         await self.prepare_index(config)
         await self.indexer.check_writable()
@@ -140,7 +140,7 @@ class Runtime:
         return data.active
 
     async def start(self) -> None:
-        """Prepare the data and begin the background work; data that cannot be reached is waited for.
+        """Prepare the data and start the background work; if the data cannot be reached, wait for it.
 
         Raises:
             SchemaTooNew: the data belongs to a newer version.
@@ -152,7 +152,7 @@ class Runtime:
         self._background = asyncio.create_task(self._work(), name="indexer")
 
     async def close(self) -> None:
-        """End the background work, write what the indexer has still to write and close everything."""
+        """Stop the background work, write the remaining acknowledgements and close everything."""
         try:
             if self._background is not None:
                 self._background.cancel()
@@ -165,7 +165,7 @@ class Runtime:
 
     @property
     def not_ready(self) -> MemoryGatewayError | None:
-        """Why requests are refused; None when they are served."""
+        """Return why requests are refused; None when they are served."""
         return self._not_ready
 
     def services(self, tenant_id: str) -> TenantServices:
@@ -182,8 +182,8 @@ class Runtime:
         return self.services(tenant_id).gateway
 
     async def parts(self) -> list[Part]:
-        """Ask each part about itself, or return what it said a short while ago (``Pace``)."""
-        async with self._looking:  # one look at a time: whoever waited for it is answered by it
+        """Check each part, or return the result of a recent check (``Pace``)."""
+        async with self._checking:  # one check at a time: the callers that waited for it get its result
             now = asyncio.get_running_loop().time()
             if self._parts is not None and now - self._parts[0] < self.pace.look_again_seconds:
                 return self._parts[1]
@@ -192,13 +192,13 @@ class Runtime:
             return parts
 
     async def outbox_status(self) -> OutboxStatus:
-        """Ask the database how the outbox stands, over all tenants.
+        """Read the status of the outbox, over all tenants.
 
         Raises:
             Unavailable: the database does not answer.
         """
         ((row,),) = await self.backends.database.run([outbox_status.READ])
-        return outbox_status.status(row)
+        return outbox_status.read(row)
 
     async def _ask_parts(self) -> list[Part]:
         database, index, embedder = self.backends.database, self.backends.index_of(self.config), self.backends.embedder
@@ -216,11 +216,11 @@ class Runtime:
             raise self._not_ready.with_traceback(None)  # one error for many requests
 
     async def _data(self) -> Part:
-        """Say whether the data can be served, and what to do where the settings name another config than it has."""
+        """Check whether the data can be served; add a notice where the settings name another config."""
         name = self.config.index_name
         try:
             self._check_ready()
-            data = await embedding_configs.now(self.backends.database)
+            data = await embedding_configs.current(self.backends.database)
             if data is None or data.active == self.backends.embedder.config:
                 return Part("data", name)
             self.backends.embedder_of(data.active)
@@ -229,7 +229,7 @@ class Runtime:
         return Part("data", data.active.index_name, notice=_another_config(data, self.backends.embedder.config))
 
     async def _work(self) -> None:
-        """Prepare until it works, then keep the index up to date; nothing but being cancelled ends this."""
+        """Prepare the service until it is ready, then keep the index up to date, until cancelled."""
         while True:
             try:
                 if self._not_ready is None:
@@ -238,7 +238,7 @@ class Runtime:
                     await asyncio.sleep(self._retry_seconds)
                     self._retry_seconds = min(2 * self._retry_seconds, _MAX_RETRY_SECONDS)
                     await self._prepare_or_wait()
-            except Exception:  # noqa: BLE001 - a defect, told in the log, must not end the work for good
+            except Exception:  # noqa: BLE001 - a defect is logged and must not stop the work for good
                 structlog.get_logger().exception("background_failed")
                 await asyncio.sleep(_RETRY_SECONDS)
 
@@ -258,12 +258,12 @@ class Runtime:
             return
         try:
             await self.indexer.close()
-        except Unavailable as error:  # the rows are looked at again
+        except Unavailable as error:  # the rows are checked again
             structlog.get_logger().warning("marks_left", code=error.code, reason=error.detail)
 
 
 def _another_config(data: EmbeddingConfigs, settings: EmbeddingConfig) -> str:
-    """Say what is served and what to run."""
+    """Return a notice of the config that is served and of the command to run."""
     state = f"The data is embedded with {data.active} and served so; the settings name {settings}."
     if data.shadow == settings:
         return f"{state} A re-embedding is under way: memory-gateway reembed status."

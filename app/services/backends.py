@@ -2,19 +2,43 @@
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs, Vector
+from app.domain.errors import Unavailable
 from app.domain.memory import Scope, Tenant
 from app.domain.query import Filter
 from app.domain.quotas import Defaults
-from app.indexing.delivery import Outcomes
+from app.indexing.delivery import AcknowledgementSink
 from app.ports.database import Row
 from app.ports.embedder import Embedder
 from app.ports.vector_index import Hits, IndexedVector, VectorIndex
+from app.retrieval.channels.channel import Channel
 from app.storage.scoped import TenantDatabase
 
 Clock = Callable[[], int]
 """Returns now, in milliseconds since the epoch."""
+
+_T = TypeVar("_T")
+_MAX_TRIES = 5
+
+
+class EmbeddingConfigChanged(Exception):
+    """Another embedding config is in use than the one that was last seen; ``settled`` tries again with it."""
+
+
+async def settled(attempt: Callable[[], Awaitable[_T]]) -> _T:
+    """Make an attempt, and again while it finds that the embedding config in use has changed.
+
+    Raises:
+        Unavailable: it keeps changing.
+    """
+    for _ in range(_MAX_TRIES):
+        try:
+            return await attempt()
+        except EmbeddingConfigChanged:
+            continue
+    raise Unavailable("The embedding config in use is just being changed. Nothing was stored or found; try again.")
 
 
 class TenantIndex:
@@ -63,7 +87,9 @@ class TenantBackends:
     clock: Clock
     quotas: Defaults
     """The limits of whoever has no others."""
-    acknowledgements: Outcomes
+    channels: Sequence[Channel]
+    """The channels by which recalls find and score memories."""
+    acknowledgements: AcknowledgementSink
     index_of: Callable[[EmbeddingConfig], TenantIndex]
     """Returns a config's index; raises ``EmbeddingConfigMismatch`` where this process has no way to it."""
     embedder_of: Callable[[EmbeddingConfig], Embedder]

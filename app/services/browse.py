@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 from app.domain import limits
 from app.domain.errors import NotFound
+from app.domain.memory import Memory
 from app.domain.query import Filter
 from app.domain.quotas import Usage
 from app.services.backends import TenantBackends
 from app.storage.agents import AgentChange, Agents, AgentSettings, agent_settings
-from app.storage.listing import Memory, MemoryListing, Place, memory
+from app.storage.listing import MemoryListing, Place
 from app.storage.quotas import Quotas, usages
+from app.storage.rows import read_memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +43,14 @@ class Browser:
             InvalidRequest: a field is over its limits.
             Unavailable: the database does not answer.
         """
-        limits.check_list(agent_id, limit, where)
-        (rows,) = await self._database.run([self._listing.page(agent_id, where, most=limit + 1, after=after)])
-        memories = [memory(row) for row in rows[:limit]]
-        return Page(memories, memories[-1].place if len(rows) > limit else None)
+        limits.check(
+            ("agent_id", limits.AGENT_ID, agent_id),
+            ("limit", limits.LIST_LIMIT, limit),
+            ("metadata", limits.FILTER_METADATA, where.metadata),
+        )
+        (rows,) = await self._database.run([self._listing.page(agent_id, where, limit=limit + 1, after=after)])
+        memories = [read_memory(self._listing.tenant_id, row) for row in rows[:limit]]
+        return Page(memories, Place(memories[-1].created_at, memories[-1].id) if len(rows) > limit else None)
 
     async def get(self, agent_id: str, memory_id: str) -> Memory:
         """Return one memory.
@@ -54,11 +60,11 @@ class Browser:
             InvalidRequest: an id has not the form of one.
             Unavailable: the database does not answer.
         """
-        limits.check_memory(agent_id, memory_id)
+        limits.check(("agent_id", limits.AGENT_ID, agent_id), ("memory_id", limits.MEMORY_ID, memory_id))
         (rows,) = await self._database.run([self._listing.one(agent_id, memory_id)])
         if not rows:
             raise NotFound("The agent has no such memory.")
-        return memory(rows[0])
+        return read_memory(self._listing.tenant_id, rows[0])
 
     async def usage(self) -> tuple[Usage, Sequence[Usage]]:
         """Return the tenant's usage, and that of its agents, those that hold the most first.
@@ -71,13 +77,13 @@ class Browser:
 
     async def usage_of(self, agent_id: str) -> Usage:
         """Return one agent's usage; raises as ``usage`` does, and ``InvalidRequest`` where the id is none."""
-        limits.check_agent(agent_id)
+        limits.check(("agent_id", limits.AGENT_ID, agent_id))
         (rows,) = await self._database.run([self._quotas.read(agent_id)])
         return usages(rows)[0]
 
     async def agent(self, agent_id: str) -> AgentSettings:
         """Return what an agent is set to; one of which nothing is known has the defaults. Raises as ``get`` does."""
-        limits.check_agent(agent_id)
+        limits.check(("agent_id", limits.AGENT_ID, agent_id))
         (rows,) = await self._database.run([self._agents.settings(agent_id)])
         return agent_settings(rows)
 
@@ -86,6 +92,7 @@ class Browser:
 
         A retention holds for what is stored from now on, the switch for every call that begins from now on.
         """
-        limits.check_agent(agent_id, change.get("retention_days"))
+        days = change.get("retention_days")
+        limits.check(("agent_id", limits.AGENT_ID, agent_id), ("retention_days", limits.RETENTION_DAYS, days))
         _, rows = await self._database.run([self._agents.set(agent_id, change), self._agents.settings(agent_id)])
         return agent_settings(rows)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.domain.errors import NotFound
+from app.domain.limits import QUERY
 from app.domain.memory import Scope
 from app.domain.query import Finding, Query
 from app.retrieval.obstacles import Obstacle, obstacle, relaxed
@@ -40,16 +41,15 @@ class Explainer:
         """Take the tenant's backends."""
         self._recaller = Recaller(backends)
 
-    async def explain(self, scope: Scope, query: Query, memory_id: str) -> Explanation | None:
-        """Explain how a query sees a memory; None where another embedding config is in use than was last seen.
+    async def explain(self, scope: Scope, query: Query, memory_id: str) -> Explanation:
+        """Explain how a query sees a memory.
 
         Raises:
+            EmbeddingConfigChanged: another config is in use than was last seen.
             NotFound: the scope has no such memory.
             Unavailable: there is no answer.
         """
         search = await self._recaller.search(scope, query, also=memory_id)
-        if search is None:
-            return None
         fusion = search.fusion
         memory = fusion.pool.candidates.get(memory_id)
         if memory is None:
@@ -75,7 +75,7 @@ class Explainer:
                 return obstacles, None
             if (changed.text, changed.where) != (trial.text, trial.where):
                 again = await self._recaller.search(scope, changed, also=memory.id)
-                if again is None or memory.id not in again.fusion.pool.candidates:  # changed, or deleted, meanwhile
+                if memory.id not in again.fusion.pool.candidates:  # deleted meanwhile
                     return obstacles, None
                 search, memory = again, again.fusion.pool.candidates[memory.id]
             trial = changed
@@ -84,7 +84,7 @@ class Explainer:
     async def _proved(self, scope: Scope, query: Query, memory: Candidate) -> Query | None:
         """Return the query if a recall with it does return the memory."""
         recall = await self._recaller.recall(scope, query)
-        returned = recall is not None and any(entry.id == memory.id for entry in recall.entries)
+        returned = any(entry.id == memory.id for entry in recall.entries)
         return query if returned else None
 
 
@@ -92,7 +92,8 @@ def _nearer(query: Query, memory: Candidate, what: Obstacle) -> Query | None:
     """Return the query with words of the memory's that it lacks, where the memory ranks too low for any ``top_k``."""
     if what != "rank":
         return None
-    asked = {word.lower() for word in _WORD.findall(query.text)} | STOP_WORDS
-    lacking = [word for word in dict.fromkeys(_WORD.findall(memory.content)) if word.lower() not in asked]
+    present = {word.lower() for word in _WORD.findall(query.text)} | STOP_WORDS
+    lacking = [word for word in dict.fromkeys(_WORD.findall(memory.content)) if word.lower() not in present]
     longest = sorted(lacking, key=len, reverse=True)[:_WORDS_ADDED]
-    return replace(query, text=" ".join([query.text, *longest])) if longest else None
+    text = " ".join([query.text, *longest])
+    return replace(query, text=text) if longest and QUERY.violation(text) is None else None

@@ -14,16 +14,18 @@ from app.ports.database import Row
 from app.ports.vector_index import Hits
 from app.retrieval import selection
 from app.retrieval.channels import vector
-from app.retrieval.fusion import Asked, Fusion, Recency
-from app.retrieval.pool import Candidate, Pool, read
+from app.retrieval.channels.channel import ParsedQuery, Recency
+from app.retrieval.fusion import Fusion
+from app.retrieval.pool import Candidate, Pool, ScopeStats
 from app.retrieval.query import names
-from app.retrieval.query.periods import anchors, periods
+from app.retrieval.query.periods import periods
 from app.retrieval.query.terms import terms
 from app.retrieval.search import Search
-from app.services.backends import TenantBackends
-from app.storage.candidates import Candidates, Wanted
+from app.services.backends import EmbeddingConfigChanged, TenantBackends
+from app.storage import request_state
+from app.storage.candidates import CandidateQuery, find_candidates
 from app.storage.outbox import MAX_PENDING, Outbox, score
-from app.storage.request_state import watch_recall
+from app.storage.rows import read_row, read_rows
 
 _DAY_MS = 86_400_000
 
@@ -52,60 +54,68 @@ class Recaller:
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with."""
         self._backends = backends
+        self._channels = backends.channels
 
-    async def recall(self, scope: Scope, query: Query) -> Recall | None:
-        """Answer a query with the config that was last seen in use; None where another one is.
+    async def recall(self, scope: Scope, query: Query) -> Recall:
+        """Answer a query with the config that was last seen in use.
 
         Raises:
+            EmbeddingConfigChanged: another config is in use.
             LongTermDisabled: the agent's long-term memory is switched off.
             Unavailable: there is no answer; an outage is never an empty one.
         """
         search = await self.search(scope, query)
-        if search is None:
-            return None
         ranked = search.ranked(query)
         entries = [search.entry(candidate, explain=query.explain) for candidate in islice(ranked, query.top_k)]
         return Recall(entries, search.degraded, search.confidence)
 
-    async def search(self, scope: Scope, query: Query, *, also: str | None = None) -> Search | None:
+    async def search(self, scope: Scope, query: Query, *, also: str | None = None) -> Search:
         """Find and weigh the candidates of a query; the scope's memory ``also`` is one in any case.
 
-        None where another config is in use than was last seen. Raises as ``recall`` does.
+        Raises as ``recall`` does.
         """
         active = self._backends.configs.active
-        reference = self._backends.clock() if query.reference_time is None else query.reference_time
-        asked = Asked(
-            query.text,
-            terms(query.text),
-            periods(query.text, reference),
-            anchors(query.text),
-            _recency(query, reference),
-        )
-        meaning, away = await self._embed(active, query.text)
-        hits = Hits([], filtered=False, more=meaning is not None)
+        parsed = self._parse(query)
+        embedded, away = await self._embed(active, query.text)
+        hits = Hits([], filtered=False, more=embedded is not None)
         width = 1
         while True:
             # The index comes first: what the indexer confirms meanwhile is then in the hits, not in neither.
-            if meaning is not None and hits.more:
-                hits, away = await self._ask(active, scope, meaning, width * vector.DEPTH, query.where)
-            wanted = self._wanted(active, asked, hits, query, also, width)
+            if embedded is not None and hits.more:
+                hits, away = await self._ask(active, scope, embedded, width * vector.DEPTH, query.where)
+            parsed = replace(parsed, hits=hits.hits)
+            wanted = CandidateQuery(
+                sections={each.section: each.candidates(parsed) for each in self._channels if each.section},
+                index_name=active.index_name,
+                max_pending=MAX_PENDING,
+                where=query.where,
+                fill=0 if hits.filtered else query.top_k,
+                also=also,
+                width=width,
+            )
             gathered = await self._gather(scope, active, wanted)
-            if gathered is None:
-                return None
-            candidates = gathered.pool.candidates.values()
-            if _is_enough(candidates, query) or not (hits.more or len(candidates) >= wanted.most):
+            if _is_enough(gathered.candidates, query) or not (hits.more or len(gathered.candidates) >= wanted.most):
                 break
             width *= 4  # vectors whose memory is gone, or memories of one content, took the places
-        cosines = {hit.id: hit.score for hit in hits.hits}
-        if meaning is not None:
-            cosines |= score(gathered.pending[:MAX_PENDING], meaning)
-        fusion = Fusion(asked, gathered.pool, cosines, ())
+        queued = {} if embedded is None else score(gathered.pending[:MAX_PENDING], embedded)
+        pool = Pool.of(gathered.candidates, gathered.stats, vector.cosines_of(hits.hits, queued))
+        fusion = Fusion(parsed, pool, self._channels)
         if away is not None:
             _check(fusion, away.error)
         return Search(fusion, [*_degraded(away, hits, fusion, query), *gathered.degraded])
 
+    def _parse(self, query: Query) -> ParsedQuery:
+        reference = self._backends.clock() if query.reference_time is None else query.reference_time
+        recency = None if query.recency_days is None else Recency(reference, query.recency_days * _DAY_MS)
+        return ParsedQuery(query.text, terms(query.text), periods(query.text, reference), recency)
+
     async def _embed(self, config: EmbeddingConfig, text: str) -> tuple[Vector | None, _Away | None]:
-        """Embed the query; where that fails, say so and why."""
+        """Embed the query; where that fails, say so and why.
+
+        Raises:
+            EmbeddingConfigMismatch: this process cannot embed with the config.
+        """
+        self._backends.embedder_of(config)  # a config that this process cannot embed with is no outage to go on without
         try:
             return await self._backends.embed_query(config, names.without_names(text)), None
         except Unavailable as error:
@@ -113,56 +123,47 @@ class Recaller:
             return None, _Away("embedder_unavailable", error)
 
     async def _ask(
-        self, config: EmbeddingConfig, scope: Scope, meaning: Vector, depth: int, where: Filter
+        self, config: EmbeddingConfig, scope: Scope, embedded: Vector, depth: int, where: Filter
     ) -> tuple[Hits, _Away | None]:
         """Ask the index; where it is away, give no hits, say so and why."""
         try:
-            return await self._backends.index_of(config).query(scope, meaning, top_k=depth, where=where), None
+            return await self._backends.index_of(config).query(scope, embedded, top_k=depth, where=where), None
         except Unavailable as error:
             structlog.get_logger().warning("index_away", code=error.code, reason=error.detail)
             return Hits([], filtered=False), _Away("index_unavailable", error)
 
-    def _wanted(
-        self, config: EmbeddingConfig, asked: Asked, hits: Hits, query: Query, also: str | None, width: int
-    ) -> Wanted:
-        without = ()
-        return Wanted(
-            terms=[] if "lexical" in without else [term.fts for term in asked.terms],
-            hits=vector.points(hits.hits),
-            index_name=config.index_name,
-            pending_most=MAX_PENDING,
-            where=query.where,
-            periods=[] if "time" in without else [(period.start, period.end) for period in asked.periods],
-            fill=0 if hits.filtered else query.top_k,
-            also=also,
-            width=width,
-        )
+    async def _gather(self, scope: Scope, config: EmbeddingConfig, wanted: CandidateQuery) -> "_Gathered":
+        """Read the candidates and what the index may not show yet, in one run.
 
-    async def _gather(self, scope: Scope, config: EmbeddingConfig, wanted: Wanted) -> "_Gathered | None":
-        """Read the candidates and what the index may not show yet, in one run; None where another config is in use."""
+        Raises:
+            EmbeddingConfigChanged: another config is in use.
+            LongTermDisabled: the agent's long-term memory is switched off.
+            Unavailable: the database does not answer.
+        """
         degraded: list[str] = []
         try:
             watched, pending, rows = await self._read(scope, wanted)
         except DatabaseRejected as error:
             structlog.get_logger().error("lexical_away", code=error.code, reason=error.detail)
-            watched, pending, rows = await self._read(scope, replace(wanted, terms=[]))
+            watched, pending, rows = await self._read(scope, replace(wanted, search_words=False))
             degraded.append("lexical_unavailable")
         seen = self._backends.observe(watched)
         if watched["disabled"]:
             raise LongTermDisabled
         if seen is not None and seen.active != config:
-            return None
+            raise EmbeddingConfigChanged
         if len(pending) > MAX_PENDING:
             degraded.append("pending_bound")
-        return _Gathered(read(rows), pending, degraded)
+        stats = read_row(ScopeStats, rows[0]) if rows else ScopeStats()
+        return _Gathered(read_rows(Candidate, rows), stats, pending, degraded)
 
-    async def _read(self, scope: Scope, wanted: Wanted) -> tuple[Row, list[Row], list[Row]]:
+    async def _read(self, scope: Scope, wanted: CandidateQuery) -> tuple[Row, list[Row], list[Row]]:
         """Read what the run learns in passing, what is queued for the index, and the candidates."""
         (watched,), pending, rows = await self._backends.database.run(
             [
-                watch_recall(scope),
+                request_state.read_for_recall(scope),
                 Outbox(scope).pending(wanted.where, wanted.index_name),
-                Candidates(scope).gather(wanted),
+                find_candidates(scope, wanted),
             ]
         )
         return watched, pending, rows
@@ -170,13 +171,10 @@ class Recaller:
 
 @dataclass(frozen=True, slots=True)
 class _Gathered:
-    pool: Pool
+    candidates: Sequence[Candidate]
+    stats: ScopeStats
     pending: Sequence[Row]
     degraded: Sequence[str]
-
-
-def _recency(query: Query, reference: int) -> Recency | None:
-    return None if query.recency_days is None else Recency(reference, query.recency_days * _DAY_MS)
 
 
 def _is_enough(candidates: Iterable[Candidate], query: Query) -> bool:
@@ -188,7 +186,7 @@ def _is_enough(candidates: Iterable[Candidate], query: Query) -> bool:
 def _degraded(away: _Away | None, hits: Hits, fusion: Fusion, query: Query) -> list[str]:
     if away is not None:
         return [away.what]
-    compared = sum(id_ in fusion.cosines for id_ in fusion.pool.candidates)
+    compared = sum(id_ in fusion.pool.cosines for id_ in fusion.pool.candidates)
     return ["filter_beyond_index"] if not hits.filtered and compared < query.top_k else []
 
 

@@ -1,25 +1,21 @@
-"""What an administrator has set for an agent."""
+"""Reads and changes the settings of agents, which an administrator sets."""
 
 from dataclasses import dataclass
 from typing import TypedDict
 
 from app.domain.json_types import Json
-from app.ports.database import NOW, Row, Statement
+from app.domain.memory import Scope
+from app.ports.database import Row
+from app.storage.rows import read_rows
+from app.storage.scoped import ScopedStatement
 
 _DAY_SECONDS = 24 * 3600
 
-EXPIRES_AT = f"""coalesce(?1 ->> 'expires_at', (
-    SELECT {NOW} + agent.retention_seconds * 1000 FROM agent
-    WHERE agent.tenant_id = ?1 ->> 'tenant_id' AND agent.agent_id = ?1 ->> 'agent_id'
-  ))"""
-"""When a memory that is stored now expires: as the store says, else as its agent is set; NULL: never."""
-
-_COLUMNS = "agent.retention_seconds, agent.long_term_enabled"
 _READ = f"""
-SELECT {_COLUMNS} FROM agent
+SELECT agent.retention_seconds / {_DAY_SECONDS} AS retention_days, agent.long_term_enabled FROM agent
 WHERE agent.tenant_id = ?1 ->> 'tenant_id' AND agent.agent_id = ?1 ->> 'agent_id'
 """
-# What the argument does not name stays as it is.
+# A setting that the argument does not name stays as it is.
 _SET = """
 INSERT INTO agent (tenant_id, agent_id, retention_seconds, long_term_enabled)
 VALUES (
@@ -34,7 +30,7 @@ ON CONFLICT (tenant_id, agent_id) DO UPDATE SET
 
 
 class AgentChange(TypedDict, total=False):
-    """What an agent is to be set to; what is absent stays as it was."""
+    """New settings of an agent; a setting that is absent stays as it is."""
 
     retention_days: int | None
     long_term_enabled: bool
@@ -42,39 +38,35 @@ class AgentChange(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """What an agent is set to."""
+    """The settings of an agent."""
 
     retention_days: int | None = None
-    """How long its memories live where a store does not say; None: for ever."""
+    """When a memory expires whose store does not say it; None: never."""
     long_term_enabled: bool = True
-    """Whether it has a long-term memory: without, it has no tools, and may neither store nor recall."""
+    """Whether the agent has a long-term memory; if not, it has no tools and can neither store nor recall."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agents:
-    """Statements over what one tenant's agents are set to. The tenant is bound here, once."""
+    """Statements over the settings of one tenant's agents."""
 
     tenant_id: str
 
-    def settings(self, agent_id: str) -> Statement:
-        """Read an agent's settings, for ``agent_settings``; no row where nothing was set."""
-        return Statement(_READ, {"tenant_id": self.tenant_id, "agent_id": agent_id})
+    def settings(self, agent_id: str) -> ScopedStatement:
+        """Read an agent's settings; ``agent_settings`` reads the rows."""
+        return ScopedStatement.read(Scope(self.tenant_id, agent_id), _READ)
 
-    def set(self, agent_id: str, change: AgentChange) -> Statement:
-        """Change what an agent is set to."""
-        argument: dict[str, Json] = {"tenant_id": self.tenant_id, "agent_id": agent_id}
+    def set(self, agent_id: str, change: AgentChange) -> ScopedStatement:
+        """Change an agent's settings."""
+        values: dict[str, Json] = {}
         if "retention_days" in change:
             days = change["retention_days"]
-            argument["retention_seconds"] = None if days is None else days * _DAY_SECONDS
+            values["retention_seconds"] = None if days is None else days * _DAY_SECONDS
         if "long_term_enabled" in change:
-            argument["long_term_enabled"] = change["long_term_enabled"]
-        return Statement(_SET, argument, writes=True, repeatable=True)
+            values["long_term_enabled"] = change["long_term_enabled"]
+        return ScopedStatement.write(Scope(self.tenant_id, agent_id), _SET, repeatable=True, **values)
 
 
 def agent_settings(rows: list[Row]) -> AgentSettings:
-    """Make settings of what was read."""
-    if not rows:
-        return AgentSettings()
-    seconds = rows[0]["retention_seconds"]
-    days = None if seconds is None else int(seconds) // _DAY_SECONDS
-    return AgentSettings(days, long_term_enabled=bool(rows[0]["long_term_enabled"]))
+    """Read an agent's settings; an agent without a row has the defaults."""
+    return next(iter(read_rows(AgentSettings, rows)), AgentSettings())

@@ -1,67 +1,259 @@
-"""Writes of long-term memory. What a recall reads of it is in ``app.storage.candidates``."""
+"""The runs that write memories: of a batch of new ones, and of a deletion.
 
-from dataclasses import dataclass
-
-from app.domain.memory import NewMemory, Scope
-from app.ports.database import Statement
-from app.storage.admission import LET_IN, Admission
-from app.storage.agents import EXPIRES_AT
-from app.storage.embedding_configs import named
-
-_SCOPE = "memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'"
-
-_INSERT = f"""
-INSERT INTO long_term_memory (
-  tenant_id, agent_id, id, content, content_hash, segments, metadata, session_id, occurred_at,
-  embedding_provider, embedding_model, embedding_dimensions, created_at, expires_at
-)
-SELECT
-  ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'id', ?1 ->> 'content', ?1 ->> 'content_hash', ?1 ->> 'segments',
-  ?1 ->> 'metadata', ?1 ->> 'session_id', ?1 ->> 'occurred_at', ?1 ->> 'provider', ?1 ->> 'model', ?1 ->> 'dimensions',
-  ?1 ->> 'created_at', {EXPIRES_AT}
-WHERE {LET_IN}
-ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET
-  metadata = excluded.metadata, expires_at = excluded.expires_at
-RETURNING id, created_at
+D1 does not promise over REST that a batch of statements is one transaction, so that every prefix of a run is harmless:
+its statements stand in the order in which they are listed here (docs/reliability.md).
 """
 
-_DELETE = f"DELETE FROM long_term_memory AS memory WHERE {_SCOPE} AND memory.id = ?1 ->> 'id' RETURNING id"
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs, Vector
+from app.domain.json_types import Json, to_json
+from app.domain.memory import Memory, Scope, Tenant
+from app.domain.quotas import Defaults
+from app.ports.database import NOW
+from app.storage.embedding_configs import named
+from app.storage.outbox import GRACE_MS, QUEUED_AGAIN, encode, queue_delete
+from app.storage.scoped import ScopedStatement
+
+# The gate (0010_write_admission.sql). Should the run stop behind it, a store was counted and nothing else has happened.
+_ADMIT = """
+INSERT INTO write_admission (tenant_id, agent_id, id, content_hash, content_bytes, metadata_bytes, undoes, is_store,
+  key, active, shadow, limits, before)
+SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', line.value ->> 'id', line.value ->> 'content_hash',
+  line.value ->> 'content_bytes', line.value ->> 'metadata_bytes', line.value ->> 'undoes', ?1 ->> 'is_store',
+  ?1 ->> 'key', ?1 ->> '$.configs.active', ?1 ->> '$.configs.shadow', ?1 ->> 'limits', line.value ->> 'before'
+FROM json_each(?1, '$.lines') AS line
+"""
+# For each index where the memory is new, where its vector has not been delivered, and where the index filters on
+# metadata that has changed; a null in place of the keys says on all. Should the run stop behind it, a queued vector
+# without a memory is found by nobody.
+_QUEUE = f"""
+INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, vector, due_at)
+SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', coalesce(present.id, line.value ->> 'id'), made.key, 'upsert',
+  {NOW}, made.value, {NOW} + {GRACE_MS}
+FROM json_each(?1, '$.lines') AS line JOIN json_each(line.value, '$.vectors') AS made
+LEFT JOIN long_term_memory AS present
+  ON present.tenant_id = ?1 ->> 'tenant_id' AND present.agent_id = line.value ->> 'agent_id'
+  AND present.content_hash = line.value ->> 'content_hash'
+LEFT JOIN outbox AS queued
+  ON queued.tenant_id = ?1 ->> 'tenant_id' AND queued.agent_id = present.agent_id AND queued.id = present.id
+  AND queued.index_name = made.key
+WHERE present.id IS NULL OR (queued.id IS NOT NULL AND queued.acknowledged_at IS NULL) OR EXISTS (
+    SELECT 1 FROM json_each(?1, '$.filterable') AS key
+    WHERE iif(key.value IS NULL, present.metadata <> line.value ->> 'metadata',
+      present.metadata -> ('$."' || key.value || '"')
+        IS NOT line.value ->> 'metadata' -> ('$."' || key.value || '"'))
+  )
+{QUEUED_AGAIN}
+RETURNING id, index_name, revision
+"""
+_INSERT = f"""
+INSERT INTO long_term_memory (tenant_id, agent_id, id, content, content_hash, segments, metadata, session_id,
+  occurred_at, embedding_provider, embedding_model, embedding_dimensions, created_at, expires_at)
+SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', line.value ->> 'id', line.value ->> 'content',
+  line.value ->> 'content_hash', line.value ->> 'segments', line.value ->> 'metadata', line.value ->> 'session_id',
+  line.value ->> 'occurred_at', ?1 ->> '$.config.provider', ?1 ->> '$.config.model', ?1 ->> '$.config.dimensions',
+  line.value ->> 'created_at',
+  coalesce(line.value ->> 'expires_at', (
+    SELECT {NOW} + agent.retention_seconds * 1000 FROM agent
+    WHERE agent.tenant_id = ?1 ->> 'tenant_id' AND agent.agent_id = line.value ->> 'agent_id' AND ?1 ->> 'is_store'
+  ))
+FROM json_each(?1, '$.lines') AS line WHERE TRUE
+ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET
+  metadata = excluded.metadata, expires_at = excluded.expires_at
+RETURNING id, created_at, agent_id, content_hash
+"""
+# A run that is made twice may leave two rows: it was attempted twice.
+_AUDIT = """
+INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at)
+SELECT memory.tenant_id, memory.agent_id, memory.id, ?1 ->> 'event', line.value ->> 'detail', ?1 ->> 'now'
+FROM json_each(?1, '$.lines') AS line CROSS JOIN long_term_memory AS memory
+WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = line.value ->> 'agent_id'
+  AND memory.content_hash = line.value ->> 'content_hash'
+"""
+# Vectors for the config beside the active one that were not made: they are copied later.
+_LEAVE_OUT = "UPDATE reembedding SET left_out = left_out + ?1 ->> 'left_out'"
+# Should the run stop before it, storing again is the same memory.
+_REMEMBER = f"""
+INSERT INTO idempotency (tenant_id, agent_id, key, request_hash, memory_id, created_at)
+SELECT memory.tenant_id, memory.agent_id, ?1 ->> 'key', ?1 ->> 'request_hash', memory.id, {NOW}
+FROM long_term_memory AS memory
+WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'
+  AND memory.content_hash = ?1 ->> 'content_hash'
+ON CONFLICT (tenant_id, agent_id, key) DO UPDATE SET
+  request_hash = excluded.request_hash, memory_id = excluded.memory_id, created_at = excluded.created_at
+"""
+
+_REMEMBERED = """
+SELECT used.request_hash, used.memory_id FROM idempotency AS used
+WHERE used.tenant_id = ?1 ->> 'tenant_id' AND used.agent_id = ?1 ->> 'agent_id' AND used.key = ?1 ->> 'key'
+"""
+_PRESENT = """
+SELECT length(CAST(memory.metadata AS BLOB)) AS metadata_bytes FROM long_term_memory AS memory
+WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'
+  AND memory.content_hash = ?1 ->> 'content_hash'
+"""
+
+_AUDIT_DELETE = """
+INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at)
+SELECT memory.tenant_id, memory.agent_id, memory.id, 'deleted', '{}', ?1 ->> 'now'
+FROM long_term_memory AS memory
+WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.id = ?1 ->> 'id'
+"""
+_DELETE = """
+DELETE FROM long_term_memory AS memory
+WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.id = ?1 ->> 'id'
+RETURNING id
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class LongTermMemory:
-    """Statements over one scope's memories. The tenant is bound here, once."""
+class Line:
+    """One memory to be written, with its vectors by index name and what the audit says of them."""
 
-    scope: Scope
+    memory: Memory
+    vectors: Mapping[str, Vector]
+    detail: Mapping[str, Json]
+    undoes: int = 0
+    """The revision of a deletion under way of the same id; 0: of none."""
 
-    def insert(self, memory: NewMemory, admission: Admission, *, created_at: int) -> Statement:
-        """Add a memory, or give the one with the same content hash the new metadata and expiry.
 
-        Returns one row, ``id`` and ``created_at`` of the memory that now holds the content, or none when the
-        store is not let in.
-        """
-        return Statement(
-            _INSERT,
-            admission.argument
-            | {
-                "content": memory.content,
-                "segments": memory.segments,
-                "metadata": memory.metadata_json,
-                "session_id": memory.session_id,
-                "occurred_at": memory.occurred_at,
-                **named(admission.configs.active),
-                "created_at": created_at,
-                "expires_at": memory.expires_at,
-            },
-            writes=True,
-            repeatable=True,
-        )
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Memories of one tenant that are written in one run, with the configs that their vectors were made for."""
 
-    def delete(self, memory_id: str) -> Statement:
-        """Remove a memory; returns its ``id``, or no row when the scope has none of that id."""
-        return Statement(
-            _DELETE,
-            {"tenant_id": self.scope.tenant_id, "agent_id": self.scope.agent_id, "id": memory_id},
-            writes=True,
-            repeatable=True,
-        )
+    tenant: Tenant
+    lines: Sequence[Line]
+    configs: EmbeddingConfigs
+    now: int
+    defaults: Defaults
+    """The limits of whoever has no others."""
+    is_store: bool
+    """A store is one line. An import's lines neither count as stores nor take the agent's retention."""
+    filterable: Collection[str] | None = None
+    """The metadata keys that the index filters on; None: all."""
+    key: str | None = None
+    request_hash: str = ""
+
+
+def write(batch: Batch) -> list[ScopedStatement]:
+    """Make the run that writes a batch; ``RunRefused`` names what keeps it out.
+
+    The second statement returns what it queued: the ``id`` that each vector is queued for, its ``index_name`` and
+    ``revision``. The third returns ``id`` and ``created_at`` of the memories that now hold the content.
+    """
+    tenant, lines = batch.tenant, batch.lines
+    left_out = sum(len(line.vectors) < len(batch.configs.configs) for line in lines)
+    return [
+        ScopedStatement.write(
+            tenant,
+            _ADMIT,
+            is_store=batch.is_store,
+            key=batch.key,
+            limits=batch.defaults.limits,
+            configs=batch.configs.argument,
+            lines=_admitted(lines),
+        ),
+        ScopedStatement.write(
+            tenant,
+            _QUEUE,
+            filterable=[None] if batch.filterable is None else sorted(batch.filterable),
+            lines=[_named(line) | _queued(line) for line in lines],
+        ),
+        insert(tenant, lines, batch.configs.active, is_store=batch.is_store),
+        ScopedStatement.write(
+            tenant,
+            _AUDIT,
+            event="stored" if batch.is_store else "imported",
+            now=batch.now,
+            lines=[_named(line) | {"detail": to_json(line.detail)} for line in lines],
+        ),
+        *([ScopedStatement.write(tenant, _LEAVE_OUT, left_out=left_out)] if left_out else []),
+        *([] if batch.key is None else [_remember(lines[0].memory, batch.key, batch.request_hash)]),
+    ]
+
+
+def insert(
+    tenant: Tenant, lines: Sequence[Line], config: EmbeddingConfig, *, is_store: bool = False
+) -> ScopedStatement:
+    """Add memories, or give those that have the same content the new metadata and expiry.
+
+    Returns ``id``, ``created_at``, ``agent_id`` and ``content_hash`` of the memories that now hold the content.
+    """
+    written: list[Json] = [_named(line) | _written(line.memory) for line in lines]
+    return ScopedStatement.write(tenant, _INSERT, config=named(config), is_store=is_store, lines=written)
+
+
+def remembered(scope: Scope, key: str | None) -> ScopedStatement:
+    """Read ``request_hash`` and ``memory_id`` of the store that used a key."""
+    return ScopedStatement.read(scope, _REMEMBERED, key=key)
+
+
+def present(scope: Scope, content_hash: str) -> ScopedStatement:
+    """Read ``metadata_bytes`` of the memory with this content, where there is one."""
+    return ScopedStatement.read(scope, _PRESENT, content_hash=content_hash)
+
+
+def delete(scope: Scope, memory_id: str, *, now: int) -> list[ScopedStatement]:
+    """Make the run that deletes a memory.
+
+    The first statement returns the ``index_name`` of each index that its removal is queued for, the third the ``id``
+    where there was such a memory.
+    """
+    return [
+        queue_delete(scope, memory_id),
+        ScopedStatement.write(scope, _AUDIT_DELETE, id=memory_id, now=now),
+        ScopedStatement.write(scope, _DELETE, id=memory_id),
+    ]
+
+
+def _named(line: Line) -> dict[str, Json]:
+    memory = line.memory
+    return {"agent_id": memory.scope.agent_id, "id": memory.id, "content_hash": memory.content_hash}
+
+
+def _admitted(lines: Sequence[Line]) -> list[Json]:
+    admitted: list[Json] = []
+    for line, total in zip(lines, totals([line.memory for line in lines]), strict=True):
+        sizes = {"content_bytes": line.memory.content_bytes, "metadata_bytes": line.memory.metadata_bytes}
+        size = sum(sizes.values())
+        before: dict[str, Json] = {scope: [count - 1, added - size] for scope, (count, added) in total.items()}
+        admitted.append(_named(line) | sizes | {"undoes": line.undoes, "before": before})
+    return admitted
+
+
+def _queued(line: Line) -> dict[str, Json]:
+    vectors: dict[str, Json] = {index_name: encode(vector) for index_name, vector in line.vectors.items()}
+    return {"metadata": line.memory.metadata_json, "vectors": vectors}
+
+
+def _written(memory: Memory) -> dict[str, Json]:
+    return {
+        "content": memory.content,
+        "segments": memory.segments,
+        "metadata": memory.metadata_json,
+        "session_id": memory.session_id,
+        "occurred_at": memory.occurred_at,
+        "created_at": memory.created_at,
+        "expires_at": memory.expires_at,
+    }
+
+
+def _remember(memory: Memory, key: str, request_hash: str) -> ScopedStatement:
+    return ScopedStatement.write(
+        memory.scope, _REMEMBER, content_hash=memory.content_hash, key=key, request_hash=request_hash
+    )
+
+
+def totals(memories: Sequence[Memory]) -> list[dict[str, tuple[int, int]]]:
+    """Return for each memory how many memories and bytes it and those before it bring, of its agent and in all."""
+    seen: dict[str, tuple[int, int]] = {}
+    running: list[dict[str, tuple[int, int]]] = []
+    for memory in memories:
+        size = memory.content_bytes + memory.metadata_bytes
+        for name in (memory.scope.agent_id, ""):
+            count, total = seen.get(name, (0, 0))
+            seen[name] = (count + 1, total + size)
+        running.append({"agent": seen[memory.scope.agent_id], "tenant": seen[""]})
+    return running

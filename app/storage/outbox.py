@@ -6,18 +6,19 @@ revision is known to be visible in the index, and a minute longer.
 """
 
 import binascii
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from app.domain.embedding import Vector
-from app.domain.memory import NewMemory, Scope
+from app.domain.json_types import Json
+from app.domain.memory import Scope, Tenant
 from app.domain.query import Filter
-from app.ports.database import NOW, Row, Statement
+from app.ports.database import NOW, Row
 from app.storage import filters
-from app.storage.admission import LET_IN, Admission
+from app.storage.scoped import ScopedStatement
 
 MAX_PENDING = 512
 """How many queued vectors of one scope a recall scores, the newest first (ADR 0008)."""
@@ -35,32 +36,6 @@ QUEUED_AGAIN = f"""ON CONFLICT (tenant_id, agent_id, id, index_name) DO UPDATE S
   {ANEW}"""
 """What becomes of a row where something is queued anew; a removal brings no vector."""
 
-# Queued for each index where the memory is new, where its vector has not been delivered, and where the index filters
-# on metadata that has changed. The id is that of the memory which already has this content, where there is one.
-_QUEUE_UPSERT = f"""
-INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, vector, due_at)
-SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', coalesce(present.id, ?1 ->> 'id'), made.key, 'upsert', {NOW}, made.value,
-  {NOW} + {GRACE_MS}
-FROM json_each(?1, '$.vectors') AS made
-LEFT JOIN long_term_memory AS present
-  ON present.tenant_id = ?1 ->> 'tenant_id' AND present.agent_id = ?1 ->> 'agent_id'
-  AND present.content_hash = ?1 ->> 'content_hash'
-LEFT JOIN outbox AS queued
-  ON queued.tenant_id = present.tenant_id AND queued.agent_id = present.agent_id AND queued.id = present.id
-  AND queued.index_name = made.key
-WHERE {LET_IN}
-  AND (present.id IS NULL OR (queued.id IS NOT NULL AND queued.acknowledged_at IS NULL) OR {{changed}})
-{QUEUED_AGAIN}
-RETURNING id, index_name, revision
-"""
-_QUEUE_IF_ANY_CHANGED = _QUEUE_UPSERT.format(changed="present.metadata <> ?1 ->> 'metadata'")
-_QUEUE_IF_KEY_CHANGED = _QUEUE_UPSERT.format(
-    changed="""EXISTS (
-    SELECT 1 FROM json_each(?1, '$.filterable') AS key
-    WHERE present.metadata -> ('$."' || key.value || '"') IS NOT ?1 ->> 'metadata' -> ('$."' || key.value || '"')
-  )"""
-)
-
 _QUEUE_DELETE = f"""
 INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
 SELECT memory.tenant_id, memory.agent_id, memory.id, config.index_name, 'delete', {NOW}, {NOW} + {GRACE_MS}
@@ -70,6 +45,11 @@ WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_
 RETURNING index_name
 """
 
+_WAITING = """
+SELECT outbox.id, outbox.vector FROM json_each(?1, '$.memories') AS wanted CROSS JOIN outbox
+WHERE outbox.tenant_id = ?1 ->> 'tenant_id' AND outbox.agent_id = wanted.value ->> 'agent_id'
+  AND outbox.id = wanted.value ->> 'id' AND outbox.index_name = ?1 ->> 'index_name' AND outbox.operation = 'upsert'
+"""
 _PENDING = """
 SELECT outbox.id, outbox.vector
 FROM outbox JOIN long_term_memory AS memory
@@ -86,57 +66,29 @@ class Outbox:
 
     scope: Scope
 
-    def queue_upsert(
-        self,
-        memory: NewMemory,
-        vectors: Mapping[str, Vector],
-        admission: Admission,
-        *,
-        filterable: Collection[str] | None,
-    ) -> Statement:
-        """Queue vectors, by index name, where their index needs them.
-
-        Returns a row for each that is queued: the ``id`` it is queued for, its ``index_name`` and ``revision``.
-
-        Comes before the memory's own statement in a run: should the run stop between the two, a queued
-        vector without a memory is found by nobody.
-        """
-        return Statement(
-            _QUEUE_IF_ANY_CHANGED if filterable is None else _QUEUE_IF_KEY_CHANGED,
-            admission.argument
-            | {
-                "metadata": memory.metadata_json,
-                "filterable": sorted(filterable or ()),
-                "vectors": {index_name: encode(vector) for index_name, vector in vectors.items()},
-            },
-            writes=True,
-            repeatable=True,
-        )
-
-    def queue_delete(self, memory_id: str) -> Statement:
-        """Queue the removal of a memory's vectors, where the scope has such a memory; returns their ``index_name``."""
-        return Statement(
-            _QUEUE_DELETE,
-            {"tenant_id": self.scope.tenant_id, "agent_id": self.scope.agent_id, "id": memory_id},
-            writes=True,
-            repeatable=True,
-        )
-
-    def pending(self, where: Filter, index_name: str) -> Statement:
+    def pending(self, where: Filter, index_name: str) -> ScopedStatement:
         """Read the ids of the memories queued for an index that pass the filter, with their vectors, newest first.
 
         One more than is scored at most is read, to tell that there are more.
         """
-        return Statement(
+        return ScopedStatement.read(
+            self.scope,
             _PENDING.format(condition=filters.of_living(where, "memory")),
-            {
-                "tenant_id": self.scope.tenant_id,
-                "agent_id": self.scope.agent_id,
-                "index_name": index_name,
-                "where": filters.argument(where),
-                "most": MAX_PENDING + 1,
-            },
+            index_name=index_name,
+            where=filters.argument(where),
+            most=MAX_PENDING + 1,
         )
+
+
+def queue_delete(scope: Scope, memory_id: str) -> ScopedStatement:
+    """Queue the removal of a memory's vectors, where the scope has such a memory; returns their ``index_name``."""
+    return ScopedStatement.write(scope, _QUEUE_DELETE, id=memory_id)
+
+
+def waiting(tenant: Tenant, memories: Sequence[tuple[str, str]], index_name: str) -> ScopedStatement:
+    """Read the queued vectors of memories, each named by its agent and its id."""
+    wanted: list[Json] = [{"agent_id": agent_id, "id": id_} for agent_id, id_ in memories]
+    return ScopedStatement.read(tenant, _WAITING, index_name=index_name, memories=wanted)
 
 
 def score(rows: Sequence[Row], query: Vector) -> dict[str, float]:

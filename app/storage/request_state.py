@@ -1,43 +1,52 @@
-"""What every store and recall learns in passing: whether the indexer is missed, and whether something was erased."""
+"""Reads the request state, which every run of a request reads: erasures, overdue work and the embedding configs."""
 
-from app.domain.memory import Scope
-from app.ports.database import NOW, Statement
-from app.storage.admission import DISABLED, VERDICT, Admission
-from app.storage.embedding_configs import COLUMNS
+from dataclasses import dataclass
+
+from app.domain.memory import Scope, Tenant
+from app.ports.database import Row
+from app.storage.rows import read_row
+from app.storage.scoped import ScopedStatement
 
 INDEXER = "indexer"
-"""Name of the lease that the indexer holds."""
+"""The name of the indexer's lease."""
 
-_OVERDUE_MS = 20_000
-"""An indexer that is alive has begun what is due by then."""
-
-# One bit about all tenants, which no caller is shown: is anything overdue while nobody works?
-_UNATTENDED = f"""
-NOT EXISTS (SELECT 1 FROM lease WHERE lease.name = '{INDEXER}' AND lease.expires_at > {NOW})
-AND (
-  EXISTS (SELECT 1 FROM outbox WHERE outbox.due_at <= {NOW} - {_OVERDUE_MS})
-  OR EXISTS (SELECT 1 FROM erasure WHERE erasure.receipt IS NULL AND erasure.advanced_at <= {NOW} - {_OVERDUE_MS})
-)
+# The view ``service_state`` is about all tenants; no caller is shown it.
+_READ = """
+SELECT (SELECT count(*) + count(receipt) FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id') AS epoch, state.*
+FROM service_state AS state
+"""
+_READ_FOR_RECALL = """
+SELECT (SELECT count(*) + count(receipt) FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id') AS epoch, state.*,
+  EXISTS (
+    SELECT 1 FROM agent WHERE agent.tenant_id = ?1 ->> 'tenant_id' AND agent.agent_id = ?1 ->> 'agent_id'
+      AND NOT agent.long_term_enabled
+  ) AS disabled
+FROM service_state AS state
 """
 
-_WATCH = f"""
-SELECT (SELECT count(*) + count(receipt) FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id') AS epoch,
-  {_UNATTENDED} AS unattended, {COLUMNS}
-"""
-_WATCH_RECALL = f"{_WATCH}, {DISABLED} AS disabled"
-_WATCH_STORE = f"{_WATCH}, {VERDICT}"
+
+@dataclass(frozen=True, slots=True)
+class RequestState:
+    """What every request learns from its run of the database, beside the configs in use (``embedding_configs``).
+
+    ``epoch`` counts the beginnings and the ends of the tenant's erasures; ``unattended``: work is overdue, and no
+    indexer holds the lease.
+    """
+
+    epoch: int
+    unattended: bool
 
 
-def watch(tenant_id: str) -> Statement:
-    """Read the tenant's ``epoch``, which each erasure moves on twice, if work is ``unattended``, and what is in use."""
-    return Statement(_WATCH, {"tenant_id": tenant_id})
+def read(tenant: Tenant) -> ScopedStatement:
+    """Read the request state; ``request_state`` reads the row."""
+    return ScopedStatement.read(tenant, _READ)
 
 
-def watch_recall(scope: Scope) -> Statement:
-    """Read what ``watch`` does, and whether the agent's long-term memory is ``disabled``."""
-    return Statement(_WATCH_RECALL, {"tenant_id": scope.tenant_id, "agent_id": scope.agent_id})
+def read_for_recall(scope: Scope) -> ScopedStatement:
+    """Read the request state, and whether the agent's long-term memory is ``disabled``."""
+    return ScopedStatement.read(scope, _READ_FOR_RECALL)
 
 
-def watch_store(admission: Admission) -> Statement:
-    """Read what ``watch`` does and the store's verdict, at the end of its run."""
-    return Statement(_WATCH_STORE, admission.asked)
+def request_state(row: Row) -> RequestState:
+    """Read the row of the request state."""
+    return read_row(RequestState, row)

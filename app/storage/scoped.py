@@ -42,16 +42,12 @@ class TenantDatabase:
         self._tenant_id = tenant_id
         self._database = database
 
-    async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
+    async def run(self, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
         """Run the statements in order as one transaction and return each one's rows; raises as ``Database.run`` does.
 
         Raises:
             ValueError: a statement is of another tenant. This is a defect; nothing was run.
         """
-        if any(_tenant_of(statement) != self._tenant_id for statement in statements):
+        if any(statement.tenant_id != self._tenant_id for statement in statements):
             raise ValueError("A statement of another tenant was given to this tenant's database.")
         return await self._database.run(statements)
-
-
-def _tenant_of(statement: Statement) -> object:
-    return statement.argument.get("tenant_id") if isinstance(statement.argument, dict) else None

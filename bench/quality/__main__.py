@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import httpx
 
-from app.domain.query import PARTS
+from bench.ablation import PARTS
 from bench.client import RequestFailed
 from bench.quality.asking import Plan
 from bench.quality.dataset import DataInvalid, chosen, read
@@ -19,7 +19,7 @@ from bench.quality.scores import RESAMPLES
 from bench.quality.service import ServiceFailed
 from bench.quality.services import SERVICES
 from bench.quality.summary import Run
-from bench.quality.variants import SETTING, Variant, can_leave_out, variants
+from bench.quality.variants import Variant, variants
 from bench.report import RESULTS, circumstances
 from bench.server import ServerFailed
 
@@ -100,13 +100,9 @@ async def _running(target: Target, measurement: Measurement) -> list[Run]:
 
 
 async def _own(own: Own, measurement: Measurement) -> list[Run]:
-    measured = own.variants
-    if len(measured) > 1 and not can_leave_out():
-        click.echo(f"This checkout has no setting {SETTING}: only the whole recall is measured.", err=True)
-        measured = measured[:1]
     runs = []
     for embedder in own.embedders:
-        runs += await measure_own(embedder, measured, own.settings, measurement)
+        runs += await measure_own(embedder, own.variants, own.settings, measurement)
     return runs
 
 

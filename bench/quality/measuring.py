@@ -50,7 +50,7 @@ async def measure_own(
         for variant in variants:
             async with serving_copy(data_dir, embedder, settings, variant) as service:
                 asked, seconds = await _asked(f"{embedder}, {variant.name}", service, measurement)
-            served = Served(embedder, variant.name, variant.env, seconds)
+            served = Served(embedder, variant.name, {"without": variant.without} if variant.without else {}, seconds)
             runs.append(summary(served, asked, whole, resamples=measurement.resamples))
             whole = whole or asked
     return runs

@@ -1,37 +1,34 @@
-"""Servers of this project to measure: an embedder, and settings that leave parts of the recall out."""
+"""Servers of this project to measure: an embedder, and the parts of the recall that are left out."""
 
 import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 
 from app.bootstrap import wall_clock
-from app.domain.query import PARTS
 from app.services.credentials import Credentials
-from app.settings import Settings
+from bench.ablation import PARTS
 from bench.client import HOST, post_json
 from bench.data import AUTH_SECRETS, SECRETS
 from bench.quality.service import Service
 from bench.quality.services.gateway import Gateway
 from bench.server import service
 
-SETTING = "RECALL_WITHOUT"
-"""The setting that leaves parts of the recall out, separated by commas."""
 WHOLE = "whole"
-_ROOT = Path(__file__).parents[2]
 _TENANT = "quality"
 _REQUEST_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way to serve the same data: settings that change what a recall does, and nothing that is stored."""
+    """One way to serve the same data, which changes what a recall does and nothing that is stored."""
 
     name: str
-    env: Mapping[str, str] = field(default_factory=dict)
+    without: str = ""
+    """The parts of the recall that are left out, separated by commas."""
 
 
 def variants(*, ablate: bool, without: Sequence[str]) -> list[Variant]:
@@ -46,17 +43,14 @@ def variants(*, ablate: bool, without: Sequence[str]) -> list[Variant]:
         raise ValueError(f"{', '.join(unknown)} cannot be left out; there are {', '.join(PARTS)}")
     return [
         Variant(WHOLE),
-        *(Variant(f"without {parts.replace(',', ', ')}", {SETTING: parts}) for parts in dict.fromkeys(left_out)),
+        *(Variant(f"without {parts.replace(',', ', ')}", parts) for parts in dict.fromkeys(left_out)),
     ]
 
 
-def can_leave_out() -> bool:
-    """Whether this checkout's service knows the setting; without it every variant would be the whole recall."""
-    return SETTING.lower() in Settings.model_fields
-
-
 @asynccontextmanager
-async def serving(data_dir: Path, embedder: str, settings: Mapping[str, str]) -> AsyncIterator[Service]:
+async def serving(
+    data_dir: Path, embedder: str, settings: Mapping[str, str], *, without: str = ""
+) -> AsyncIterator[Service]:
     """Serve this checkout's code over a data directory, until the block ends.
 
     Raises:
@@ -66,9 +60,9 @@ async def serving(data_dir: Path, embedder: str, settings: Mapping[str, str]) ->
     token = Credentials(SECRETS).issue(_TENANT, now=wall_clock())
     headers = {"Authorization": f"Bearer {token}"}
     first = post_json("/recall", {"agent_id": "first", "query": "are you there?"}, headers)
-    own = {"DATA_DIR": str(data_dir), "EMBEDDER": embedder, "AUTH_SECRETS": AUTH_SECRETS, "PYTHONPATH": str(_ROOT)}
+    own = {"DATA_DIR": str(data_dir), "EMBEDDER": embedder, "AUTH_SECRETS": AUTH_SECRETS}
     async with (
-        service(data_dir, {**settings, **own}, first) as server,
+        service(data_dir, {**settings, **own}, first, without=without) as server,
         httpx.AsyncClient(base_url=f"http://{HOST}:{server.port}", timeout=_REQUEST_SECONDS) as client,
     ):
         yield Gateway(client, token)
@@ -82,7 +76,7 @@ async def serving_copy(
     copy = data_dir.with_name(f"{data_dir.name}-copy")
     shutil.copytree(data_dir, copy)
     try:
-        async with serving(copy, embedder, {**settings, **variant.env}) as served:
+        async with serving(copy, embedder, settings, without=variant.without) as served:
             yield served
     finally:
         shutil.rmtree(copy)

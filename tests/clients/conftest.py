@@ -12,7 +12,7 @@ import uvicorn
 from app.interfaces.asgi import create_app
 from memory_gateway_client import AsyncMemoryClient, MemoryClient
 from tests.clients.asking import Asked, ask
-from tests.service import Service, serving
+from tests.support.service import Service, serving
 
 Connect = Callable[..., Asked]
 """Takes what answers a request, and the client's arguments."""

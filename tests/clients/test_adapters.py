@@ -101,6 +101,7 @@ def reached(watched: Path) -> set[str]:
     return {json.loads(line) for line in watched.read_text().splitlines()}
 
 
+@pytest.mark.long
 async def test_what_one_process_was_told_the_agent_of_another_answers(name: str, server: Server, watched: Path) -> None:
     example, code = ["-m", f"memory_gateway_client.adapters.{name}.example"], secrets.token_hex(4)
     run(server, watched, *example, "remember", f"The door code of the office is {code}.", agent=name)

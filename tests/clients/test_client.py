@@ -23,7 +23,7 @@ from memory_gateway_client import (
 )
 from tests.clients.asking import TOKEN, Asked
 from tests.clients.conftest import Connect
-from tests.service import Service
+from tests.support.service import Service
 
 CLIENTS: dict[str, Any] = {"sync": MemoryClient, "async": AsyncMemoryClient}
 EMPTY = httpx.Response(200, json={"entries": [], "confidence": 0.0})

@@ -13,7 +13,7 @@ import pytest
 from memory_gateway_client import MemoryClient, calls
 from memory_gateway_client import types as answers
 from memory_gateway_client.request import Call
-from tests.service import Service
+from tests.support.service import Service
 
 LEFT_OUT = {
     "export",  # streams, which the command line does

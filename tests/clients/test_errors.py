@@ -14,7 +14,7 @@ from memory_gateway_client import errors
 from memory_gateway_client.answers import FAILURES
 from memory_gateway_client.exchange import LASTING
 from tests.clients.conftest import Connect
-from tests.test_errors import tree
+from tests.domain.test_errors import tree
 
 ANSWERED = {kind.code: kind for kind in tree().values() if kind is not of_service.ConfigurationError}
 """The service's errors by code, without the one that is found before it answers at all."""

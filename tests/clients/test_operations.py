@@ -14,9 +14,9 @@ from memory_gateway_client import (
     Stored,
     Unauthenticated,
 )
-from tests.api.test_operations import finish
 from tests.clients.asking import Asked, ask
-from tests.service import Service
+from tests.interfaces.http.test_operations import finish
+from tests.support.service import Service
 
 IN_STOCKHOLM = timezone(timedelta(hours=2))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio.to_thread
 import pytest
 
-from tests.service import Service
+from tests.support.service import Service
 
 PACKAGE = Path(__file__).parents[2] / "clients" / "python"
 README = (PACKAGE / "README.md").read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ from memory_gateway_client.calls import recall
 from memory_gateway_client.exchange import Pause, exchange
 from tests.clients.asking import ask
 from tests.clients.conftest import Connect
-from tests.service import Service
+from tests.support.service import Service
 
 EMPTY = httpx.Response(200, json={"entries": [], "confidence": 0.0})
 STORED = httpx.Response(201, json={"stored": True})

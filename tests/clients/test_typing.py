@@ -19,7 +19,7 @@ from memory_gateway_client import (
     Stored,
     Usages,
 )
-from tests.service import Service
+from tests.support.service import Service
 
 
 def used(client: MemoryClient) -> Recall:

@@ -6,7 +6,7 @@ from pathlib import Path
 from app.ports.database import Database
 from app.storage.migrations.runner import applied_migrations, known_migrations, migrate
 from tests.contracts.test_database import *  # noqa: F403 - the same suite, not a copy of it
-from tests.service import serving
+from tests.support.service import serving
 
 
 async def test_the_migrations_apply_once(database: Database) -> None:

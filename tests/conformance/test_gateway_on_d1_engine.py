@@ -8,7 +8,7 @@ from app.bootstrap import build_runtime
 from app.ports.database import Database
 from app.runtime.runtime import Runtime
 from app.settings import Settings
-from tests.test_gateway import *  # noqa: F403 - the same suite, not a copy of it
+from tests.services.test_gateway import *  # noqa: F403 - the same suite, not a copy of it
 
 
 @pytest.fixture(autouse=True)
@@ -18,4 +18,4 @@ def _on_the_engine(monkeypatch: pytest.MonkeyPatch, database: Database) -> None:
         runtime.backends = replace(runtime.backends, database=database)
         return runtime
 
-    monkeypatch.setattr("tests.bench.build_runtime", build)
+    monkeypatch.setattr("tests.support.gateways.build_runtime", build)

@@ -12,7 +12,8 @@ import pytest
 from app.interfaces.tools.manifests import manifest
 from app.services.credentials import Credentials
 from tests.conformance.inspector import Era, Inspector, InspectorError
-from tests.process.server import SECRET, Server, command
+from tests.process.forks import command
+from tests.process.server import SECRET, Server
 
 TOOLS = {tool["name"]: tool for tool in manifest("mcp")}
 TOKEN = Credentials({"test": SECRET}).issue("test", now=time.time_ns() // 1_000_000, agent_id="bot")

@@ -17,7 +17,7 @@ from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.recorder import RecordedRequest
 from memory_gateway_double.server import running
 from tests.conformance.official_client import METHODS, OfficialClient, method, recorded
-from tests.service import serving, settings_for
+from tests.support.service import serving, settings_for
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
-"""Memories put straight into a database, and what ``Candidates`` finds of them."""
+"""Memories put straight into a database, and what a recall finds of them."""
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -12,9 +12,10 @@ from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.domain.words import segments
 from app.ports.database import Database, Statement
-from app.retrieval.pool import Candidate, Pool, read
+from app.retrieval.pool import Candidate, Pool, ScopeStats
 from app.retrieval.query.terms import terms
-from app.storage.candidates import Candidates, Wanted
+from app.storage.candidates import CandidateQuery, find_candidates
+from app.storage.rows import read_row, read_rows
 
 OWN = Scope("acme", "bot")
 INDEX = "lt-memory-test"
@@ -70,14 +71,19 @@ class Memories:
         *,
         scope: Scope = OWN,
         hits: Sequence[tuple[str, float]] = (),
+        sections: Mapping[str, Json] | None = None,
         where: Filter | None = None,
         **options: Any,
     ) -> Pool:
-        words = [term.fts for term in terms(query)]
-        asked: dict[str, Any] = {"index_name": INDEX, "pending_most": 10} | options
-        statement = Candidates(scope).gather(Wanted(words, hits, where=where or Filter(), **asked))
-        (rows,) = await self.database.run([statement])
-        return read(rows)
+        """Return what is chosen from, by the words of a query, the hits of an index and what other sections read."""
+        found_by: dict[str, Json] = {
+            "lexical": [term.fts for term in terms(query)],
+            "semantic": [[id_, points] for id_, points in hits],
+            **(sections or {}),
+        }
+        wanted: dict[str, Any] = {"index_name": INDEX, "max_pending": 10, "where": where or Filter()} | options
+        (rows,) = await self.database.run([find_candidates(scope, CandidateQuery(found_by, **wanted))])
+        return Pool.of(read_rows(Candidate, rows), read_row(ScopeStats, rows[0]) if rows else ScopeStats())
 
     async def found(self, query: str, **options: Any) -> list[str]:
         """Return the contents that hold a word of the query, sorted."""

@@ -1,6 +1,7 @@
-"""What ``Candidates.gather`` must find on every ``Database``: the lexical channel, above all."""
+"""What ``find_candidates`` must find on every ``Database``: the lexical channel, above all."""
 
 import random
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,12 @@ OTHERS = [
     Scope("acm", "ebot"),
     Scope("ACME", "BOT"),
 ]
+
+
+QUEUE = f"""
+INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, vector, due_at)
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'id', '{INDEX}', 'upsert', 1, 'AAAA', 1
+"""
 
 
 @pytest.fixture
@@ -138,7 +145,7 @@ async def test_words_are_found_in_their_own_scope_alone(memories: Memories) -> N
         await memories.put(f"the fox of {scope.tenant_id} {scope.agent_id}", "another fox", scope=scope)
     assert await memories.found("fox") == ["a red fox"]
     pool = await memories.gather("fox red bear")
-    assert (pool.memories, [pool.found.get(term, 0) for term in range(3)]) == (1, [1, 1, 0])
+    assert (pool.stats.memories, [pool.stats.found.get(str(term), 0) for term in range(3)]) == (1, [1, 1, 0])
     for scope in OTHERS:
         assert len(await memories.found("fox", scope=scope)) == 2
 
@@ -164,6 +171,26 @@ async def test_hits_of_another_scope_are_no_candidates(memories: Memories) -> No
     assert list(pool.candidates) == own
     for id_, _ in hits:
         assert id_ not in (await memories.gather(hits=hits, fill=5, also=id_)).candidates
+
+
+async def test_no_section_finds_anything_of_another_scope(memories: Memories, database: Database) -> None:
+    for scope in OTHERS:
+        planted = [Held(f"a fox of {scope.tenant_id} {scope.agent_id}", session="s", at=NOW + n) for n in (-1, 1)]
+        ids = await memories.put(*planted, "newest", scope=scope)
+        for id_ in ids:
+            queued = {"tenant_id": scope.tenant_id, "agent_id": scope.agent_id, "id": id_}
+            await database.run([Statement(QUEUE, queued, writes=True)])
+    theirs = await memories.put(Held("a fox", session="s", at=NOW), scope=OTHERS[0])
+    (own,) = await memories.put(Held("a red fox", session="s", at=NOW))
+    everything: dict[str, Any] = {"max_pending": 100, "fill": 100, "sections": {"dated": [[0, 2 * NOW]]}}
+    hits = [(own, 1.0), *((id_, 0.5) for id_ in (*ids, *theirs))]
+    for where in (Filter(), Filter(created_after=1)):
+        for words in (True, False):
+            pool = await memories.gather(
+                "fox", hits=hits, where=where, also=theirs[0], search_words=words, **everything
+            )
+            assert [(one.id, one.before, one.after) for one in pool.candidates.values()] == [(own, None, None)]
+            assert pool.stats.memories == 1
 
 
 async def test_a_filter_is_applied_before_anything_is_limited(memories: Memories) -> None:
@@ -246,15 +273,15 @@ async def test_what_is_queued_for_the_index_is_a_candidate(memories: Memories, d
     await memories.put("not queued")
     assert [one.content for one in (await memories.gather()).candidates.values()] == ["queued"]
     assert (await memories.gather(index_name="a third")).candidates == {}
-    assert (await memories.gather(pending_most=0)).candidates == {}
+    assert (await memories.gather(max_pending=0)).candidates == {}
     assert (await memories.gather(where=Filter(metadata={"k": 1}))).candidates == {}
 
 
 async def test_how_often_words_are_held_is_counted_in_the_scope(memories: Memories) -> None:
     await memories.put(*[f"note {n}" for n in range(8)], "note on a fox", "a fox")
     pool = await memories.gather("fox note absent")
-    assert (pool.memories, [pool.found.get(term, 0) for term in range(3)]) == (10, [2, 9, 0])
-    held = {one.content: set(one.words) for one in pool.candidates.values()}
+    assert (pool.stats.memories, [pool.stats.found.get(str(term), 0) for term in range(3)]) == (10, [2, 9, 0])
+    held = {one.content: set(one.terms) for one in pool.candidates.values()}
     assert held["note on a fox"] == {0, 1}
     assert held["a fox"] == {0}
 
@@ -269,10 +296,10 @@ async def test_a_word_of_every_memory_of_a_large_scope_still_finds(memories: Mem
 
 async def test_words_of_every_memory_are_found_together_and_no_other_word_for_them(memories: Memories) -> None:
     await memories.put(*[f"note {n} is {'short' if n % 2 else 'long'}" for n in range(300)])
-    pool = await memories.gather("absent short notes", pending_most=0)
+    pool = await memories.gather("absent short notes", max_pending=0)
     assert pool.candidates
     assert all("short" in one.content for one in pool.candidates.values())
-    assert {one.words for one in pool.candidates.values()} == {(1, 2)}
+    assert {tuple(one.terms) for one in pool.candidates.values()} == {(1, 2)}
 
 
 async def test_the_longest_query_is_taken(memories: Memories) -> None:

@@ -16,6 +16,7 @@ from app.ports.index_admin import IndexAdmin
 from app.ports.vector_index import Hit
 from tests.contracts.conftest import IndexSubject, OpenedIndex
 from tests.contracts.vectors import OTHERS, OWN, memory_id, random_unit, unit, vector
+from tests.support.generation import examples
 
 ALL = Filter()
 
@@ -169,7 +170,7 @@ def same(held: object, wanted: object) -> bool:
     return held == wanted and (isinstance(held, numbers) == isinstance(wanted, numbers))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(60))
 @given(
     held=st.lists(st.dictionaries(keys, scalars, max_size=4), max_size=8),
     wanted=st.dictionaries(keys, scalars, min_size=1, max_size=2),

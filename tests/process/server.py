@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -15,9 +14,9 @@ import httpx
 import psutil
 
 from app.services.credentials import Credentials
+from tests.process.forks import Fork, command, fork_server
 
 SECRET = "a-secret-for-tests-of-forty-characters-x"
-_CONSOLE_SCRIPT = str(Path(sys.executable).with_name("memory-gateway"))
 _WAIT_SECONDS = 20.0
 
 
@@ -41,14 +40,14 @@ def environment(data_dir: Path, **settings: str) -> dict[str, str]:
     return os.environ | ours | settings
 
 
-def command(*arguments: str) -> list[str]:
-    """Return the command line of a process that file permissions hold for, even when the tests run as root."""
+def unprivileged() -> list[str]:
+    """Return what starts a process that file permissions hold for, even when the tests run as root."""
     if os.geteuid() != 0:
-        return [_CONSOLE_SCRIPT, *arguments]
+        return []
     setpriv = shutil.which("setpriv")
     assert setpriv is not None, "setpriv (util-linux) takes root's privilege to ignore permissions"
     dropped = "-dac_override,-dac_read_search"
-    return [setpriv, f"--bounding-set={dropped}", f"--inh-caps={dropped}", _CONSOLE_SCRIPT, *arguments]
+    return [setpriv, f"--bounding-set={dropped}", f"--inh-caps={dropped}"]
 
 
 def run(data_dir: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
@@ -69,22 +68,17 @@ class Server:
     """One ``memory-gateway serve``."""
 
     data_dir: Path
-    process: subprocess.Popen[bytes]
+    process: Fork
     log: Path
     url: str = ""
 
     @classmethod
     def spawn(cls, data_dir: Path, log: Path, **settings: str) -> "Server":
         """Start the process and return without waiting for it."""
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                command("serve"),
-                env=environment(data_dir, **settings),
-                cwd=data_dir.parent,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-            )
+        with log.open("wb") as output, Path(os.devnull).open("rb") as nothing:
+            settings = environment(data_dir, **settings)
+            streams = (nothing.fileno(), output.fileno(), output.fileno())
+            process = Fork(fork_server(), ["serve"], settings, data_dir.parent, streams)
         return cls(data_dir, process, log)
 
     async def listening(self) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.services.transfer.record import Record
-from tests.transfer.corpus import file_of
+from tests.services.transfer.corpus import file_of
 
 MEMORIES = int(os.environ.get("SOAK_TRANSFER", "0"))
 EXPORTED, IMPORTED = 5_000, 2_000

@@ -7,25 +7,33 @@ from typing import Any
 from hypothesis import strategies as st
 
 from app.domain.json_types import to_json
-from app.retrieval.pool import Candidate, Pool
+from app.retrieval.pool import Candidate, Pool, ScopeStats
 
 CONTENTS = ["Ann: the fox is red", "bob: a bear", "user: an owl", "no one", "a text at 12:30: nothing", "Ann Lee: yes"]
+
+
+def bits(terms: Sequence[int]) -> int:
+    """Return the terms as a candidate has them."""
+    return sum(1 << term for term in terms)
 
 
 def candidate(id_: str, content: str = "text", **fields: Any) -> Candidate:
     whole: dict[str, Any] = {"created_at": 0, "happened_at": 0, "session_id": None, "before": None, "words": ()}
     whole |= {"bytes": 100, "metadata": {}} | fields
     metadata_json = to_json(whole.pop("metadata"))
+    whole["words"] = bits(whole["words"])
     return Candidate(id=id_, content=content, metadata_json=metadata_json, **whole)
 
 
-def pool(*candidates: Candidate, memories: int = 10, found: Mapping[int, int] | None = None) -> Pool:
+def pool(
+    *candidates: Candidate,
+    memories: int = 10,
+    found: Mapping[int, int] | None = None,
+    cosines: Mapping[str, float] | None = None,
+) -> Pool:
     """Put candidates together; they link to each other by ``before``, as those that are read do."""
-    by_id = {each.id: replace(each) for each in candidates}
-    for each in by_id.values():
-        if each.before in by_id:
-            by_id[each.before].after = each.id
-    return Pool(by_id, memories, 100.0, found or {})
+    counts = {str(term): count for term, count in (found or {}).items()}
+    return Pool.of([replace(each) for each in candidates], ScopeStats(memories, 100.0, counts), cosines)
 
 
 def session(*contents: str, **fields: Any) -> list[Candidate]:
@@ -37,7 +45,7 @@ def session(*contents: str, **fields: Any) -> list[Candidate]:
 
 
 @st.composite
-def pools(draw: st.DrawFn, terms: int) -> tuple[Pool, dict[str, float]]:
+def pools(draw: st.DrawFn, terms: int) -> Pool:
     """Draw candidates in up to two sessions, and the cosines of some of them and of what is gone."""
     last: dict[str, str] = {}
     drawn: list[Candidate] = []
@@ -62,4 +70,4 @@ def pools(draw: st.DrawFn, terms: int) -> tuple[Pool, dict[str, float]]:
     ids = [*(each.id for each in drawn), "gone"]
     cosines = draw(st.dictionaries(st.sampled_from(ids), st.floats(-1, 1)))
     found = {term: draw(st.integers(0, 20)) for term in range(terms)}
-    return pool(*drawn, memories=15, found=found), cosines
+    return pool(*drawn, memories=15, found=found, cosines=cosines)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.retrieval.query import time_readings
-from app.retrieval.query.periods import EARLIEST, LATEST, MAX_PERIODS, Anchor, Period, anchors, periods
+from app.retrieval.query.periods import EARLIEST, LATEST, MAX_PERIODS, Period, periods
 
 DAY = 86_400_000
 OPEN = {"-": EARLIEST, "+": LATEST}
@@ -92,7 +92,6 @@ def test_an_expression_is_read_as_the_days_it_means(query: str, start: str, end:
 def test_a_period_with_one_date_only_is_open_to_the_other_side(query: str, start: str, end: str) -> None:
     assert read(query)[0].text in {query, "by the end of 2022"}
     assert (read(query)[0].start, read(query)[0].end) == (ms(start), ms(end))
-    assert not anchors(query)
 
 
 @pytest.mark.parametrize(
@@ -197,39 +196,6 @@ def test_a_reference_at_or_past_the_calendars_limits_does_not_raise(reference_ti
     assert read("5 June 2023", WEDNESDAY)
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ("what did I eat after my surgery?", [("after", "surgery")]),
-        ("where did I live before the move to Berlin", [("before", "move to Berlin")]),
-        ("what changed since the wedding, and until her graduation?", [("after", "wedding"), ("before", "graduation")]),
-        ("the week before the wedding did we travel", [("before", "wedding")]),
-        ("what was my job before I moved to Berlin?", [("before", "I moved to Berlin")]),
-        ("after the meeting in May 2023", [("after", "meeting")]),
-    ],
-)
-def test_an_event_without_a_date_is_an_anchor(query: str, expected: list[tuple[str, str]]) -> None:
-    assert [(anchor.direction, anchor.phrase) for anchor in anchors(query)] == expected
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "before May 2023",
-        "the day after 5 June",
-        "after 31 February",
-        "since I like tea, what should I order?",
-        "since my dog is ill, whom do I call?",
-        "who looks after the kids",
-        "what came before?",
-        "since then, after all, until now, before 9am",
-        "before you answer, think",
-    ],
-)
-def test_a_date_or_a_turn_of_phrase_is_no_anchor(query: str) -> None:
-    assert anchors(query) == ()
-
-
 LONG = [
     "may " * 8192, "lorem ipsum " * 5000, "1" * 32768, "2023 " * 6500, "العام الماضي " * 2500, "\u200b" * 32768,
     "last" + " " * 32000, "the day before the week of " * 1200, "before the " * 3000,
@@ -243,7 +209,6 @@ def test_however_long_a_query_is_the_library_is_asked_a_few_times(query: str) ->
     time_readings.read.cache_clear()
     with patch.object(time_readings._DATES, "parse", wraps=time_readings._DATES.parse) as parse:  # noqa: SLF001
         assert len(periods(query, WEDNESDAY)) <= MAX_PERIODS
-        assert len(anchors(query)) <= MAX_PERIODS
     assert parse.call_count <= 100
 
 
@@ -276,9 +241,6 @@ def test_any_text_yields_a_few_true_periods_in_its_own_words(query: str, referen
     for period in found:
         assert EARLIEST <= period.start < period.end <= LATEST
         assert period.text in query
-    for anchor in anchors(query):
-        assert isinstance(anchor, Anchor)
-        assert anchor.phrase
 
 
 @given(

@@ -9,9 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.domain import words
+from app.retrieval.channels import speaker
 from app.retrieval.query import names
 from app.retrieval.query.terms import MAX_TERMS, terms
 from tests.retrieval.pools import candidate
+from tests.support.generation import examples
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_of_a_long_query_the_first_terms_are_looked_for() -> None:
     assert len(terms('"' + "word " * 10_000 + '"')) == 1
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")) | st.text("a'\"*: \u201c\u300c-東م.@")
 )
@@ -104,7 +106,7 @@ SCRIPTS = (
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.text(SCRIPTS, min_size=1, max_size=12) | st.text(st.characters(min_codepoint=1, max_codepoint=0x24F)))
 def test_every_word_of_a_text_finds_the_text(text: str) -> None:
     with closing(sqlite3.connect(":memory:")) as database:
@@ -139,7 +141,7 @@ def test_a_name_is_left_out_of_what_is_embedded_of_an_english_sentence(query: st
     assert names.without_names(query) == (query if embedded is None else embedded)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.text(st.characters(exclude_categories=["Cs"])).filter(str.strip))
 def test_what_is_embedded_is_never_nothing(query: str) -> None:
     assert names.without_names(query).strip()
@@ -175,4 +177,4 @@ def test_what_is_embedded_is_never_nothing(query: str) -> None:
     ],
 )
 def test_who_speaks_is_named(content: str, metadata: dict[str, Any], query: str, *, speaks: bool) -> None:
-    assert names.speaks(candidate("1", content, metadata=metadata), names.named(query)) is speaks
+    assert speaker.speaks(candidate("1", content, metadata=metadata), speaker.named_in(query)) is speaks

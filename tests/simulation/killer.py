@@ -1,11 +1,13 @@
 """Ends a process at a chosen moment of a chosen port call."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from typing import TypeVar
 
 from app.adapters.local.sqlite_database import SqliteDatabase
+from app.ports.database import RunRefused
 from tests.simulation.database import InlineFile
 from tests.simulation.intercept import Effect, PortCall
 from tests.simulation.places import seen
@@ -62,7 +64,11 @@ class Killer:
         if self._moment is not None and self._moment.number == number:
             self.calls.append(Made(call.name, place, ()))
             await self._die(self._moment, call, effect)
-        answer = await effect()
+        try:
+            answer = await effect()
+        except RunRefused:  # an answer too, of a run that has changed nothing
+            self.calls.append(Made(call.name, place, ()))
+            raise
         self._check_alive()
         changed = self._file.connection.total_changes - changes
         self.calls.append(Made(call.name, place, _halves(call, changed)))
@@ -75,7 +81,8 @@ class Killer:
 
     async def _die(self, moment: Moment, call: PortCall, effect: Effect[object]) -> None:
         if moment.done == inf:
-            await effect()
+            with suppress(RunRefused):
+                await effect()
         elif moment.done:  # D1 does not promise that a run is one transaction
             await SqliteDatabase(self._file).run(call.statements[: int(moment.done)])
         self.fired = True

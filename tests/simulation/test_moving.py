@@ -9,8 +9,10 @@ import pytest
 
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import Conflict, Unavailable
-from app.indexing.jobs.reconcile import RateLimiter, Reconcile
-from app.indexing.jobs.reembed import Reembedding, State
+from app.indexing.jobs.reconcile import Reconcile
+from app.indexing.jobs.reembed import Reembedding
+from app.indexing.rate_limiter import RateLimiter
+from app.storage.system.reembedding import ReembeddingState
 from tests.simulation import clock
 from tests.simulation.embedder import CONFIG, OTHER
 from tests.simulation.index import LateIndex
@@ -92,7 +94,7 @@ async def _switch(made: World, to: EmbeddingConfig) -> None:
     await _until(made, step)
 
 
-async def _state(made: World) -> State:
+async def _state(made: World) -> ReembeddingState:
     state = await _moving(made.replicas[0]).state()
     assert state is not None
     return state

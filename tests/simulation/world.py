@@ -18,7 +18,8 @@ from app.domain.embedding import EmbeddingConfig
 from app.indexing.acknowledgements import Acknowledgements
 from app.indexing.embedding_registry import EmbeddingRegistry
 from app.indexing.indexer import Indexer
-from app.indexing.jobs.reconcile import Findings, RateLimiter, Reconcile
+from app.indexing.jobs.reconcile import Findings, Reconcile
+from app.indexing.rate_limiter import RateLimiter
 from app.ports.index_admin import IndexAdmin
 from app.runtime.backends import Backends
 from app.services.gateway import LongTermMemoryGateway

@@ -16,8 +16,8 @@ import pytest
 from app.domain.memory import Tenant
 from app.ports.database import Row, Statement
 from app.storage.scoped import ScopedStatement, TenantDatabase
-from tests.probes import PROBES, SECRET
-from tests.service import Service, serving
+from tests.support.probes import PROBES, SECRET
+from tests.support.service import Service, serving
 
 TENANT = "acme"
 NOW = 2_461_366.5  # a Julian day: both copies are read at one moment

@@ -1,1 +1,1 @@
-"""Cloudflare over REST: D1, Vectorize and Workers AI, through one client and one meter."""
+"""Adapters for D1, Vectorize and Workers AI over REST, with one client and one call budget."""

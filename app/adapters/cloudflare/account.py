@@ -1,4 +1,4 @@
-"""What an account holds, for provisioning: finds and creates the D1 database and the Vectorize index.
+"""Finds and creates the D1 database and the Vectorize index of an account, for provisioning.
 
 https://developers.cloudflare.com/api/resources/d1/subresources/database/methods/create/ and
 https://developers.cloudflare.com/api/resources/vectorize/subresources/indexes/methods/create/
@@ -24,14 +24,14 @@ _INDEXES = "/vectorize/v2/indexes"
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a new database lives: near a region, or bound to a jurisdiction, which wins. Neither can be changed."""
+    """The region or the jurisdiction of a new database; a jurisdiction takes precedence. Neither can change later."""
 
     location_hint: str | None = None
     jurisdiction: str | None = None
 
 
 class Account:
-    """The account's control plane, as far as this service needs it."""
+    """The part of the account's control plane that this service needs."""
 
     def __init__(self, client: CloudflareClient) -> None:
         """Use a client that the caller closes."""
@@ -55,12 +55,12 @@ class Account:
         return _uuid(result)
 
     async def index_exists(self, name: str) -> bool:
-        """Whether there is an index of this name."""
+        """Return whether an index of this name exists."""
         found = _entries((await self._client.call(Call("vectorize.list_indexes", "GET", _INDEXES))).result)
         return any(entry.get("name") == name for entry in found)
 
     async def create_index(self, config: EmbeddingConfig) -> None:
-        """Create the index of an embedding config: its dimensions, compared by cosine."""
+        """Create the index of an embedding config, with its dimensions and the cosine metric."""
         body = {
             "name": config.index_name,
             "description": f"Memory Gateway: {config}",
@@ -69,7 +69,7 @@ class Account:
         await self._post("vectorize.create", _INDEXES, body)
 
     async def create_metadata_indexes(self, index_name: str, wanted: Mapping[str, IndexType]) -> None:
-        """Ask for metadata indexes; they are there some time later."""
+        """Request metadata indexes, which Vectorize creates some time later."""
         for key, kind in wanted.items():
             body = {"propertyName": key, "indexType": kind}
             await self._post("vectorize.metadata_index.create", f"{_INDEXES}/{index_name}/metadata_index/create", body)
@@ -79,7 +79,7 @@ class Account:
 
 
 def _uuid(database: Any) -> str:  # noqa: ANN401 - as JSON has it
-    """Return the id, which becomes a part of paths and a line of a file of settings."""
+    """Check and return the id, which becomes a part of paths and of a settings file."""
     id_ = database.get("uuid") if isinstance(database, dict) else None
     if not isinstance(id_, str) or not _DATABASE_ID.fullmatch(id_):
         raise UpstreamRejected("Cloudflare told of a database without telling its id.")
@@ -87,7 +87,7 @@ def _uuid(database: Any) -> str:  # noqa: ANN401 - as JSON has it
 
 
 def _entries(result: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - as JSON has it
-    """Read a list of what the account holds."""
+    """Read a list of the account's resources."""
     entries = [] if result is None else result
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise UpstreamRejected("Cloudflare answered a list in another form.")

@@ -1,7 +1,7 @@
-"""Keeps this process within its share of Cloudflare's rate limit.
+"""Limits the calls of this process to its share of Cloudflare's rate limit.
 
-Past 1,200 calls in 5 minutes Cloudflare blocks every call of the token's owner for 5 minutes, the dashboard
-included (https://developers.cloudflare.com/fundamentals/api/reference/limits/): so calls stop here, before.
+After 1,200 calls in 5 minutes Cloudflare blocks every call of the token's owner for 5 minutes, including the
+dashboard (https://developers.cloudflare.com/fundamentals/api/reference/limits/), so calls are refused here before that.
 """
 
 import math
@@ -17,7 +17,7 @@ WINDOW_SECONDS = 300.0
 
 
 class CallBudget:
-    """Lets at most ``limit`` calls pass in any ``window`` seconds, and none while Cloudflare blocks."""
+    """Allows at most ``limit`` calls in any ``window`` seconds, and none while Cloudflare blocks."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class CallBudget:
         window: float = WINDOW_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take this process's share of the window; None counts nothing and only waits out blocks."""
+        """Take this process's share of the window; None counts no calls and only respects blocks."""
         self._limit = limit
         self._window = window
         self._clock = clock
@@ -34,10 +34,10 @@ class CallBudget:
         self._blocked_until = -math.inf
 
     def take(self) -> None:
-        """Let one call pass.
+        """Spend one call.
 
         Raises:
-            RateLimited: the share is used up or Cloudflare blocks; says when a call may pass again.
+            RateLimited: the share is used up or Cloudflare blocks; it says when a call is allowed again.
         """
         now = self._clock()
         if now < self._blocked_until:
@@ -53,12 +53,12 @@ class CallBudget:
         self._passed.append(now)
 
     def block(self, seconds: float) -> None:
-        """Stop every call for this long: Cloudflare has said so."""
+        """Refuse every call for so long, because Cloudflare blocks."""
         structlog.get_logger().error("cloudflare_blocks", seconds=seconds)
         self._blocked_until = max(self._blocked_until, self._clock() + seconds)
 
     def left(self) -> float:
-        """How many calls may pass now; infinite where nothing is counted."""
+        """Return how many calls are allowed now; infinite where no calls are counted."""
         now = self._clock()
         if now < self._blocked_until:
             return 0

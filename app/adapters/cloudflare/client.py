@@ -1,4 +1,4 @@
-"""The one client for Cloudflare's REST API: credentials, envelope, meter, and the map of its errors."""
+"""Calls Cloudflare's REST API: credentials, envelope, call budget and the mapping of its errors."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ from app.observability.metrics import Metrics
 
 BASE_URL = "https://api.cloudflare.com/client/v4"
 CALL_SECONDS = 10.0
-"""The longest a call takes before it is given up."""
+"""The deadline of a call."""
 
 _REQUEST_TIMEOUT = 408
 _TOO_MANY = 429
@@ -35,10 +35,10 @@ _CREDENTIALS = {401, 403}
 _MALFORMED_HEADERS = 6003
 _NO_ROUTE = 7003
 _BEFORE_ANY_PRODUCT = {_MALFORMED_HEADERS, _NO_ROUTE}
-"""Refused before it reached what was called, with a status that a product gives for reasons of its own."""
+"""Codes of calls refused before they reached a product, with a status that products use for reasons of their own."""
 _THROTTLED = 971
 _OWN_LIMIT = re.compile(r"requests per \d+ seconds|your request speed|\bAPI\b.*\brate limit", re.IGNORECASE)
-"""How Cloudflare speaks of the limit on all calls; a product has limits of its own, and other words."""
+"""The message of the limit on all calls; products have limits of their own, with other messages."""
 _WAIT_SECONDS = 10
 _POLICY = re.compile(r'"(?P<policy>[^"]*)"\s*;\s*(?P<figures>[a-z]=\d+(?:\s*;\s*[a-z]=\d+)*)')
 _FEW_LEFT = 100
@@ -48,7 +48,7 @@ _FIGURES = {"r": "remaining", "t": "reset_seconds", "q": "quota", "w": "window_s
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a call returned, and when by Cloudflare's clock (ms since the epoch); None where it did not say."""
+    """The result of a call, and its time by Cloudflare's clock (ms since the epoch); None where it is not known."""
 
     result: Any
     at: int | None
@@ -57,7 +57,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A call that Cloudflare did not do, and its word on why."""
+    """A call that Cloudflare refused, and the reason that it gave."""
 
     status: int
     code: int
@@ -65,11 +65,11 @@ class Refusal:
 
 
 RefusalMap = Callable[[Refusal], MemoryGatewayError | None]
-"""One product's own meaning of a refusal; None where it has none."""
+"""Maps a refusal to a product's own error; None where the product has none for it."""
 
 
 class CloudflareClient:
-    """Calls within one account. All adapters of a process share it, so that one meter sees every call."""
+    """Calls within one account. All adapters of a process share it, so that one budget counts every call."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class CloudflareClient:
         base_url: str = BASE_URL,
         seconds: float = CALL_SECONDS,
     ) -> None:
-        """Open nothing yet; ``seconds`` bounds a call that does not say otherwise."""
+        """Open no connection yet; ``seconds`` is the deadline of a call that sets none itself."""
         self._call_budget = call_budget
         self._metrics = metrics
         self._upstream = Upstream(
@@ -94,11 +94,11 @@ class CloudflareClient:
         metrics.budget(call_budget.left)
 
     async def call(self, call: Call, meaning: RefusalMap | None = None) -> Answer:
-        """Make one call within the account; ``meaning`` is asked first about a refusal.
+        """Make one call within the account; ``meaning`` is the first to map a refusal.
 
         Raises:
-            RateLimited: by the meter, before the call, or by Cloudflare.
-            CredentialsRefused, UpstreamTimeout, UpstreamUnavailable, UpstreamRejected: as the tree says.
+            RateLimited: the call budget is spent, or Cloudflare refused the call.
+            CredentialsRefused, UpstreamTimeout, UpstreamUnavailable, UpstreamRejected: see ``app.domain.errors``.
         """
         with self._upstream.measured(call.operation):
             self._call_budget.take()
@@ -111,7 +111,7 @@ class CloudflareClient:
             raise self._refused(call.operation, response, meaning)
 
     def retried(self, operation: str) -> None:
-        """Count that a call is about to be made again."""
+        """Count a retry."""
         self._metrics.retry(operation)
 
     async def close(self) -> None:
@@ -119,7 +119,7 @@ class CloudflareClient:
         await self._upstream.close()
 
     def _refused(self, operation: str, response: httpx.Response, meaning: RefusalMap | None) -> MemoryGatewayError:
-        """Map a refusal onto the tree: the product's own meaning first, then what holds for all of Cloudflare."""
+        """Map a refusal to an error: by the product's own mapping first, then by that of all of Cloudflare."""
         refusal = _refusal(response)
         said = f"Cloudflare refused {operation} with {refusal.status}/{refusal.code}: {refusal.message}"
         own = None if meaning is None or refusal.code in _BEFORE_ANY_PRODUCT else meaning(refusal)
@@ -140,7 +140,7 @@ class CloudflareClient:
         return UpstreamUnavailable(f"{said}.") if refusal.status >= _SERVER_ERRORS else UpstreamRejected(f"{said}.")
 
     def _limited(self, operation: str, refusal: Refusal, retry_after: str | None) -> RateLimited:
-        """Tell the limit on all calls, which then all wait, from a limit of what was called."""
+        """Distinguish the limit on all calls, which blocks all of them, from a limit of one product."""
         if retry_after is None and refusal.code != _THROTTLED and not _OWN_LIMIT.search(refusal.message):
             said = f"Cloudflare limits {operation} ({refusal.code}): {refusal.message}."
             return RateLimited(said, retry_after=_WAIT_SECONDS)
@@ -149,7 +149,7 @@ class CloudflareClient:
         return RateLimited(f"Cloudflare has blocked all calls ({operation}).", retry_after=seconds)
 
     def _read_rate_limit(self, response: httpx.Response) -> None:
-        """Expose what Cloudflare says of its own limit; not every product says it."""
+        """Record the state of Cloudflare's limit as metrics; not every product returns it."""
         for header in ("ratelimit", "ratelimit-policy"):
             for policy, figure, value in _figures(response.headers.get(header, "")):
                 self._metrics.ratelimit(policy, figure, value)
@@ -170,7 +170,7 @@ def _refusal(response: httpx.Response) -> Refusal:
     """Read the v4 envelope's first error, or the ``{code, error}`` that some endpoints answer instead."""
     try:
         body = orjson.loads(response.content)
-    except orjson.JSONDecodeError:  # an edge in between answers in HTML
+    except orjson.JSONDecodeError:  # an intermediate edge answers in HTML
         body = None
     errors = body.get("errors") if isinstance(body, dict) else None
     first = errors[0] if isinstance(errors, list) and errors else body
@@ -182,14 +182,14 @@ def _refusal(response: httpx.Response) -> Refusal:
 
 
 def _seconds(retry_after: str | None) -> int:
-    """Read how long a block lasts: at least a second, and never longer than Cloudflare's own."""
-    told = retry_after or ""
-    most = int(WINDOW_SECONDS)
-    return max(1, min(int(told), most)) if told.isdecimal() and len(told) <= _MAX_DIGITS else most
+    """Read how long a block lasts: at least a second, and at most the window of Cloudflare's limit."""
+    value = retry_after or ""
+    longest = int(WINDOW_SECONDS)
+    return max(1, min(int(value), longest)) if value.isdecimal() and len(value) <= _MAX_DIGITS else longest
 
 
 def _moment(response: httpx.Response) -> int | None:
-    """Return the answer's ``Date`` in milliseconds, None where there is none that can be read."""
+    """Return the response's ``Date`` in milliseconds; None where it is absent or malformed."""
     try:
         date = parsedate_to_datetime(response.headers.get("date", ""))
     except (ValueError, OverflowError):

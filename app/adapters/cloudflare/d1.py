@@ -5,6 +5,7 @@ https://developers.cloudflare.com/api/resources/d1/subresources/database/methods
 
 import asyncio
 import random
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,7 +25,7 @@ from app.domain.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
-from app.ports.database import Row, Statement
+from app.ports.database import Row, RunRefused, Statement
 
 # https://developers.cloudflare.com/d1/platform/limits/
 _MAX_STATEMENTS = 100
@@ -32,7 +33,7 @@ _SQL_BYTES = 100_000
 _VALUE_BYTES = 2_000_000
 
 _RUN_SECONDS = 12.0
-"""How long a run may take with every attempt."""
+"""The deadline of a run, including its retries."""
 _ATTEMPTS = 3
 _PAUSE_SECONDS = 0.05
 
@@ -41,7 +42,7 @@ _SQL_ERROR = 7500
 _INVALID_REQUEST = 400
 _NOT_FOUND = 404
 
-# What D1 says, and what to do: https://developers.cloudflare.com/d1/observability/debug-d1/
+# D1's messages and what to do about them: https://developers.cloudflare.com/d1/observability/debug-d1/
 _TRANSIENT = (
     "reset because its code was updated",
     "starting up D1 DB storage caused object to be reset",
@@ -58,6 +59,8 @@ _OVERLOADED = (
     "exceeded its CPU time limit",
 )
 _QUOTA = ("exceeded D1's free tier", "exceeded its daily")
+# A trigger's RAISE(ABORT, reason); a broken constraint says more than one word.
+_REFUSED = re.compile(r"([a-z_]+): SQLITE_CONSTRAINT\b.*")
 _FULL = ("SQLITE_FULL", "maximum DB size")
 
 
@@ -65,8 +68,8 @@ class D1Database:
     """Runs statements in one REST call, as one batch. Implements ``app.ports.database.Database``.
 
     REST always reaches the primary, so a read sees every acknowledged write. A run of reads and of
-    statements that say they are ``repeatable`` is made again, at most twice, when D1 reports a transient
-    failure; an overloaded D1 is never asked again.
+    statements that are ``repeatable`` is retried at most twice when D1 reports a transient failure; an
+    overloaded D1 is not retried.
     """
 
     backend = "cloudflare-d1"
@@ -80,8 +83,8 @@ class D1Database:
     async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """Run the statements as one batch.
 
-        That a REST batch is one transaction is not documented, so what belongs together is put in an
-        order whose every prefix is harmless (docs/architecture.md).
+        It is not documented that a REST batch is one transaction, so the statements of a run are in an order
+        in which every prefix is harmless (docs/architecture.md).
         """
         if not statements:
             return []
@@ -95,7 +98,7 @@ class D1Database:
         return _rows(answer, len(statements))
 
     async def ping(self) -> None:
-        """Run the smallest statement."""
+        """Run a minimal statement."""
         await self.run([Statement("SELECT 1 AS one")])
 
     async def _attempt(self, body: bytes, attempts: int) -> Answer:
@@ -110,7 +113,7 @@ class D1Database:
 
 
 def _body(statements: Sequence[Statement]) -> bytes:
-    """Write the request's body.
+    """Encode the body of the request.
 
     Raises:
         DatabaseRejected: the statements are over D1's limits; nothing was sent.
@@ -131,7 +134,7 @@ def _body(statements: Sequence[Statement]) -> bytes:
 
 
 def _rows(answer: Answer, count: int) -> list[list[Row]]:
-    """Return each statement's rows; every statement must say that it succeeded."""
+    """Return each statement's rows; every statement must report success."""
     results = answer.result
     if not isinstance(results, list) or len(results) != count:
         raise UpstreamRejected(f"D1 answered {count} statements with something else than {count} results.")
@@ -144,10 +147,12 @@ def _rows(answer: Answer, count: int) -> list[list[Row]]:
 
 
 def _meaning(refusal: Refusal) -> MemoryGatewayError | None:
-    """Read D1's text: its codes do not tell one failure from another."""
+    """Map D1's message to an error, because its codes do not distinguish its failures."""
     detail = f"D1: {refusal.message}"
     error = _unavailable(refusal.message, detail)
     refused = refusal.status == _INVALID_REQUEST and (refusal.code == _SQL_ERROR or "SQLITE_" in refusal.message)
+    if error is None and refused and (reason := _REFUSED.fullmatch(refusal.message)):
+        return RunRefused(reason[1])
     if error is None and refused:
         return DatabaseRejected(detail)
     if error is None and refusal.status == _NOT_FOUND:
@@ -159,7 +164,7 @@ def _unavailable(message: str, detail: str) -> Unavailable | None:
     if any(text in message for text in _OVERLOADED):
         return UpstreamOverloaded(detail)
     if any(text in message for text in _TRANSIENT):
-        return UpstreamUnavailable(detail)  # what the run was to write may be written
+        return UpstreamUnavailable(detail)  # the run may have been written
     if any(text in message for text in _QUOTA):
         return QuotaExhausted(detail)
     if any(text in message for text in _FULL):

@@ -1,7 +1,7 @@
-"""What ``provision`` does: makes an account ready for the service, in an order that leaves no vector unfiltered.
+"""Prepares an account for the service, in an order that leaves no vector outside a metadata index.
 
-Vectorize does not find a vector through a metadata index that is younger than the vector. So the metadata
-indexes are created first, waited for, and proved with a probe, before anything else can be written.
+Vectorize does not find a vector by a metadata index that is younger than the vector. So the metadata indexes are
+created first, and a probe proves that they work before anything else can be written.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ from app.ports.vector_index import IndexedVector
 from app.storage.migrations.runner import applied_migrations, known_migrations, migrate
 
 Report = Callable[[str], object]
-"""Takes a line that tells a person what is being done."""
+"""Receives a line of text about the progress."""
 
 _PROBE = Scope("memory-gateway.provision", "probe")
 _PROBE_ID = "PR0BE".zfill(26)
-"""One id, a ULID as any, by which a later run knows what an interrupted one left behind."""
+"""The id of the probe, a ULID by which a later run recognizes the probe of an interrupted one."""
 _PROBE_VALUES: Mapping[IndexType, Scalar] = {"string": "probe", "number": 1, "boolean": True}
 _ROUND_POLLS = 24
 _ROUNDS = 6
@@ -36,7 +36,7 @@ _ROUNDS = 6
 
 @dataclass(frozen=True, slots=True)
 class ProvisioningPlan:
-    """What is to be there. ``database_id`` is None where the database is known by its name alone."""
+    """The resources that the service needs. ``database_id`` is None where only the database's name is known."""
 
     database_name: str
     database_id: str | None
@@ -47,18 +47,18 @@ class ProvisioningPlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is missing."""
+    """The steps that are still missing."""
 
     database_id: str | None
     migrations: tuple[str, ...]
     index: bool
     metadata_indexes: Mapping[str, IndexType]
     proof: bool
-    """Whether it has still to be shown that every filter works: nothing shows that it was, while the index is empty."""
+    """Whether the filters have still to be proved: an empty index does not show that they were."""
 
     @property
     def steps(self) -> list[str]:
-        """Each thing that will be done, in order."""
+        """Return a description of each step, in order."""
         return [
             *(["create the D1 database"] if self.database_id is None else []),
             *(f"apply migration {name}" for name in self.migrations),
@@ -69,7 +69,7 @@ class Plan:
 
 
 class Provisioning:
-    """Compares an account with what is wanted, and creates what is missing. Safe to run again."""
+    """Creates the resources that an account lacks. Safe to run again."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Provisioning:
         open_database: Callable[[str], Database],
         poll_seconds: float = 5.0,
     ) -> None:
-        """Take the account, the index as the service will use it, and what opens a database by its id."""
+        """Take the account, the index that the service will use, and a function that opens a database by its id."""
         self._account = account
         self._index = index
         self._wanted = wanted
@@ -88,10 +88,10 @@ class Provisioning:
         self._poll_seconds = poll_seconds
 
     async def plan(self) -> Plan:
-        """Look at the account without changing anything.
+        """Find the missing steps, without changing the account.
 
         Raises:
-            IndexNotProvisioned: the index is there, but cannot be made to fit.
+            IndexNotProvisioned: the index exists with properties that cannot be changed.
         """
         database_id = self._wanted.database_id or await self._account.database_id(self._wanted.database_name)
         known = [migration.name for migration in known_migrations()]
@@ -108,10 +108,10 @@ class Provisioning:
         )
 
     async def apply(self, plan: Plan, report: Report) -> str:
-        """Create what is missing and return the id of the database.
+        """Carry out the missing steps and return the id of the database.
 
         Raises:
-            UpstreamTimeout: the metadata indexes do not work after a long wait; running again waits on.
+            UpstreamTimeout: the metadata indexes do not work after a long wait; running it again continues to wait.
         """
         database_id = plan.database_id
         if database_id is None:
@@ -134,7 +134,7 @@ class Provisioning:
         return {**SCOPE_TYPES, **self._wanted.filterable}
 
     async def _vectors(self, info: Mapping[str, Any]) -> int:
-        """Count the vectors in the index, without the probe that an interrupted run has left there."""
+        """Count the vectors in the index, without the probe of an interrupted run."""
         count = int(info.get("vectorCount") or 0)
         return 0 if count == 1 and _PROBE_ID in await self._index.held([_PROBE_ID]) else count
 
@@ -154,7 +154,7 @@ class Provisioning:
         return missing
 
     async def _prove(self, report: Report) -> None:
-        """Wait until the metadata indexes are listed and a vector written afterwards is found through each."""
+        """Wait until the metadata indexes are listed and a vector written afterwards is found by each of them."""
         report("waiting until the metadata indexes are listed")
         if not await self._holds(self._listed):
             raise UpstreamTimeout("Vectorize does not list the metadata indexes yet. Run provision again later.")
@@ -173,7 +173,7 @@ class Provisioning:
         raise UpstreamTimeout("Vectorize did not find the probe through every filter. Run provision again later.")
 
     async def _holds(self, condition: Callable[[], Awaitable[bool]]) -> bool:
-        """Whether the condition comes to hold within a round."""
+        """Return whether the condition becomes true within a round."""
         for _ in range(_ROUND_POLLS):
             if await condition():
                 return True
@@ -184,7 +184,7 @@ class Provisioning:
         return self._metadata_indexes.items() <= (await self._index.metadata_indexes()).items()
 
     async def _found(self, probe: IndexedVector) -> bool:
-        """Whether the probe is found by its scope alone, by its time and by each declared key."""
+        """Return whether the probe is found by its scope alone, by its time and by each declared key."""
         filters = [
             Filter(),
             Filter(created_after=probe.created_at - 1, created_before=probe.created_at + 1),

@@ -32,30 +32,30 @@ from app.ports.vector_index import Hits, IndexedVector
 IndexType: TypeAlias = Literal["string", "number", "boolean"]
 
 SCOPE_TYPES: Mapping[str, IndexType] = {"tenant_id": "string", "agent_id": "string", "created_at": "number"}
-"""The metadata indexes every index has; Vectorize allows ten, so seven are left to declare."""
+"""The metadata indexes of every index; Vectorize allows ten, so seven more can be declared."""
 
 # https://developers.cloudflare.com/vectorize/platform/limits/
 _TOP_K = 100
 _LIST_IDS = 1_000
 _UPSERT_VECTORS = 5_000
 _UPSERT_BYTES = 8_000_000
-"""Vectorize takes 100 MB; this much gets through a slow line within a call's deadline."""
+"""Vectorize accepts 100 MB; this size passes a slow line within the deadline of a call."""
 _FILTER_BYTES = 2_048
 _INDEXED_BYTES = 64
 _EXACT_INTEGER = 2**53
 
-# Not documented; modest sizes that no limit seen so far refuses.
+# Not documented; modest sizes that have not been refused so far.
 _GET_IDS = 20
 _DELETE_IDS = 100
 
 _MARGIN_MS = 120_000
-"""How far the index's mark must be past a write: a batch holds what had arrived when it began, not when it ended."""
+"""How far the index's watermark must be past a write: a batch holds the writes from before it began."""
 
 _BAD_REQUEST = 400
 _NOT_FOUND = {404, 410}
 _OF_THE_CALLER = range(400, 500)
 _NOT_FOR_WHAT_WAS_SENT = {401, 403, 404, 408, 410, 429}
-"""Refusals between 400 and 499 that say nothing of the vectors in the call."""
+"""Statuses from 400 to 499 that do not concern the vectors in the call."""
 
 _NO_SUCH_INDEX = {3000, 3005}
 _THROTTLED = 40041
@@ -65,21 +65,21 @@ _TYPES: Mapping[IndexType, tuple[type, ...]] = {"string": (str,), "number": (int
 class VectorizeIndex:
     """One Vectorize index, named after the embedding config. Implements ``app.ports.vector_index.VectorIndex``.
 
-    A write shows after about half a minute. Scores are approximate. Every query names the tenant and the
-    agent in its filter: there is no other way to call it. A filter key that is not declared, or whose value the
-    index cannot compare exactly, is left to the database, and ``Hits.filtered`` says so. Vectorize cannot
-    compare revisions: of two upserts of one id the one that arrives last wins.
+    A write becomes visible after about half a minute. Scores are approximate. Every query has the tenant and the
+    agent in its filter. A filter key that is not declared, or whose value the index cannot compare exactly, is left
+    to the database, and ``Hits.filtered`` is false. Vectorize cannot compare revisions: of two upserts of one id
+    the one that arrives last wins.
     """
 
     backend = "cloudflare-vectorize"
     visible_at_once = False
     confirm_seconds = 180.0
-    """The margin of 120 s, and up to a minute in which a batch is processed."""
+    """The margin of 120 s, and up to a minute for the processing of a batch."""
 
     def __init__(
         self, client: CloudflareClient, config: EmbeddingConfig, *, filterable: Mapping[str, IndexType]
     ) -> None:
-        """Use a client that the caller closes; ``filterable`` are the metadata keys with an index of their own."""
+        """Use a client that the caller closes; ``filterable`` are the metadata keys that have a metadata index."""
         self._client = client
         self._config = config
         self._filterable = filterable
@@ -87,8 +87,8 @@ class VectorizeIndex:
         self._path = f"/vectorize/v2/indexes/{config.index_name}"
 
     async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
-        """Return the most similar vectors of the scope, always as many as Vectorize gives at once."""
-        del top_k  # what is asked beyond it replaces hits whose memory is gone, at no further call
+        """Return the most similar vectors of the scope, always as many as Vectorize returns at once."""
+        del top_k  # the additional hits replace those whose memory is gone, without another call
         condition: dict[str, Json] = {**_scope_filter(scope), **_time_filter(where)}
         in_full = True
         for key, value in where.metadata.items():
@@ -101,7 +101,7 @@ class VectorizeIndex:
         return Hits(hits, filtered=filtered, more=False)
 
     async def upsert(self, vectors: Sequence[IndexedVector]) -> int:
-        """Write the vectors, in as many calls as their size needs."""
+        """Write the vectors, in as many calls as their size requires."""
         at = 0
         for body in _chunks(self._line(vector) for vector in vectors):
             call = Call("vectorize.upsert", "POST", f"{self._path}/upsert", body, "application/x-ndjson")
@@ -109,7 +109,7 @@ class VectorizeIndex:
         return at
 
     async def delete(self, scope: Scope, ids: Sequence[str]) -> int:
-        """Remove the vectors, except one that the index shows to be of another scope."""
+        """Remove the vectors, except those that belong to another scope according to the index."""
         at = 0
         for start in range(0, len(ids), _DELETE_IDS):
             chunk = ids[start : start + _DELETE_IDS]
@@ -120,35 +120,35 @@ class VectorizeIndex:
         return at
 
     async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
-        """Look at the vectors; one that this service cannot have written has a scope without names."""
+        """Read the vectors' metadata; a vector of another writer has a scope with empty names."""
         found: dict[str, Held] = {}
         async for answer in self._looked_at(ids):
             found |= answers.read_held(answer.result)
         return found
 
     async def vectors(self, tenant_id: str, ids: Sequence[str]) -> Mapping[str, Vector]:
-        """Look at the vectors, in as many calls as ``held`` needs."""
+        """Read the vectors, in as many calls as ``held`` needs."""
         found: dict[str, Vector] = {}
         async for answer in self._looked_at(ids):
             found |= answers.read_vectors(answer.result, tenant_id, self._config.dimensions)
         return found
 
     async def list_ids(self, cursor: str | None = None) -> IdPage:
-        """Return a page of a snapshot that Vectorize keeps for a while, from the first call without a cursor."""
+        """Return a page of the snapshot that a call without a cursor takes and Vectorize keeps for a while."""
         query = {"count": str(_LIST_IDS)} | ({} if cursor is None else {"cursor": cursor})
         call = Call("vectorize.list", "GET", f"{self._path}/list", query=query)
         meaning = self._meaning if cursor is None else self._meaning_of_cursor
         return answers.read_listing((await self._client.call(call, meaning)).result)
 
     async def sample(self, tenant_id: str, agent_id: str | None = None) -> Sequence[str]:
-        """Ask for the vectors nearest to an arbitrary one."""
+        """Search for the vectors nearest to an arbitrary one."""
         probe = np.zeros(self._config.dimensions, np.float32)
-        probe[0] = 1  # of length one: a cosine needs a direction
+        probe[0] = 1  # a unit vector, because cosine needs a direction
         condition = {"tenant_id": tenant_id} | ({} if agent_id is None else {"agent_id": agent_id})
         return [hit.id for hit in answers.read_hits((await self._search(probe, _TOP_K, condition)).result)]
 
     async def watermark(self) -> int:
-        """Return the index's mark less a margin, by Cloudflare's clock; 0 while nothing was ever processed."""
+        """Return the index's watermark less a margin, by Cloudflare's clock; 0 before anything was processed."""
         processed = (await self.info()).get("processedUpToDatetime")
         if not processed:
             return 0
@@ -158,18 +158,18 @@ class VectorizeIndex:
             raise UpstreamRejected(f"Vectorize's mark {processed!r} is no moment.") from error
 
     async def destroy(self) -> None:
-        """Delete the index; its name may be refused for a while afterwards."""
+        """Delete the index; Cloudflare may refuse its name for a while afterwards."""
         try:
             await self._client.call(Call("vectorize.delete", "DELETE", self._path), self._meaning)
         except IndexNotProvisioned:
             structlog.get_logger().info("index_absent", index=self._config.index_name)
 
     async def ping(self) -> None:
-        """Ask the index about itself."""
+        """Read the description of the index."""
         await self.info()
 
     async def check(self) -> None:
-        """Return if the index is made for this service.
+        """Return if the index has the properties that this service needs.
 
         Raises:
             IndexNotProvisioned: it is absent, has other dimensions, or lacks a metadata index: a filter on a
@@ -191,7 +191,7 @@ class VectorizeIndex:
             )
 
     async def info(self) -> Mapping[str, Any]:
-        """Return the index's own account of itself."""
+        """Return the description of the index."""
         call = Call("vectorize.info", "GET", f"{self._path}/info")
         result = (await self._client.call(call, self._meaning)).result
         return result if isinstance(result, dict) else {}
@@ -221,7 +221,7 @@ class VectorizeIndex:
         return await self._client.call(call, self._meaning)
 
     def _applies(self, key: str, value: Scalar) -> bool:
-        """Whether the index compares this key with this value as exactly as the database does."""
+        """Return whether the index compares this key with this value as exactly as the database does."""
         kind = self._filterable.get(key)
         if kind is None or not isinstance(value, _TYPES[kind]) or (kind == "number" and isinstance(value, bool)):
             return False
@@ -243,7 +243,7 @@ class VectorizeIndex:
         return orjson.dumps(line, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
 
     def _is_declared(self, key: str, value: Json) -> bool:
-        """Whether a filter may ever find the value. Long texts would take a vector past the 10 KiB it may hold."""
+        """Return whether the value is kept for filters. Long texts would exceed the 10 KiB of metadata of a vector."""
         kind = self._filterable.get(key)
         if isinstance(value, str) and len(value.encode()) >= _INDEXED_BYTES:
             return False
@@ -261,7 +261,7 @@ class VectorizeIndex:
     def _meaning_of_upsert(self, refusal: Refusal) -> MemoryGatewayError | None:
         if (error := self._meaning(refusal)) is not None:
             return error
-        by_vectorize = refusal.code > 0  # an edge in between, which has not seen the vectors, gives no code
+        by_vectorize = refusal.code > 0  # an intermediate edge, which has not read the vectors, gives no code
         if not by_vectorize or refusal.status not in _OF_THE_CALLER or refusal.status in _NOT_FOR_WHAT_WAS_SENT:
             return None
         return VectorRefused(f"Vectorize refused vectors with {refusal.status}/{refusal.code}: {refusal.message}.")
@@ -275,7 +275,7 @@ class VectorizeIndex:
 
 
 def _acknowledged(answer: Answer) -> int:
-    """Return when a write was acknowledged; without it nothing could ever tell that the index shows the write."""
+    """Return when a write was acknowledged; without it the write could never be confirmed."""
     if answer.at is None:
         raise UpstreamRejected("Vectorize acknowledged a write without a Date that can be read.")
     return answer.at
@@ -299,7 +299,7 @@ def _time_filter(where: Filter) -> dict[str, Json]:
 
 
 def _chunks(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """Join lines into bodies within what one call takes."""
+    """Join lines into bodies that do not exceed the size of one call."""
     chunk: list[bytes] = []
     size = 0
     for line in lines:

@@ -1,4 +1,4 @@
-"""What Vectorize answers, as the port has it. Nothing is taken for granted: an odd answer is an error of the tree."""
+"""Reads Vectorize's responses into the types of the port; an unexpected response is an ``UpstreamRejected``."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,11 +12,11 @@ from app.ports.index_admin import Held, IdPage
 from app.ports.vector_index import Hit
 
 NOT_OURS = Held(Scope("", ""), 0, "")
-"""What is held under an id whose metadata names no scope: no scope of this service is without names."""
+"""A vector of another writer: its metadata names no scope, and no scope of this service has empty names."""
 
 
 def read_hits(result: Any) -> list[Hit]:  # noqa: ANN401 - as JSON has it
-    """Read what ``query`` answers."""
+    """Read the response of ``query``."""
     matches = result.get("matches") if isinstance(result, dict) else None
     if not isinstance(matches, list):
         raise UpstreamRejected("Vectorize answered a query without matches.")
@@ -24,7 +24,7 @@ def read_hits(result: Any) -> list[Hit]:  # noqa: ANN401 - as JSON has it
 
 
 def read_held(result: Any) -> dict[str, Held]:  # noqa: ANN401 - the same
-    """Read what ``get_by_ids`` answers: null where the index shows none of the ids."""
+    """Read the response of ``get_by_ids``, which is null where the index shows none of the ids."""
     if result is None:
         return {}
     readable = isinstance(result, list) and all(
@@ -39,7 +39,7 @@ def read_held(result: Any) -> dict[str, Held]:  # noqa: ANN401 - the same
 
 
 def read_vectors(result: Any, tenant_id: str, dimensions: int) -> dict[str, Vector]:  # noqa: ANN401 - the same
-    """Read the values that ``get_by_ids`` answers, of those vectors that are the tenant's."""
+    """Read the values of the tenant's vectors from the response of ``get_by_ids``."""
     own = {id_ for id_, held in read_held(result).items() if held.scope.tenant_id == tenant_id}
     try:
         found = {vector["id"]: np.array(vector["values"], np.float32) for vector in result or () if vector["id"] in own}
@@ -51,7 +51,7 @@ def read_vectors(result: Any, tenant_id: str, dimensions: int) -> dict[str, Vect
 
 
 def read_listing(result: Any) -> IdPage:  # noqa: ANN401 - the same
-    """Read what ``list`` answers. A listing cut short unseen would make vectors look absent."""
+    """Read the response of ``list``; a truncated listing would make vectors appear to be absent."""
     try:
         vectors, truncated, cursor = result["vectors"], result["isTruncated"], result.get("nextCursor")
         ids = [vector["id"] for vector in vectors]
@@ -64,7 +64,7 @@ def read_listing(result: Any) -> IdPage:  # noqa: ANN401 - the same
 
 
 def read_metadata_indexes(result: Any) -> dict[str, str]:  # noqa: ANN401 - the same
-    """Read what ``metadata_index/list`` answers: the type of every key that has an index."""
+    """Read the response of ``metadata_index/list``: the type of every key that has a metadata index."""
     try:
         return {entry["propertyName"]: entry["indexType"] for entry in result["metadataIndexes"]}
     except (KeyError, TypeError) as error:
@@ -87,7 +87,7 @@ def _held(metadata: Mapping[str, Any]) -> Held:
 
 
 def _whole(number: Any) -> int:  # noqa: ANN401 - the same
-    """Return a whole number, also one that the index has made a float of; 0 for anything else."""
+    """Return an integer, also one that the index returns as a float; 0 for anything else."""
     if isinstance(number, float):
         return int(number) if number.is_integer() else 0
     return number if isinstance(number, int) and not isinstance(number, bool) else 0

@@ -1,6 +1,6 @@
 """The ``Embedder`` port on Cloudflare Workers AI.
 
-https://developers.cloudflare.com/workers-ai/models/ lists the models and what each takes.
+https://developers.cloudflare.com/workers-ai/models/ lists the models and their limits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ _TIMEOUTS = {3007, 3008}
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """What one model takes; ``splits`` says that it embeds a query otherwise than a document."""
+    """The limits of one model; ``splits``: it embeds a query differently from a document."""
 
     dimensions: int
     window_bytes: int
@@ -57,13 +57,13 @@ _MODELS: Mapping[str, _Model] = {
 
 
 class WorkersAIEmbedder:
-    """Embeds within the account, through the same client and meter as D1 and Vectorize."""
+    """Embeds with a model of the account, with the client and the call budget of D1 and Vectorize."""
 
     def __init__(self, client: CloudflareClient, model: str = "@cf/baai/bge-m3") -> None:
         """Use a client that the caller closes.
 
         Raises:
-            ConfigurationError: the model is not one of those known here.
+            ConfigurationError: the model is not supported.
         """
         if model not in _MODELS:
             raise ConfigurationError(f"EMBEDDING_MODEL {model} is not one of {', '.join(sorted(_MODELS))}.")
@@ -73,14 +73,14 @@ class WorkersAIEmbedder:
 
     @property
     def config(self) -> EmbeddingConfig:
-        """What its vectors are made with."""
+        """Return the embedding config of its vectors."""
         return self._config
 
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> Embeddings:
-        """Embed each text; a failed call is not made again."""
+        """Embed each text; a failed call is not retried."""
         parts = windows.split(texts, self._model.window_bytes)
         vectors: list[Vector] = []
-        for batch in windows.batches(parts, most=self._model.inputs, most_bytes=_CALL_BYTES):
+        for batch in windows.batches(parts, limit=self._model.inputs, max_bytes=_CALL_BYTES):
             vectors += await self._call([window.content for window in batch], purpose)
         return Embeddings(windows.average(parts, vectors, self._config.dimensions))
 
@@ -89,7 +89,7 @@ class WorkersAIEmbedder:
         await self._call(["ping"], "query")
 
     async def close(self) -> None:
-        """Return: the client is the caller's."""
+        """Do nothing: the caller closes the client."""
 
     async def _call(self, inputs: list[str], purpose: Purpose) -> list[Vector]:
         field = {"query": "queries", "document": "documents"}[purpose] if self._model.splits else "text"
@@ -105,14 +105,14 @@ class WorkersAIEmbedder:
 
 def _vectors(result: Any) -> list[Vector]:  # noqa: ANN401 - whatever JSON holds
     try:
-        with np.errstate(over="ignore"):  # what is too large for a float32 becomes infinite, and is refused
+        with np.errstate(over="ignore"):  # a value too large for float32 becomes infinite, and is refused
             return [np.array(values, np.float32) for values in result["data"]]
     except (KeyError, TypeError, ValueError) as error:
         raise UpstreamRejected("Workers AI's answer has not the form it should have.") from error
 
 
 def _meaning(refusal: Refusal) -> MemoryGatewayError | None:
-    """Read the product's own codes: both an empty allocation and a full machine come as 429."""
+    """Map the product's codes: both an exhausted allocation and missing capacity have the status 429."""
     said = f"Workers AI: {refusal.message}"
     if refusal.code == _DAILY_ALLOCATION_USED:
         structlog.get_logger().error("quota_exhausted", upstream="workers-ai", code=refusal.code)

@@ -1,1 +1,1 @@
-"""The embedded default: everything on this machine, without a key or a network."""
+"""Adapters of the embedded default: everything runs on this machine, without a key or a network."""

@@ -1,4 +1,4 @@
-"""Forward pass of a BERT encoder in numpy: token ids to unit vectors."""
+"""Computes the forward pass of a BERT encoder in numpy, from token ids to unit vectors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,15 +30,15 @@ _ERF = tuple(
     )
 )
 _GELU_ROWS = 32
-"""Rows whose temporaries stay in a core's cache."""
+"""How many rows are computed at once: their temporaries fit a core's cache."""
 _LARGE_SCORE = 64.0
-"""Sums of exp up to here neither overflow nor vanish in float32."""
+"""Sums of exp neither overflow nor underflow in float32 up to this score."""
 _REQUIRED = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
 
 
 @dataclass(frozen=True, slots=True)
 class BertShape:
-    """What of config.json the forward pass depends on."""
+    """The values of config.json that the forward pass depends on."""
 
     hidden: int
     heads: int
@@ -115,7 +115,7 @@ class _Layer:
 
 
 class _Scratch:
-    """Room for what the layers compute, reserved once per batch: fresh memory costs more than the sums in it."""
+    """Memory for the results of the layers, allocated once per batch: new allocations cost more than the sums."""
 
     def __init__(self, shape: BertShape, total: int, longest: int) -> None:
         self.projections = np.empty((total, 3 * shape.hidden), np.float32)
@@ -147,14 +147,14 @@ class BertEncoder:
             self._layers = [weights.layer(f"encoder.layer.{number}.") for number in range(self.shape.layers)]
 
     def encode(self, sequences: Sequence[Sequence[int]]) -> list[Vector]:
-        """Unit vectors of token sequences; each has one token at least and ``shape.positions`` at most.
+        """Return the unit vectors of token sequences of one to ``shape.positions`` tokens.
 
-        A model whose weights are broken yields values that are not finite.
+        A model with broken weights returns values that are not finite.
         """
         lengths = [len(sequence) for sequence in sequences]
         bounds = list(pairwise(accumulate(lengths, initial=0)))
         scratch = _Scratch(self.shape, sum(lengths), max(lengths))
-        # Values that are not finite are for the caller to notice, not for numpy to warn of.
+        # The caller detects values that are not finite, so numpy does not warn.
         with np.errstate(all="ignore"):
             hidden = self._words[[token for sequence in sequences for token in sequence]]
             for start, end in bounds:
@@ -171,7 +171,7 @@ class BertEncoder:
         bounds: Sequence[tuple[int, int]],
         scratch: _Scratch,
     ) -> None:
-        """Take ``hidden`` through one layer, in place."""
+        """Apply one layer to ``hidden``, in place."""
         layer.projections(hidden, scratch.projections)
         for start, end in bounds:
             self._attend(scratch, start, end)
@@ -202,7 +202,7 @@ class BertEncoder:
 
 
 class _Weights:
-    """The tensors of a file, read one at a time, so that no two copies of the model are ever in memory."""
+    """Reads the tensors of a file one at a time, so that no two copies of the model are in memory."""
 
     def __init__(self, path: Path, shape: BertShape) -> None:
         self._path = path
@@ -232,7 +232,7 @@ class _Weights:
         return np.asarray(tensor, dtype=np.float32)
 
     def positions(self) -> Matrix:
-        """Position embeddings with the first token type, the only one used here, already added."""
+        """Read the position embeddings, with the embedding of the only token type used here added."""
         positions = self.tensor("embeddings.position_embeddings.weight", self._shape.positions, self._shape.hidden)
         types = self.tensor("embeddings.token_type_embeddings.weight", self._shape.types, self._shape.hidden)
         positions += types[0]
@@ -269,7 +269,7 @@ class _Weights:
 
 
 def _gelu(inputs: Matrix) -> None:
-    """Gaussian error linear unit with the exact erf, in place."""
+    """Apply the Gaussian error linear unit with the exact erf, in place."""
     squares = inputs * inputs
     erf = squares * _ERF[0]
     for coefficient in _ERF[1:-1]:

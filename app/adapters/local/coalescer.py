@@ -1,4 +1,4 @@
-"""Answers questions together: those that arrive while others are being answered form the next group."""
+"""Answers concurrent requests in groups: those that arrive while a group is answered form the next one."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
@@ -10,20 +10,20 @@ A = TypeVar("A")
 
 
 class Coalescer(Generic[K, Q, A]):
-    """Shares one piece of work between all who ask about the same key at the same time.
+    """Shares one piece of work between the concurrent requests for the same key.
 
-    A lone question is answered at once. A question never joins work that has begun before it was asked, so
-    that its answer is as fresh as if it had been alone.
+    A single request is answered at once. A request never joins work that began before it, so that its answer is
+    as fresh as if it were alone.
     """
 
     def __init__(self, answer: Callable[[K, Sequence[Q]], Awaitable[Sequence[A | Exception]]]) -> None:
-        """Take what answers a group of questions about one key, in order; an answer may be an error."""
+        """Take the function that answers a group of requests for one key, in order; an answer may be an error."""
         self._answer = answer
         self._waiting: dict[K, list[tuple[Q, asyncio.Future[A]]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def ask(self, key: K, question: Q) -> A:
-        """Return the answer or raise the error it is; what the work itself raises goes to everyone it was for."""
+        """Return the answer, or raise it if it is an error; an error of the work is raised for every request of it."""
         future: asyncio.Future[A] = asyncio.get_running_loop().create_future()
         if key in self._waiting:
             self._waiting[key].append((question, future))
@@ -43,7 +43,7 @@ class Coalescer(Generic[K, Q, A]):
             except Exception as error:  # noqa: BLE001 - goes to everyone who asked
                 answers = [error] * len(group)
             for (_, future), answer in zip(group, answers, strict=True):
-                if future.done():  # the one who asked has gone
+                if future.done():  # the caller was cancelled
                     continue
                 if isinstance(answer, Exception):
                     future.set_exception(answer)

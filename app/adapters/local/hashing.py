@@ -1,6 +1,6 @@
 """Embeds without a model: words and character trigrams, hashed to a fixed number of dimensions.
 
-Texts that share words or parts of words come out near each other; it knows nothing of meaning.
+Texts that share words or parts of words have similar vectors; the meaning of words is not considered.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from app.ports.embedder import Embeddings, Purpose
 
 _CONFIG = EmbeddingConfig("hashing", "ngrams-v1", 384)
 _INLINE_CHARACTERS = 4096
-"""Texts embedded in less than a millisecond."""
+"""Texts up to this length are embedded in less than a millisecond."""
 _WORD = re.compile(r"\w+")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _FINGERPRINT_LENGTH = 0.3
@@ -27,25 +27,25 @@ _MULTIPLIER = np.uint32(0x9E3779B1)
 
 
 class HashingEmbedder:
-    """Signed feature hashing, the same on every machine and in every process."""
+    """Embeds by signed feature hashing, with the same result on every machine and in every process."""
 
     @property
     def config(self) -> EmbeddingConfig:
-        """What its vectors are made with."""
+        """Return the embedding config of its vectors."""
         return _CONFIG
 
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> Embeddings:
-        """Embed each text, for either purpose alike."""
+        """Embed each text, regardless of the purpose."""
         del purpose
         if sum(map(len, texts)) <= _INLINE_CHARACTERS:
             return Embeddings(_embed(texts))
         return Embeddings(await asyncio.to_thread(_embed, texts))
 
     async def ping(self) -> None:
-        """Return: there is nothing that could fail to answer."""
+        """Do nothing: no backend could be unavailable."""
 
     async def close(self) -> None:
-        """Return: nothing is held."""
+        """Do nothing: no resource is open."""
 
 
 def _embed(texts: Sequence[str]) -> list[Vector]:
@@ -61,14 +61,14 @@ def _vector(text: str) -> Vector:
     # The tenth occurrence of a word says less than the first.
     weights = np.copysign(np.log1p(np.abs(sums)), sums)
     if not (words and weights.any()):
-        # White space has no features, features may cancel each other, and a sign or two may share theirs.
+        # White space has no features, features may cancel each other, and one or two symbols may share theirs.
         weights += _fingerprint(text)
     unit: Vector = (weights / math.sqrt(weights @ weights)).astype(np.float32)
     return unit
 
 
 def _fold(text: str) -> str:
-    """The text without case, accents and kinds of white space."""
+    """Return the text in lower case, without accents and with uniform white space."""
     folded = text.casefold()
     if not folded.isascii():
         folded = _ACCENTS.sub("", unicodedata.normalize("NFKD", folded)).casefold()
@@ -81,7 +81,7 @@ def _trigrams(text: str) -> npt.NDArray[np.uint32]:
 
 
 def _mix(numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """Spread numbers over all 32 bits, wrapping around."""
+    """Distribute numbers over all 32 bits, wrapping around."""
     mixed = numbers * _MULTIPLIER
     mixed ^= mixed >> np.uint32(15)
     mixed *= _MULTIPLIER
@@ -90,7 +90,7 @@ def _mix(numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
 
 
 def _fingerprint(text: str) -> npt.NDArray[np.float64]:
-    """A short vector that depends on every character of the text."""
+    """Return a short vector that depends on every character of the text."""
     digest = hashlib.shake_128(text.encode("utf-8", "surrogatepass")).digest(_CONFIG.dimensions)
     values = np.frombuffer(digest, np.int8) + 0.5
     shortened: npt.NDArray[np.float64] = values * (_FINGERPRINT_LENGTH / np.linalg.norm(values))

@@ -1,4 +1,4 @@
-"""Reading the files of a sentence-transformers model directory."""
+"""Reads the files of a sentence-transformers model directory."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ def parse_json(path: Path) -> object:
     """Read a JSON file of any shape.
 
     Raises:
-        ConfigurationError: the file is missing, unreadable or no JSON.
+        ConfigurationError: the file is missing, unreadable or not JSON.
     """
     try:
         return json.loads(path.read_text("utf-8"))

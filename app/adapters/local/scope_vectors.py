@@ -1,4 +1,4 @@
-"""One scope's vectors in memory, brought up to date from the file before every search."""
+"""Keeps the vectors of scopes in memory; every search first updates them from the file."""
 
 import threading
 from collections import OrderedDict
@@ -19,7 +19,7 @@ _FIRST_CAPACITY = 64
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Vectors as of one moment: row ``i`` of ``values`` is memory ``ids[i]``, written as number ``numbers[i]``.
+    """The vectors at one moment: row ``i`` of ``values`` is memory ``ids[i]``, written as number ``numbers[i]``.
 
     ``ids`` may have grown past the snapshot; ``numbers`` is ascending.
     """
@@ -31,7 +31,7 @@ class Snapshot:
 
 @dataclass(slots=True)
 class ScopeVectors:
-    """Grows at the end; a removal builds new arrays, so that a snapshot already taken stays whole."""
+    """The vectors of one scope: appended at the end; a removal builds new arrays, so that snapshots stay valid."""
 
     dimensions: int
     removals: int = 0
@@ -47,16 +47,16 @@ class ScopeVectors:
 
     @property
     def last(self) -> int:
-        """The highest number held, 0 when empty."""
+        """Return the highest number, 0 when empty."""
         return int(self.numbers[self.count - 1]) if self.count else 0
 
     @property
     def size(self) -> int:
-        """Bytes held, about, without the room kept for what comes next."""
+        """Return the approximate size in bytes, without the reserved capacity."""
         return _BYTES_PER_SCOPE + self.count * _bytes_per_vector(self.dimensions)
 
     def snapshot(self) -> Snapshot:
-        """Return what is held now; no later change shows in it."""
+        """Return the current vectors; later changes do not affect the snapshot."""
         return Snapshot(self.numbers[: self.count], self.ids, self.values[: self.count])
 
     def append(self, rows: list[tuple[int, str, bytes]]) -> None:
@@ -71,7 +71,7 @@ class ScopeVectors:
         self.count = end
 
     def keep(self, numbers: Numbers) -> None:
-        """Forget every vector whose number is not among these."""
+        """Remove every vector whose number is not among these."""
         kept = np.isin(self.numbers[: self.count], numbers, assume_unique=True)
         self.ids = [id_ for id_, keep in zip(self.ids, kept.tolist(), strict=True) if keep]
         self.values = self.values[: self.count][kept]
@@ -87,10 +87,10 @@ class ScopeVectors:
 
 
 class ScopeCache:
-    """The scopes searched last, within a budget of bytes."""
+    """A cache of the most recently searched scopes, within a budget of bytes."""
 
     def __init__(self, dimensions: int, budget: int) -> None:
-        """Hold vectors of this many dimensions in at most ``budget`` bytes."""
+        """Keep vectors of so many dimensions in at most ``budget`` bytes."""
         self._dimensions = dimensions
         self._budget = budget
         self._held = 0
@@ -99,7 +99,7 @@ class ScopeCache:
         self._lock = threading.Lock()
 
     def get(self, scope: Scope) -> ScopeVectors:
-        """Return the scope's vectors, empty at first, and mark them as used."""
+        """Return the scope's vectors, empty at first, and mark them as recently used."""
         with self._lock:
             vectors = self._scopes.get(scope)
             if vectors is None:
@@ -108,7 +108,7 @@ class ScopeCache:
             return vectors
 
     def resized(self, scope: Scope, size: int) -> None:
-        """Note what a scope takes now, and forget those searched longest ago until all fit the budget."""
+        """Record the size of a scope, and evict the least recently searched scopes until the rest fit the budget."""
         with self._lock:
             if scope in self._scopes:
                 self._held += size - self._sizes.get(scope, 0)
@@ -118,13 +118,13 @@ class ScopeCache:
                 self._held -= self._sizes.pop(oldest, 0)
 
     def forget(self, scope: Scope) -> None:
-        """Hold nothing of a scope."""
+        """Remove a scope."""
         with self._lock:
             self._scopes.pop(scope, None)
             self._held -= self._sizes.pop(scope, 0)
 
     def fits(self, vectors: int) -> bool:
-        """Whether one scope of this many vectors stays within the budget."""
+        """Return whether one scope of so many vectors fits the budget."""
         return _BYTES_PER_SCOPE + vectors * _bytes_per_vector(self._dimensions) <= self._budget
 
 

@@ -1,4 +1,4 @@
-"""The secret of the embedded default: made once, kept beside the data, readable by its owner only."""
+"""Creates the secret of the embedded default once, in the data directory, readable by its owner only."""
 
 import os
 import secrets
@@ -12,10 +12,10 @@ _SECRET_BYTES = 32
 
 
 def local_secrets(data_dir: Path) -> dict[str, str]:
-    """Return the data directory's secret by ``kid``, and make one where there is none.
+    """Return the data directory's secret by ``kid``, and create one where there is none.
 
     Raises:
-        ConfigurationError: it can be neither read nor made.
+        ConfigurationError: it can be neither read nor created.
     """
     path = data_dir / _NAME
     try:
@@ -30,7 +30,7 @@ def local_secrets(data_dir: Path) -> dict[str, str]:
 
 
 def _make(path: Path) -> None:
-    """Write a secret whole or not at all; of two processes at once, the first one's counts."""
+    """Write a secret atomically; of two concurrent processes, the first one's counts."""
     draft = path.with_name(f"{_NAME}.{secrets.token_hex(8)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:

@@ -11,22 +11,21 @@ from app.ports.database import Row, Statement
 
 
 class SqliteDatabase:
-    """D1's dialect on stdlib sqlite3, with D1's limits. Implements ``app.ports.database.Database``.
+    """Runs D1's dialect on stdlib sqlite3, with D1's limits. Implements ``app.ports.database.Database``.
 
-    Runs that only read and come at the same time share a thread hop and a snapshot, as those that write
-    share a commit.
+    Concurrent runs that only read share a thread hop and a snapshot; concurrent runs that write share a commit.
     """
 
     backend = "sqlite"
     history_days = 0
 
     def __init__(self, file: SqliteFile) -> None:
-        """Use a file that the caller opened and closes."""
+        """Use a file that the caller opens and closes."""
         self._file = file
         self._reads: Coalescer[None, Sequence[Statement], list[list[Row]]] = Coalescer(self._read)
 
     async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        """Run the statements as one transaction, on a snapshot where none of them writes."""
+        """Run the statements as one transaction, on a snapshot if none of them writes."""
         if any(statement.writes for statement in statements):
             return await self._file.write(lambda connection: _run(connection, statements))
         return await self._reads.ask(None, statements)
@@ -46,7 +45,7 @@ def _run(connection: sqlite3.Connection, statements: Sequence[Statement]) -> lis
 def _run_or_refuse(
     connection: sqlite3.Connection, statements: Sequence[Statement]
 ) -> list[list[Row]] | MemoryGatewayError:
-    """Keep a wrong statement to the one who sent it; a failure of the file concerns everyone."""
+    """Return the error of a wrong statement to its own run; a failure of the file is raised for the whole group."""
     try:
         return _run(connection, statements)
     except sqlite3.Error as error:

@@ -1,8 +1,10 @@
-"""What SQLite's result codes mean to us, in one place (https://www.sqlite.org/rescode.html)."""
+"""Maps SQLite's result codes to errors (https://www.sqlite.org/rescode.html)."""
 
+import re
 import sqlite3
 
 from app.domain.errors import DatabaseRejected, DatabaseUnavailable, MemoryGatewayError, StorageFull, StorageReadOnly
+from app.ports.database import RunRefused
 
 _PRIMARY = 0xFF
 _UNAVAILABLE: dict[int, type[DatabaseUnavailable]] = {
@@ -18,8 +20,9 @@ _UNAVAILABLE: dict[int, type[DatabaseUnavailable]] = {
     sqlite3.SQLITE_CORRUPT: DatabaseUnavailable,
     sqlite3.SQLITE_NOTADB: DatabaseUnavailable,
 }
-# SQLite says FULL for ENOSPC alone: a quota or a limit on the size of files shows as a write that failed.
+# SQLite reports FULL only for ENOSPC: a disk quota or a limit on file sizes appears as a failed write.
 _NO_ROOM = {sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE}
+_REASON = re.compile("[a-z_]+")
 _SAYS = {
     StorageFull: "The data cannot be written: the disk, or a limit on it, is full.",
     StorageReadOnly: "The data directory cannot be written.",
@@ -39,7 +42,9 @@ def _kind(error: sqlite3.Error) -> type[DatabaseUnavailable] | None:
 
 
 def mapped(error: sqlite3.Error) -> MemoryGatewayError:
-    """Return the error of our tree that stands for SQLite's."""
+    """Return the error of ``app.domain.errors`` for an error of SQLite."""
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_CONSTRAINT_TRIGGER and _REASON.fullmatch(str(error)):
+        return RunRefused(str(error))
     kind = _kind(error)
     if kind is None:
         return DatabaseRejected(f"The database refused a statement: {error}")
@@ -47,10 +52,10 @@ def mapped(error: sqlite3.Error) -> MemoryGatewayError:
 
 
 def closes_connection(error: sqlite3.Error) -> bool:
-    """Whether the file, not the statement, was at fault, so that it is better opened anew."""
+    """Return whether the file failed rather than the statement, so that it should be reopened."""
     return _code(error) in _UNAVAILABLE
 
 
 def read_only(error: sqlite3.Error) -> bool:
-    """Whether the file could not be written for want of a permission."""
+    """Return whether the file could not be written because a permission is missing."""
     return _code(error) == sqlite3.SQLITE_READONLY

@@ -1,7 +1,7 @@
-"""One SQLite file, shared by the local adapters: a writer thread with group commit, and reader threads.
+"""Runs work on one SQLite file, which the local adapters share: a writer thread with group commit, reader threads.
 
-An operation costs one thread hop. Commits are durable (WAL, synchronous=FULL): what waits while one
-commit reaches the disk goes into the next, so many writers share one fsync.
+An operation costs one thread hop. Commits are durable (WAL, synchronous=FULL): the writes that wait while one commit
+reaches the disk go into the next, so that many writers share one fsync.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ _D1_LIMITS = {
 
 @dataclass(slots=True)
 class _Job(Generic[T]):
-    """A piece of writing that waits for its commit."""
+    """A write that waits for its commit."""
 
     work: Work[T]
     loop: asyncio.AbstractEventLoop
@@ -54,7 +54,7 @@ class _Job(Generic[T]):
     committed: bool = False
 
     def resolve(self) -> None:
-        if self.future.done():  # the caller has gone
+        if self.future.done():  # the caller was cancelled
             return
         if self.error is not None:
             self.future.set_exception(self.error)
@@ -70,7 +70,7 @@ class SqliteFile:
     """
 
     def __init__(self, path: Path, *, readers: int = 2) -> None:
-        """Start the threads; the file is opened, and made where absent, by the first operation."""
+        """Start the threads; the first operation opens the file, and creates it where it is absent."""
         self.path = path
         self._readers = ThreadPoolExecutor(max_workers=readers, thread_name_prefix="sqlite-read")
         self._idle: deque[sqlite3.Connection] = deque()
@@ -91,7 +91,7 @@ class SqliteFile:
         return await loop.run_in_executor(self._readers, self._read, work)
 
     async def write(self, work: Work[T]) -> T:
-        """Run ``work`` in a transaction and return once it is on the disk; if it raises, nothing is kept.
+        """Run ``work`` in a transaction and return once it is on the disk; if it raises, nothing is written.
 
         Raises:
             DatabaseUnavailable, DatabaseRejected: see ``app.ports.database``.
@@ -103,7 +103,7 @@ class SqliteFile:
         return await future
 
     async def close(self) -> None:
-        """Finish what was asked and close the file."""
+        """Finish the operations under way and close the file."""
         self._closed = True
         self._jobs.put(None)
         await asyncio.to_thread(self._writer.join)
@@ -148,7 +148,7 @@ class SqliteFile:
             connection.close()
 
     def _renew_readers(self) -> None:
-        """Close the readers' connections, those in use when they are given back.
+        """Close the readers' connections; those in use are closed when they are returned.
 
         SQLite opens the -shm file once for all connections of a process: as long as one is left that found
         it read-only, none can write.
@@ -179,7 +179,7 @@ class SqliteFile:
             connection.close()
 
     def _write_group(self, connection: sqlite3.Connection | None, group: list[_Job[Any]]) -> sqlite3.Connection | None:
-        """Commit the jobs together, or each alone where one of them fails. Return the connection to go on with."""
+        """Commit the jobs together, or one by one if one of them fails. Return the connection to continue with."""
         try:
             if connection is None:
                 connection = _open(self.path, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL")
@@ -197,12 +197,12 @@ class SqliteFile:
 
 
 def _commit(connection: sqlite3.Connection, jobs: list[_Job[Any]]) -> bool:
-    """Run the jobs in one transaction. Return whether it was kept; a failure of the file is raised."""
+    """Run the jobs in one transaction. Return whether it was committed; a failure of the file is raised."""
     job = jobs[0]
     try:
         connection.execute("BEGIN IMMEDIATE")
         for job in jobs:
-            job.result = job.work(connection)
+            _work(connection, job)
         connection.execute("COMMIT")
     except Exception as error:
         if isinstance(error, sqlite3.Error) and closes_connection(error):
@@ -212,12 +212,26 @@ def _commit(connection: sqlite3.Connection, jobs: list[_Job[Any]]) -> bool:
             connection.execute("ROLLBACK")
         return False
     for job in jobs:
-        job.committed, job.error = True, None
+        job.committed = True
     return True
 
 
+def _work(connection: sqlite3.Connection, job: _Job[Any]) -> None:
+    """Run one job; one that is refused is undone alone, so that it costs the others of its commit nothing."""
+    job.error = None
+    connection.execute("SAVEPOINT job")
+    try:
+        job.result = job.work(connection)
+    except sqlite3.Error as error:
+        if closes_connection(error) or not connection.in_transaction:
+            raise
+        job.error = mapped(error)
+        connection.execute("ROLLBACK TO job")
+    connection.execute("RELEASE job")
+
+
 def _after_failure(connection: sqlite3.Connection | None, error: sqlite3.Error) -> sqlite3.Connection | None:
-    """Drop the connection where the failure may have been of the file, else leave the transaction."""
+    """Close the connection if the file may have failed, else roll back the transaction."""
     if connection is None:
         return None
     if closes_connection(error):
@@ -229,7 +243,7 @@ def _after_failure(connection: sqlite3.Connection | None, error: sqlite3.Error) 
 
 
 def numbered(*values: str | bytes) -> dict[str, str | bytes]:
-    """Return the values of ``?1``, ``?2``, ... as sqlite3 takes them: numbered placeholders count as named."""
+    """Return the values of ``?1``, ``?2``, ... for sqlite3, which treats numbered placeholders as named."""
     return {str(number): value for number, value in enumerate(values, start=1)}
 
 
@@ -252,9 +266,9 @@ def _open(path: Path, *pragmas: str) -> sqlite3.Connection:
 
 
 def _execute_patiently(connection: sqlite3.Connection, pragma: str) -> None:
-    """Run a pragma, again for as long as another process holds the file.
+    """Run a pragma, and retry it while another process locks the file.
 
-    SQLite does not wait for the lock that brings a file into WAL mode (https://www.sqlite.org/wal.html,
+    SQLite does not wait for the lock that switches a file to WAL mode (https://www.sqlite.org/wal.html,
     "Sometimes Queries Return SQLITE_BUSY"), so of several workers that start on a new file one would fail.
     """
     give_up = time.monotonic() + _BUSY_SECONDS

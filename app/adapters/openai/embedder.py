@@ -1,4 +1,4 @@
-"""The ``Embedder`` port on OpenAI's embeddings endpoint, or whatever speaks it (AI Gateway, Azure-style proxies).
+"""The ``Embedder`` port on OpenAI's embeddings endpoint, or a compatible one (AI Gateway, Azure-style proxies).
 
 https://platform.openai.com/docs/api-reference/embeddings/create
 """
@@ -39,10 +39,10 @@ _NATIVE: Mapping[str, int] = {
     "text-embedding-ada-002": 1536,
 }
 _MAX_DIMENSIONS = 1536
-"""What Vectorize holds."""
+"""The limit of Vectorize."""
 _SHORTENABLE = "text-embedding-3"
 
-# The API takes 8,192 tokens an input, 2,048 inputs and 300,000 tokens a call.
+# The API accepts 8,192 tokens per input, 2,048 inputs and 300,000 tokens per call.
 _WINDOW_BYTES = 8_000
 _INPUTS = 2_048
 _CALL_BYTES = 300_000
@@ -57,7 +57,7 @@ _MAX_DIGITS = 6
 
 
 class OpenAIEmbedder:
-    """Embeds over HTTP. A query and a document are embedded alike: the models know no difference."""
+    """Embeds over HTTP. The models do not distinguish between a query and a document."""
 
     def __init__(
         self,
@@ -69,10 +69,10 @@ class OpenAIEmbedder:
         base_url: str = BASE_URL,
         seconds: float = CALL_SECONDS,
     ) -> None:
-        """Open nothing yet; without ``dimensions`` the model's own are taken, as far as Vectorize holds them.
+        """Open no connection yet; without ``dimensions`` use the model's own, up to the limit of Vectorize.
 
         Raises:
-            ConfigurationError: the dimensions are not told and not known, or the model does not have them.
+            ConfigurationError: the dimensions are neither given nor known, or the model does not support them.
         """
         native = _NATIVE.get(model)
         size = dimensions or (min(native, _MAX_DIMENSIONS) if native else None)
@@ -93,16 +93,16 @@ class OpenAIEmbedder:
 
     @property
     def config(self) -> EmbeddingConfig:
-        """What its vectors are made with."""
+        """Return the embedding config of its vectors."""
         return self._config
 
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> Embeddings:
-        """Embed each text, for either purpose alike; a failed call is not made again: the caller's loop does that."""
+        """Embed each text, regardless of the purpose; a failed call is left to the caller to retry."""
         del purpose
         parts = windows.split(texts, _WINDOW_BYTES)
         vectors: list[Vector] = []
         tokens: int | None = 0
-        for batch in windows.batches(parts, most=_INPUTS, most_bytes=_CALL_BYTES):
+        for batch in windows.batches(parts, limit=_INPUTS, max_bytes=_CALL_BYTES):
             embedded = await self._call([window.content for window in batch])
             vectors += embedded.vectors
             tokens = None if tokens is None or embedded.tokens is None else tokens + embedded.tokens
@@ -131,7 +131,7 @@ class OpenAIEmbedder:
 
 
 def _embeddings(answer: Any, count: int) -> Embeddings:  # noqa: ANN401 - whatever JSON holds
-    """Read the answer to ``count`` inputs; its vectors are in no promised order, each names its place."""
+    """Read the response to ``count`` inputs; the order of its vectors is not specified, each has its index."""
     try:
         by_place = {item["index"]: _vector(item["embedding"]) for item in answer["data"]}
         vectors = [by_place[place] for place in range(count)]
@@ -144,21 +144,21 @@ def _embeddings(answer: Any, count: int) -> Embeddings:  # noqa: ANN401 - whatev
 
 
 def _vector(embedding: str | list[float]) -> Vector:
-    """Read a vector: little-endian float32 in base 64, or the numbers, which some proxies send regardless."""
+    """Read a vector: little-endian float32 in base 64, or a list of numbers, which some proxies send instead."""
     if isinstance(embedding, str):
         return np.frombuffer(base64.b64decode(embedding, validate=True), "<f4").astype(np.float32)
-    with np.errstate(over="ignore"):  # what is too large for a float32 becomes infinite, and is refused
+    with np.errstate(over="ignore"):  # a value too large for float32 becomes infinite, and is refused
         return np.array(embedding, np.float32)
 
 
 def _error(response: httpx.Response, api_key: str) -> MemoryGatewayError:
-    """Map a refusal onto the tree. A 429 may mean too many calls, or no credit, which waiting does not cure.
+    """Map a refusal to an error. A 429 means too many calls, or no credit left, which waiting does not restore.
 
     https://platform.openai.com/docs/guides/error-codes
     """
     status = response.status_code
     kind, message = _reason(response)
-    message = re.sub(r"sk-\S+", "sk-...", message.replace(api_key, "..."))[:300]  # it may quote the key
+    message = re.sub(r"sk-\S+", "sk-...", message.replace(api_key, "..."))[:300]  # the message may quote the key
     said = f"OpenAI answered {status} ({kind or 'no code'}): {message}"
     if kind in _UNPAID:
         structlog.get_logger().error("quota_exhausted", upstream="openai", code=kind)
@@ -186,5 +186,5 @@ def _reason(response: httpx.Response) -> tuple[str, str]:
 
 
 def _retry_after(response: httpx.Response) -> int:
-    told = response.headers.get("retry-after", "")
-    return int(told) if told.isdecimal() and len(told) <= _MAX_DIGITS else _WAIT_SECONDS
+    value = response.headers.get("retry-after", "")
+    return int(value) if value.isdecimal() and len(value) <= _MAX_DIGITS else _WAIT_SECONDS

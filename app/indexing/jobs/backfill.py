@@ -1,33 +1,20 @@
-"""Makes the segments of memories that were stored before there were any. Crosses tenants; no request imports it."""
+"""Adds segments to the memories that were stored before segments existed. Crosses tenants; no request imports it."""
 
 from app.domain.words import segments
-from app.ports.database import Database, Statement
-
-_MEMORIES, _CHARACTERS = 1000, 500_000
-"""At once, at most; one memory alone may be longer."""
-
-_READ = Statement(f"""
-SELECT id, content FROM (
-  SELECT memory.id, memory.content,
-    sum(length(memory.content)) OVER (ORDER BY memory.id) - length(memory.content) AS before
-  FROM (
-    SELECT id, content FROM long_term_memory WHERE segments IS NULL ORDER BY id LIMIT {_MEMORIES}
-  ) AS memory
-) WHERE before < {_CHARACTERS}
-""")
-_WRITE = """
-UPDATE long_term_memory SET segments = made.value FROM json_each(?1) AS made
-WHERE long_term_memory.id = made.key AND long_term_memory.segments IS NULL
-"""
+from app.ports.database import Database
+from app.storage.rows import read_rows
+from app.storage.system.segments import READ_BATCH, Unsegmented, write
 
 
-async def segment(database: Database) -> None:
-    """Make what is missing, in small batches; each is whole, so whoever stops is gone on from.
+async def backfill_segments(database: Database) -> None:
+    """Add the segments that are missing, batch by batch.
+
+    Each batch is one transaction: a backfill that stops is continued by the next one.
 
     Raises:
         Unavailable: the database does not answer.
     """
-    (rows,) = await database.run([_READ])
+    (rows,) = await database.run([READ_BATCH])
     while rows:
-        made = {str(row["id"]): segments(str(row["content"])) for row in rows}
-        _, rows = await database.run([Statement(_WRITE, made, writes=True, repeatable=True), _READ])
+        batch = read_rows(Unsegmented, rows)
+        _, rows = await database.run([write({memory.id: segments(memory.content) for memory in batch}), READ_BATCH])

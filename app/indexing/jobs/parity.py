@@ -6,26 +6,20 @@ from dataclasses import dataclass
 from app.domain.errors import Conflict
 from app.domain.memory import Scope
 from app.domain.query import Filter
-from app.indexing.jobs.reconcile import RateLimiter
-from app.ports.database import Database, Statement
+from app.indexing.rate_limiter import RateLimiter
+from app.ports.database import Database
 from app.ports.embedder import Embedder
 from app.ports.index_admin import IndexAdmin
+from app.storage.rows import read_rows
+from app.storage.system.sampling import SampledMemory, existing_ids, sample_memories
 
 TOP = 10
-
-_SAMPLE = """
-SELECT tenant_id, agent_id, id, content FROM long_term_memory ORDER BY random() LIMIT ?1 ->> 'most'
-"""
-_EXISTING = """
-SELECT memory.id FROM long_term_memory AS memory
-WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'
-  AND memory.id IN (SELECT value FROM json_each(?1, '$.ids'))
-"""
+"""How many results of either side are compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParityQuery:
-    """A question of one scope; ``expected`` is the memory that ought to be found, where that is known."""
+    """A query of one scope; ``expected`` is the id of the memory that it should find, where that is known."""
 
     scope: Scope
     text: str
@@ -34,13 +28,13 @@ class ParityQuery:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two: what embeds and what is searched."""
+    """One of the two sides that are compared: an index and the embedder of its config."""
 
     index: IndexAdmin
     embedder: Embedder
 
     async def best(self, query: ParityQuery, spend: Callable[[int], Awaitable[None]]) -> list[str]:
-        """Return the ids the index suggests, best first, of memories gone as well."""
+        """Return the ids that the index finds, best first; they may include ids of deleted memories."""
         await spend(2)
         (vector,) = (await self.embedder.embed([query.text], "query")).vectors
         hits = await self.index.query(query.scope, vector, top_k=2 * TOP, where=Filter())
@@ -49,14 +43,15 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Parity:
-    """How far two sides agree, over all queries.
+    """The agreement of two sides, over all queries.
 
     Attributes:
-        queries: How many were asked.
-        overlap: Mean share of the first ten of either side that the other has among its first ten.
-        worst: The least of these shares.
-        reciprocal_before: Mean reciprocal rank of the expected memory on the side in use.
-        reciprocal_after: The same on the other side. Where nothing is expected, the first of the side in use is.
+        queries: The number of queries.
+        overlap: Mean share of one side's first ten results that are among the first ten of the other.
+        worst: The smallest of these shares.
+        reciprocal_before: Mean reciprocal rank of the expected memory on the active side.
+        reciprocal_after: The same on the other side. Where a query names no memory, the active side's first result is
+            expected.
     """
 
     queries: int
@@ -66,14 +61,12 @@ class Parity:
     reciprocal_after: float
 
 
-async def sample(database: Database, most: int) -> list[ParityQuery]:
-    """Make queries of some memories' own first words, each expecting its memory."""
-    (rows,) = await database.run([Statement(_SAMPLE, {"most": most})])
+async def sample(database: Database, limit: int) -> list[ParityQuery]:
+    """Make queries of the first words of some memories; each query expects its memory."""
+    (rows,) = await database.run([sample_memories(limit)])
     return [
-        ParityQuery(
-            Scope(str(row["tenant_id"]), str(row["agent_id"])), _first_half(str(row["content"])), str(row["id"])
-        )
-        for row in rows
+        ParityQuery(Scope(memory.tenant_id, memory.agent_id), _first_half(memory.content), memory.id)
+        for memory in read_rows(SampledMemory, rows)
     ]
 
 
@@ -86,11 +79,11 @@ async def compare(
     rate_limiter: RateLimiter,
     report: Callable[[], None],
 ) -> Parity:
-    """Ask both sides every query.
+    """Search both sides with every query and return their agreement.
 
     Raises:
-        Conflict: there is no query: no memory to make one of, or an empty list.
-        Unavailable: a part does not answer.
+        Conflict: there is no query.
+        Unavailable: the database, an index or an embedder does not answer.
     """
     if not queries:
         raise Conflict("There is nothing to compare: no memory and no query.")
@@ -115,14 +108,13 @@ async def compare(
 
 
 async def _existing(database: Database, scope: Scope, ids: Sequence[str]) -> set[str]:
-    argument = {"tenant_id": scope.tenant_id, "agent_id": scope.agent_id, "ids": list(ids)}
-    (rows,) = await database.run([Statement(_EXISTING, argument)])
+    (rows,) = await database.run([existing_ids(scope, ids)])
     return {str(row["id"]) for row in rows}
 
 
 def _overlap(first: Sequence[str], second: Sequence[str]) -> float:
-    most = max(len(first), len(second))
-    return len(set(first) & set(second)) / most if most else 1.0
+    longer = max(len(first), len(second))
+    return len(set(first) & set(second)) / longer if longer else 1.0
 
 
 def _reciprocal(found: Sequence[str], expected: str | None) -> float:

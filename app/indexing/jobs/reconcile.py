@@ -1,38 +1,42 @@
 """Compares the index with the database, id by id, and repairs it on request. Crosses tenants; no request imports it.
 
-First the index lists all its ids, which are kept in the database; then the database is walked for memories that
-are neither listed nor queued. Every step can be made again, and the place is kept: what was stopped goes on.
+First the index lists all its ids, which are kept in the database; then all memories are checked for those that are
+neither listed nor queued. Every step can be repeated, and the progress is saved: a reconcile that stops is continued by
+the next one.
 """
 
-import asyncio
-import json
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 
 from app.domain.delivery import Acknowledgement
 from app.domain.errors import Conflict, CursorExpired, VectorRefused
 from app.domain.json_types import Json
+from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Database, Row, Statement
 from app.ports.embedder import Embedder
 from app.ports.index_admin import Held, IndexAdmin
 from app.storage.outbox import encode
+from app.storage.rows import read_row, read_rows
 from app.storage.system import indexer_queue, leases
 from app.storage.system import reconcile as statements
+from app.storage.system.indexer_queue import QueuedChange
+from app.storage.system.reconcile import Content, MemoryWindow, ReconcileState, UnindexedMemory
 
 _RECENT_MS = 600_000
-"""Younger than this, a vector may have begun to show after its page was listed: ask for it by id."""
-_BATCH = 100
-_BATCH_BYTES = 500_000
-_EXAMPLES = 20
-_GET_IDS = 20
+"""The vector of a younger memory may have become visible after its page was listed, so it is looked up by id."""
+MAX_BATCH = 100
+"""How many memories are embedded in one call."""
+_MAX_BATCH_BYTES = 500_000
+_MAX_EXAMPLES = 20
+_MAX_IDS_PER_CALL = 20
 
 
 @dataclass(slots=True)
 class Findings:
-    """What was found so far: counts, and a few ids of each kind.
+    """The findings so far: counts, and a few example ids of each kind.
 
     ``missing`` memories have no vector, ``orphans`` are vectors without a memory, ``stale`` memories were embedded
-    with another config; ``foreign`` vectors were not written by this service and are left alone.
+    with a config that is not in use; ``foreign`` vectors were not written by this service and are not touched.
     """
 
     listed: int = 0
@@ -45,35 +49,18 @@ class Findings:
     examples: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, kind: str, ids: Sequence[str]) -> None:
-        """Count ids of a kind."""
+        """Count the ids of a kind, and keep some as examples."""
         setattr(self, kind, getattr(self, kind) + len(ids))
         shown = self.examples.setdefault(kind, [])
-        shown += ids[: _EXAMPLES - len(shown)]
+        shown += ids[: _MAX_EXAMPLES - len(shown)]
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far it is: what was found, and how many memories there were at the start."""
+    """The progress: the findings so far, and the number of memories at the start."""
 
     findings: Findings
     memories: int
-
-
-class RateLimiter:
-    """Spends calls at a rate, and waits where they come faster."""
-
-    def __init__(self, calls_per_minute: float, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-        """Begin with none spent."""
-        self._seconds = 60 / calls_per_minute
-        self._sleep = sleep
-        self._next = 0.0
-
-    async def spend(self, calls: int = 1) -> None:
-        """Wait until so many calls may be made."""
-        now = asyncio.get_running_loop().time()
-        if self._next > now:
-            await self._sleep(self._next - now)
-        self._next = max(now, self._next) + calls * self._seconds
 
 
 class Reconcile:
@@ -90,7 +77,7 @@ class Reconcile:
         repair: bool,
         report: Callable[[Progress], None],
     ) -> None:
-        """Take the ports, this process's name, a rate, whether to repair, and whom to tell how far it is."""
+        """Take the ports, this process's name, a rate limiter, whether to repair, and a callback for the progress."""
         self._database = database
         self._index = index
         self._embedder = embedder
@@ -103,36 +90,37 @@ class Reconcile:
         self._memories = 0
 
     async def run(self) -> Findings:
-        """Compare from where the last comparison stopped, and return what was found in all.
+        """Continue where the last comparison stopped, and return the findings of the whole.
 
         Raises:
             Conflict: another process is comparing.
-            Unavailable: a part does not answer; running it again goes on from there.
+            Unavailable: the database, the index or the embedder does not answer; running it again continues from there.
         """
         state = await self._begin()
-        phase, cursor = str(state["phase"]), None if state["cursor"] is None else str(state["cursor"])
-        if phase == "listing":
-            await self._list(cursor)
-            cursor = None
-        await self._walk(cursor or "", int(state["started_at"] or 0))
+        if state.phase == "listing":
+            await self._check_index(state.cursor)
+            await self._check_memories("", state.started_at)
+        else:
+            await self._check_memories(state.cursor or "", state.started_at)
         await self._run([*indexer_queue.write(self._acknowledgements), *statements.end(self._holder)])
         await self._clear()
         return self._findings
 
-    async def _begin(self) -> Row:
+    async def _begin(self) -> ReconcileState:
         name = self._embedder.config.index_name
-        _, (state,) = await self._step(*statements.begin(name))
-        if state["index_name"] != name:  # what was begun concerns an index no longer in use
+        _, (row,) = await self._step(*statements.begin(name))
+        state = read_row(ReconcileState, row)
+        if state.index_name != name:  # a reconcile of an index that is no longer in use
             await self._run(statements.end(self._holder))
             return await self._begin()
-        self._findings = Findings(**json.loads(str(state["findings"])))
-        self._memories = int(state["memories"] or 0)
-        if state["phase"] == "listing" and state["cursor"] is None:
+        self._findings = Findings(**state.findings)
+        self._memories = state.memories
+        if state.phase == "listing" and state.cursor is None:
             await self._clear()
         return state
 
-    async def _list(self, cursor: str | None) -> None:
-        """Note every id the index lists; what no memory and no queued change explains is an orphan."""
+    async def _check_index(self, cursor: str | None) -> None:
+        """Keep every id that the index lists; an id without a memory and without a queued change is an orphan."""
         while True:
             await self._rate_limiter.spend()
             try:
@@ -142,45 +130,48 @@ class Reconcile:
                 await self._clear()
                 continue
             config = self._embedder.config
-            _, _, orphans, stale = await self._step(
-                statements.keep("listing", cursor, asdict(self._findings)), *statements.listed(page.ids, config)
+            _, _, orphans, stale_rows = await self._step(
+                statements.save("listing", cursor, asdict(self._findings)), *statements.add_listed(page.ids, config)
             )
             self._findings.listed += len(page.ids)
             await self._found_orphans([str(row["id"]) for row in orphans])
-            self._findings.add("stale", [str(row["id"]) for row in stale])
+            stale = read_rows(UnindexedMemory, stale_rows)
+            self._findings.add("stale", [memory.id for memory in stale])
             await self._embed_again(stale)
-            self._tell()
+            self._report_progress()
             if page.cursor is None:
                 return
             cursor = page.cursor
 
-    async def _walk(self, after: str, started_at: int) -> None:
-        """Walk the database for memories without a vector."""
+    async def _check_memories(self, after: str, started_at: int) -> None:
+        """Find the memories without a vector, window by window."""
         while True:
-            _, rows, (window,) = await self._step(
-                statements.keep("missing", after, asdict(self._findings)),
-                *statements.missing(after, self._embedder.config),
+            _, rows, (window_row,) = await self._step(
+                statements.save("missing", after, asdict(self._findings)),
+                *statements.read_missing(after, self._embedder.config),
             )
-            missing = await self._really_missing(rows, started_at)
-            self._findings.add("missing", [str(row["id"]) for row in missing])
+            missing = await self._without_visible(read_rows(UnindexedMemory, rows), started_at)
+            self._findings.add("missing", [memory.id for memory in missing])
             await self._embed_again(missing)
-            self._findings.walked += int(window["memories"] or 0)
-            self._tell()
-            if window["last"] is None:
+            window = read_row(MemoryWindow, window_row)
+            self._findings.walked += window.memories
+            self._report_progress()
+            if window.last is None:
                 return
-            after = str(window["last"])
+            after = window.last
 
-    async def _really_missing(self, rows: Sequence[Row], started_at: int) -> list[Row]:
-        recent = [str(row["id"]) for row in rows if int(row["created_at"] or 0) > started_at - _RECENT_MS]
+    async def _without_visible(self, memories: Sequence[UnindexedMemory], started_at: int) -> list[UnindexedMemory]:
+        """Return the memories without those whose vectors have become visible since their page was listed."""
+        recent = [memory.id for memory in memories if memory.created_at > started_at - _RECENT_MS]
         shown = await self._held(recent) if recent else {}
-        return [row for row in rows if row["id"] not in shown]
+        return [memory for memory in memories if memory.id not in shown]
 
     async def _held(self, ids: Sequence[str]) -> dict[str, Held]:
-        await self._rate_limiter.spend(-(-len(ids) // _GET_IDS))
+        await self._rate_limiter.spend(-(-len(ids) // _MAX_IDS_PER_CALL))
         return dict(await self._index.held(ids))
 
     async def _found_orphans(self, ids: Sequence[str]) -> None:
-        """Count orphans and queue their removal; whose they are only the index knows."""
+        """Count orphans and queue their removal; only the index knows their scopes."""
         if not ids:
             return
         held = await self._held(ids)
@@ -189,53 +180,52 @@ class Reconcile:
         self._findings.add("foreign", [id_ for id_ in held if id_ not in ours])
         if not self._repair or not ours:
             return
-        orphans: list[dict[str, Json]] = [
-            {"id": id_, "tenant_id": held[id_].scope.tenant_id, "agent_id": held[id_].scope.agent_id} for id_ in ours
-        ]
+        orphans: list[dict[str, Json]] = [{"id": id_, **held[id_].scope.argument} for id_ in ours]
         await self._step(statements.queue_deletes(orphans, self._embedder.config))
         self._findings.repaired += len(ours)
 
-    async def _embed_again(self, rows: Sequence[Row]) -> None:
-        """Embed memories anew, queue their vectors and send them; the indexer confirms them, or sends them again."""
+    async def _embed_again(self, memories: Sequence[UnindexedMemory]) -> None:
+        """Embed memories, queue their vectors and send them; the indexer confirms them, or sends them again."""
         if not self._repair:
             return
-        for ids in _batches(rows):
-            (texts,) = await self._step(statements.contents(ids))
-            if not texts:
+        for ids in _batches(memories):
+            (rows,) = await self._step(statements.read_contents(ids))
+            contents = read_rows(Content, rows)
+            if not contents:
                 continue
             await self._rate_limiter.spend()
-            embedded = await self._embedder.embed([str(row["content"]) for row in texts], "document")
-            vectors = {str(row["id"]): encode(vector) for row, vector in zip(texts, embedded.vectors, strict=True)}
+            embedded = await self._embedder.embed([memory.content for memory in contents], "document")
+            vectors = {memory.id: encode(vector) for memory, vector in zip(contents, embedded.vectors, strict=True)}
             acknowledgements, self._acknowledgements = self._acknowledgements, []
             *_, queued = await self._step(
                 *indexer_queue.write(acknowledgements),
                 *statements.queue_upserts(vectors, self._embedder.config),
             )
-            await self._send(queued)
+            await self._send(read_rows(QueuedChange, queued))
             self._findings.repaired += len(queued)
-            self._tell()
+            self._report_progress()
 
-    async def _send(self, queued: Sequence[Row]) -> None:
-        if not queued:
+    async def _send(self, changes: Sequence[QueuedChange]) -> None:
+        if not changes:
             return
         await self._rate_limiter.spend()
         try:
             dimensions = self._embedder.config.dimensions
-            at = await self._index.upsert([indexer_queue.vector(row, dimensions) for row in queued])
-        except VectorRefused:  # the indexer finds out which
+            at = await self._index.upsert([change.to_index(dimensions) for change in changes])
+        except VectorRefused:  # the indexer finds out which of them
             return
         confirm_ms = int(self._index.confirm_seconds * 1000)
         self._acknowledgements = [
-            Acknowledgement(indexer_queue.key(row), "acknowledged", at, confirm_ms=confirm_ms) for row in queued
+            Acknowledgement(change.key, "acknowledged", at, confirm_ms=confirm_ms) for change in changes
         ]
 
     async def _clear(self) -> None:
-        while any(await self._run([statements.clear()])):
+        while any(await self._run([statements.CLEAR_LISTED])):
             pass
 
-    async def _step(self, *then: Statement) -> list[list[Row]]:
+    async def _step(self, *work: Statement) -> list[list[Row]]:
         """Renew the lease and run the statements; return their rows."""
-        leased, *results = await self._run([leases.hold(statements.LEASE, self._holder), *then])
+        leased, *results = await self._run([leases.hold(statements.LEASE, self._holder), *work])
         if not leased:
             raise Conflict("Another process is comparing the index with the database.")
         return results
@@ -244,20 +234,19 @@ class Reconcile:
         await self._rate_limiter.spend()
         return await self._database.run(run)
 
-    def _tell(self) -> None:
+    def _report_progress(self) -> None:
         self._report(Progress(self._findings, self._memories))
 
 
-def _batches(rows: Sequence[Row]) -> Iterator[list[str]]:
-    """Group rows so that neither their number nor their texts are too many for one call."""
+def _batches(memories: Sequence[UnindexedMemory]) -> Iterator[list[str]]:
+    """Group the ids of memories so that neither their number nor their content is too large for one call."""
     batch: list[str] = []
     size = 0
-    for row in rows:
-        length = int(row["bytes"] or 0)
-        if batch and (len(batch) == _BATCH or size + length > _BATCH_BYTES):
+    for memory in memories:
+        if batch and (len(batch) == MAX_BATCH or size + memory.bytes > _MAX_BATCH_BYTES):
             yield batch
             batch, size = [], 0
-        batch.append(str(row["id"]))
-        size += length
+        batch.append(memory.id)
+        size += memory.bytes
     if batch:
         yield batch

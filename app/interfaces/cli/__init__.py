@@ -27,7 +27,7 @@ _COMMANDS = {
     "quota": "quota.quota",
     "prune": "prune.prune",
 }
-"""Where each command is: what one needs is loaded when it is called, since a server needs much more than a token."""
+"""The module of each command. It is imported when the command is called: a server needs far more than ``token``."""
 
 _INSTALLED_COMMANDS = "memory_gateway.commands"
 """The group of entry points under which another distribution adds a command."""
@@ -36,7 +36,7 @@ _APART = {"double": "pip install ./double"}
 
 
 def main() -> None:
-    """Run a command; a mistake or an outage is told in one line, without a traceback."""
+    """Run a command; print an expected error as one line, without a traceback."""
     try:
         cli()
     except MemoryGatewayError as error:

@@ -12,7 +12,7 @@ from dotenv.parser import parse_stream
 from app.domain.errors import ConfigurationError
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
-"""What a line of the file holds as it is: quotes, spaces or a line's end would begin something else."""
+"""The characters that need no quoting in a line of the file."""
 
 
 def write_settings(path: Path, settings: Mapping[str, str]) -> None:
@@ -37,14 +37,14 @@ def write_settings(path: Path, settings: Mapping[str, str]) -> None:
 
 
 def _without(held: str, names: set[str]) -> str:
-    """Leave out what sets these names, as the reader of the settings understands the file."""
+    """Remove the lines that set these names, read as the settings are read."""
     bindings = parse_stream(io.StringIO(held, newline=""))
     kept = "".join(each.original.string for each in bindings if (each.key or "").upper() not in names)
     return f"{kept}\n" if kept and not kept.endswith(("\n", "\r")) else kept
 
 
 def _replace(path: Path, content: str) -> None:
-    """Write a draft beside the file and put it in the file's place, with the file's owner."""
+    """Write a temporary file in the same directory, and rename it to the file, with the file's owner."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

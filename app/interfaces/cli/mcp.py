@@ -1,4 +1,4 @@
-"""The command that gives an agent on this machine its memory, as an MCP server on standard input and output."""
+"""The command that serves the tools over MCP on standard input and output."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ class _Url(click.ParamType[str]):
     name = "url"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Check that it is one, and holds no credential: it is told in errors."""
+        """Check that it is a URL without a credential: errors show it."""
         if not is_base_url(value):
             self.fail("write one such as https://memory.example.com, without a user or a query", param, ctx)
         return value

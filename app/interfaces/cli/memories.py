@@ -1,4 +1,4 @@
-"""Commands that do what an agent does, and mint its credential."""
+"""Commands that store and recall memories, and mint credentials."""
 
 import sys
 from collections.abc import Awaitable
@@ -74,11 +74,11 @@ def store(
 @tenant_option
 @agent_option
 @click.option("--top-k", type=int, default=5, show_default=True, help="The most entries to return.")
-@click.option("--filter", "wanted", type=JsonObject(), default="{}", help="Metadata that must match, as JSON.")
+@click.option("--filter", "metadata", type=JsonObject(), default="{}", help="Metadata that must match, as JSON.")
 @as_json_option
-def recall(query: str, tenant: str, agent: str, top_k: int, wanted: dict[str, Any], *, as_json: bool) -> None:
+def recall(query: str, tenant: str, agent: str, top_k: int, metadata: dict[str, Any], *, as_json: bool) -> None:
     """Print the memories that answer QUERY best."""
-    where = Filter(metadata=wanted)
+    where = Filter(metadata=metadata)
 
     def ask(runtime: Runtime) -> Awaitable[Recall]:
         return runtime.gateway(tenant).recall(agent, Query(query, top_k=top_k, where=where))

@@ -1,4 +1,4 @@
-"""Commands for whoever runs the service."""
+"""Commands for operators: ``provision`` and ``doctor``."""
 
 import sys
 from pathlib import Path
@@ -64,7 +64,7 @@ def doctor(*, as_json: bool) -> None:
 async def _provision(
     settings: Settings, database: str, placement: Placement, poll_seconds: float, *, yes: bool
 ) -> str | None:
-    """Show the plan, carry it out if told to, and return the database's id once everything is there."""
+    """Show the plan, apply it with ``yes``, and return the database's id once everything exists."""
     provisioning, close = build_provisioning(settings, database, placement, poll_seconds=poll_seconds)
     try:
         plan = await provisioning.plan()

@@ -1,6 +1,7 @@
-"""Commands over the outbox: what the index has not taken, and what to do about it."""
+"""Commands that list the outbox, and retry or drop dead letters."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict
 from typing import TypeVar
 
 import click
@@ -8,7 +9,7 @@ import click
 from app.bootstrap import open_database
 from app.indexing.jobs.dead_letters import DeadLetters
 from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
-from app.ports.database import Row
+from app.storage.system.dead_letters import OutboxRow
 
 T = TypeVar("T")
 
@@ -24,8 +25,8 @@ def outbox() -> None:
 @as_json_option
 def list_rows(*, dead: bool, most: int, as_json: bool) -> None:
     """Show rows, dead letters first, then the oldest."""
-    rows = _with_letters(lambda letters: letters.list(only_dead=dead, most=most))
-    print_answer({"rows": [dict(row) for row in rows]}, "\n".join(map(_line, rows)) or "Nothing.", as_json)
+    rows = _with_letters(lambda letters: letters.list(only_dead=dead, limit=most))
+    print_answer({"rows": [asdict(row) for row in rows]}, "\n".join(map(_line, rows)) or "Nothing.", as_json)
 
 
 @outbox.command()
@@ -60,10 +61,10 @@ def _print_ids(ids: Sequence[str], done: str, *, as_json: bool) -> None:
     print_answer({"ids": list(ids)}, "\n".join([*ids, f"{len(ids)} {done}."]), as_json)
 
 
-def _line(row: Row) -> str:
-    seconds = int(row["age_ms"] or 0) // 1000
-    where = f"{row['tenant_id']}/{row['agent_id']}"
-    return f"{row['id']}  {row['state']:<11}  {row['operation']}  {seconds} s  {where}  {row['dead'] or ''}".rstrip()
+def _line(row: OutboxRow) -> str:
+    scope = f"{row.tenant_id}/{row.agent_id}"
+    age = f"{row.age_ms // 1000} s"
+    return f"{row.id}  {row.state:<11}  {row.operation}  {age}  {scope}  {row.dead or ''}".rstrip()
 
 
 def _with_letters(work: Callable[[DeadLetters], Awaitable[T]]) -> T:

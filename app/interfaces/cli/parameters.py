@@ -1,4 +1,4 @@
-"""What several commands take and how they answer."""
+"""Parameter types and options that several commands share, and how commands print answers."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 DEFAULT = "default"
-"""The tenant, and the agent, of commands that are not told."""
+"""The default tenant, and the default agent."""
 
 
 class Id(click.ParamType[str]):
@@ -82,14 +82,14 @@ agent_option = click.option("--agent", type=Id(), default=DEFAULT, show_default=
 
 
 def quiet_settings() -> Settings:
-    """Return the settings with a log that leaves standard error to what matters."""
+    """Load the settings, and log warnings and errors only unless another level is set."""
     settings = load_settings()
     configure_logging(settings.log_format, "warning" if settings.log_level == "info" else settings.log_level)
     return settings
 
 
 def run(work: Awaitable[T]) -> T:
-    """Wait for asynchronous work."""
+    """Run asynchronous work to its end."""
 
     async def awaited() -> T:
         return await work
@@ -103,7 +103,7 @@ def print_answer(data: dict[str, Any], text: str, as_json: bool) -> None:  # noq
 
 
 async def with_runtime(work: Callable[[Runtime], Awaitable[T]]) -> T:
-    """Do one piece of work and stop; data that cannot be reached is an error here, not waited for."""
+    """Prepare a runtime, do one piece of work with it and close it; data that cannot be reached is an error at once."""
     runtime = build_runtime(quiet_settings())
     try:
         await runtime.prepare()

@@ -1,10 +1,10 @@
-"""The command that deletes what has expired."""
+"""The command that deletes expired memories."""
 
 import click
 
 from app.bootstrap import open_database
 from app.indexing.jobs.prune import Prune
-from app.indexing.jobs.reconcile import RateLimiter
+from app.indexing.rate_limiter import RateLimiter
 from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
 from app.interfaces.cli.reconcile import rate_option
 from app.runtime.maintenance import UNMETERED

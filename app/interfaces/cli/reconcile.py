@@ -61,7 +61,7 @@ async def _reconcile(*, repair: bool, calls_per_minute: float) -> Findings:
 
 @contextmanager
 def comparing(label: str) -> Iterator[Callable[[Progress], None]]:
-    """Show a bar while an index is compared with the database; what is yielded takes how far it is."""
+    """Show a progress bar while an index is compared with the database; yield the function that updates it."""
     with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
 
         def report(progress: Progress) -> None:

@@ -14,10 +14,11 @@ from app.domain.limits import is_id
 from app.domain.memory import Scope
 from app.indexing.jobs import parity as comparison
 from app.indexing.jobs.parity import ParityQuery
-from app.indexing.jobs.reembed import Reembedding, State, wait_until_shown
+from app.indexing.jobs.reembed import Reembedding, wait_until_shown
 from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
 from app.interfaces.cli.reconcile import comparing, provision_index, rate_option
 from app.runtime.maintenance import UNMETERED
+from app.storage.system.reembedding import ReembeddingState
 
 
 @click.group()
@@ -93,7 +94,7 @@ def drop(*, yes: bool, as_json: bool) -> None:
     print_answer({"dropped": dropped}, f"Removed: the vectors of {dropped}.", as_json)
 
 
-async def _start(poll_seconds: float, calls_per_minute: float) -> State:
+async def _start(poll_seconds: float, calls_per_minute: float) -> ReembeddingState:
     settings = quiet_settings()
     if settings.on_cloudflare:
         await provision_index(settings, poll_seconds)
@@ -109,7 +110,7 @@ async def _start(poll_seconds: float, calls_per_minute: float) -> State:
         return await _under_way(moving)
 
 
-async def _status() -> State:
+async def _status() -> ReembeddingState:
     async with open_maintenance(quiet_settings(), UNMETERED) as prepared:
         return await _under_way(prepared.reembedding)
 
@@ -134,7 +135,7 @@ async def _parity(file: Path | None, sample: int, calls_per_minute: float) -> di
         return asdict(result)
 
 
-async def _switch(*, force: bool, back: bool) -> State:
+async def _switch(*, force: bool, back: bool) -> ReembeddingState:
     async with open_maintenance(quiet_settings(), UNMETERED) as prepared:
         moving = prepared.reembedding
         state = await _under_way(moving)
@@ -150,7 +151,7 @@ async def _drop() -> str:
         return str(await prepared.reembedding.drop(prepared.runtime.backends.index_of))
 
 
-async def _under_way(moving: Reembedding) -> State:
+async def _under_way(moving: Reembedding) -> ReembeddingState:
     state = await moving.state()
     if state is None:
         raise Conflict("No re-embedding is under way: memory-gateway reembed start.")
@@ -174,12 +175,12 @@ def _queries(file: Path) -> list[ParityQuery]:
     return queries
 
 
-def _as_json(state: State) -> dict[str, Any]:
+def _as_json(state: ReembeddingState) -> dict[str, Any]:
     named = {name: str(getattr(state, name)) for name in ("used", "other", "target")}
     return asdict(state) | named
 
 
-def _report(state: State) -> str:
+def _report(state: ReembeddingState) -> str:
     lines = [
         f"In use: {state.used}. Kept beside it: {state.other}. Moving to: {state.target}.",
         f"{'Every memory is in both.' if state.complete else 'Not every memory is in both yet: reembed start.'}",

@@ -1,4 +1,4 @@
-"""Commands that give a tenant's memories out, take them in, and check a file of them."""
+"""Commands that export and import a tenant's memories, and check an export."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ from app.services.transfer.verify import verify as verify_lines
 
 _CHUNK = 64 * 1024
 _PATIENCE_SECONDS = 3600.0
-_TOLD = 20
+_MAX_SHOWN = 20
 _DEFAULT_AGENT = "default"
 
 file_argument = click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
@@ -73,7 +73,7 @@ def import_(file: Path, tenant: str, agent: str | None, format_: str, *, as_json
     """Store what an export wrote to FILE, or to standard input where FILE is -. What is there already stays."""
     with closing(Report()) as report:
         _import(report, file, tenant, agent, format_)
-        _tell_problems(report)
+        _show_problems(report)
         counts = ", ".join(f"{report.counts[status]} {status}" for status in STATUSES)
         print_answer(report.summary, f"{counts}. {_END[report.end]}", as_json)
         if not report.flawless:
@@ -112,7 +112,7 @@ def verify(file: Path, *, as_json: bool) -> None:
     """Check a file that an export wrote: its form, its hashes, its order and its end. Needs no database."""
     with _opened(file) as stream, _bar("Verifying", _size(stream)) as progress:
         verdict = verify_lines(_read(stream, progress))
-    print_answer(asdict(verdict), _said(verdict), as_json)
+    print_answer(asdict(verdict), _verdict_text(verdict), as_json)
     if verdict.flaws:
         sys.exit(1)
 
@@ -124,7 +124,7 @@ _END = {
 }
 
 
-def _said(verdict: Verdict) -> str:
+def _verdict_text(verdict: Verdict) -> str:
     found = f"{verdict.lines} lines, {verdict.memories} memories, {verdict.vectors} vectors."
     if not verdict.flaws:
         return f"{found} The file is whole."
@@ -132,25 +132,25 @@ def _said(verdict: Verdict) -> str:
     return "\n".join([found, f"{verdict.flaws} flaws:", *verdict.examples]) + more
 
 
-def _tell_problems(report: Report) -> None:
-    """Show the first lines that were not taken."""
+def _show_problems(report: Report) -> None:
+    """Show the first lines that were rejected."""
     if report.flawless:
         return
-    cutter, told = LineCutter(), 0
+    cutter, shown = LineCutter(), 0
     for chunk in report.chunks():
         for _, text in cutter.lines(chunk):
             if text is None or not any(f'"status":"{status}"'.encode() in text for status in ("conflict", "rejected")):
                 continue
-            told += 1
-            if told <= _TOLD:
+            shown += 1
+            if shown <= _MAX_SHOWN:
                 click.echo(text.decode(), err=True)
-    if told > _TOLD:
-        click.echo(f"... and {told - _TOLD} more", err=True)
+    if shown > _MAX_SHOWN:
+        click.echo(f"... and {shown - _MAX_SHOWN} more", err=True)
 
 
 @contextmanager
 def _written(path: Path | None) -> Iterator[IO[bytes]]:
-    """Give a file that takes its place only once it is whole; standard output where there is no path."""
+    """Open a file that is renamed to its path only once it is complete; without a path, standard output."""
     if path is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

@@ -1,1 +1,1 @@
-"""The HTTP surface: routes, the shapes they take and give, and how errors look."""
+"""The HTTP interface: routes, schemas of requests and answers, and problem+json."""

@@ -13,14 +13,17 @@ from app.interfaces.http.middleware import RequestContext
 from app.interfaces.http.routes import docs
 from app.interfaces.http.routes.browse import data
 from app.interfaces.http.routes.discovery import discovery
-from app.interfaces.http.routes.memories import memory, operations
+from app.interfaces.http.routes.erasures import erasures
+from app.interfaces.http.routes.memories import memory
+from app.interfaces.http.routes.operations import operations
+from app.interfaces.http.routes.recall import recalls
 from app.interfaces.http.routes.tools import tools
 from app.interfaces.http.routes.transfer import transfer
 from app.runtime.runtime import Runtime
 
 
 class Endpoint(Protocol):
-    """A route of another interface that the application serves beside its own."""
+    """A route of another interface that the application serves too."""
 
     @property
     def route(self) -> BaseRoute:
@@ -28,7 +31,7 @@ class Endpoint(Protocol):
         ...
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        """Run what the route needs for as long as the application runs."""
+        """Run the route's background tasks for as long as the application runs."""
         ...
 
 
@@ -54,12 +57,8 @@ def create_http_app(runtime: Runtime, endpoint: Endpoint) -> FastAPI:
     app.state.runtime = runtime
     app.add_middleware(RequestContext)
     problems.install(app)
-    app.include_router(memory)
-    app.include_router(data)
-    app.include_router(operations)
-    app.include_router(transfer)
-    app.include_router(tools)
-    app.include_router(discovery)
+    for router in (memory, recalls, erasures, data, operations, transfer, tools, discovery):
+        app.include_router(router)
     app.router.routes.append(endpoint.route)
     docs.install(app)
     return app

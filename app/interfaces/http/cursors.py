@@ -1,4 +1,4 @@
-"""Cursors of listings: opaque, signed, and good for nothing but going on with the same listing."""
+"""Cursors of listings: opaque, signed, and valid for one listing only."""
 
 import base64
 import hmac
@@ -11,14 +11,14 @@ from app.services.credentials import Credentials
 from app.storage.listing import Place
 
 HOLDS_MS = 24 * 3600 * 1000
-"""How long a cursor is good for."""
+"""How long a cursor is valid."""
 
 _PURPOSE = "memory-gateway cursor of a listing, 1"
 
 
 @dataclass(frozen=True, slots=True)
 class ListingScope:
-    """What is listed: a cursor of one listing is none of another. ``agent_id`` None: all of the tenant's agents."""
+    """Identifies a listing: its cursors are refused for any other. ``agent_id`` None: all of the tenant's agents."""
 
     tenant_id: str
     agent_id: str | None
@@ -28,26 +28,26 @@ class ListingScope:
 class Cursors:
     """Writes and reads the cursors of one listing.
 
-    The listing itself is not in a cursor, only under its signature: whose it is cannot be read from it, and one of
-    another tenant, agent or filter is simply not signed.
+    A cursor does not contain the listing, only a signature over it: it does not reveal the tenant, and for another
+    tenant, agent or filter its signature is wrong.
     """
 
     def __init__(self, credentials: Credentials, listing: ListingScope) -> None:
-        """Sign with the credentials' secrets, so that replicas share them and they are rotated together."""
+        """Derive the keys from the credentials' secrets, which replicas share and operators rotate."""
         self._keys = credentials.keys(_PURPOSE)
         self._listing = json.dumps(asdict(listing), sort_keys=True)
 
     def write(self, place: Place, *, now: int) -> str:
-        """Write where to go on."""
-        told = json.dumps([place.created_at, place.id, now]).encode()
-        body = base64.urlsafe_b64encode(told).decode().rstrip("=")
+        """Return the cursor for a place."""
+        payload = json.dumps([place.created_at, place.id, now]).encode()
+        body = base64.urlsafe_b64encode(payload).decode().rstrip("=")
         return f"{body}.{self._sign(self._keys[0], body)}"
 
     def read(self, text: str, *, now: int) -> Place:
-        """Read where to go on.
+        """Return the place that a cursor names.
 
         Raises:
-            InvalidCursor: it is forged, older than a day, or of another listing; which of them is not said.
+            InvalidCursor: it is forged, older than a day, or of another listing; the error does not say which.
         """
         body, _, signature = text.partition(".")
         given = signature.encode()
@@ -59,7 +59,7 @@ class Cursors:
         return Place(created_at, id_)
 
     def _sign(self, key: bytes, body: str) -> str:
-        # What is signed begins with its length, so that no listing and body can be mistaken for others.
+        # The length comes first, so that no other listing and body give the same signed text.
         signed = f"{len(self._listing)}:{self._listing}{body}"
         return hmac.new(key, signed.encode(errors="surrogatepass"), "sha256").hexdigest()
 

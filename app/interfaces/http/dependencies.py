@@ -1,4 +1,4 @@
-"""What a route asks for by type: who is calling, and how far the credential reaches."""
+"""Dependencies of routes: the verified credential, and the services it gives access to."""
 
 from collections import Counter
 from collections.abc import Callable, Coroutine
@@ -52,10 +52,10 @@ class Access:
 
 
 class _Credential(HTTPBearer):
-    """Lets a request in by its bearer credential, and checks the form of what it asks."""
+    """Checks a request's bearer credential, its media type and its query parameters."""
 
     def __init__(self, *, admin: bool, media_type: str = "application/json") -> None:
-        """Ask for the admin scope, or only for ``memory``; and for bodies of this type."""
+        """Require the scope ``memory admin`` or only ``memory``, and bodies of this media type."""
         super().__init__(
             bearerFormat="JWT",
             scheme_name="credential",
@@ -64,12 +64,12 @@ class _Credential(HTTPBearer):
         self._admin = admin
         self._media_type = media_type
 
-    async def __call__(self, request: Request) -> Access:  # type: ignore[override]  # gives what the bearer reaches
+    async def __call__(self, request: Request) -> Access:  # type: ignore[override]  # returns more than the base class
         """Verify the credential, then the form of the request.
 
         Raises:
-            Unauthenticated, Forbidden: the caller is not let in, or not this far.
-            UnsupportedMediaType, InvalidRequest: a body of another type, or a query it does not take.
+            Unauthenticated, Forbidden: the credential is not valid, or lacks the scope.
+            UnsupportedMediaType, InvalidRequest: a body of another type, or unknown query parameters.
         """
         principal: Principal = request.state.principal
         if self._admin:
@@ -82,10 +82,10 @@ class _Credential(HTTPBearer):
 
 
 class CredentialFirst(APIRoute):
-    """A route that reads nothing of a request before its credential holds; FastAPI would read the body first."""
+    """A route that verifies the credential before it reads the body; FastAPI would read the body first."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Verify the credential, then handle the request as any route does."""
+        """Return a handler that verifies the credential, then handles the request."""
         handle = super().get_route_handler()
 
         async def verify_then_handle(request: Request) -> Response:
@@ -96,7 +96,7 @@ class CredentialFirst(APIRoute):
 
 
 def principal_of(request: Request) -> Principal:
-    """Return who is calling; what has been verified once costs nothing to verify again."""
+    """Return the verified principal of a request. Verified credentials are cached."""
     runtime = runtime_of(request)
     principal = runtime.credentials.verify_header(request.headers.get("authorization", ""), runtime.backends.clock())
     structlog.contextvars.bind_contextvars(tenant=principal.tenant_id)
@@ -104,7 +104,7 @@ def principal_of(request: Request) -> Principal:
 
 
 async def no_query(request: Request) -> None:
-    """Refuse query parameters on a route that takes none."""
+    """Refuse query parameters on a route that has none."""
     if request.query_params:
         names = sorted(set(request.query_params))
         errors = [FieldError(name, "is not a parameter of this request") for name in names]
@@ -112,7 +112,7 @@ async def no_query(request: Request) -> None:
 
 
 async def no_repeats(request: Request) -> None:
-    """Refuse a query parameter that comes twice: whichever of its values counted, another would be passed over."""
+    """Refuse a query parameter that comes twice: one of its values would be ignored."""
     if request.scope["query_string"]:
         given = Counter(name for name, _ in request.query_params.multi_items())
         repeated = sorted(name for name, times in given.items() if times > 1)
@@ -127,7 +127,7 @@ def _check_media_type(request: Request, wanted: str) -> None:
 
 
 def runtime_of(request: Request) -> Runtime:
-    """Return what lives as long as the application."""
+    """Return the application's runtime."""
     runtime: Runtime = request.app.state.runtime
     return runtime
 

@@ -1,4 +1,4 @@
-"""The errors that many routes may answer with, for the OpenAPI document."""
+"""Groups of errors that many routes may answer with, for the OpenAPI document."""
 
 from app.domain.errors import (
     ContentTooLarge,
@@ -22,9 +22,9 @@ from app.domain.errors import (
 )
 
 ACCESS = (Unauthenticated, Forbidden)
-"""The credential does not let the caller in, or not this far."""
+"""Errors of the credential."""
 BODY = (MalformedRequest, ContentTooLarge, UnsupportedMediaType, InvalidRequest)
-"""The body is not one that the route takes."""
+"""Errors of a request's body."""
 UPSTREAM = (
     RateLimited,
     UpstreamUnavailable,
@@ -34,8 +34,8 @@ UPSTREAM = (
     CredentialsRefused,
     UpstreamRejected,
 )
-"""A call that the service makes does not succeed."""
+"""Errors of calls to other services."""
 WRITES = (InvalidRequest, Unavailable, StorageFull, StorageReadOnly, *UPSTREAM)
-"""A write of the database may fail."""
+"""Errors of a write to the database."""
 OUTAGE = (Unavailable, StorageFull, StorageReadOnly, EmbeddingUnavailable, EmbeddingConfigMismatch, *UPSTREAM)
-"""What needs the embedder too may fail."""
+"""Errors of a request that needs the database, the embedder and the index."""

@@ -1,4 +1,4 @@
-"""The text of ``llms.txt``: what a language model has to know to use the service."""
+"""The text of ``llms.txt``, which tells a language model how to use the service."""
 
 import shlex
 from typing import Any

@@ -1,4 +1,4 @@
-"""Around every request: an id, a line in the log, a limit on the body, and an answer to what was not foreseen."""
+"""Gives every request an id, a log line, a limit on its body, and an answer to unexpected exceptions."""
 
 import random
 import re

@@ -25,10 +25,10 @@ from app.services.credentials import CHALLENGE
 
 MEDIA_TYPE = "application/problem+json"
 QUOTA_WARNING = "Quota-Warning"
-"""The header that names limits which are, or are nearly, reached."""
+"""The header that names quotas that are reached, or nearly."""
 
 _REQUEST_ID = "709a63a769b71784720db39aedab3274"
-"""What stands in examples."""
+"""The request id of the examples."""
 
 
 class ProblemField(BaseModel):
@@ -117,7 +117,7 @@ async def _on_validation_error(request: Request, error: Exception) -> Response:
 
 
 async def _on_http_exception(request: Request, error: Exception) -> Response:
-    """Render what the framework raises: no such path or method, or a body that broke off or is too large."""
+    """Render an exception of the framework: an unknown path or method, an incomplete body or one that is too large."""
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
     if isinstance(error.__cause__, MemoryGatewayError):
         return problem_response(error.__cause__, request.state.request_id)
@@ -129,7 +129,7 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
 
 
 class _FrameworkError(InvalidRequest):
-    """An error of the framework, dressed as one of ours."""
+    """An error of the framework as an ``InvalidRequest``."""
 
     def __init__(self, error: HTTPException) -> None:
         super().__init__(f"{error.detail}.".replace("..", "."))

@@ -1,4 +1,4 @@
-"""MCP over streamable HTTP, without sessions: every message brings its credential, any replica answers it."""
+"""MCP over streamable HTTP, without sessions: every message carries its credential, and any replica answers it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from app.domain.errors import Forbidden, InvalidRequest, MemoryGatewayError, Unauthenticated
-from app.interfaces.mcp.server import Context, quiet_sdk, told, tool_server
+from app.interfaces.mcp.server import Context, error_text, quiet_sdk, tool_server
 from app.interfaces.tools.calls import Toolbox
 from app.runtime.runtime import Runtime
 from app.services.credentials import CHALLENGE
@@ -25,21 +25,21 @@ class McpEndpoint:
     """The ASGI application behind ``/mcp``, over a runtime that has started."""
 
     def __init__(self, runtime: Runtime) -> None:
-        """Take the runtime; nothing is served before ``running``."""
+        """Create the endpoint; it serves nothing before ``running``."""
         self._runtime = runtime
         self.route = Route(PATH, self, methods=["POST"], name="mcp")
-        """There is no session to listen to or to end, so nothing but POST."""
+        """Only POST: there are no sessions to listen to or to end."""
         self._sessions = StreamableHTTPSessionManager(tool_server(_toolbox_of), json_response=True, stateless=True)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Serve as long as this lasts; only once."""
+        """Serve for as long as the context lasts; it can be entered once."""
         quiet_sdk()
         async with self._sessions.run():
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one message; who is not let in, and a body that is too large, is told in the protocol's own form."""
+        """Answer one message; refuse a wrong credential or a body that is too large with an error of the protocol."""
         scope["route"] = self.route
         try:
             scope["state"]["toolbox"] = self._toolbox(Headers(scope=scope))
@@ -65,6 +65,6 @@ def _toolbox_of(context: Context) -> Toolbox:
 
 
 def _refused(error: MemoryGatewayError) -> JSONResponse:
-    refusal = {"code": types.INVALID_REQUEST, "message": told(error), "data": {"code": error.code}}
+    refusal = {"code": types.INVALID_REQUEST, "message": error_text(error), "data": {"code": error.code}}
     headers = {"WWW-Authenticate": CHALLENGE} if isinstance(error, Unauthenticated) else {}
     return JSONResponse({"jsonrpc": "2.0", "id": None, "error": refusal}, error.status, headers)

@@ -1,4 +1,4 @@
-"""The MCP server: lists the tools and calls them, whatever transport the messages come by."""
+"""The MCP server, which lists and calls the tools over any transport."""
 
 import json
 import logging
@@ -22,22 +22,22 @@ from app.observability.logs import log_failure
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 ToolboxOf: TypeAlias = Callable[[Context], Toolbox]
-"""Returns the toolbox of whoever sent a message."""
+"""Returns the toolbox of a message's sender."""
 ListTools: TypeAlias = Callable[[Context, types.PaginatedRequestParams | None], Awaitable[types.ListToolsResult]]
 CallTool: TypeAlias = Callable[[Context, types.CallToolRequestParams], Awaitable[types.CallToolResult]]
 
 
 def quiet_sdk() -> None:
-    """Keep the logs of the SDK and of its HTTP client to warnings: below them they tell of whole messages, and headers.
+    """Log only warnings of the SDK and of its HTTP client: below that level they log whole messages and headers.
 
-    A request has its own line already.
+    Every request has a log line of ours already.
     """
     for name in ("mcp", "httpx2", "httpcore2"):
         logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger().level))
 
 
 def make_server(list_tools: ListTools, call_tool: CallTool) -> Server[Any]:
-    """Make a server of these two; both may raise ``MCPError``, and anything else is a defect, which is logged."""
+    """Make a server of two handlers. Both may raise ``MCPError``; any other exception is logged as a defect."""
     schemas = {tool.name: tool.input_schema for tool in TOOLS}
     server: Server[Any] = Server(
         "memory-gateway",
@@ -61,7 +61,7 @@ def tool_server(toolbox_of: ToolboxOf) -> Server[Any]:
             listed = await toolbox_of(context).listed()
         except MemoryGatewayError as error:  # no tools at all would look like a switched-off memory
             log_failure(error)
-            raise MCPError(types.INTERNAL_ERROR, told(error), {"code": error.code}) from error
+            raise MCPError(types.INTERNAL_ERROR, error_text(error), {"code": error.code}) from error
         return types.ListToolsResult(tools=[tools[tool.name] for tool in listed])
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -76,7 +76,7 @@ def tool_server(toolbox_of: ToolboxOf) -> Server[Any]:
 
 
 def succeeded(answer: Mapping[str, Any]) -> types.CallToolResult:
-    """Give an answer both as data and as text, for clients that know no structured output."""
+    """Return an answer both as data and as text, for clients without structured output."""
     text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text)], structured_content=dict(answer), is_error=False
@@ -84,20 +84,20 @@ def succeeded(answer: Mapping[str, Any]) -> types.CallToolResult:
 
 
 def failed(error: MemoryGatewayError) -> types.CallToolResult:
-    """Tell the model what went wrong and what to do about it; the code is for the client."""
+    """Return an error with its advice as text for the model, and its code for the client."""
     log_failure(error)
     return types.CallToolResult(
-        content=[types.TextContent(type="text", text=told(error))], is_error=True, _meta={"code": error.code}
+        content=[types.TextContent(type="text", text=error_text(error))], is_error=True, _meta={"code": error.code}
     )
 
 
-def told(error: MemoryGatewayError) -> str:
-    """Write an error as a model reads it."""
+def error_text(error: MemoryGatewayError) -> str:
+    """Return an error's title, detail and advice as text for a model."""
     return f"{error.title}: {error.detail.removesuffix('.')}. {advice(error)}"
 
 
 async def _log_defects(ctx: Context, call_next: CallNext) -> HandlerResult:
-    """Leave the traceback of what was not foreseen in the log, and tell the caller no more than that it happened."""
+    """Log an unexpected exception with its traceback, and answer with an error that reveals nothing of it."""
     try:
         return await call_next(ctx)
     except (MCPError, ValidationError):  # a caller's parameters of another form: their values do not belong in the log
@@ -105,4 +105,4 @@ async def _log_defects(ctx: Context, call_next: CallNext) -> HandlerResult:
     except Exception as error:
         structlog.get_logger().exception("defect", method=ctx.method)
         defect = MemoryGatewayError("The service failed in a way it should not. Its log tells why.")
-        raise MCPError(types.INTERNAL_ERROR, told(defect), {"code": defect.code}) from error
+        raise MCPError(types.INTERNAL_ERROR, error_text(defect), {"code": defect.code}) from error

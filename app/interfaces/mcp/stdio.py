@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from app.domain.errors import MemoryGatewayError, UpstreamRejected, UpstreamUnavailable
 from app.interfaces.mcp.http import AGENT_HEADER, PATH
-from app.interfaces.mcp.server import Context, make_server, quiet_sdk, told, tool_server
+from app.interfaces.mcp.server import Context, error_text, make_server, quiet_sdk, tool_server
 from app.interfaces.tools.calls import Toolbox
 from app.runtime.runtime import Runtime
 from app.services.credentials import Principal
@@ -34,11 +34,11 @@ async def serve_tools(runtime: Runtime, tenant_id: str, agent_id: str | None) ->
 
 
 async def serve_gateway(url: str, token: str, agent_id: str | None) -> None:
-    """Pass on to the gateway that runs at ``url`` what comes by standard input, until that ends.
+    """Forward messages from standard input to the gateway at ``url``, until standard input ends.
 
-    The credential says whose tools they are. A gateway that does not answer is told to the model in each call.
+    The credential names the tenant. If the gateway does not answer, each call returns an error that the model reads.
     """
-    logging.getLogger("mcp.client").setLevel(logging.CRITICAL)  # it quotes what it cannot read; failures are told here
+    logging.getLogger("mcp.client").setLevel(logging.CRITICAL)  # it quotes messages; failures are logged here
     headers = {"Authorization": f"Bearer {token}", **({} if agent_id is None else {AGENT_HEADER: agent_id})}
     async with httpx2.AsyncClient(headers=headers, timeout=_TIMEOUT) as http:
         await _serve(_passing_on(f"{url.rstrip('/')}{PATH}", http))
@@ -70,13 +70,13 @@ def _passing_on(url: str, http: httpx2.AsyncClient) -> Server[Any]:
 
 
 async def _call(client: Client, params: types.CallToolRequestParams) -> types.CallToolResult:
-    """Make one request of it: the client's own ``call_tool`` asks for the tools too, to check the answer once more."""
-    asked = types.CallToolRequestParams(name=params.name, arguments=params.arguments)
-    return await client.session.send_request(types.CallToolRequest(params=asked), types.CallToolResult)
+    """Call a tool with one request: the client's own ``call_tool`` lists the tools too, to check the answer again."""
+    request = types.CallToolRequest(params=types.CallToolRequestParams(name=params.name, arguments=params.arguments))
+    return await client.session.send_request(request, types.CallToolResult)
 
 
 async def _answer(url: str, http: httpx2.AsyncClient, ask: Callable[[Client], Awaitable[_T]]) -> _T | MCPError:
-    """Ask the gateway; an error it answers with, and that it does not answer, is returned."""
+    """Ask the gateway; return an error that it answers with, or one that says that it does not answer."""
     try:
         async with Client(streamable_http_client(url, http_client=http), mode=_PROTOCOL) as client:
             try:
@@ -88,24 +88,24 @@ async def _answer(url: str, http: httpx2.AsyncClient, ask: Callable[[Client], Aw
     except* httpx2.HTTPError as errors:
         # Without the error's text, which may quote what was sent.
         structlog.get_logger().warning("gateway_away", url=url, reason=type(errors.exceptions[0]).__name__)
-        answer = _told(UpstreamUnavailable(f"The memory service at {url} does not answer."))
+        answer = _mcp_error(UpstreamUnavailable(f"The memory service at {url} does not answer."))
     return answer
 
 
 def _with_advice(url: str, error: MCPError) -> MCPError:
-    """Return an error as the gateway wrote it; say what to do about one that came from elsewhere, such as a proxy."""
+    """Return the gateway's error unchanged, and add advice to an error from elsewhere, such as a proxy."""
     if error.code == types.INVALID_PARAMS or (isinstance(error.data, dict) and "code" in error.data):
         return error
     if error.code == types.INTERNAL_ERROR:
         structlog.get_logger().warning("gateway_failed", url=url)
-        return _told(UpstreamUnavailable(f"The memory service at {url} failed."))
+        return _mcp_error(UpstreamUnavailable(f"The memory service at {url} failed."))
     return _unlike_ours(url)
 
 
 def _unlike_ours(url: str) -> MCPError:
     structlog.get_logger().warning("gateway_unlike_ours", url=url)
-    return _told(UpstreamRejected(f"What answers at {url} is not a memory service of this version."))
+    return _mcp_error(UpstreamRejected(f"What answers at {url} is not a memory service of this version."))
 
 
-def _told(error: MemoryGatewayError) -> MCPError:
-    return MCPError(types.INTERNAL_ERROR, told(error), {"code": error.code})
+def _mcp_error(error: MemoryGatewayError) -> MCPError:
+    return MCPError(types.INTERNAL_ERROR, error_text(error), {"code": error.code})

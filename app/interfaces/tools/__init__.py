@@ -1,1 +1,1 @@
-"""The tools by which an agent uses its memory: their one definition, its manifests, and their calls."""
+"""The tools by which an agent uses its memory: their definition, manifests and calls."""

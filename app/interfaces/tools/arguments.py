@@ -1,4 +1,4 @@
-"""What the tools are called with, read and checked. The schemas of ``definition`` tell callers the same."""
+"""The arguments of the tools, read and checked. The schemas of ``definition`` describe the same."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
@@ -7,50 +7,50 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from app.domain.memory import NewMemory
 from app.domain.query import Query
-from app.interfaces.fields import RecallFilter, Request, invalid, number
+from app.interfaces.fields import Content, Metadata, QueryText, RecallFilter, Request, TopK, invalid
 
 
 class _Arguments(Request):
     @classmethod
     def read(cls, arguments: Mapping[str, Any]) -> Self:
-        """Read a call's arguments; null stands for what is left out, as some models send it.
+        """Read a call's arguments; a null counts as an argument that is left out, because some models send it.
 
         Raises:
-            InvalidRequest: an argument is missing, unknown or of another type; each is named.
+            InvalidRequest: an argument is missing, unknown, of another type or out of its bounds; each is named.
         """
         try:
-            return cls.model_validate(_said(arguments, cls))
+            return cls.model_validate(_without_nulls(arguments, cls))
         except ValidationError as error:
             raise invalid([dict(each) for each in error.errors()], within=0) from error
 
 
-def _said(given: Mapping[str, Any], fields: type[Request]) -> dict[str, Any]:
-    """Drop the nulls; a name that is none of the fields stays, to be refused."""
+def _without_nulls(given: Mapping[str, Any], fields: type[Request]) -> dict[str, Any]:
+    """Drop the nulls; an unknown name stays, so that it is refused."""
     return {name: value for name, value in given.items() if value is not None or name not in fields.model_fields}
 
 
-def _conditions(value: object) -> object:
-    return _said(value, RecallFilter) if isinstance(value, Mapping) else value
+def _drop_nulls(value: object) -> object:
+    return _without_nulls(value, RecallFilter) if isinstance(value, Mapping) else value
 
 
 class RecallArguments(_Arguments):
-    """What ``recall_memory`` takes."""
+    """The arguments of ``recall_memory``."""
 
-    query: Annotated[str, Field(strict=True)]
-    top_k: Annotated[int, BeforeValidator(number)] = 5
-    filter: Annotated[RecallFilter, BeforeValidator(_conditions)] = RecallFilter()
+    query: QueryText
+    top_k: TopK = 5
+    filter: Annotated[RecallFilter, BeforeValidator(_drop_nulls)] = RecallFilter()
 
-    def asked(self) -> Query:
-        """Return it in the domain's words."""
-        return Query(self.query, self.top_k, self.filter.where())
+    def to_query(self) -> Query:
+        """Return the domain's query."""
+        return Query(self.query, self.top_k, self.filter.to_filter())
 
 
 class StoreArguments(_Arguments):
-    """What ``store_memory`` takes."""
+    """The arguments of ``store_memory``."""
 
-    content: Annotated[str, Field(strict=True)]
-    metadata: dict[str, Any] = Field(default_factory=dict)
+    content: Content
+    metadata: Metadata = Field(default_factory=dict)
 
-    def memory(self) -> NewMemory:
-        """Return it in the domain's words."""
+    def to_memory(self) -> NewMemory:
+        """Return the domain's new memory."""
         return NewMemory(self.content, self.metadata)

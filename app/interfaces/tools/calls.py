@@ -1,4 +1,4 @@
-"""Calls of the tools: for one tenant and one agent, through the gateway."""
+"""Calls the tools for one tenant and one agent, through the gateway."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,22 +18,22 @@ from app.services.recall import Recall
 class Toolbox:
     """The tools of one caller: the tenant and the agent are bound here, and no argument names another.
 
-    The agent is the one of the credential; where that is good for all of the tenant's agents, the one that came with
-    the request.
+    The agent is the credential's; where the credential is valid for all of the tenant's agents, it is the one that the
+    request names.
     """
 
     def __init__(self, runtime: Runtime, principal: Principal, agent_id: str | None) -> None:
-        """Bind who is calling, and the agent that was named beside the credential, if one was."""
+        """Bind the principal, and the agent that the request names beside the credential, if any."""
         self._runtime = runtime
         self._principal = principal
         self._named = agent_id
 
     async def listed(self) -> Sequence[Tool]:
-        """Return the agent's tools: none where its long-term memory is switched off. Where no agent is known, all.
+        """Return the agent's tools: none if its long-term memory is switched off, all if no agent is known.
 
         Raises:
             Forbidden: the credential is for another agent.
-            Unavailable: whether it is switched off cannot be told.
+            Unavailable: the agent's settings cannot be read.
         """
         if self._named is None and self._principal.agent_id is None:
             return TOOLS
@@ -45,15 +45,15 @@ class Toolbox:
 
         Raises:
             NotFound: there is no such tool.
-            MemoryGatewayError: the gateway's, as its ``store`` and ``recall`` say; or the arguments are wrong, the
+            MemoryGatewayError: as the gateway's ``store`` and ``recall`` raise; or the arguments are wrong, the
                 credential is for another agent, or no agent is known (``Forbidden``).
         """
         if name == RECALL_MEMORY.name:
-            asked = RecallArguments.read(arguments).asked()
+            query = RecallArguments.read(arguments).to_query()
             gateway, agent_id = self._bound()
-            return _answer(await gateway.recall(agent_id, asked))
+            return _answer(await gateway.recall(agent_id, query))
         if name == STORE_MEMORY.name:
-            memory = StoreArguments.read(arguments).memory()
+            memory = StoreArguments.read(arguments).to_memory()
             gateway, agent_id = self._bound()
             await gateway.store(agent_id, memory)
             return {"stored": True}

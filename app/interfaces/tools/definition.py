@@ -1,29 +1,29 @@
-"""The definition of the tools, which MCP, the manifests and every adapter serve. There are no others.
+"""The only definition of the tools, which MCP, the manifests and every adapter serve.
 
-No tool deletes: an agent that was wrong stores a correction. None takes a tenant or an agent either, both come with
-the credential. The texts are written for the model that reads them.
+No tool deletes: an agent corrects a memory by storing a correction. No tool has an argument for the tenant or the
+agent: both come with the credential. The texts are written for the model that reads them.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from app.domain.limits import CONTENT_BYTES, MAX_TOP_K, METADATA_BYTES
+from app.domain.limits import CONTENT_BYTES, METADATA_BYTES, TOP_K
 
 JsonSchema: TypeAlias = dict[str, Any]
-"""Of draft 2020-12, in itself complete: no reference leads out of it."""
+"""A schema of draft 2020-12 without references to other documents."""
 
 INSTRUCTIONS = (
     "Long-term memory that outlives this conversation. Recall before answering what may depend on earlier "
     "conversations; store what will be worth knowing in later ones. What was stored cannot be taken back: store a "
     "correction instead, which says what was wrong."
 )
-"""What a model is told of the tools together."""
+"""The instructions for the model that apply to all tools."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool as every format tells of it."""
+    """A tool, independent of any provider's format."""
 
     name: str
     title: str
@@ -31,7 +31,7 @@ class Tool:
     input_schema: JsonSchema
     output_schema: JsonSchema
     read_only: bool
-    """It changes nothing. What does change something takes no memory away, and the same again changes nothing more."""
+    """Whether a call changes nothing. A call that does is idempotent and deletes nothing."""
     tags: Sequence[str] = ("memory", "builtin")
 
 
@@ -59,8 +59,7 @@ RECALL_MEMORY = Tool(
             "top_k": {
                 "type": "integer",
                 "description": "The most entries to return.",
-                "minimum": 1,
-                "maximum": MAX_TOP_K,
+                **TOP_K.schema,
                 "default": 5,
             },
             "filter": {

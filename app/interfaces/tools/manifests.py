@@ -1,4 +1,4 @@
-"""The tools' definition in the forms that model providers and frameworks take, ready to paste."""
+"""Manifests: the tools' definition in the formats of model providers and frameworks."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
@@ -9,12 +9,12 @@ Format: TypeAlias = Literal["openai", "openai-responses", "anthropic", "mcp", "j
 
 
 def _openai(tool: Tool) -> dict[str, Any]:
-    """Of the Chat Completions API, which OpenAI-compatible services take as well."""
+    """Return the form of the Chat Completions API, which OpenAI-compatible services accept too."""
     return {"type": "function", "function": _function(tool)}
 
 
 def _openai_responses(tool: Tool) -> dict[str, Any]:
-    """Of the Responses API; its `strict` mode knows no object with free keys, such as metadata."""
+    """Return the form of the Responses API; its `strict` mode does not allow free keys, as metadata has them."""
     return {"type": "function", **_function(tool), "strict": False}
 
 
@@ -27,7 +27,7 @@ def _anthropic(tool: Tool) -> dict[str, Any]:
 
 
 def _mcp(tool: Tool) -> dict[str, Any]:
-    """As ``tools/list`` gives it: https://modelcontextprotocol.io/specification."""
+    """Return the form of ``tools/list`` (https://modelcontextprotocol.io/specification)."""
     return {
         "name": tool.name,
         "title": tool.title,
@@ -65,5 +65,5 @@ _FORMATS: Mapping[Format, Callable[[Tool], dict[str, Any]]] = {
 
 
 def manifest(form: Format) -> list[dict[str, Any]]:
-    """Return all tools in one form."""
+    """Return all tools in one format."""
     return [_FORMATS[form](tool) for tool in TOOLS]

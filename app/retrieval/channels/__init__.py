@@ -1,1 +1,19 @@
-"""The channels of retrieval: each finds and scores candidates in one way."""
+"""The channels of a recall, one file each: each finds candidates, scores them, or both."""
+
+from app.retrieval.channels.channel import Channel
+from app.retrieval.channels.date import Date
+from app.retrieval.channels.lexical import Lexical
+from app.retrieval.channels.neighbours import Neighbours
+from app.retrieval.channels.recent import Recent
+from app.retrieval.channels.speaker import Speaker
+from app.retrieval.channels.vector import Vector
+
+CHANNELS: tuple[Channel, ...] = (
+    Lexical(),
+    Vector(),
+    Neighbours(),
+    Speaker(),
+    Date(),
+    Recent(),
+)
+"""In the order in which fusion adds them: a channel that builds on what others have found comes after them."""

@@ -2,11 +2,38 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+from app.domain.json_types import Json
 from app.ports.vector_index import Hit
+from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
+from app.retrieval.pool import Pool
 
 DEPTH = 100
 """Hits that are asked for: the most that Vectorize gives
 (https://developers.cloudflare.com/vectorize/platform/limits/)."""
+
+_ROUNDING = 0.0002
+"""More than 16 bits a number change the cosine of two vectors by, and less than an approximate index is off by."""
+
+
+class Vector(Channel):
+    """Scores candidates by how near their embedding is to the query's."""
+
+    name = "vector"
+    weight = 0.4
+    section = "semantic"
+    ranks = True
+
+    def candidates(self, query: ParsedQuery) -> Json:
+        """Return the ids of the index's hits with their points."""
+        return [[id_, value] for id_, value in points(query.hits)]
+
+    def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
+        """Return points from 1 for the nearest candidate to 0 for the last."""
+        return nearest(pool.cosines, pool.candidates)
+
+    def measure(self, pool: Pool, query: ParsedQuery, scores: Scores) -> Scores:  # noqa: ARG002
+        """Return the cosines."""
+        return pool.cosines
 
 
 def points(hits: Sequence[Hit]) -> list[tuple[str, float]]:
@@ -20,8 +47,20 @@ def points(hits: Sequence[Hit]) -> list[tuple[str, float]]:
     return [(hit.id, (hit.score - low) / (top - low) if top > low else 1.0) for hit in hits]
 
 
-def scores(cosines: Mapping[str, float], present: Collection[str]) -> dict[str, float]:
+def nearest(cosines: Mapping[str, float], present: Collection[str]) -> dict[str, float]:
     """Return the points of what the database still has; what was not among the best ``DEPTH`` has none."""
     best = sorted(cosines.items(), key=lambda item: item[1], reverse=True)[:DEPTH]
     kept = [Hit(id_, cosine) for id_, cosine in best if id_ in present]
     return dict(points(kept))
+
+
+def cosines_of(hits: Sequence[Hit], queued: Mapping[str, float]) -> dict[str, float]:
+    """Put together the cosines of the index's hits and those of the vectors that are queued for the index.
+
+    A memory has one score before and after its vector leaves the outbox: where the index shows the queued vector, its
+    cosine is taken. The outbox keeps vectors in 16 bits a number, so its own is a little off. A larger difference means
+    that the index still shows an older vector of an id that was used again.
+    """
+    shown = {hit.id: hit.score for hit in hits}
+    anew = {id_: cosine for id_, cosine in queued.items() if abs(shown.get(id_, -2.0) - cosine) > _ROUNDING}
+    return shown | anew

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.domain.embedding import Vector
-from app.domain.json_types import Json
-from app.domain.memory import NewMemory
-from app.ports.database import Row, Statement
+from app.ports.database import Row
 from app.services.transfer.lines import same
 from app.services.transfer.record import Record
 from app.services.transfer.report import Status
 from app.storage.batches import Bulk
+from app.storage.scoped import ScopedStatement
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _TO_CROCKFORD = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", _CROCKFORD.encode())
@@ -22,12 +21,11 @@ _CANDIDATES = 3
 
 
 @dataclass(slots=True)
-class Entry:
+class ImportLine:
     """One line: a memory, or what is wrong with the line; and what became of it."""
 
-    line: int
+    number: int
     record: Record | None = None
-    memory: NewMemory | None = None
     candidates: Sequence[str] = ()
     told_id: str | None = None
     status: Status | None = None
@@ -58,7 +56,7 @@ class Known:
         return id_ not in self.taken and (id_ not in self.removed or self.removed[id_][0] == agent_id)
 
 
-def candidates(tenant_id: str, record: Record, memory: NewMemory) -> list[str]:
+def candidates(tenant_id: str, record: Record) -> list[str]:
     """Return the ids a memory may be stored under, in the order in which they are tried.
 
     An id is unique over all tenants. Should another one have it, the memory gets one that follows from its tenant
@@ -66,7 +64,7 @@ def candidates(tenant_id: str, record: Record, memory: NewMemory) -> list[str]:
     """
     if record.id is None:
         moment = 0 if record.created_at is None else max(0, min(record.created_at, 2**48 - 1))
-        first = _ulid(moment, tenant_id, record.agent_id, memory.content_hash)
+        first = _ulid(moment, tenant_id, record.agent_id, record.content_hash)
     else:
         first = record.id
     ids = [first]
@@ -75,15 +73,11 @@ def candidates(tenant_id: str, record: Record, memory: NewMemory) -> list[str]:
     return ids
 
 
-def look_up(bulk: Bulk, entries: Sequence[Entry]) -> list[Statement]:
+def look_up(bulk: Bulk, entries: Sequence[ImportLine]) -> list[ScopedStatement]:
     """Make the statements that ``known`` reads."""
     ids = sorted({id_ for entry in entries for id_ in entry.candidates})
-    lines: list[dict[str, Json]] = [
-        {"agent_id": entry.record.agent_id, "content_hash": entry.memory.content_hash}
-        for entry in entries
-        if entry.record is not None and entry.memory is not None
-    ]
-    return [bulk.by_id(ids), bulk.taken(ids), bulk.by_content(lines), bulk.removed(ids)]
+    contents = [(entry.record.agent_id, entry.record.content_hash) for entry in entries if entry.record is not None]
+    return [bulk.by_id(ids), bulk.taken(ids), bulk.by_content(contents), bulk.removed(ids)]
 
 
 def known(results: Sequence[Sequence[Row]]) -> Known:
@@ -100,16 +94,16 @@ def known(results: Sequence[Sequence[Row]]) -> Known:
     )
 
 
-def judge(entries: Sequence[Entry], known: Known) -> list[Entry]:
+def judge(entries: Sequence[ImportLine], known: Known) -> list[ImportLine]:
     """Settle every entry but those that are new, and return these with their ids; all have a record."""
-    new: dict[str, Entry] = {}
-    contents: dict[tuple[str, str], Entry] = {}
+    new: dict[str, ImportLine] = {}
+    contents: dict[tuple[str, str], ImportLine] = {}
     for number, entry in enumerate(entries):
-        record, memory = entry.record, entry.memory
-        if record is None or memory is None or _is_there(entry, known):
+        record = entry.record
+        if record is None or _is_there(entry, known):
             continue
         free = next((id_ for id_ in entry.candidates if known.free(id_, record.agent_id)), None)
-        content = (record.agent_id, memory.content_hash)
+        content = (record.agent_id, record.content_hash)
         if free is None:
             entry.settle("rejected", "its id cannot be used")
         elif free in known.own or free in new:
@@ -123,7 +117,7 @@ def judge(entries: Sequence[Entry], known: Known) -> list[Entry]:
     return list(new.values())
 
 
-def _against(entry: Entry, earlier: Entry | None) -> tuple[Status, str | None]:
+def _against(entry: ImportLine, earlier: ImportLine | None) -> tuple[Status, str | None]:
     """Compare an entry with what has its id: another memory, or an earlier line of the batch."""
     if earlier is not None and earlier.record is not None and entry.record is not None:
         one, other = earlier.record, entry.record
@@ -138,14 +132,14 @@ def _against(entry: Entry, earlier: Entry | None) -> tuple[Status, str | None]:
     return "conflict", "another memory has this id"
 
 
-def _is_there(entry: Entry, known: Known) -> bool:
+def _is_there(entry: ImportLine, known: Known) -> bool:
     """Settle an entry whose memory is there in every respect, under one of its candidates."""
-    record, memory = entry.record, entry.memory
+    record = entry.record
     for id_ in entry.candidates:
         row = known.own.get(id_)
-        if row is None or record is None or memory is None:
+        if row is None or record is None:
             continue
-        alike = row["agent_id"] == record.agent_id and row["content_hash"] == memory.content_hash
+        alike = row["agent_id"] == record.agent_id and row["content_hash"] == record.content_hash
         times = record.created_at in {None, row["created_at"]} and record.expires_at == row["expires_at"]
         if alike and times and same(json.loads(str(row["metadata"])), record.metadata):
             entry.settle("unchanged")

@@ -1,17 +1,17 @@
 """A tenant's memories as lines, page by page: deterministic, and no more than a page of it in memory."""
 
-import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.memory import Memory, Tenant
 from app.ports.database import Row
 from app.services.backends import TenantBackends
 from app.services.transfer.lines import Manifest, Total, write_end, write_manifest, write_memory
-from app.services.transfer.queueing import waiting
 from app.services.transfer.record import Record
 from app.services.transfer.retry_budget import RetryBudget
 from app.storage.batches import BEFORE_ALL, PAGE_ROWS, Bulk
-from app.storage.outbox import decode
+from app.storage.outbox import decode, waiting
+from app.storage.rows import read_memory
 
 RETRY_SECONDS = 60.0
 """How long a transfer over HTTP may wait in all for calls to be let through."""
@@ -73,7 +73,8 @@ class Export:
         vectors = await self._vectors_of(page) if self._vectors else {}
         lines: list[bytes] = []
         for row in page:
-            line, digest = write_memory(_record(row, vectors.get(str(row["id"])), self._config))
+            memory = read_memory(self._tenant_id, row)
+            line, digest = write_memory(_record(memory, vectors.get(memory.id), self._config))
             self.total.add(digest)
             lines.append(line)
         return b"".join(lines)
@@ -87,7 +88,7 @@ class Export:
         missing = [(agent_id, id_) for id_, agent_id in wanted.items() if id_ not in shown]
         if not missing:
             return shown
-        statement = waiting(self._tenant_id, missing, config.index_name)
+        statement = waiting(Tenant(self._tenant_id), missing, config.index_name)
         (queued,) = await self._retry_budget.of(lambda: self._backends.database.run([statement]))
         return {**shown, **{str(row["id"]): decode(str(row["vector"]), config.dimensions) for row in queued}}
 
@@ -96,20 +97,16 @@ def _config(row: Row) -> EmbeddingConfig:
     return EmbeddingConfig(str(row["provider"]), str(row["model"]), int(row["dimensions"] or 0))
 
 
-def _record(row: Row, vector: Vector | None, config: EmbeddingConfig) -> Record:
+def _record(memory: Memory, vector: Vector | None, config: EmbeddingConfig) -> Record:
     return Record(
-        agent_id=str(row["agent_id"]),
-        content=str(row["content"]),
-        metadata=json.loads(str(row["metadata"])),
-        id=str(row["id"]),
-        session_id=None if row["session_id"] is None else str(row["session_id"]),
-        occurred_at=_whole(row["occurred_at"]),
-        created_at=_whole(row["created_at"]),
-        expires_at=_whole(row["expires_at"]),
+        agent_id=memory.agent_id,
+        content=memory.content,
+        metadata=memory.metadata,
+        id=memory.id,
+        session_id=memory.session_id,
+        occurred_at=memory.occurred_at,
+        created_at=memory.created_at,
+        expires_at=memory.expires_at,
         vector=vector,
         embedding=None if vector is None else config.label,
     )
-
-
-def _whole(value: str | float | None) -> int | None:
-    return None if value is None else int(value)

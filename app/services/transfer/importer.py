@@ -2,33 +2,30 @@
 
 import asyncio
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import structlog
 
-from app.domain.embedding import EmbeddingConfigs
-from app.domain.errors import Erasing, Unavailable
-from app.domain.json_types import Json, to_json
-from app.domain.memory import NewMemory, Scope
+from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
+from app.domain.errors import Erasing
+from app.domain.json_types import to_json
+from app.domain.memory import Memory, Scope, Tenant
 from app.indexing.delivery import deliver
-from app.ports.database import Row, Statement
+from app.ports.database import Row
 from app.ports.vector_index import IndexedVector
-from app.services.backends import TenantBackends
-from app.services.transfer.batch import Entry, candidates, judge, known, look_up
+from app.services.backends import EmbeddingConfigChanged, TenantBackends, settled
+from app.services.transfer.batch import ImportLine, candidates, judge, known, look_up
 from app.services.transfer.export import RETRY_SECONDS
 from app.services.transfer.lines import BadLineError
-from app.services.transfer.queueing import queue
-from app.services.transfer.reading import check
 from app.services.transfer.record import Record
 from app.services.transfer.report import Report
 from app.services.transfer.retry_budget import RetryBudget
-from app.storage import embedding_configs
+from app.services.write import Outcome, Writer, audited
 from app.storage.batches import Bulk
-from app.storage.outbox import encode
-from app.storage.request_state import watch
+from app.storage.erasures import Erasures
+from app.storage.memories import Batch, Line
+from app.storage.scoped import ScopedStatement
 
-_TRIES = 3
 _BATCH_LINES = 200
 _BATCH_BYTES = 800_000
 _LINE_BYTES = 400
@@ -59,11 +56,13 @@ class Import:
         self._only_agent = only_agent
         self._retry_budget = retry_budget or RetryBudget(RETRY_SECONDS)
         self._bulk = Bulk(backends.tenant_id)
-        self._entries: list[Entry] = []
+        self._entries: list[ImportLine] = []
         self._bytes = 0
         self._vectors: list[IndexedVector] = []
         self._config = backends.configs.active
         """What the vectors that wait for the index were made with."""
+        self._embedded_with = self._config
+        """What the vectors of the batch at hand were made with."""
 
     @property
     def tenant_id(self) -> str:
@@ -78,26 +77,25 @@ class Import:
             EmbeddingConfigMismatch: the data was embedded with another config.
             Unavailable: the database does not answer.
         """
-        agents = [] if self._only_agent is None else [self._only_agent]
-        ((erasing,),) = await self._retry_budget.of(lambda: self._backends.database.run([self._bulk.erasing(agents)]))
-        _check_erasing(erasing)
+        under_way = Erasures(self._tenant_id).under_way(self._only_agent)
+        (running,) = await self._run([under_way])
+        if running:
+            raise Erasing("The agent, or its tenant, is being erased. Import again once the erasure has its receipt.")
         await self._retry_budget.of(self._backends.claim)
         self._backends.embedder_of(self._used.active)
 
-    async def add(self, line: int, record: Record, memory: NewMemory | None = None) -> None:
-        """Take a memory, given also as a store takes it where it has been held against the limits already.
+    async def add(self, line: int, record: Record) -> None:
+        """Take a memory that is within the limits of a store.
 
         It is stored with its batch. Raises as ``flush`` does.
         """
         try:
-            memory = memory or check(record)
             self._check(record)
         except BadLineError as error:
             await self.reject(line, error.detail, error.id)
             return
-        ids = candidates(self._tenant_id, record, memory)
-        entry = Entry(line, record, memory, ids, record.id)
-        size = len(to_json([record.content, memory.metadata_json, record.session_id]).encode())
+        entry = ImportLine(line, record, candidates(self._tenant_id, record), record.id)
+        size = len(to_json([record.content, record.metadata_json, record.session_id]).encode())
         size += _LINE_BYTES + self._used.active.dimensions * 8 // 3
         if self._bytes + size > _BATCH_BYTES:
             await self.flush()
@@ -105,7 +103,7 @@ class Import:
 
     async def reject(self, line: int, detail: str, id_: str | None = None) -> None:
         """Take a line that cannot be imported, to be reported in its place. Raises as ``flush`` does."""
-        await self._take(Entry(line, told_id=id_, status="rejected", detail=detail), 0)
+        await self._take(ImportLine(line, told_id=id_, status="rejected", detail=detail), 0)
 
     async def flush(self) -> None:
         """Store what was taken and report it.
@@ -120,25 +118,24 @@ class Import:
         # The index takes the last batch while this one is looked up and embedded.
         new, _ = await asyncio.gather(self._new(asked), self._deliver())
         if new:
-            await self._store(new)
+            await settled(lambda: self._store(new))
         for entry in entries:
-            self._report.add(entry.line, entry.status or "rejected", id_=entry.told_id, detail=entry.detail)
+            self._report.add(entry.number, entry.status or "rejected", id_=entry.told_id, detail=entry.detail)
 
     async def finish(self) -> None:
         """Store and report what is left, and bring the last vectors to the index. Raises as ``flush`` does."""
         await self.flush()
         await self._deliver()
 
-    async def _new(self, asked: Sequence[Entry]) -> list[Entry]:
+    async def _new(self, asked: Sequence[ImportLine]) -> list[ImportLine]:
         """Settle what is there already, and return the others with their vectors."""
         if not asked:
             return []
-        found = known(await self._retry_budget.of(lambda: self._backends.database.run(look_up(self._bulk, asked))))
-        new = judge(asked, found)
+        new = judge(asked, known(await self._run(look_up(self._bulk, asked))))
         await self._embed(new)
         return new
 
-    async def _take(self, entry: Entry, size: int) -> None:
+    async def _take(self, entry: ImportLine, size: int) -> None:
         self._entries.append(entry)
         self._bytes += size
         if len(self._entries) == _BATCH_LINES:
@@ -150,15 +147,15 @@ class Import:
         if self._only_agent is not None and record.agent_id != self._only_agent:
             raise BadLineError("is for another agent than may be imported into", record.id)
 
-    async def _embed(self, entries: Sequence[Entry]) -> None:
+    async def _embed(self, entries: Sequence[ImportLine]) -> None:
         """Give each entry its vector: the one it came with, where it was made with the config in use."""
         config = self._used.active
-        without: list[tuple[Entry, str]] = []
+        without: list[tuple[ImportLine, str]] = []
         for entry in entries:
             if entry.record is None:
                 continue
             if entry.record.vector is not None and entry.record.embedding == config.label:
-                entry.vector = entry.record.vector
+                entry.vector, entry.embedded = entry.record.vector, False
             else:
                 without.append((entry, entry.record.content))
         for group in _groups(without):
@@ -170,75 +167,39 @@ class Import:
             structlog.get_logger().debug("embedded", texts=len(texts), seconds=time.perf_counter() - started)
             for (entry, _), vector in zip(group, embedded.vectors, strict=True):
                 entry.vector, entry.embedded = vector, True
+        self._embedded_with = config
 
     @property
     def _used(self) -> EmbeddingConfigs:
         return self._backends.configs
 
-    async def _store(self, entries: Sequence[Entry]) -> None:
-        """Write a batch as one run, and keep its vectors for the index."""
-        for _ in range(_TRIES):
-            used, now = self._used, self._backends.clock()
-            lines = _with_totals([_argument(entry, now) for entry in entries])
-            full, queued, held, watched = await self._run(self._statements(lines, used, now))
-            if embedding_configs.read(watched) == used:
-                break
-            if not watched["any_memory"]:
-                await self._retry_budget.of(self._backends.claim)
+    async def _run(self, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
+        return await self._retry_budget.of(lambda: self._backends.database.run(statements))
+
+    async def _store(self, entries: Sequence[ImportLine]) -> None:
+        """Write a batch, and keep its vectors for the index.
+
+        Raises:
+            EmbeddingConfigChanged: another config is in use than was last seen; nothing was written.
+        """
+        if self._embedded_with != self._used.active:
             await self._embed(entries)
-        else:
-            raise Unavailable("The embedding config in use is just being changed. Import again.")
-        for number, entry in enumerate(entries):
-            _settle(entry, held.get(number), full=number in full)
+        used, now = self._used, self._backends.clock()
+        if self._embedded_with != used.active:
+            raise EmbeddingConfigChanged
+        lines = [_line(entry, self._tenant_id, used.active, now) for entry in entries]
+        batch = Batch(Tenant(self._tenant_id), lines, used, now, self._backends.quotas, is_store=False)
+        outcomes = await Writer(self._backends, self._run).write(batch)
         self._config = used.active
-        self._vectors = self._to_deliver([entry for entry in entries if entry.status == "imported"], lines, queued)
-
-    def _statements(self, lines: Sequence[Mapping[str, Json]], used: EmbeddingConfigs, now: int) -> list[Statement]:
-        return [
-            self._bulk.no_room(lines, self._backends.quotas),
-            queue(self._tenant_id, lines, used, self._backends.quotas),
-            self._bulk.insert(lines, used, self._backends.quotas),
-            self._bulk.imported(lines, used.active, now=now),
-            *([] if used.shadow is None else [self._bulk.leave_out(used)]),
-            self._bulk.by_content(lines),
-            self._bulk.erasing(sorted({str(line["agent_id"]) for line in lines})),
-            watch(self._tenant_id),
-        ]
-
-    async def _run(self, run: Sequence[Statement]) -> tuple[set[int], list[Row], dict[int, str], Row]:
-        """Make a batch's run.
-
-        Return the lines there was no room for, what was queued, by line which id has the content now, and what it saw.
-        """
-        full, queued, *_, held, (erasing,), (watched,) = await self._retry_budget.of(
-            lambda: self._backends.database.run(run)
-        )
-        self._backends.observe(watched)
-        _check_erasing(erasing)
-        by_line = {int(row["line"] or 0): str(row["id"]) for row in held}
-        return {int(row["line"] or 0) for row in full}, queued, by_line, watched
-
-    def _to_deliver(
-        self, entries: Sequence[Entry], lines: Sequence[Mapping[str, Json]], queued: list[Row]
-    ) -> list[IndexedVector]:
-        """Return what the index may be told at once; what undoes a deletion is left to the indexer.
-
-        A deletion under way may reach the index at any moment of its minute of grace; what is sent after it is safe.
-        """
-        revisions = {str(row["id"]): int(row["revision"] or 0) for row in queued}
-        created = {str(line["id"]): int(str(line["created_at"])) for line in lines}
-        return [
-            IndexedVector(
-                Scope(self._tenant_id, entry.record.agent_id),
-                entry.id,
-                entry.vector,
-                created[entry.id],
-                revisions[entry.id],
-                entry.record.metadata,
-            )
-            for entry in entries
-            if entry.record is not None and entry.vector is not None and entry.id in revisions and not entry.undoes
-        ]
+        for entry, line, outcome in zip(entries, lines, outcomes, strict=True):
+            _settle(entry, outcome)
+            revision = outcome.revisions.get(used.active.index_name)
+            # A deletion under way may reach the index at any moment of its minute of grace: what is sent after it is
+            # safe, and left to the indexer.
+            if entry.status == "imported" and revision is not None and not entry.undoes:
+                memory, vector = line.memory, line.vectors[used.active.index_name]
+                indexed = IndexedVector(memory.scope, memory.id, vector, memory.created_at, revision, memory.metadata)
+                self._vectors.append(indexed)
 
     async def _deliver(self) -> None:
         """Bring the last batch's vectors to the index; what fails is left to the indexer."""
@@ -249,59 +210,39 @@ class Import:
         await deliver(index, name, vectors, self._backends.acknowledgements, first_time=True)
 
 
-def _argument(entry: Entry, now: int) -> dict[str, Json]:
-    """Return an entry as the statements read it."""
-    record, memory, vector = entry.record, entry.memory, entry.vector
-    assert record is not None and memory is not None and vector is not None  # noqa: PT018, S101 - judged to be new
-    return {
-        "agent_id": record.agent_id,
-        "id": entry.id,
-        "content": record.content,
-        "content_hash": memory.content_hash,
-        "segments": memory.segments,
-        "metadata": memory.metadata_json,
-        "session_id": record.session_id,
-        "occurred_at": record.occurred_at,
-        "created_at": now if record.created_at is None else record.created_at,
-        "expires_at": record.expires_at,
-        "vector": encode(vector),
-        "deleted": entry.undoes,
-        "embedded": entry.embedded,
-    }
+def _line(entry: ImportLine, tenant_id: str, config: EmbeddingConfig, now: int) -> Line:
+    """Return what is to be written of an entry that was judged to be new."""
+    record, vector = entry.record, entry.vector
+    assert record is not None and vector is not None  # noqa: PT018, S101 - judged to be new
+    memory = Memory(
+        entry.id,
+        Scope(tenant_id, record.agent_id),
+        record.content,
+        record.metadata,
+        record.session_id,
+        record.occurred_at,
+        now if record.created_at is None else record.created_at,
+        record.expires_at,
+    )
+    detail = audited(config) | {"embedded": entry.embedded}
+    return Line(memory, {config.index_name: vector}, detail, entry.undoes)
 
 
-def _with_totals(lines: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:
-    """Say on each line how many memories and bytes it and those before it bring, of its agent and in all."""
-    of: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for line in lines:
-        size = len(str(line["content"]).encode()) + len(str(line["metadata"]).encode())
-        for scope, name in (("agent", str(line["agent_id"])), ("tenant", "")):
-            of[name][0] += 1
-            of[name][1] += size
-            line[f"memories_of_{scope}"], line[f"bytes_of_{scope}"] = of[name]
-    return list(lines)
-
-
-def _settle(entry: Entry, holder: str | None, *, full: bool) -> None:
-    """Say what became of an entry that was written, by the id that now has its content."""
-    if holder == entry.id:
+def _settle(entry: ImportLine, outcome: Outcome) -> None:
+    """Say what became of an entry that was to be written."""
+    if outcome.holder == entry.id:
         entry.settle("imported")
-    elif holder is not None:
-        entry.settle("duplicate", f"the agent has this content as {holder}")
-    elif full:
+    elif outcome.holder is not None:
+        entry.settle("duplicate", f"the agent has this content as {outcome.holder}")
+    elif outcome.full:
         entry.settle("rejected", "is over a limit of its agent or of the tenant (GET /usage)")
     else:
         entry.settle("rejected", "something else was done with this id meanwhile; import it again")
 
 
-def _check_erasing(row: Row) -> None:
-    if row["erasing"]:
-        raise Erasing("The agent, or its tenant, is being erased. Import again once the erasure has its receipt.")
-
-
-def _groups(texts: Sequence[tuple[Entry, str]]) -> Iterator[list[tuple[Entry, str]]]:
+def _groups(texts: Sequence[tuple[ImportLine, str]]) -> Iterator[list[tuple[ImportLine, str]]]:
     """Group texts so that neither their number nor their size is too much for one call."""
-    group: list[tuple[Entry, str]] = []
+    group: list[tuple[ImportLine, str]] = []
     size = 0
     for entry, text in texts:
         length = len(text.encode())

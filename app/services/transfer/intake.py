@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from app.services.transfer.formats import Flaw
 from app.services.transfer.importer import Import
 from app.services.transfer.lines import LINE_BYTES, VERSION, BadLineError, End, Line, Manifest, Total
-from app.services.transfer.reading import read_line
+from app.services.transfer.reading import check, read_line
 from app.services.transfer.record import Record
 from app.services.transfer.report import Report
 
@@ -108,7 +108,7 @@ async def import_lines(chunks: AsyncIterator[bytes], to: Import, report: Report)
                 await to.reject(number, error.detail, error.id)
                 continue
             if not isinstance(line, Manifest | End):
-                await to.add(number, line.record, line.memory)
+                await to.add(number, line.record)
 
     async for chunk in chunks:
         await take(cutter.lines(chunk))
@@ -123,10 +123,15 @@ async def import_records(records: Iterable[Record | Flaw], to: Import, report: R
     """Import what was read from another format, each entry for a line. Raises as ``Import`` does."""
     await to.begin()
     for number, record in enumerate(records, start=1):
-        if isinstance(record, Record):
-            await to.add(number, record)
-        else:
+        if isinstance(record, Flaw):
             await to.reject(number, f"{record.place}: {record.reason}")
+            continue
+        try:
+            check(record)
+        except BadLineError as error:
+            await to.reject(number, error.detail, error.id)
+        else:
+            await to.add(number, record)
         report.lines = number
     await to.finish()
     report.end = "holds"

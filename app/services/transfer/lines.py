@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from app.domain.json_types import Json, to_json
-from app.domain.memory import NewMemory
 from app.domain.moments import format_moment
 from app.services.transfer.record import Record
 
@@ -46,10 +45,9 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class MemoryLine:
-    """One memory: a record with an id and a moment, the same as a store takes it, and the hash of it."""
+    """One memory: a record with an id and a moment, within the limits of a store, and the hash of it."""
 
     record: Record
-    memory: NewMemory
     hash: str
 
 

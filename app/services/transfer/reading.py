@@ -12,7 +12,6 @@ from app.domain import limits
 from app.domain.embedding import Vector
 from app.domain.errors import InvalidRequest
 from app.domain.json_types import Json
-from app.domain.memory import NewMemory
 from app.domain.moments import milliseconds, parse_moment
 from app.services.transfer.lines import FORMAT, VERSION, BadLineError, End, Line, Manifest, MemoryLine, hash_of
 from app.services.transfer.record import Record
@@ -67,28 +66,24 @@ def _memory(value: dict[str, Any]) -> MemoryLine:
             vector=vector,
             embedding=embedding,
         )
-        memory = check(record)
+        check(record)
         if hash_of(record) != _digest(value):
             _bad("the hash is not that of the memory")
     except BadLineError as error:
         raise BadLineError(error.detail, id_) from None
-    return MemoryLine(record, memory, value["hash"])
+    return MemoryLine(record, value["hash"])
 
 
-def check(record: Record) -> NewMemory:
-    """Hold a memory against the limits of a store, and return it as what a store takes.
+def check(record: Record) -> None:
+    """Hold a memory against the limits of a store.
 
     Raises:
         BadLineError: a field is over its limits.
     """
-    memory = NewMemory(
-        record.content, record.metadata, record.session_id, record.occurred_at, expires_at=record.expires_at
-    )
     try:
-        limits.check_store(record.agent_id, memory)
+        record.check_bounds(("agent_id", limits.AGENT_ID, record.agent_id))
     except InvalidRequest as error:
         raise BadLineError(error.detail.removesuffix("."), record.id) from None
-    return memory
 
 
 def _manifest(value: dict[str, Any]) -> Manifest:

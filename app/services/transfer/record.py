@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 
 from app.domain.embedding import Vector
 from app.domain.json_types import Json
+from app.domain.memory import Storable
 
 
 @dataclass(frozen=True)
-class Record:
+class Record(Storable):
     """One memory of an agent.
 
     Attributes:

@@ -1,65 +1,72 @@
-"""The indexer's statements: marks to write and work to take. They cross tenants; no request imports them."""
+"""The indexer's statements: write delivery acknowledgements and read the work that is due.
 
-import json
+They cross tenants; no request imports them.
+"""
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from app.domain.delivery import Acknowledgement, Kind, RowKey
+from app.domain.delivery import Acknowledgement, OutboxKey, Outcome
 from app.domain.embedding import EmbeddingConfig
 from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.ports.database import NOW, Row, Statement
 from app.ports.vector_index import IndexedVector
-from app.storage.admission import KEPT_MS
-from app.storage.embedding_configs import AS_JSON, config_of
+from app.storage.embedding_configs import READ_ALL, read_all
 from app.storage.outbox import decode
 from app.storage.request_state import INDEXER
+from app.storage.rows import read_row, read_rows
 from app.storage.system import leases, outbox_status
+from app.storage.system.erasing import RunningErasure
 from app.storage.system.outbox_status import OutboxStatus
 
 NEVER = 2**53 - 1
-"""A ``due_at`` that does not come."""
+"""A ``due_at`` that never comes."""
 
 _LINGER_MS = 60_000
-"""For so long a confirmed row is still scored: a recall asks the index before the database, and takes less."""
+"""How long a confirmed row is still scored: a recall asks the index before the database, and takes less time."""
 _WAIT_MS = 60_000
 _MAX_REFUSALS = 3
 _MAX_SEND = 500
 _MAX_CONFIRM = 1000
-_MAX_MARKS = 2000
-"""Of one statement: its argument stays well below the 2 MB that D1 takes."""
+_MAX_ACKNOWLEDGEMENTS = 2000
+"""Of one statement: its argument stays well below the 2 MB that D1 accepts."""
 
-_MARKED = """
+_ACKNOWLEDGED_ROWS = """
 FROM (
   SELECT value ->> 'tenant_id' AS tenant_id, value ->> 'agent_id' AS agent_id, value ->> 'id' AS id,
     value ->> 'index_name' AS index_name, value ->> 'revision' AS revision, value ->> 'at' AS at,
     value ->> 'reason' AS reason, value ->> 'confirm_ms' AS confirm_ms
-  FROM json_each(?1, '$.marks')
-) AS mark
-WHERE outbox.tenant_id = mark.tenant_id AND outbox.agent_id = mark.agent_id AND outbox.id = mark.id
-  AND outbox.index_name = mark.index_name AND outbox.revision = mark.revision
+  FROM json_each(?1, '$.acknowledgements')
+) AS acknowledgement
+WHERE outbox.tenant_id = acknowledgement.tenant_id AND outbox.agent_id = acknowledgement.agent_id
+  AND outbox.id = acknowledgement.id AND outbox.index_name = acknowledgement.index_name
+  AND outbox.revision = acknowledgement.revision
 """
-_CHANGES: dict[Kind, str] = {
-    "acknowledged": (f"acknowledged_at = coalesce(outbox.acknowledged_at, mark.at), due_at = {NOW} + mark.confirm_ms"),
-    "lost": f"acknowledged_at = NULL, due_at = {NOW}",
-    "waits": f"due_at = {NOW} + {_WAIT_MS}",
-    "confirmed": f"confirmed_at = {NOW}, due_at = {NOW} + {_LINGER_MS}",
-    "refused": (
-        "refusals = outbox.refusals + 1, acknowledged_at = NULL, "
-        f"dead = iif(outbox.refusals + 1 < {_MAX_REFUSALS}, NULL, mark.reason), "
-        f"due_at = iif(outbox.refusals + 1 < {_MAX_REFUSALS}, {NOW} + {_WAIT_MS} * (outbox.refusals + 1), {NEVER})"
-    ),
-}
-_SETTLED = """
+_WRITES: dict[Outcome, str] = {
+    "acknowledged": f"""
+UPDATE outbox SET acknowledged_at = coalesce(outbox.acknowledged_at, acknowledgement.at),
+  due_at = {NOW} + acknowledgement.confirm_ms
+{_ACKNOWLEDGED_ROWS}""",
+    "lost": f"UPDATE outbox SET acknowledged_at = NULL, due_at = {NOW} {_ACKNOWLEDGED_ROWS}",
+    "waits": f"UPDATE outbox SET due_at = {NOW} + {_WAIT_MS} {_ACKNOWLEDGED_ROWS}",
+    "confirmed": f"UPDATE outbox SET confirmed_at = {NOW}, due_at = {NOW} + {_LINGER_MS} {_ACKNOWLEDGED_ROWS}",
+    "settled": """
 DELETE FROM outbox WHERE (tenant_id, agent_id, id, index_name, revision) IN (
   SELECT value ->> 'tenant_id', value ->> 'agent_id', value ->> 'id', value ->> 'index_name', value ->> 'revision'
-  FROM json_each(?1, '$.marks')
-)
-"""
+  FROM json_each(?1, '$.acknowledgements')
+)""",
+    "refused": f"""
+UPDATE outbox SET refusals = outbox.refusals + 1, acknowledged_at = NULL,
+  dead = iif(outbox.refusals + 1 < {_MAX_REFUSALS}, NULL, acknowledgement.reason),
+  due_at = iif(outbox.refusals + 1 < {_MAX_REFUSALS}, {NOW} + {_WAIT_MS} * (outbox.refusals + 1), {NEVER})
+{_ACKNOWLEDGED_ROWS}""",
+}
 
-# A run that stopped between the two statements of a delete leaves the memory; whoever asked was not told it is gone.
-# An import that undid a deletion has queued the memory's vector again, for the index in use at least.
-_FINISH_DELETES = f"""
+# A run that stopped between the two statements of a delete leaves the memory; the caller was not told that it is gone.
+# An import that undid a deletion has queued the memory's vector again, at least for the active index.
+_FINISH_DELETES = Statement.write(f"""
 DELETE FROM long_term_memory WHERE rowid IN (
   SELECT memory.rowid FROM outbox CROSS JOIN long_term_memory AS memory
   WHERE outbox.due_at <= {NOW} AND outbox.operation = 'delete' AND memory.id = outbox.id
@@ -70,178 +77,197 @@ DELETE FROM long_term_memory WHERE rowid IN (
         AND restored.operation = 'upsert'
     )
 )
-"""
-# So does one that stopped between the two of a store: the vector has no memory.
-_FINISH_STORES = f"""
+""")
+# A run that stopped between the two statements of a store leaves a queued vector without a memory.
+_FINISH_STORES = Statement.write(f"""
 UPDATE outbox SET operation = 'delete', vector = NULL
 WHERE outbox.due_at <= {NOW} AND outbox.operation = 'upsert'
   AND NOT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE memory.id = outbox.id)
-"""
-# With them what is queued for an index that is kept no longer.
-_FORGET_CONFIRMED = f"""
+""")
+# Rows of an index that no config in use has are deleted as well.
+_DELETE_CONFIRMED = Statement.write(f"""
 DELETE FROM outbox WHERE due_at <= {NOW} AND (
   confirmed_at IS NOT NULL
   OR NOT EXISTS (SELECT 1 FROM embedding_config AS config WHERE config.index_name = outbox.index_name)
 )
-"""
-_FORGET_KEYS = f"DELETE FROM idempotency WHERE created_at <= {NOW} - {KEPT_MS}"
+""")
+# For so long a used Idempotency-Key keeps a store out (0010_write_admission.sql).
+_KEPT_MS = 24 * 3600 * 1000
+_DELETE_OLD_KEYS = Statement.write(f"DELETE FROM idempotency WHERE created_at <= {NOW} - {_KEPT_MS}")
 
-_DUE = f"""
+_LEASE_HELD = f"""EXISTS (
+  SELECT 1 FROM lease WHERE lease.name = ?1 ->> 'name' AND lease.holder = ?1 ->> 'holder' AND lease.expires_at > {NOW}
+)"""
+_UNSENT = f"""
 SELECT outbox.tenant_id, outbox.agent_id, outbox.id, outbox.index_name, outbox.operation, outbox.revision,
-  outbox.acknowledged_at {{more}}
-FROM outbox {{join}}
-WHERE outbox.due_at <= {NOW} AND outbox.confirmed_at IS NULL AND outbox.acknowledged_at IS {{state}}
-  AND EXISTS (
-    SELECT 1 FROM lease WHERE lease.name = ?1 ->> 'name' AND lease.holder = ?1 ->> 'holder' AND lease.expires_at > {NOW}
-  )
-{{last}}
+  outbox.acknowledged_at, outbox.vector, memory.created_at, memory.metadata
+FROM outbox LEFT JOIN long_term_memory AS memory ON memory.id = outbox.id AND memory.tenant_id = outbox.tenant_id
+WHERE outbox.due_at <= {NOW} AND outbox.confirmed_at IS NULL AND outbox.acknowledged_at IS NULL AND {_LEASE_HELD}
+ORDER BY outbox.due_at, outbox.id LIMIT {_MAX_SEND}
 """
-_VECTOR = ", outbox.vector, memory.created_at, memory.metadata"
-_MEMORY = "LEFT JOIN long_term_memory AS memory ON memory.id = outbox.id AND memory.tenant_id = outbox.tenant_id"
-_OLDEST = "ORDER BY outbox.due_at, outbox.id LIMIT {most}"
-_UNSENT = _DUE.format(more=_VECTOR, join=_MEMORY, state="NULL", last=_OLDEST.format(most=_MAX_SEND))
-_SENT = _DUE.format(more="", join="", state="NOT NULL", last=_OLDEST.format(most=_MAX_CONFIRM))
-_LAST_SENT = _DUE.format(
-    more=f"{_VECTOR}, max(outbox.due_at)",
-    join=_MEMORY,
-    state="NOT NULL AND outbox.operation = 'upsert'",
-    last="GROUP BY outbox.index_name",
+_SENT = f"""
+SELECT outbox.tenant_id, outbox.agent_id, outbox.id, outbox.index_name, outbox.operation, outbox.revision,
+  outbox.acknowledged_at
+FROM outbox
+WHERE outbox.due_at <= {NOW} AND outbox.confirmed_at IS NULL AND outbox.acknowledged_at IS NOT NULL AND {_LEASE_HELD}
+ORDER BY outbox.due_at, outbox.id LIMIT {_MAX_CONFIRM}
+"""
+_LAST_SENT = f"""
+SELECT outbox.tenant_id, outbox.agent_id, outbox.id, outbox.index_name, outbox.operation, outbox.revision,
+  outbox.acknowledged_at, outbox.vector, memory.created_at, memory.metadata, max(outbox.due_at)
+FROM outbox LEFT JOIN long_term_memory AS memory ON memory.id = outbox.id AND memory.tenant_id = outbox.tenant_id
+WHERE outbox.due_at <= {NOW} AND outbox.confirmed_at IS NULL AND outbox.acknowledged_at IS NOT NULL
+  AND outbox.operation = 'upsert' AND {_LEASE_HELD}
+GROUP BY outbox.index_name
+"""
+_NEXT_DUE = Statement.read(f"SELECT min(due_at) - {NOW} AS milliseconds FROM outbox")
+_ERASURES = Statement.read(
+    "SELECT id, tenant_id, agent_id FROM erasure WHERE receipt IS NULL ORDER BY accepted_at LIMIT 8"
 )
-_CONFIGS = f"SELECT {AS_JSON} AS config FROM embedding_config AS config"
 
-_NEXT = f"SELECT min(due_at) - {NOW} AS milliseconds FROM outbox"
-_ERASURES = "SELECT id, tenant_id, agent_id FROM erasure WHERE receipt IS NULL ORDER BY accepted_at LIMIT 8"
+CHECK_WRITABLE = Statement.write("DELETE FROM outbox WHERE FALSE")
+"""Changes nothing, and fails where the outbox can be read but not written."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedChange:
+    """A row of the outbox: the upsert or the delete of a vector.
+
+    The last three fields are read only where the vector is sent; a delete has none of them.
+    """
+
+    tenant_id: str
+    agent_id: str
+    id: str
+    index_name: str
+    operation: str
+    revision: int
+    acknowledged_at: int | None = None
+    vector: str | None = None
+    created_at: int | None = None
+    metadata: dict[str, Any] | None = None
+
+    @property
+    def key(self) -> OutboxKey:
+        """Return the key of the revision that was read."""
+        return OutboxKey(self.scope, self.id, self.index_name, self.revision)
+
+    @property
+    def scope(self) -> Scope:
+        """Return the scope of the memory."""
+        return Scope(self.tenant_id, self.agent_id)
+
+    def to_index(self, dimensions: int) -> IndexedVector:
+        """Return the vector as it is sent to the index."""
+        return IndexedVector(
+            scope=self.scope,
+            id=self.id,
+            values=decode(self.vector or "", dimensions),
+            created_at=self.created_at or 0,
+            revision=self.revision,
+            metadata=self.metadata or {},
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one run of the database gave the indexer.
+    """What one run of the database gives the indexer to do.
 
     Attributes:
-        held: Whether this process holds the lease; where not, there is nothing to do.
-        unsent: Rows to send.
-        sent: Rows to confirm, without their vectors.
-        last_sent: Of each index the last upsert of those sent, with its vector.
-        configs: The embedding configs that are kept, by the name of their index.
+        leased: Whether this process holds the lease; if not, there is nothing to do.
+        unsent: Changes to send.
+        sent: Changes to confirm, without their vectors.
+        last_sent: The last upsert sent to each index, with its vector.
+        configs: The embedding configs in use, by the name of their index.
         erasures: Erasures under way.
-        next_ms: In how many milliseconds another row is due; None where no row is left.
-        status: How the outbox stood.
+        next_ms: In how many milliseconds the next row is due; None where no row is left.
+        status: The status of the outbox.
     """
 
-    held: bool
-    unsent: Sequence[Row]
-    sent: Sequence[Row]
-    last_sent: Sequence[Row]
+    leased: bool
+    unsent: Sequence[QueuedChange]
+    sent: Sequence[QueuedChange]
+    last_sent: Sequence[QueuedChange]
     configs: Mapping[str, EmbeddingConfig]
-    erasures: Sequence[Row]
+    erasures: Sequence[RunningErasure]
     next_ms: int | None
     status: OutboxStatus
 
-    def by_config(self, rows: Sequence[Row]) -> Iterator[tuple[EmbeddingConfig, list[Row]]]:
-        """Group rows by the config whose index they are for."""
-        for name, group in by_index(rows):
+    def by_config(self, changes: Sequence[QueuedChange]) -> Iterator[tuple[EmbeddingConfig, list[QueuedChange]]]:
+        """Group changes by the config of their index."""
+        groups: dict[str, list[QueuedChange]] = {}
+        for change in changes:
+            groups.setdefault(change.index_name, []).append(change)
+        for name, group in groups.items():
             if name in self.configs:
                 yield self.configs[name], group
 
 
+@dataclass(frozen=True, slots=True)
+class _NextDue:
+    milliseconds: int | None
+
+
 def take(holder: str, acknowledgements: Sequence[Acknowledgement]) -> list[Statement]:
-    """Write the marks, take or renew the lease and read what is due: ``read`` reads the answer."""
-    who: dict[str, Json] = {"name": INDEXER, "holder": holder}
+    """Write acknowledgements, take or renew the lease and read the work that is due; ``read`` reads the results."""
     return [
         *write(acknowledgements),
         leases.hold(INDEXER, holder),
-        Statement(_FINISH_DELETES, writes=True, repeatable=True),
-        Statement(_FINISH_STORES, writes=True, repeatable=True),
-        Statement(_FORGET_CONFIRMED, writes=True, repeatable=True),
-        Statement(_FORGET_KEYS, writes=True, repeatable=True),
-        Statement(_UNSENT, who),
-        Statement(_SENT, who),
-        Statement(_LAST_SENT, who),
-        Statement(_CONFIGS),
-        Statement(_ERASURES),
-        Statement(_NEXT),
+        _FINISH_DELETES,
+        _FINISH_STORES,
+        _DELETE_CONFIRMED,
+        _DELETE_OLD_KEYS,
+        *(Statement.read(sql, name=INDEXER, holder=holder) for sql in (_UNSENT, _SENT, _LAST_SENT)),
+        READ_ALL,
+        _ERASURES,
+        _NEXT_DUE,
         outbox_status.READ,
     ]
 
 
-READS = 12
-"""How many results of ``take`` come after those of the marks."""
+_RESULTS = 12
+"""How many results of ``take`` follow those of ``write``."""
 
 
 def read(results: Sequence[list[Row]]) -> Work:
-    """Read the last ``READS`` results of ``take``."""
-    leased, _, _, _, _, unsent, sent, last_sent, configs, erasures, (next_,), (figures,) = results
-    milliseconds = next_["milliseconds"]
+    """Read the results of ``take``."""
+    leased, _, _, _, _, unsent, sent, last_sent, configs, erasures, (next_due,), (status,) = results[-_RESULTS:]
     return Work(
-        held=bool(leased),
-        unsent=unsent,
-        sent=sent,
-        last_sent=last_sent,
-        configs={config.index_name: config for config in (config_of(str(row["config"])) for row in configs)},
-        erasures=erasures if leased else [],
-        next_ms=None if milliseconds is None else int(milliseconds),
-        status=outbox_status.status(figures),
+        leased=bool(leased),
+        unsent=read_rows(QueuedChange, unsent),
+        sent=read_rows(QueuedChange, sent),
+        last_sent=read_rows(QueuedChange, last_sent),
+        configs={config.index_name: config for config in read_all(configs)},
+        erasures=read_rows(RunningErasure, erasures) if leased else [],
+        next_ms=read_row(_NextDue, next_due).milliseconds,
+        status=outbox_status.read(status),
     )
 
 
 def write(acknowledgements: Sequence[Acknowledgement]) -> list[Statement]:
-    """Write the marks, each only if the row still has its revision: a statement or more for each kind."""
+    """Write acknowledgements, each only if its row still has that revision: one or more statements per outcome."""
+    groups: dict[Outcome, list[Json]] = {}
+    for acknowledgement in acknowledgements:
+        groups.setdefault(acknowledgement.outcome, []).append(_as_json(acknowledgement))
     return [
-        Statement(
-            _SETTLED if kind == "settled" else f"UPDATE outbox SET {_CHANGES[kind]} {_MARKED}",
-            {"marks": [_as_json(mark) for mark in of_kind[start : start + _MAX_MARKS]]},
-            writes=True,
-            repeatable=kind != "refused",
+        Statement.write(
+            _WRITES[outcome],
+            repeatable=outcome != "refused",
+            acknowledgements=group[start : start + _MAX_ACKNOWLEDGEMENTS],
         )
-        for kind in dict.fromkeys(mark.kind for mark in acknowledgements)
-        for of_kind in [[mark for mark in acknowledgements if mark.kind == kind]]
-        for start in range(0, len(of_kind), _MAX_MARKS)
+        for outcome, group in groups.items()
+        for start in range(0, len(group), _MAX_ACKNOWLEDGEMENTS)
     ]
 
 
-def key(row: Row) -> RowKey:
-    """Name the revision that a row is at."""
-    scope = Scope(str(row["tenant_id"]), str(row["agent_id"]))
-    return RowKey(scope, str(row["id"]), str(row["index_name"]), int(row["revision"] or 0))
-
-
-def vector(row: Row, dimensions: int) -> IndexedVector:
-    """Make what is sent of a row that was read with its vector."""
-    row_key = key(row)
-    return IndexedVector(
-        scope=row_key.scope,
-        id=row_key.id,
-        values=decode(str(row["vector"]), dimensions),
-        created_at=int(row["created_at"] or 0),
-        revision=row_key.revision,
-        metadata=json.loads(str(row["metadata"])),
-    )
-
-
-def by_index(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
-    """Group rows by the name of their index."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(str(row["index_name"]), []).append(row)
-    yield from groups.items()
-
-
-def by_scope(rows: Sequence[Row]) -> Iterator[tuple[Scope, list[Row]]]:
-    """Group rows by whose they are."""
-    groups: dict[Scope, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(key(row).scope, []).append(row)
-    yield from groups.items()
-
-
-def _as_json(mark: Acknowledgement) -> Json:
+def _as_json(acknowledgement: Acknowledgement) -> Json:
+    key = acknowledgement.key
     return {
-        "tenant_id": mark.row.scope.tenant_id,
-        "agent_id": mark.row.scope.agent_id,
-        "id": mark.row.id,
-        "index_name": mark.row.index_name,
-        "revision": mark.row.revision,
-        "at": mark.at,
-        "reason": mark.reason,
-        "confirm_ms": mark.confirm_ms,
+        **key.scope.argument,
+        "id": key.id,
+        "index_name": key.index_name,
+        "revision": key.revision,
+        "at": acknowledgement.at,
+        "reason": acknowledgement.reason,
+        "confirm_ms": acknowledgement.confirm_ms,
     }

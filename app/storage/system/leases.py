@@ -1,6 +1,5 @@
-"""Who may do what only one process should do at a time: a lease by name, kept in the database, that runs out."""
+"""Statements of leases: a lease lets one process at a time do a named work, and expires if it is not renewed."""
 
-from app.domain.json_types import Json
 from app.ports.database import NOW, Statement
 
 SECONDS = 60
@@ -17,14 +16,10 @@ _RELEASE = "DELETE FROM lease WHERE lease.name = ?1 ->> 'name' AND lease.holder 
 
 
 def hold(name: str, holder: str) -> Statement:
-    """Take or renew the lease; returns a row where it is the holder's."""
-    return Statement(_HOLD, _of(name, holder), writes=True, repeatable=True)
+    """Take or renew the lease; returns a row if the holder has it."""
+    return Statement.write(_HOLD, name=name, holder=holder)
 
 
 def release(name: str, holder: str) -> Statement:
-    """Give the lease back."""
-    return Statement(_RELEASE, _of(name, holder), writes=True, repeatable=True)
-
-
-def _of(name: str, holder: str) -> dict[str, Json]:
-    return {"name": name, "holder": holder}
+    """Release the lease if the holder has it."""
+    return Statement.write(_RELEASE, name=name, holder=holder)

@@ -1,31 +1,37 @@
-"""The statements of reconcile. They cross tenants; no request imports them."""
+"""Statements of reconcile, which compares the index with the database. They cross tenants; no request imports them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from app.domain.embedding import EmbeddingConfig
 from app.domain.json_types import Json, to_json
 from app.ports.database import NOW, Statement
-from app.storage.embedding_configs import named
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
 from app.storage.system import leases
 
 LEASE = "reconcile"
-_WINDOW = 5000
-_CLEARED = 10_000
+_MAX_WINDOW = 5000
+_MAX_CLEARED = 10_000
 
 _BEGIN = f"""
 INSERT INTO reconcile (singleton, index_name, started_at, phase, findings)
 VALUES (1, ?1 ->> 'index_name', {NOW}, 'listing', '{{}}') ON CONFLICT DO NOTHING
 """
-_STATE = """
+_READ_STATE = Statement.read("""
 SELECT index_name, started_at, phase, cursor, findings, (SELECT count(*) FROM long_term_memory) AS memories
 FROM reconcile
-"""
-_KEEP = "UPDATE reconcile SET phase = ?1 ->> 'phase', cursor = ?1 ->> 'cursor', findings = ?1 ->> 'findings'"
-_END = "DELETE FROM reconcile"
-_CLEAR = f"DELETE FROM reconcile_listed WHERE id IN (SELECT id FROM reconcile_listed LIMIT {_CLEARED}) RETURNING 1"
+""")
+_SAVE = "UPDATE reconcile SET phase = ?1 ->> 'phase', cursor = ?1 ->> 'cursor', findings = ?1 ->> 'findings'"
+_END = Statement.write("DELETE FROM reconcile")
+CLEAR_LISTED = Statement.write(
+    f"DELETE FROM reconcile_listed WHERE id IN (SELECT id FROM reconcile_listed LIMIT {_MAX_CLEARED}) RETURNING 1"
+)
+"""Deletes some of the listed ids; returns a row for each."""
 
-_LISTED = "INSERT INTO reconcile_listed (id) SELECT value FROM json_each(?1, '$.ids') WHERE TRUE ON CONFLICT DO NOTHING"
+_ADD_LISTED = (
+    "INSERT INTO reconcile_listed (id) SELECT value FROM json_each(?1, '$.ids') WHERE TRUE ON CONFLICT DO NOTHING"
+)
 _ORPHANS = """
 SELECT value AS id FROM json_each(?1, '$.ids')
 WHERE NOT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE memory.id = value)
@@ -42,7 +48,7 @@ WHERE memory.id = value
 _MISSING = f"""
 SELECT memory.id, length(CAST(memory.content AS BLOB)) AS bytes, memory.created_at FROM (
   SELECT id, tenant_id, agent_id, content, created_at FROM long_term_memory
-  WHERE id > ?1 ->> 'after' ORDER BY id LIMIT {_WINDOW}
+  WHERE id > ?1 ->> 'after' ORDER BY id LIMIT {_MAX_WINDOW}
 ) AS memory
 WHERE NOT EXISTS (SELECT 1 FROM reconcile_listed AS listed WHERE listed.id = memory.id)
   AND NOT EXISTS (
@@ -52,9 +58,9 @@ WHERE NOT EXISTS (SELECT 1 FROM reconcile_listed AS listed WHERE listed.id = mem
   )
 ORDER BY memory.id
 """
-_LAST = f"""
+_READ_WINDOW = f"""
 SELECT max(id) AS last, count(*) AS memories FROM (
-  SELECT id FROM long_term_memory WHERE id > ?1 ->> 'after' ORDER BY id LIMIT {_WINDOW}
+  SELECT id FROM long_term_memory WHERE id > ?1 ->> 'after' ORDER BY id LIMIT {_MAX_WINDOW}
 )
 """
 
@@ -69,14 +75,14 @@ SELECT memory.tenant_id, memory.agent_id, memory.id, ?1 ->> 'index_name', 'upser
 FROM json_each(?1, '$.vectors') CROSS JOIN long_term_memory AS memory WHERE memory.id = value ->> 'id'
 {QUEUED_AGAIN}
 """
-_RENEW_CONFIG = """
+_SET_CONFIG = """
 UPDATE long_term_memory SET embedding_provider = ?1 ->> 'provider', embedding_model = ?1 ->> 'model',
   embedding_dimensions = ?1 ->> 'dimensions'
 WHERE id IN (SELECT value ->> 'id' FROM json_each(?1, '$.vectors'))
 """
 _QUEUED = """
-SELECT outbox.tenant_id, outbox.agent_id, outbox.id, outbox.index_name, outbox.revision, outbox.vector,
-  memory.created_at, memory.metadata
+SELECT outbox.tenant_id, outbox.agent_id, outbox.id, outbox.index_name, outbox.operation, outbox.revision,
+  outbox.vector, memory.created_at, memory.metadata
 FROM json_each(?1, '$.vectors') CROSS JOIN long_term_memory AS memory CROSS JOIN outbox
 WHERE memory.id = value ->> 'id' AND outbox.tenant_id = memory.tenant_id AND outbox.agent_id = memory.agent_id
   AND outbox.id = memory.id AND outbox.index_name = ?1 ->> 'index_name' AND outbox.operation = 'upsert'
@@ -90,66 +96,98 @@ ON CONFLICT DO NOTHING
 """
 
 
+@dataclass(frozen=True, slots=True)
+class ReconcileState:
+    """The progress of a reconcile, which another process can continue.
+
+    ``phase`` is ``listing`` or ``missing``; ``cursor`` is that of the index's listing, or the last id that was checked.
+    """
+
+    index_name: str
+    started_at: int
+    phase: str
+    cursor: str | None
+    findings: dict[str, Any]
+    memories: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnindexedMemory:
+    """A memory that has to be embedded again, and the length of its content in UTF-8."""
+
+    id: str
+    bytes: int
+    created_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryWindow:
+    """A window of the walk over all memories: its last id, or None where it is empty, and its number of memories."""
+
+    last: str | None
+    memories: int
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The content of a memory."""
+
+    id: str
+    content: str
+
+
 def begin(index_name: str) -> list[Statement]:
-    """Begin, or find what was begun; the second statement returns how far it is."""
+    """Begin a reconcile unless one is under way; the second statement returns its ``ReconcileState``."""
+    return [Statement.write(_BEGIN, index_name=index_name), _READ_STATE]
+
+
+def save(phase: str, cursor: str | None, findings: Mapping[str, Json]) -> Statement:
+    """Save the progress."""
+    return Statement.write(_SAVE, phase=phase, cursor=cursor, findings=to_json(findings))
+
+
+def add_listed(ids: Sequence[str], config: EmbeddingConfig) -> list[Statement]:
+    """Keep ids that the index has listed.
+
+    The last two statements return the ids of orphans, and rows of ``UnindexedMemory``: the stale memories, whose config
+    is not in use.
+    """
     return [
-        Statement(_BEGIN, {"index_name": index_name}, writes=True, repeatable=True),
-        Statement(_STATE),
+        Statement.write(_ADD_LISTED, ids=list(ids)),
+        Statement.read(_ORPHANS, ids=list(ids), index_name=config.index_name),
+        Statement.read(_STALE, ids=list(ids)),
     ]
 
 
-def keep(phase: str, cursor: str | None, findings: Mapping[str, Json]) -> Statement:
-    """Keep how far it is."""
-    argument: dict[str, Json] = {"phase": phase, "cursor": cursor, "findings": to_json(findings)}
-    return Statement(_KEEP, argument, writes=True, repeatable=True)
-
-
-def listed(ids: Sequence[str], config: EmbeddingConfig) -> list[Statement]:
-    """Note ids the index has listed; the last two statements return orphans, and memories of a config not kept."""
-    argument: dict[str, Json] = {"ids": list(ids), "index_name": config.index_name}
+def read_missing(after: str, config: EmbeddingConfig) -> list[Statement]:
+    """Read the memories of the next window that are neither listed nor queued; then the ``MemoryWindow``."""
     return [
-        Statement(_LISTED, argument, writes=True, repeatable=True),
-        Statement(_ORPHANS, argument),
-        Statement(_STALE, argument),
+        Statement.read(_MISSING, after=after, index_name=config.index_name),
+        Statement.read(_READ_WINDOW, after=after),
     ]
 
 
-def missing(after: str, config: EmbeddingConfig) -> list[Statement]:
-    """Read the memories of a window that are neither listed nor queued; then the window's last id and size."""
-    argument: dict[str, Json] = {"after": after, "index_name": config.index_name}
-    return [Statement(_MISSING, argument), Statement(_LAST, argument)]
-
-
-def contents(ids: Sequence[str]) -> Statement:
-    """Read what has to be embedded again."""
-    return Statement(_CONTENTS, {"ids": list(ids)})
+def read_contents(ids: Sequence[str]) -> Statement:
+    """Read memories as rows of ``Content``."""
+    return Statement.read(_CONTENTS, ids=list(ids))
 
 
 def queue_upserts(vectors: Mapping[str, str], config: EmbeddingConfig) -> list[Statement]:
-    """Queue vectors by id, encoded, for memories that are still there; the last statement returns what is queued."""
+    """Queue encoded vectors by id, for memories that still exist; the last statement returns ``QueuedChange`` rows."""
     queued: list[Json] = [{"id": id_, "vector": vector} for id_, vector in vectors.items()]
-    argument: dict[str, Json] = {"vectors": queued, **named(config)}
+    argument: dict[str, Json] = {"vectors": queued, **config.argument}
     return [
-        Statement(_QUEUE_UPSERTS, argument, writes=True, repeatable=True),
-        Statement(_RENEW_CONFIG, argument, writes=True, repeatable=True),
-        Statement(_QUEUED, argument),
+        Statement.write(_QUEUE_UPSERTS, repeatable=True, **argument),
+        Statement.write(_SET_CONFIG, repeatable=True, **argument),
+        Statement.read(_QUEUED, **argument),
     ]
 
 
 def queue_deletes(orphans: Sequence[Mapping[str, Json]], config: EmbeddingConfig) -> Statement:
     """Queue the removal of vectors that have no memory."""
-    argument: dict[str, Json] = {"orphans": list(orphans), "index_name": config.index_name}
-    return Statement(_QUEUE_DELETES, argument, writes=True, repeatable=True)
-
-
-def clear() -> Statement:
-    """Forget some of the listed ids; returns a row for each."""
-    return Statement(_CLEAR, writes=True, repeatable=True)
+    return Statement.write(_QUEUE_DELETES, orphans=list(orphans), index_name=config.index_name)
 
 
 def end(holder: str) -> list[Statement]:
-    """Forget that there was anything under way."""
-    return [
-        Statement(_END, writes=True, repeatable=True),
-        leases.release(LEASE, holder),
-    ]
+    """Delete the progress and release the lease."""
+    return [_END, leases.release(LEASE, holder)]

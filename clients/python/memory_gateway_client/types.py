@@ -17,7 +17,7 @@ class Finding:
     """What one channel, or one cue, has to do with a score.
 
     Attributes:
-        channel: ``lexical``, ``vector``, ``smoothing``, ``session``, ``names``, ``time`` or ``recency``.
+        channel: ``lexical``, ``vector``, ``smoothing``, ``names``, ``time`` or ``recency``.
         weighted: Its share of the score; all shares add up to it.
         raw: In the channel's own measure.
         rank: The memory's rank in the channel, from 1.

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from app.adapters.cloudflare.call_budget import WINDOW_SECONDS, CallBudget
 from app.domain.errors import RateLimited
 from tests.adapters.cloudflare.wire import Clock
+from tests.support.generation import examples
 
 WINDOW = 300
 EIGHTHS = st.integers(0, 8 * 400).map(lambda eighths: eighths / 8)
@@ -92,7 +93,7 @@ class Metering(RuleBasedStateMachine):
 
 
 TestMetering = Metering.TestCase
-TestMetering.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestMetering.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)
 
 
 @given(limit=st.integers(1, 6), pauses=st.lists(EIGHTHS, max_size=40))

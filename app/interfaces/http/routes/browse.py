@@ -1,10 +1,12 @@
-"""The routes by which a tenant looks after its own data: listing, usage, what an agent is set to."""
+"""The routes by which a tenant looks after its own data: memories, usage and the settings of agents."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
 
 from app.domain.errors import InvalidCursor, InvalidRequest, NotFound, Unavailable
+from app.domain.memory import Memory
 from app.interfaces.http.cursors import Cursors, ListingScope
 from app.interfaces.http.dependencies import Administrator, Caller, CredentialFirst, no_query
 from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
@@ -18,10 +20,6 @@ from app.interfaces.http.schemas.browse import (
     MemoryAnswer,
     UsageQuery,
     UsagesAnswer,
-    agent_answer,
-    agent_usage_answer,
-    memory_answer,
-    usage_answer,
 )
 from app.interfaces.http.schemas.store import AgentId, DeleteQuery, MemoryId
 
@@ -39,23 +37,26 @@ data = APIRouter(tags=["data"], route_class=CredentialFirst)
 async def list_memories(caller: Caller, query: Annotated[ListQuery, Query()]) -> ListAnswer:
     """List memories, newest first, as an administrator or with a credential for one agent alone."""
     services, agent_id = caller.tenant(query.agent_id)
-    where, now = query.where(), caller.runtime.backends.clock()
+    where, now = query.to_filter(), caller.runtime.backends.clock()
     cursors = Cursors(caller.runtime.credentials, ListingScope(caller.principal.tenant_id, agent_id, where))
     after = None if query.cursor is None else cursors.read(query.cursor, now=now)
     page = await services.browser.list(agent_id, where, limit=query.limit, after=after)
-    return ListAnswer(
-        memories=[memory_answer(memory) for memory in page.memories],
-        cursor=None if page.after is None else cursors.write(page.after, now=now),
-    )
+    cursor = None if page.after is None else cursors.write(page.after, now=now)
+    return ListAnswer.model_validate({"memories": page.memories, "cursor": cursor})
 
 
-@data.get("/memories/{memory_id}", response_model_exclude_none=True, responses=responses(*_READS, NotFound))
+@data.get(
+    "/memories/{memory_id}",
+    response_model=MemoryAnswer,
+    response_model_exclude_none=True,
+    responses=responses(*_READS, NotFound),
+)
 async def get_memory(
     caller: Caller, memory_id: Annotated[MemoryId, Path()], query: Annotated[DeleteQuery, Query()]
-) -> MemoryAnswer:
+) -> Memory:
     """Return a memory, to an administrator or to a credential for its agent alone."""
     services, _ = caller.tenant(query.agent_id)
-    return memory_answer(await services.browser.get(query.agent_id, memory_id))
+    return await services.browser.get(query.agent_id, memory_id)
 
 
 @data.get("/usage", response_model_exclude_none=True, responses=responses(*_READS))
@@ -63,20 +64,21 @@ async def usage(caller: Caller, query: Annotated[UsageQuery, Query()]) -> Usages
     """Tell what is used and what the limits are, to an administrator or to a credential for one agent alone."""
     services, agent_id = caller.tenant(query.agent_id)
     if agent_id is not None:
-        return UsagesAnswer(agents=[agent_usage_answer(await services.browser.usage_of(agent_id))])
+        return UsagesAnswer.model_validate({"agents": [await services.browser.usage_of(agent_id)]})
     tenant, agents = await services.browser.usage()
-    return UsagesAnswer(tenant=usage_answer(tenant), agents=[agent_usage_answer(agent) for agent in agents])
+    return UsagesAnswer.model_validate({"tenant": tenant, "agents": agents})
 
 
 @data.get("/agents/{agent_id}", dependencies=[Depends(no_query)], responses=responses(*_READS))
 async def get_agent(caller: Administrator, agent_id: Annotated[AgentId, Path()]) -> AgentAnswer:
     """Tell what an agent is set to, to an administrator."""
     services, _ = caller.tenant(agent_id)
-    return agent_answer(agent_id, await services.browser.agent(agent_id))
+    return AgentAnswer(agent_id=agent_id, **asdict(await services.browser.agent(agent_id)))
 
 
 @data.put("/agents/{agent_id}", responses=responses(*ACCESS, *BODY, *WRITES))
 async def set_agent(caller: Administrator, agent_id: Annotated[AgentId, Path()], request: AgentRequest) -> AgentAnswer:
     """Set an agent, as an administrator. What the request leaves out stays as it was."""
     services, _ = caller.tenant(agent_id)
-    return agent_answer(agent_id, await services.browser.set_agent(agent_id, request.change()))
+    settings = await services.browser.set_agent(agent_id, request.to_change())
+    return AgentAnswer(agent_id=agent_id, **asdict(settings))

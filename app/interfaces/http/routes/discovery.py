@@ -1,4 +1,4 @@
-"""Serves what a machine reads before it has a credential: ``llms.txt`` and the metadata of the protected resource.
+"""The public discovery documents: ``llms.txt`` and the metadata of the protected resource.
 
 All of it is public and the same for everyone: it asks for no credential, shows none, and holds nothing of a tenant.
 
@@ -42,13 +42,13 @@ async def llms_txt(request: Request) -> Response:
 
 @discovery.api_route("/.well-known/oauth-protected-resource", methods=_METHODS)
 async def protected_resource(request: Request) -> Response:
-    """Tell how a request shows its credential (RFC 9728)."""
+    """Return the metadata of the protected resource: how a request carries its credential (RFC 9728)."""
     return _protected_resource(request, "")
 
 
 @discovery.api_route("/.well-known/oauth-protected-resource/mcp", methods=_METHODS)
 async def protected_mcp(request: Request) -> Response:
-    """Tell the same of ``/mcp``, where the clients of MCP look for it."""
+    """Return the metadata of ``/mcp``, at the path where MCP clients look for it."""
     return _protected_resource(request, "/mcp")
 
 

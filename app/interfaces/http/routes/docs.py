@@ -36,7 +36,7 @@ async def docs(request: Request) -> HTMLResponse:
 
 
 def install(app: FastAPI) -> None:
-    """Serve the page, its assets and a document that describes problems too."""
+    """Serve the page, its assets and an OpenAPI document that describes problems too."""
     app.mount(_ASSETS, StaticFiles(directory=str(files("fastapi_swagger") / "resources")))
     app.include_router(router)
 
@@ -67,19 +67,19 @@ def _operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _summarize(operation: dict[str, Any]) -> None:
-    """Let the first sentence of the description be the summary, in place of the route's name."""
+    """Set the summary to the first sentence of the description, instead of the route's name."""
     operation["summary"] = re.split(r"\.(?=\s|$)", operation["description"], maxsplit=1)[0]
 
 
 def _prefer_written_out(operation: dict[str, Any]) -> None:
-    """Let a parameter that a route has written out take the place of what FastAPI makes of it."""
+    """Replace parameters that FastAPI describes by those that a route describes by hand."""
     if "parameters" in operation:
         by_name = {(each["in"], each["name"]): each for each in operation["parameters"]}
         operation["parameters"] = list(by_name.values())
 
 
 def _share_examples(operation: dict[str, Any], shared: dict[str, Any]) -> None:
-    """Put each example of a problem where it stands once for all routes: many routes fail alike."""
+    """Move the examples of problems to the components, because many routes share them."""
     for answer in operation["responses"].values():
         examples = answer.get("content", {}).get(MEDIA_TYPE, {}).get("examples", {})
         for code in examples:

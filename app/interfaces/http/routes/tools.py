@@ -1,4 +1,4 @@
-"""The route that gives out the tools' definition."""
+"""The route that returns the definition of the tools."""
 
 from typing import Annotated, Any
 

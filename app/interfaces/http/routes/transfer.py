@@ -1,4 +1,4 @@
-"""The routes that give a tenant's memories out and take them in, as lines (docs/format.md)."""
+"""The routes that export and import a tenant's memories as lines (docs/format.md)."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
@@ -11,7 +11,6 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from app.domain import limits
 from app.domain.errors import Erasing, InvalidRequest, MalformedRequest, MemoryGatewayError, UnsupportedMediaType
 from app.interfaces.http.dependencies import Administrator, CredentialFirst, Importer
 from app.interfaces.http.failures import ACCESS, OUTAGE
@@ -52,10 +51,10 @@ class ExportQuery(BaseModel):
 
 
 class ExportResponse(StreamingResponse):
-    """Streams an export; one that cannot be finished is broken off, so that nobody takes it for a whole one."""
+    """Streams an export, and closes the connection if it fails, so that the client sees it is incomplete."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send every chunk; without the last message of a response the server closes the connection."""
+        """Send every chunk. Where the last message of the response is missing, the server closes the connection."""
         request = Request(scope, receive)
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         try:
@@ -79,12 +78,10 @@ async def export(caller: Administrator, query: Annotated[ExportQuery, Query()]) 
 
     The last line has the type `end`: an answer without it is not whole.
     """
-    if query.agent_id is not None:
-        limits.check_erase(query.agent_id)
     services, agent_id = caller.tenant(query.agent_id)
     running = Export(services.backends, agent_id=agent_id, vectors=query.vectors == "true")
     chunks = running.chunks()
-    first = await anext(chunks)  # what is wrong at once is still an answer of its own
+    first = await anext(chunks)  # a failure before the first chunk is answered as a problem
     return ExportResponse(_with_first(first, chunks), media_type=NDJSON)
 
 
@@ -111,7 +108,7 @@ async def import_(caller: Importer, request: Request) -> Response:
     except BaseException:
         report.close()
         raise
-    return StreamingResponse(_told(report), media_type=NDJSON)
+    return StreamingResponse(_chunks(report), media_type=NDJSON)
 
 
 async def _with_first(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -129,7 +126,7 @@ async def _body(request: Request) -> AsyncIterator[bytes]:
             raise MalformedRequest("The body broke off.") from error
 
 
-def _told(report: Report) -> Iterator[bytes]:
+def _chunks(report: Report) -> Iterator[bytes]:
     try:
         yield from report.chunks()
     finally:

@@ -1,32 +1,36 @@
-"""What the routes take and give by which a tenant looks after its own data."""
+"""Requests and answers of the routes by which a tenant looks after its own data."""
 
 import json
 import re
 from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from app.domain.limits import ID_FORM, MAX_LIST, MAX_RETENTION_DAYS
-from app.domain.moments import format_moment
+from app.domain import limits
 from app.domain.query import Filter
-from app.domain.quotas import Usage
-from app.interfaces.fields import WANTED_SCHEMA, Moment, Request, number, where
+from app.interfaces.fields import (
+    FILTER_METADATA_SCHEMA,
+    Answer,
+    Moment,
+    Number,
+    Request,
+    Timestamp,
+    Within,
+    to_filter,
+)
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.store import AgentId
-from app.storage.agents import AgentChange, AgentSettings
-from app.storage.listing import Memory
+from app.storage.agents import AgentChange
 from app.storage.quotas import MAX_AGENTS
 
 # May be left out of a query, where there is no null to send.
 _Agent: TypeAlias = Annotated[
-    AgentId | None, WithJsonSchema({"type": "string", "pattern": f"^{ID_FORM}$", "examples": [examples.AGENT_ID]})
+    AgentId | None, WithJsonSchema({"type": "string", **limits.AGENT_ID.schema, "examples": [examples.AGENT_ID]})
 ]
 _Moment: TypeAlias = Annotated[
     Moment | None, WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
 ]
 _Cursor: TypeAlias = Annotated[str | None, WithJsonSchema({"type": "string", "examples": [examples.CURSOR]})]
-
-_MOMENT: dict[str, Any] = {"format": "date-time"}
 
 
 def _digits(value: object) -> object:
@@ -35,7 +39,7 @@ def _digits(value: object) -> object:
     return value
 
 
-def _wanted(value: object) -> object:
+def _json_object(value: object) -> object:
     try:
         read = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError) as error:
@@ -50,9 +54,9 @@ METADATA: dict[str, Any] = {
     "in": "query",
     "required": False,
     "description": "A JSON object. Each of its keys must be present with an equal value of the same type.",
-    "content": {"application/json": {"schema": WANTED_SCHEMA, "example": examples.WANTED}},
+    "content": {"application/json": {"schema": FILTER_METADATA_SCHEMA, "example": examples.WANTED}},
 }
-"""Written out for the document: JSON in a query is beyond what FastAPI describes."""
+"""The parameter is described by hand, because FastAPI cannot describe JSON in a query."""
 
 
 class ListQuery(Request):
@@ -64,24 +68,22 @@ class ListQuery(Request):
     limit: Annotated[
         int,
         BeforeValidator(_digits),
-        Field(
-            description="The most memories of one answer.",
-            json_schema_extra={"minimum": 1, "maximum": MAX_LIST, "examples": [20]},
-        ),
+        Within(limits.LIST_LIMIT),
+        Field(description="The most memories of one answer.", json_schema_extra={"examples": [20]}),
     ] = 20
     cursor: Annotated[_Cursor, Field(description="Of the answer before, to the same question; good for 24 hours.")] = (
         None
     )
     created_after: Annotated[_Moment, Field(description="Stored later than this.")] = None
     created_before: Annotated[_Moment, Field(description="Stored earlier than this.")] = None
-    metadata: Annotated[dict[str, Any] | None, BeforeValidator(_wanted)] = None
+    metadata: Annotated[dict[str, Any] | None, BeforeValidator(_json_object), Within(limits.FILTER_METADATA)] = None
 
-    def where(self) -> Filter:
-        """Return the filter in the domain's words."""
-        return where(self.created_after, self.created_before, self.metadata or {})
+    def to_filter(self) -> Filter:
+        """Return the domain's filter."""
+        return to_filter(self.created_after, self.created_before, self.metadata or {})
 
 
-class MemoryAnswer(BaseModel):
+class MemoryAnswer(Answer):
     """A memory with everything that was stored of it."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [examples.MEMORY]})
@@ -91,12 +93,12 @@ class MemoryAnswer(BaseModel):
     content: str
     metadata: dict[str, Any]
     session_id: str | None = None
-    occurred_at: str | None = Field(None, json_schema_extra=_MOMENT)
-    created_at: str = Field(json_schema_extra=_MOMENT)
-    expires_at: str | None = Field(None, json_schema_extra=_MOMENT)
+    occurred_at: Timestamp | None = None
+    created_at: Timestamp
+    expires_at: Timestamp | None = None
 
 
-class ListAnswer(BaseModel):
+class ListAnswer(Answer):
     """Memories, newest first."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [examples.LISTED]})
@@ -111,7 +113,7 @@ class UsageQuery(Request):
     agent_id: Annotated[_Agent, Field(description="Absent: of all that the credential may look at.")] = None
 
 
-class LimitsAnswer(BaseModel):
+class LimitsAnswer(Answer):
     """What may be had. What is absent has no limit."""
 
     memories: int | None = None
@@ -119,7 +121,7 @@ class LimitsAnswer(BaseModel):
     stores_per_minute: int | None = None
 
 
-class UsageAnswer(BaseModel):
+class UsageAnswer(Answer):
     """What is there, and what may be."""
 
     memories: int = Field(description="With those that have expired and are not pruned yet.")
@@ -134,7 +136,7 @@ class AgentUsageAnswer(UsageAnswer):
     agent_id: str
 
 
-class UsagesAnswer(BaseModel):
+class UsagesAnswer(Answer):
     """Usage of the tenant and of its agents."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [examples.USAGE]})
@@ -149,13 +151,11 @@ class AgentRequest(Request):
     model_config = ConfigDict(json_schema_extra={"minProperties": 1, "examples": [examples.SET_AGENT]})
 
     retention_days: Annotated[
-        int | None,
-        BeforeValidator(number),
+        Annotated[int, Number, Within(limits.RETENTION_DAYS)] | None,
         Field(
             description=(
                 "How long its memories live where a store does not say, from now on; null: for ever, as at first."
-            ),
-            json_schema_extra={"minimum": 1, "maximum": MAX_RETENTION_DAYS},
+            )
         ),
     ] = None
     long_term_enabled: Annotated[
@@ -175,8 +175,8 @@ class AgentRequest(Request):
             raise ValueError("must name something to set")
         return self
 
-    def change(self) -> AgentChange:
-        """Return what was given, in the domain's words."""
+    def to_change(self) -> AgentChange:
+        """Return the settings that the request names."""
         change: AgentChange = {}
         if "retention_days" in self.model_fields_set:
             change["retention_days"] = self.retention_days
@@ -185,7 +185,7 @@ class AgentRequest(Request):
         return change
 
 
-class AgentAnswer(BaseModel):
+class AgentAnswer(Answer):
     """What an agent is set to."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [examples.AGENT]})
@@ -193,40 +193,3 @@ class AgentAnswer(BaseModel):
     agent_id: str
     retention_days: int | None
     long_term_enabled: bool
-
-
-def agent_answer(agent_id: str, settings: AgentSettings) -> AgentAnswer:
-    """Write an agent's settings for the wire."""
-    return AgentAnswer(
-        agent_id=agent_id, retention_days=settings.retention_days, long_term_enabled=settings.long_term_enabled
-    )
-
-
-def memory_answer(memory: Memory) -> MemoryAnswer:
-    """Write a memory for the wire."""
-    return MemoryAnswer(
-        id=memory.id,
-        agent_id=memory.agent_id,
-        content=memory.content,
-        metadata=dict(memory.metadata),
-        session_id=memory.session_id,
-        occurred_at=None if memory.occurred_at is None else format_moment(memory.occurred_at),
-        created_at=format_moment(memory.created_at),
-        expires_at=None if memory.expires_at is None else format_moment(memory.expires_at),
-    )
-
-
-def usage_answer(usage: Usage) -> UsageAnswer:
-    """Write a usage for the wire."""
-    limits = usage.limits
-    return UsageAnswer(
-        memories=usage.memories,
-        bytes=usage.bytes,
-        stores_this_minute=usage.stores_this_minute,
-        limits=LimitsAnswer(memories=limits.memories, bytes=limits.bytes, stores_per_minute=limits.stores_per_minute),
-    )
-
-
-def agent_usage_answer(usage: Usage) -> AgentUsageAnswer:
-    """Write an agent's usage for the wire."""
-    return AgentUsageAnswer(agent_id=usage.agent_id or "", **usage_answer(usage).model_dump())

@@ -1,4 +1,4 @@
-"""What the OpenAPI document and ``llms.txt`` show: one story, in which an agent remembers how a customer is billed."""
+"""Examples for the OpenAPI document and ``llms.txt``: in all of them an agent remembers how a customer is billed."""
 
 import inspect
 from typing import Any
@@ -128,7 +128,7 @@ NOT_READY: dict[str, Any] = {
 
 
 def error(kind: type[MemoryGatewayError]) -> MemoryGatewayError:
-    """Return an error of this kind; its detail is what the kind means, where its constructor does not know better."""
+    """Return an example of this kind of error; the kind's docstring is its detail unless its constructor sets one."""
     meaning = (inspect.getdoc(kind) or kind.title).replace("``", "`")
     if kind is InvalidRequest:
         return invalid([{"type": "extra_forbidden", "loc": ("body", "tenant"), "msg": "forbidden"}])
@@ -154,12 +154,12 @@ def _report() -> str:
     report = Report()
     report.lines, report.manifest, report.end = 3, True, "holds"
     report.add(2, "imported", id_=MEMORY_ID)
-    told = b"".join(report.chunks()).decode()
+    text = b"".join(report.chunks()).decode()
     report.close()
-    return told
+    return text
 
 
 LINES = _lines()
-"""A whole export, as it is written."""
+"""The lines of a complete export."""
 REPORT = _report()
-"""What an import of these lines is answered with, where none of it is there yet."""
+"""The answer to an import of these lines into an empty tenant."""

@@ -1,20 +1,19 @@
-"""What the routes for administrators and operators take and give."""
+"""Requests and answers of the routes for administrators and operators."""
 
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.domain.limits import MEMORY_ID_FORM
-from app.domain.moments import format_moment
+from app.domain import limits
+from app.interfaces.fields import Answer, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
-from app.storage.erasures import Erasure
 
 OperationId: TypeAlias = Annotated[
-    str, Field(json_schema_extra={"pattern": f"^{MEMORY_ID_FORM}$", "examples": [examples.OPERATION_ID]})
+    str, Field(json_schema_extra={"examples": [examples.OPERATION_ID]}), Within(limits.OPERATION_ID)
 ]
 
 
-class ErasedCounts(BaseModel):
+class ErasedCounts(Answer):
     """What was erased, by kind."""
 
     memories: int
@@ -23,21 +22,19 @@ class ErasedCounts(BaseModel):
     idempotency_keys: int
 
 
-class ReceiptAnswer(BaseModel):
+class ReceiptAnswer(Answer):
     """The proof of an erasure."""
 
-    finished_at: str = Field(json_schema_extra={"format": "date-time"})
+    finished_at: Timestamp
     erased: ErasedCounts
     found_by_id: int = Field(description="Vectors the index still shows under the erased ids: 0.")
     found_by_search: int = Field(description="Vectors and rows that a search of the scope still finds: 0.")
-    history_until: str | None = Field(
-        None,
-        description="Until when an operator can restore the database to before the erasure (D1 Time Travel).",
-        json_schema_extra={"format": "date-time"},
+    history_until: Timestamp | None = Field(
+        None, description="Until when an operator can restore the database to before the erasure (D1 Time Travel)."
     )
 
 
-class OperationAnswer(BaseModel):
+class OperationAnswer(Answer):
     """An erasure, and how far it is."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [examples.ERASING, examples.ERASED]})
@@ -46,36 +43,13 @@ class OperationAnswer(BaseModel):
     kind: Literal["erase"] = "erase"
     status: Literal["running", "done"]
     agent_id: str | None = Field(None, description="Whose memories are erased; absent: the whole tenant's.")
-    accepted_at: str = Field(json_schema_extra={"format": "date-time"})
+    accepted_at: Timestamp
     memories: int = Field(description="Memories erased so far.")
     receipt: ReceiptAnswer | None = None
 
 
-def operation_answer(erasure: Erasure) -> OperationAnswer:
-    """Write an erasure for the wire."""
-    receipt = erasure.receipt
-    return OperationAnswer(
-        id=erasure.id,
-        status="running" if receipt is None else "done",
-        agent_id=erasure.agent_id,
-        accepted_at=format_moment(erasure.accepted_at),
-        memories=erasure.memories,
-        receipt=None
-        if receipt is None
-        else ReceiptAnswer(
-            finished_at=format_moment(receipt["finished_at"]),
-            erased=ErasedCounts(**receipt["erased"]),
-            found_by_id=receipt["found_by_id"],
-            found_by_search=receipt["found_by_search"],
-            history_until=None if receipt["history_until"] is None else format_moment(receipt["history_until"]),
-        ),
-    )
-
-
-class ReadinessQuery(BaseModel):
+class ReadinessQuery(Request):
     """How much to tell."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     details: Annotated[
         str | None,
@@ -83,7 +57,7 @@ class ReadinessQuery(BaseModel):
     ] = None
 
 
-class EmbeddingConfigAnswer(BaseModel):
+class EmbeddingConfigAnswer(Answer):
     """What vectors are made with."""
 
     provider: str
@@ -101,7 +75,7 @@ class PartAnswer(BaseModel):
     detail: str | None = None
 
 
-class OutboxAnswer(BaseModel):
+class OutboxAnswer(Answer):
     """How the outbox stands, over all tenants: rows by what they wait for, and who works on them."""
 
     undelivered: int = Field(description="Not taken by the index yet.")
@@ -114,7 +88,7 @@ class OutboxAnswer(BaseModel):
     lease_holder: str | None = Field(description="The process whose indexer works.")
 
 
-class ReadinessAnswer(BaseModel):
+class ReadinessAnswer(Answer):
     """Whether requests can be served, and by what."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [examples.READY, examples.NOT_READY]})

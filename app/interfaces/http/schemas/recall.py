@@ -1,63 +1,66 @@
-"""What recalls take and give. Limits are shown here for the OpenAPI document; ``app.domain.limits`` holds them."""
+"""Requests and answers of the routes that recall memories and explain a recall."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
-from app.domain.limits import CONTENT_BYTES, MAX_RECENCY_DAYS, MAX_TOP_K
+from app.domain import limits
 from app.domain.moments import format_moment, milliseconds
-from app.domain.query import Entry, Filter, Finding, Query
-from app.interfaces.fields import Moment, RecallFilter, Request, number, number_or_none, text_schema
+from app.domain.query import Filter, Query
+from app.interfaces.fields import (
+    AT_MOST_CONTENT_BYTES,
+    Answer,
+    Moment,
+    Number,
+    QueryText,
+    RecallFilter,
+    Request,
+    Timestamp,
+    TopK,
+    Within,
+)
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.store import AgentId, MemoryId
 from app.services.explain import Explanation
-from app.services.recall import Recall
+
+_CHANGEABLE = ("top_k", "min_score", "max_tokens", "collapse")
+
+
+def _is_empty(value: object) -> bool:
+    """Tell whether an answer leaves a value out."""
+    return not value
 
 
 class Question(Request):
     """A question to the agent's memory."""
 
     agent_id: AgentId
-    query: Annotated[
-        str,
-        Field(description=f"At most {CONTENT_BYTES} bytes in UTF-8.", json_schema_extra=text_schema(CONTENT_BYTES)),
-    ]
-    top_k: Annotated[
-        int,
-        BeforeValidator(number),
-        Field(description="The most entries to return.", json_schema_extra={"minimum": 1, "maximum": MAX_TOP_K}),
-    ] = 5
+    query: Annotated[QueryText, Field(description=AT_MOST_CONTENT_BYTES)]
+    top_k: Annotated[TopK, Field(description="The most entries to return.")] = 5
     filter: RecallFilter | None = None
     reference_time: Annotated[
         Moment | None, Field(description="What `yesterday` and `last week` are counted from, where that is not now.")
     ] = None
     recency_days: Annotated[
-        float | None,
-        BeforeValidator(number_or_none),
+        Annotated[float, Number, Within(limits.RECENCY_DAYS)] | None,
         Field(
             description=(
                 "Prefer recent memories: the age in days at which the preference has halved. Absent: how recent a "
                 "memory is decides between equal scores alone."
             ),
-            json_schema_extra={"exclusiveMinimum": 0, "maximum": MAX_RECENCY_DAYS},
         ),
     ] = None
-    min_score: Annotated[
-        float,
-        BeforeValidator(number),
-        Field(description="The least score of an entry.", json_schema_extra={"minimum": 0, "maximum": 1}),
-    ] = 0.0
+    min_score: Annotated[float, Number, Within(limits.MIN_SCORE), Field(description="The least score of an entry.")] = (
+        0.0
+    )
     max_tokens: Annotated[
-        int | None,
-        BeforeValidator(number_or_none),
+        Annotated[int, Number, Within(limits.MAX_TOKENS)] | None,
         Field(
             description=(
                 "The most tokens of all content together, about: one is four ASCII characters, or one other character. "
                 "A memory that does not fit gives way to a shorter one behind it."
             ),
-            json_schema_extra={"minimum": 1},
         ),
     ] = None
     collapse: Annotated[
@@ -65,12 +68,12 @@ class Question(Request):
         Field(strict=True, description="Give memories that differ only in case, white space and Unicode form once."),
     ] = False
 
-    def asked(self) -> Query:
-        """Return it in the domain's words."""
+    def to_query(self) -> Query:
+        """Return the domain's query."""
         return Query(
             self.query,
             self.top_k,
-            Filter() if self.filter is None else self.filter.where(),
+            Filter() if self.filter is None else self.filter.to_filter(),
             None if self.reference_time is None else milliseconds(self.reference_time),
             self.min_score,
             self.max_tokens,
@@ -86,9 +89,9 @@ class RecallRequest(Question):
 
     explain: Annotated[bool, Field(strict=True, description="Tell what each score is made of.")] = False
 
-    def asked(self) -> Query:
-        """Return it in the domain's words."""
-        return replace(super().asked(), explain=self.explain)
+    def to_query(self) -> Query:
+        """Return the domain's query."""
+        return replace(super().to_query(), explain=self.explain)
 
 
 class ExplainRequest(Question):
@@ -99,13 +102,13 @@ class ExplainRequest(Question):
     memory_id: MemoryId
 
 
-class FindingAnswer(BaseModel):
+class FindingAnswer(Answer):
     """What one channel, or one cue, has to do with a score."""
 
     channel: str = Field(
         description=(
             "`lexical`: words of the query, in the memory or beside it in its session; `vector`: meaning; "
-            "`smoothing`: what a neighbour in the session has; `session`: what the session has; `names`: the query "
+            "`smoothing`: what neighbours and the best of the session have; `names`: the query "
             "names who speaks; `time`: the query names when it was; `recency`: it is recent, where that was asked."
         )
     )
@@ -114,7 +117,7 @@ class FindingAnswer(BaseModel):
     rank: int | None = Field(None, description="The memory's rank in the channel, from 1.")
 
 
-class EntryAnswer(BaseModel):
+class EntryAnswer(Answer):
     """One memory found."""
 
     id: str
@@ -124,11 +127,13 @@ class EntryAnswer(BaseModel):
     similarity: float | None = Field(
         ge=-1, le=1, description="Cosine similarity of the embeddings; null where only other channels found it."
     )
-    created_at: str = Field(json_schema_extra={"format": "date-time"})
-    findings: list[FindingAnswer] | None = Field(None, description="What the score is made of, where that was asked.")
+    created_at: Timestamp
+    findings: list[FindingAnswer] | None = Field(
+        None, description="What the score is made of, where that was asked.", exclude_if=_is_empty
+    )
 
 
-class RecallAnswer(BaseModel):
+class RecallAnswer(Answer):
     """What was found, best first."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [examples.RECALLED]})
@@ -141,6 +146,7 @@ class RecallAnswer(BaseModel):
     )
     degraded: list[str] | None = Field(
         None,
+        exclude_if=_is_empty,
         description=(
             "Present when the answer may not be all there is: why. `index_unavailable`, `embedder_unavailable`, "
             "`lexical_unavailable`: this did not answer, and the other channels did. `pending_bound`: of what is new "
@@ -150,7 +156,7 @@ class RecallAnswer(BaseModel):
     )
 
 
-class ChangeAnswer(BaseModel):
+class ChangeAnswer(Answer):
     """What of a question has to be another; what is not here stays as it was."""
 
     query: str | None = None
@@ -161,7 +167,7 @@ class ChangeAnswer(BaseModel):
     filter: dict[str, Any] | None = Field(None, description="The filter that is left.")
 
 
-class ExplainAnswer(BaseModel):
+class ExplainAnswer(Answer):
     """How a recall sees one memory."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [examples.EXPLAINED]})
@@ -179,56 +185,35 @@ class ExplainAnswer(BaseModel):
     change: ChangeAnswer | None = Field(
         description="The least change of the question that returns it, tried; null where it is returned or none does."
     )
-    degraded: list[str] | None = Field(None, description="As in the answer of a recall.")
+    degraded: list[str] | None = Field(None, description="As in the answer of a recall.", exclude_if=_is_empty)
 
 
-def recall_answer(recall: Recall) -> RecallAnswer:
-    """Write an answer for the wire: what there is nothing to say of is left out."""
-    degraded = {"degraded": list(recall.degraded)} if recall.degraded else {}
-    entries = [_entry(entry) for entry in recall.entries]
-    return RecallAnswer(entries=entries, confidence=recall.confidence, **degraded)
-
-
-def explain_answer(asked: Query, explanation: Explanation) -> ExplainAnswer:
-    """Write an explanation for the wire."""
-    return ExplainAnswer(
-        returned=not explanation.obstacles,
-        rank=explanation.rank,
-        score=explanation.score,
-        findings=_findings(explanation.findings),
-        obstacles=list(explanation.obstacles),
-        change=None if explanation.change is None else _change(asked, explanation.change),
-        **({"degraded": list(explanation.degraded)} if explanation.degraded else {}),
+def explain_answer(query: Query, explanation: Explanation) -> ExplainAnswer:
+    """Return the answer to a question about a recall with this query."""
+    return ExplainAnswer.model_validate(
+        {
+            "returned": not explanation.obstacles,
+            "rank": explanation.rank,
+            "score": explanation.score,
+            "findings": explanation.findings,
+            "obstacles": explanation.obstacles,
+            "change": None if explanation.change is None else _difference(query, explanation.change),
+            "degraded": explanation.degraded,
+        }
     )
 
 
-def _change(asked: Query, change: Query) -> ChangeAnswer:
-    fields = ("top_k", "min_score", "max_tokens", "collapse")
-    changed = {name: getattr(change, name) for name in fields if getattr(change, name) != getattr(asked, name)}
-    if change.text != asked.text:
-        changed["query"] = change.text
-    if change.where != asked.where:
-        changed["filter"] = _filter(change.where)
-    return ChangeAnswer(**changed)
+def _difference(query: Query, changed: Query) -> dict[str, Any]:
+    """Return the fields of a changed query that differ, as a request has them."""
+    before, after = (
+        {"query": each.text, **{name: getattr(each, name) for name in _CHANGEABLE}, "filter": _filter(each.where)}
+        for each in (query, changed)
+    )
+    return {name: value for name, value in after.items() if value != before[name]}
 
 
 def _filter(where: Filter) -> dict[str, Any]:
+    """Return a filter as a request has it."""
     bounds = {"created_after": where.created_after, "created_before": where.created_before}
-    kept = {name: format_moment(bound) for name, bound in bounds.items() if bound is not None}
-    return {**kept, **({"metadata": dict(where.metadata)} if where.metadata else {})}
-
-
-def _entry(entry: Entry) -> EntryAnswer:
-    return EntryAnswer(
-        id=entry.id,
-        content=entry.content,
-        metadata=dict(entry.metadata),
-        score=entry.score,
-        similarity=entry.similarity,
-        created_at=format_moment(entry.created_at),
-        **({"findings": _findings(entry.findings)} if entry.findings else {}),
-    )
-
-
-def _findings(findings: Sequence[Finding]) -> list[FindingAnswer]:
-    return [FindingAnswer(**asdict(finding)) for finding in findings]
+    moments = {name: format_moment(bound) for name, bound in bounds.items() if bound is not None}
+    return {**moments, **({"metadata": where.metadata} if where.metadata else {})}

@@ -6,7 +6,7 @@ import pytest
 from memory_gateway_client import AsyncMemoryClient
 from tests.clients.conftest import _nothing_from_outside, pauses, service, url
 from tests.conftest import _logging_as_it_was, _no_settings_from_outside, _only_this_machine, anyio_backend
-from tests.service import Service
+from tests.support.service import Service
 
 __all__ = [
     "_logging_as_it_was",

@@ -15,7 +15,7 @@ from memory_gateway_client import AsyncMemoryClient, MemoryClient
 from memory_gateway_client.adapters.langchain import memory_tools
 from memory_gateway_client.adapters.langchain.example import ScriptedModel
 from memory_gateway_client.tools import definitions
-from tests.service import Service
+from tests.support.service import Service
 
 WAYS = ["called", "awaited in a thread", "awaited"]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from memory_gateway_client import MemoryClient
-from tests.service import Service
+from tests.support.service import Service
 
 Connect = Callable[..., MemoryClient]
 """Takes what of a credential is not the usual: an administrator's is."""

@@ -10,7 +10,7 @@ from memory_gateway_client import AsyncMemoryClient, MemoryClient
 from memory_gateway_client.adapters.langgraph import memory_tools
 from memory_gateway_client.adapters.langgraph.conftest import Connect
 from memory_gateway_client.adapters.langgraph.example import State, graph
-from tests.service import Service
+from tests.support.service import Service
 
 
 async def say(client: MemoryClient, text: str, *, awaited: bool) -> str:

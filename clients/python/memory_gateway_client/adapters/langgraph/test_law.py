@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Sequence
 from itertools import count
 from typing import TypeAlias
@@ -23,7 +24,7 @@ VALUES = st.dictionaries(
 )
 WRITES = st.lists(st.tuples(NAMESPACES, KEYS, st.none() | VALUES), max_size=12)
 """At most as many as a recall finds, so that nothing is crowded out. None deletes."""
-EXAMPLES = 30
+EXAMPLES = 30 if "LONG" in os.environ else 8
 
 
 def check(store: MemoryStore, root: str, writes: Sequence[tuple[Namespace, str, Value | None]]) -> None:

@@ -24,7 +24,7 @@ from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessa
 
 from memory_gateway_client import AsyncMemoryClient, tools
 from memory_gateway_client.adapters.openai_agents import example, memory_tools
-from tests.service import Service
+from tests.support.service import Service
 
 UNTRACED = RunConfig(tracing_disabled=True)
 Call = tuple[str, dict[str, Any] | str]

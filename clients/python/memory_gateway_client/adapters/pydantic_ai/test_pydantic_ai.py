@@ -13,7 +13,7 @@ from pydantic_ai.profiles.openai import OpenAIJsonSchemaTransformer
 
 from memory_gateway_client import AsyncMemoryClient, tools
 from memory_gateway_client.adapters.pydantic_ai import example, memory_tools
-from tests.service import Service
+from tests.support.service import Service
 
 Call = tuple[str, dict[str, Any] | str]
 

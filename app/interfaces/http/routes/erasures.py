@@ -1,0 +1,61 @@
+"""The routes that erase an agent or the whole tenant, and show an erasure's progress."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Response
+
+from app.domain.errors import InvalidRequest, NotFound, Unavailable
+from app.interfaces.http.dependencies import Administrator, CredentialFirst, no_query
+from app.interfaces.http.failures import ACCESS, UPSTREAM, WRITES
+from app.interfaces.http.problems import responses
+from app.interfaces.http.schemas.operations import OperationAnswer, OperationId
+from app.interfaces.http.schemas.store import AgentId
+from app.storage.erasures import Erasure
+
+erasures = APIRouter(tags=["memory"], route_class=CredentialFirst)
+
+
+@erasures.delete(
+    "/agents/{agent_id}",
+    dependencies=[Depends(no_query)],
+    status_code=202,
+    response_model=OperationAnswer,
+    response_model_exclude_none=True,
+    responses=responses(*ACCESS, *WRITES),
+)
+async def erase_agent(caller: Administrator, agent_id: Annotated[AgentId, Path()], response: Response) -> Erasure:
+    """Begin to erase everything of an agent, as an administrator. An erasure under way is returned instead."""
+    return _accepted(await caller.agent(agent_id).gateway.erase(agent_id), response)
+
+
+@erasures.delete(
+    "/tenant",
+    dependencies=[Depends(no_query)],
+    status_code=202,
+    response_model=OperationAnswer,
+    response_model_exclude_none=True,
+    responses=responses(*ACCESS, *WRITES),
+)
+async def erase_tenant(caller: Administrator, response: Response) -> Erasure:
+    """Begin to erase everything of the tenant, as an administrator. An erasure under way is returned instead."""
+    caller.principal.check_every_agent()
+    services, _ = caller.tenant()
+    return _accepted(await services.gateway.erase(None), response)
+
+
+@erasures.get(
+    "/operations/{operation_id}",
+    dependencies=[Depends(no_query)],
+    response_model=OperationAnswer,
+    response_model_exclude_none=True,
+    responses=responses(*ACCESS, NotFound, InvalidRequest, Unavailable, *UPSTREAM),
+)
+async def operation(caller: Administrator, operation_id: Annotated[OperationId, Path()]) -> Erasure:
+    """Tell how far an erasure is; once it is done, with its receipt."""
+    services, only_agent = caller.tenant()
+    return await services.gateway.erasure(operation_id, only_agent=only_agent)
+
+
+def _accepted(erasure: Erasure, response: Response) -> Erasure:
+    response.headers["Location"] = f"/operations/{erasure.id}"
+    return erasure

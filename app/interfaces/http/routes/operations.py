@@ -1,0 +1,71 @@
+"""The routes for operators: whether the process lives and is ready, and its metrics."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from starlette.responses import PlainTextResponse
+
+from app.domain.errors import InvalidRequest
+from app.interfaces.http.dependencies import no_query, no_repeats, principal_of, runtime_of
+from app.interfaces.http.failures import ACCESS
+from app.interfaces.http.problems import responses
+from app.interfaces.http.schemas.operations import (
+    EmbeddingConfigAnswer,
+    HealthAnswer,
+    OutboxAnswer,
+    PartAnswer,
+    ReadinessAnswer,
+    ReadinessQuery,
+)
+from app.observability.metrics import MEDIA_TYPE
+from app.runtime.runtime import Part, Runtime
+
+operations = APIRouter(tags=["operations"])
+
+
+@operations.get("/healthz", dependencies=[Depends(no_query)], responses=responses(InvalidRequest))
+async def healthz() -> HealthAnswer:
+    """Say that the process is alive."""
+    return HealthAnswer()
+
+
+@operations.get(
+    "/readyz",
+    dependencies=[Depends(no_repeats)],
+    response_model_exclude_none=True,
+    responses={503: {"model": ReadinessAnswer}, **responses(*ACCESS, InvalidRequest)},
+)
+async def readyz(request: Request, response: Response, query: Annotated[ReadinessQuery, Query()]) -> ReadinessAnswer:
+    """Ask each part about itself: 200 when every one answers, else 503."""
+    runtime = runtime_of(request)
+    if query.details is not None:
+        principal_of(request).check_admin()
+    parts = await runtime.parts()
+    ready = all(part.error is None for part in parts)
+    response.status_code = 200 if ready else 503
+    return ReadinessAnswer(
+        status="ready" if ready else "not_ready",
+        embedding_config=EmbeddingConfigAnswer.model_validate(runtime.config),
+        parts=[_part(part) for part in parts],
+        outbox=None if query.details is None or not ready else await _outbox(runtime),
+    )
+
+
+@operations.get(
+    "/metrics", dependencies=[Depends(no_query)], response_class=PlainTextResponse, responses=responses(InvalidRequest)
+)
+async def metrics(request: Request) -> Response:
+    """Tell what was called, how long it took and what is left of the budget, in Prometheus' text form."""
+    return PlainTextResponse(runtime_of(request).metrics.render(), media_type=MEDIA_TYPE)
+
+
+async def _outbox(runtime: Runtime) -> OutboxAnswer:
+    return OutboxAnswer.model_validate(await runtime.outbox_status())
+
+
+def _part(part: Part) -> PartAnswer:
+    if part.error is None:
+        return PartAnswer(name=part.name, backend=part.backend, status="ok", detail=part.notice)
+    return PartAnswer(
+        name=part.name, backend=part.backend, status="failing", code=part.error.code, detail=part.error.detail
+    )

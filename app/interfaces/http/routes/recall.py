@@ -1,0 +1,39 @@
+"""The routes that recall memories and explain a recall."""
+
+from fastapi import APIRouter
+
+from app.domain.errors import LongTermDisabled, NotFound
+from app.interfaces.http.dependencies import Caller, CredentialFirst
+from app.interfaces.http.failures import ACCESS, BODY, OUTAGE
+from app.interfaces.http.problems import responses
+from app.interfaces.http.schemas.recall import (
+    ExplainAnswer,
+    ExplainRequest,
+    RecallAnswer,
+    RecallRequest,
+    explain_answer,
+)
+from app.services.recall import Recall
+
+recalls = APIRouter(tags=["memory"], route_class=CredentialFirst)
+
+
+@recalls.post(
+    "/recall",
+    response_model=RecallAnswer,
+    responses=responses(*ACCESS, *BODY, LongTermDisabled, *OUTAGE),
+)
+async def recall(caller: Caller, request: RecallRequest) -> Recall:
+    """Return the agent's memories that answer the query best."""
+    return await caller.agent(request.agent_id).gateway.recall(request.agent_id, request.to_query())
+
+
+@recalls.post(
+    "/recall/explain",
+    response_model_exclude_unset=True,
+    responses=responses(*ACCESS, *BODY, NotFound, LongTermDisabled, *OUTAGE),
+)
+async def explain(caller: Caller, request: ExplainRequest) -> ExplainAnswer:
+    """Tell why a memory is, or is not, in the answer of a recall, and which least change would return it."""
+    query, gateway = request.to_query(), caller.agent(request.agent_id).gateway
+    return explain_answer(query, await gateway.explain(request.agent_id, query, request.memory_id))

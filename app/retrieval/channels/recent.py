@@ -1,0 +1,18 @@
+"""Recency: a preference for recent memories, where the caller asks for it."""
+
+from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
+from app.retrieval.pool import Pool
+
+
+class Recent(Channel):
+    """Scores candidates by their age."""
+
+    name = "recency"
+    weight = 0.5
+
+    def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
+        """Return 1 for what has just happened and half of it for each half-life; nothing without a preference."""
+        recency = query.recency
+        if recency is None:
+            return {}
+        return {id_: recency.of(candidate.happened_at) for id_, candidate in pool.candidates.items()}

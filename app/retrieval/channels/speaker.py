@@ -1,0 +1,56 @@
+"""The speaker: where a query names somebody, what they said themselves counts more than what mentions them."""
+
+import re
+
+from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
+from app.retrieval.pool import Candidate, Pool
+from app.retrieval.query.names import WORD
+
+_SPEAKER = re.compile(r"\s*([^\s:,.!?][^:\n,.!?]{0,39}):\s")
+_FIRST_PERSON = frozenset({"i", "me", "my", "mine", "myself"})
+_USERS = frozenset({"user", "human"})
+_NAME_WORDS = 3
+
+
+class Speaker(Channel):
+    """Raises the scores of candidates whose speaker the query names."""
+
+    name = "names"
+    weight = 0.3
+
+    def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:
+        """Return the fused score of each candidate whose speaker is named."""
+        named = named_in(query.text)
+        return {id_: fused[id_] for id_, candidate in pool.candidates.items() if speaks(candidate, named)}
+
+    def measure(self, pool: Pool, query: ParsedQuery, scores: Scores) -> Scores:  # noqa: ARG002
+        """Return the factor by which the score is raised."""
+        return dict.fromkeys(scores, 1 + self.weight)
+
+
+def named_in(query: str) -> frozenset[str]:
+    """Return the words by which a query may name a speaker."""
+    return frozenset(word.lower() for word in WORD.findall(query))
+
+
+def speaks(candidate: Candidate, named: frozenset[str]) -> bool:
+    """Tell whether who speaks in a memory is named in the query; "I" and "my" name the user.
+
+    Who speaks is what metadata has as ``speaker``, else what stands before a colon at the content's beginning.
+    """
+    speaker = _speaker(candidate)
+    words = WORD.findall(speaker.lower()) if speaker else []
+    if not 0 < len(words) <= _NAME_WORDS:
+        return False
+    if words[0] in _USERS:
+        return bool(named & _FIRST_PERSON)
+    return words[0] in named
+
+
+def _speaker(candidate: Candidate) -> str:
+    if '"speaker"' in candidate.metadata_json:
+        speaker = candidate.metadata.get("speaker")
+        if isinstance(speaker, str):
+            return speaker
+    match = _SPEAKER.match(candidate.content)
+    return "" if match is None else match[1]

@@ -1,0 +1,178 @@
+-- Finds what a recall chooses from, and reads it: one statement, which sqlite3 runs as it stands with JSON text as ?1.
+-- ?1: tenant_id, agent_id; an array for each channel's section (lexical, semantic, dated), which may be absent; where
+-- (created_after, created_before, metadata; absent without a filter); index_name, max_pending, fill, also, and width:
+-- how many times as many candidates as usual. A line "-- name: ..." begins a section. One that finds candidates gives
+-- their rows of long_term_memory with points from 0 to 1, and is named in the section seeds.
+
+-- It begins with SELECT, by which the adapters know a statement that only reads.
+SELECT * FROM (
+WITH
+-- name: own
+-- The scope's memories. passes: whether one passes the filter. A value of metadata is equal when it is the same JSON
+-- value: 1 is 1.0, but neither is true. Keys are compared by json_each, so that none is taken for a path.
+-- CASE keeps what is seldom needed from being computed for every row.
+own AS NOT MATERIALIZED (
+  SELECT rowid AS row, id, content, metadata, session_id, created_at, happened_at,
+    CASE WHEN expires_at IS NULL THEN FALSE
+      ELSE expires_at <= CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) END AS expired,
+    CASE WHEN (SELECT ?1 -> 'where' IS NULL) THEN TRUE ELSE (
+      created_at > coalesce(?1 ->> '$.where.created_after', -1e18)
+      AND created_at < coalesce(?1 ->> '$.where.created_before', 1e18)
+      AND NOT EXISTS (
+        SELECT 1 FROM json_each(?1, '$.where.metadata') AS wanted WHERE NOT EXISTS (
+          SELECT 1 FROM json_each(metadata) AS present
+          WHERE present.key = wanted.key AND present.atom IS wanted.atom
+            AND replace(present.type, 'integer', 'real') = replace(wanted.type, 'integer', 'real')
+        )
+      )
+    ) END AS passes
+  FROM long_term_memory WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id'
+),
+passing AS NOT MATERIALIZED (SELECT * FROM own WHERE passes AND NOT expired),
+-- name: stats
+-- Of the scope: its memories, their mean length, and from how many memories on a word is common. A word in 1000 of
+-- them, or in half of 200 or more, tells little and costs much.
+stats AS MATERIALIZED (
+  SELECT memories, 1.0 * max(bytes, 1) / max(memories, 1) AS mean,
+    iif(memories < 200, memories + 1, min(memories / 2, 1000)) AS common
+  FROM (
+    SELECT coalesce(max(memories), 0) AS memories, coalesce(max(bytes), 0) AS bytes FROM usage
+    WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id'
+  )
+),
+-- name: lexical
+-- The best 40 by words. Each term is looked for with the scope's own word, in the index of words.
+expressions AS MATERIALIZED (
+  SELECT key AS term, 'scope : "' || lower(hex(?1 ->> 'tenant_id')) || 'g' || lower(hex(?1 ->> 'agent_id'))
+    || '0" AND {content segments} : ' || value AS expression
+  FROM json_each(?1, '$.lexical')
+),
+found AS MATERIALIZED (
+  SELECT term, expression, (
+    SELECT json_group_array(number) FROM (
+      SELECT rowid AS number FROM memory_words WHERE memory_words MATCH expression LIMIT (SELECT common FROM stats)
+    )
+  ) AS numbers
+  FROM expressions
+),
+terms AS MATERIALIZED (SELECT term, expression, numbers, json_array_length(numbers) AS seen FROM found),
+-- With the rarest words 400 memories are looked at; with a filter, which may keep any of them out, all.
+bounds AS MATERIALIZED (SELECT iif(?1 -> 'where' IS NULL, 400 * (?1 ->> 'width'), 1000000000) AS most),
+rare_terms AS MATERIALIZED (
+  SELECT term, numbers, sum(seen) OVER (ORDER BY seen, term) - seen AS rarer
+  FROM terms WHERE seen BETWEEN 1 AND (SELECT common - 1 FROM stats)
+),
+rarest AS MATERIALIZED (
+  SELECT term, value AS number FROM rare_terms CROSS JOIN json_each(numbers) WHERE rarer < (SELECT most FROM bounds)
+),
+-- Where all words are common: the newest that contain all of them.
+with_all AS MATERIALIZED (
+  SELECT memory_words.rowid AS number
+  FROM (SELECT group_concat(expression, ' AND ') AS expression FROM terms WHERE seen) AS every CROSS JOIN memory_words
+  WHERE NOT EXISTS (SELECT 1 FROM rare_terms) AND every.expression IS NOT NULL
+    AND memory_words MATCH every.expression
+  ORDER BY memory_words.rowid DESC LIMIT (SELECT most FROM bounds)
+),
+postings AS MATERIALIZED (
+  SELECT term, number FROM rarest UNION ALL
+  SELECT term, value FROM rare_terms CROSS JOIN json_each(numbers)
+  WHERE rarer >= (SELECT most FROM bounds) AND value IN (SELECT number FROM rarest) UNION ALL
+  SELECT term, number FROM with_all CROSS JOIN terms WHERE seen
+),
+-- The inverse document frequency's logarithm, in thirds of an octave: not every SQLite has logarithms.
+thirds(value) AS (SELECT 1.26 UNION ALL SELECT value * 1.259921 FROM thirds LIMIT 59),
+weights AS MATERIALIZED (
+  SELECT term, (SELECT count(*) FROM thirds WHERE value <= 1 + (memories - seen + 0.5) / (seen + 0.5)) AS weight
+  FROM terms CROSS JOIN stats
+),
+matches AS MATERIALIZED (
+  SELECT number, sum(weight) AS points, sum(1 << term) AS words FROM postings CROSS JOIN weights USING (term) GROUP BY number
+),
+prefiltered AS MATERIALIZED (
+  SELECT number, points FROM matches ORDER BY points DESC LIMIT (SELECT most FROM bounds)
+),
+-- BM25's denominator, with k1 = 1.2 and b = 0.4: as in app/retrieval/channels/lexical.py.
+scored AS MATERIALIZED (
+  SELECT id, points / (1 + 1.2 * (0.6 + 0.4 * bytes / mean)) AS points
+  FROM prefiltered CROSS JOIN memory_number USING (number) CROSS JOIN stats ORDER BY 2 DESC LIMIT -1
+),
+lexical AS MATERIALIZED (
+  SELECT row, points / (SELECT max(points) FROM scored) AS points
+  FROM scored CROSS JOIN passing USING (id) LIMIT 40 * (?1 ->> 'width')
+),
+-- name: semantic
+-- The best 40 of the index's hits: each an id with its points, best first.
+semantic AS MATERIALIZED (
+  SELECT row, value ->> 1 AS points
+  FROM json_each(?1, '$.semantic') AS hit CROSS JOIN passing WHERE passing.id = value ->> 0
+  LIMIT 40 * (?1 ->> 'width')
+),
+-- name: dated
+-- The newest 20 of the periods: each its start and its end, half-open, in ms since the epoch.
+dated AS (
+  SELECT row, 0.5 AS points FROM json_each(?1, '$.dated') CROSS JOIN passing
+  WHERE happened_at >= value ->> 0 AND happened_at < value ->> 1 ORDER BY happened_at DESC LIMIT 20
+),
+-- name: seeds
+seeds AS MATERIALIZED (
+  SELECT row, max(points) AS points FROM (
+    SELECT * FROM lexical
+    UNION ALL SELECT * FROM semantic
+    UNION ALL SELECT * FROM dated
+  ) GROUP BY row
+),
+-- name: neighbours
+-- The seeds with the memories before and after them in their sessions: the best 100.
+neighbours AS MATERIALIZED (
+  SELECT seeds.row, points, (
+      SELECT row FROM own WHERE own.session_id = memory.session_id
+        AND (own.happened_at, row) < (memory.happened_at, memory.row) ORDER BY own.happened_at DESC, row DESC LIMIT 1
+    ) AS before, (
+      SELECT row FROM own WHERE own.session_id = memory.session_id
+        AND (own.happened_at, row) > (memory.happened_at, memory.row) ORDER BY own.happened_at, row LIMIT 1
+    ) AS after
+  FROM seeds CROSS JOIN own AS memory WHERE memory.row = seeds.row
+),
+pool AS (
+  SELECT row FROM (
+    SELECT row, points FROM neighbours UNION ALL
+    SELECT before, points / 2 FROM neighbours UNION ALL
+    SELECT after, points / 2 FROM neighbours
+  ) WHERE row IS NOT NULL GROUP BY row ORDER BY max(points) DESC LIMIT 100 * (?1 ->> 'width')
+),
+-- name: queued
+-- What the index may not show yet.
+queued AS (
+  SELECT row FROM outbox CROSS JOIN passing USING (id)
+  WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND operation = 'upsert'
+    AND index_name = ?1 ->> 'index_name'
+  ORDER BY revision DESC LIMIT ?1 ->> 'max_pending'
+),
+-- name: newest
+-- Candidates in any case, where the index could not apply the filter. The bounds once more, for the index.
+newest AS (
+  SELECT row FROM passing
+  WHERE created_at > coalesce(?1 ->> '$.where.created_after', -1e18)
+    AND created_at < coalesce(?1 ->> '$.where.created_before', 1e18)
+  ORDER BY created_at DESC LIMIT ?1 ->> 'fill'
+),
+-- name: rows
+-- The unary + takes the column's affinity away: so SQLite makes an index of matches.
+chosen AS MATERIALIZED (
+  SELECT row, min(added) AS added FROM (
+    SELECT row, FALSE AS added FROM pool UNION ALL
+    SELECT row, FALSE FROM queued UNION ALL
+    SELECT row, FALSE FROM newest UNION ALL
+    SELECT row, TRUE FROM own WHERE id = ?1 ->> 'also'
+  ) GROUP BY row
+)
+SELECT memory.id, content, metadata AS metadata_json, created_at, happened_at, session_id, bytes,
+  expired, added, coalesce(words, 0) AS words, (
+    SELECT id FROM own WHERE own.session_id = memory.session_id
+      AND (own.happened_at, row) < (memory.happened_at, memory.row) ORDER BY own.happened_at DESC, row DESC LIMIT 1
+  ) AS before, memories, mean AS mean_bytes,
+  (SELECT json_group_object(term, iif(seen < common, seen, memories)) FROM terms) AS found
+FROM chosen CROSS JOIN own AS memory USING (row) CROSS JOIN memory_number USING (id)
+  LEFT JOIN matches ON matches.number = +memory_number.number CROSS JOIN stats
+WHERE (passes AND NOT expired) OR memory.id = ?1 ->> 'also'
+)

@@ -1,0 +1,162 @@
+"""Statements that erase an agent or a tenant chunk by chunk. They cross tenants; no request imports them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.domain.embedding import EmbeddingConfig
+from app.domain.json_types import Json, to_json
+from app.ports.database import NOW, Row, Statement
+from app.storage.embedding_configs import READ_ALL, read_all
+from app.storage.outbox import ANEW, GRACE_MS, QUEUED_AGAIN
+from app.storage.rows import read_row
+
+_LAST_AGENT = "\U0010ffff"
+"""No agent id sorts behind it."""
+
+# A range of agents, which every index that begins with the tenant and the agent can search: the agent's own id as both
+# ends, or all ids of the tenant.
+_SCOPE = """
+{table}.tenant_id = ?1 ->> 'tenant_id' AND {table}.agent_id BETWEEN ?1 ->> 'first_agent' AND ?1 ->> 'last_agent'
+"""
+_MEMORY, _OUTBOX, _IDEMPOTENCY = (_SCOPE.format(table=table) for table in ("memory", "outbox", "idempotency"))
+
+# Each statement of a run selects the same memories: none before the last of them changes what this reads.
+_CHUNK = f"""
+SELECT memory.id FROM long_term_memory AS memory WHERE {_MEMORY}
+ORDER BY memory.agent_id, memory.created_at DESC, memory.rowid LIMIT ?1 ->> 'limit'
+"""
+_ERASURE = "erasure.tenant_id = ?1 ->> 'tenant_id' AND erasure.id = ?1 ->> 'id'"
+
+_COUNT = f"""
+WITH chunk AS MATERIALIZED ({_CHUNK}),
+queued AS (
+  SELECT count(*) AS outbox_rows, count(outbox.dead) AS dead_letters FROM outbox
+  WHERE {_OUTBOX} AND outbox.operation = 'upsert' AND (
+    outbox.id IN (SELECT id FROM chunk)
+    OR NOT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE memory.id = outbox.id)
+  )
+)
+UPDATE erasure SET advanced_at = {NOW},
+  memories = memories + (SELECT count(*) FROM chunk),
+  outbox_rows = outbox_rows + (SELECT queued.outbox_rows FROM queued),
+  dead_letters = dead_letters + (SELECT queued.dead_letters FROM queued),
+  idempotency_keys = idempotency_keys + (SELECT count(*) FROM idempotency WHERE {_IDEMPOTENCY})
+WHERE {_ERASURE}
+"""
+_UNQUEUE_UPSERTS = f"""
+UPDATE outbox SET operation = 'delete', vector = NULL, revision = max({NOW}, outbox.revision + 1), {ANEW}
+WHERE {_OUTBOX} AND outbox.operation = 'upsert'
+  AND NOT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE memory.id = outbox.id)
+"""
+_QUEUE_DELETES = f"""
+INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
+SELECT memory.tenant_id, memory.agent_id, memory.id, config.index_name, 'delete', {NOW}, {NOW} + {GRACE_MS}
+FROM long_term_memory AS memory CROSS JOIN embedding_config AS config WHERE memory.id IN ({_CHUNK})
+{QUEUED_AGAIN}
+"""
+_DELETE_MEMORIES = f"DELETE FROM long_term_memory AS memory WHERE memory.id IN ({_CHUNK})"
+_DELETE_KEYS = f"DELETE FROM idempotency WHERE {_IDEMPOTENCY}"
+_DELETE_SETTINGS = f"DELETE FROM agent WHERE {_SCOPE.format(table='agent')}"
+# Counts that the deletion has brought to 0 still name an agent. The limits that an operator has set (quota) stay.
+_DELETE_USAGE = f"DELETE FROM usage WHERE {_SCOPE.format(table='usage')} AND usage.memories <= 0"
+_PROGRESS = f"""
+SELECT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE {_MEMORY}) AS more,
+  EXISTS (SELECT 1 FROM outbox WHERE {_OUTBOX}) AS queued,
+  erasure.memories, erasure.outbox_rows, erasure.dead_letters, erasure.idempotency_keys, {NOW} AS now
+FROM erasure WHERE {_ERASURE}
+"""
+
+_QUEUE_STRAYS = f"""
+INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
+SELECT ?1 ->> 'tenant_id', value ->> 'agent_id', value ->> 'id', ?1 ->> 'index_name', 'delete', {NOW}, {NOW}
+FROM json_each(?1, '$.strays') WHERE TRUE
+ON CONFLICT DO NOTHING
+"""
+_AUDIT = f"""
+INSERT INTO audit (tenant_id, agent_id, event, detail, created_at)
+SELECT erasure.tenant_id, erasure.agent_id, 'erased', ?1 ->> 'receipt', {NOW} FROM erasure
+WHERE {_ERASURE} AND erasure.receipt IS NULL
+"""
+_FINISH = f"UPDATE erasure SET receipt = ?1 ->> 'receipt' WHERE {_ERASURE} AND erasure.receipt IS NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class RunningErasure:
+    """An erasure under way. ``agent_id`` is None where it erases the whole tenant."""
+
+    id: str
+    tenant_id: str
+    agent_id: str | None
+
+    @property
+    def argument(self) -> dict[str, Json]:
+        """Return the values of the statements of this erasure."""
+        return {
+            "id": self.id,
+            "tenant_id": self.tenant_id,
+            "first_agent": "" if self.agent_id is None else self.agent_id,
+            "last_agent": _LAST_AGENT if self.agent_id is None else self.agent_id,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureProgress:
+    """What is left of an erasure, and what it has erased so far.
+
+    ``more``: memories are left. ``queued``: the outbox has rows of the scope. ``now``: the database's time.
+    """
+
+    more: bool
+    queued: bool
+    memories: int
+    outbox_rows: int
+    dead_letters: int
+    idempotency_keys: int
+    now: int
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Return what was erased so far, by the names of the receipt."""
+        return {
+            "memories": self.memories,
+            "outbox_rows": self.outbox_rows,
+            "dead_letters": self.dead_letters,
+            "idempotency_keys": self.idempotency_keys,
+        }
+
+
+def erase_chunk(erasure: RunningErasure, limit: int) -> list[Statement]:
+    """Erase the next memories of an erasure; ``read_progress`` reads the results."""
+    argument = {**erasure.argument, "limit": limit}
+    changes = (
+        _COUNT,
+        _UNQUEUE_UPSERTS,
+        _QUEUE_DELETES,
+        _DELETE_MEMORIES,
+        _DELETE_KEYS,
+        _DELETE_SETTINGS,
+        _DELETE_USAGE,
+    )
+    return [
+        *(Statement.write(sql, repeatable=True, **argument) for sql in changes),
+        Statement.read(_PROGRESS, **argument),
+        READ_ALL,
+    ]
+
+
+def read_progress(results: Sequence[list[Row]]) -> tuple[ErasureProgress, list[EmbeddingConfig]]:
+    """Read the results of ``erase_chunk``: the progress, and the configs whose indexes may hold vectors."""
+    *_, (progress,), configs = results
+    return read_row(ErasureProgress, progress), read_all(configs)
+
+
+def queue_strays(erasure: RunningErasure, index_name: str, agent_by_id: Mapping[str, str]) -> Statement:
+    """Queue the removal of vectors that no row of the database names."""
+    strays: list[Json] = [{"id": id_, "agent_id": agent_id} for id_, agent_id in agent_by_id.items()]
+    return Statement.write(_QUEUE_STRAYS, tenant_id=erasure.tenant_id, index_name=index_name, strays=strays)
+
+
+def finish(erasure: RunningErasure, receipt: Json) -> list[Statement]:
+    """Write the receipt, and an audit row with the same content."""
+    argument = {**erasure.argument, "receipt": to_json(receipt)}
+    return [Statement.write(sql, repeatable=True, **argument) for sql in (_AUDIT, _FINISH)]

@@ -1,0 +1,122 @@
+"""What the README and docs/agents.md tell an agent builder to do works as it is written, without a key."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import httpx2
+import pytest
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from app.services.credentials import Credentials
+from memory_gateway_client import MemoryClient
+from tests.process.server import SECRET, Server, environment
+
+ROOT = Path(__file__).parents[2]
+SECTION = (ROOT / "README.md").read_text("utf-8").partition("## Give it to your agent\n")[2].partition("\n## ")[0]
+ADAPTERS = ROOT / "clients" / "python" / "memory_gateway_client" / "adapters"
+_BIN = Path(sys.executable).parent
+_RAN = re.compile(r"memory_gateway_client\.adapters\.(\w+)\.example (\w+)")
+_EXTRAS = re.compile(r"clients/python\[([\w,-]+)\]")
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
+    folder = tmp_path_factory.mktemp("readme")
+    server = Server.spawn(folder / "data", folder / "log", EMBEDDER="auto")
+    await server.ready()
+    yield server
+    assert await server.stop() == -signal.SIGTERM
+
+
+@pytest.fixture(scope="module")
+async def token(server: Server) -> str:
+    (minted,) = re.findall(r"\$\((.*)\)", SECTION)
+    return (await run(minted.replace(".venv/bin", str(_BIN)), environment(server.data_dir))).strip()
+
+
+async def run(script: str, settings: dict[str, str]) -> str:
+    """Run shell commands until one fails, and return what they print."""
+    shell = await asyncio.create_subprocess_exec(
+        *("/bin/bash", "-eu", "-c", script), env=settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    out, err = await asyncio.wait_for(shell.communicate(), timeout=120)
+    assert shell.returncode == 0, err.decode()
+    return out.decode()
+
+
+def here(text: str, server: Server) -> str:
+    """Put what is here in the place of what the README can only assume."""
+    text = re.sub(r"(/path/to/memory-gateway/\.venv|\.venv|agent-venv)/bin", str(_BIN), text)
+    text = text.replace("/path/to/memory-gateway/data", str(server.data_dir))
+    return text.replace("http://127.0.0.1:8000", server.url)
+
+
+def test_each_adapter_is_told_of_and_may_be_deleted() -> None:
+    folders = {path.parent.name for path in ADAPTERS.glob("*/__init__.py")}
+    (extras,) = _EXTRAS.findall(SECTION)
+    assert {extra.replace("-", "_") for extra in extras.split(",")} >= folders
+    assert {name for name, _ in _RAN.findall(SECTION)} >= folders
+
+
+@pytest.mark.long
+async def test_the_commands_do_what_the_readme_says(server: Server, token: str) -> None:
+    lines = [line for block in blocks(SECTION, "sh") for line in here(block, server).splitlines()]
+    installed = [line for line in lines if not re.search("pip install|-m venv|MEMORY_GATEWAY_TOKEN=", line)]
+    script = "\n".join(line for line in installed if all((ADAPTERS / name).exists() for name, _ in _RAN.findall(line)))
+    told = await run(script, {"PATH": os.environ["PATH"], "MEMORY_GATEWAY_TOKEN": token})
+    tools, _, rest = told.partition(']{"stored":true}')
+    assert [tool["function"]["name"] for tool in json.loads(f"{tools}]")] == ["recall_memory", "store_memory"]
+    assert "Invoices go out in Swedish" in rest
+    asked = [name for name, does in _RAN.findall(script) if does == "ask"]
+    assert rest.count("allergic to nuts") >= len(asked)
+
+
+async def test_the_servers_of_mcp_hosts_are_as_the_readme_says(server: Server, token: str) -> None:
+    over_http, over_stdio = (
+        json.loads(here(block, server).replace("${MEMORY_GATEWAY_TOKEN}", token))["mcpServers"]["memory"]
+        for block in blocks(SECTION, "json")
+    )
+    async with (
+        httpx2.AsyncClient(headers=over_http["headers"]) as http,
+        Client(streamable_http_client(over_http["url"], http_client=http)) as client,
+    ):
+        assert not (await client.call_tool("store_memory", {"content": "Bo wears size 43"})).is_error
+    async with Client(StdioServerParameters(**over_stdio)) as client:
+        recalled = await client.call_tool("recall_memory", {"query": "what size does Bo wear?"})
+    assert recalled.structured_content is not None
+    assert recalled.structured_content["entries"][0]["content"] == "Bo wears size 43"
+
+
+async def test_an_always_on_first_call_puts_memories_before_the_message(server: Server, token: str) -> None:
+    (block,) = blocks((ROOT / "docs" / "agents.md").read_text("utf-8"), "python")
+    names: dict[str, Any] = {}
+    exec(compile(block, "docs/agents.md", "exec"), names)  # noqa: S102 - our own document
+    with_memories: FunctionType = names["with_memories"]
+    with MemoryClient(server.url, token, agent_id="assistant") as memory:
+        memory.store("Kim flies out of Bergen")
+        told = with_memories(memory, "Book a flight for Kim, who flies out of Bergen")
+        assert told.startswith("What you remember:\n- Kim flies out of Bergen\n")
+    with MemoryClient("http://127.0.0.1:9", token, agent_id="assistant", retries=0) as away:
+        told = with_memories(away, "Book a flight")
+        assert told.startswith("(Your memory failed: ")
+        assert told.endswith("\n\nBook a flight")
+    admin = Credentials({"test": SECRET}).issue("acme", now=time.time_ns() // 1_000_000, admin=True)
+    with MemoryClient(server.url, admin, agent_id="off") as off:
+        off.set_agent(long_term_enabled=False)
+        assert with_memories(off, "Book a flight") == "Book a flight"

@@ -1,0 +1,162 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import ConfigurationError
+from app.settings import Settings, load_settings
+
+ROOT = Path(__file__).parents[2]
+NAMES = {name.upper() for name in Settings.model_fields}
+
+
+def test_every_setting_is_in_the_example_with_its_default() -> None:
+    lines = (ROOT / ".env.example").read_text(encoding="utf-8").splitlines()
+    example = dict(line.removeprefix("# ").split("=", 1) for line in lines if re.match(r"# [A-Z0-9_]+=", line))
+    assert set(example) == NAMES
+    defaults = Settings(_env_file=None)
+    for name, value in example.items():
+        default = getattr(defaults, name.lower())
+        assert value == ("" if default in ({}, (), None) else str(default)), name
+
+
+def test_every_setting_is_in_the_readme_with_its_description() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([A-Z0-9_]+)` \| (.*?) \| (.*?) \|$", readme, re.MULTILINE)
+    assert {name: description for name, _, description in rows} == {
+        name.upper(): field.description for name, field in Settings.model_fields.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("short", "write each secret as kid=secret|at least 32 bytes"),
+        ("xxxxxxxx", "secret 1: write each secret as kid=secret"),
+        ("x" * 43 + "=", "secret 1: write each secret as kid=secret"),
+        ("k=" + "x" * 32 + "," + "x" * 20 + "=" + "x" * 20, "secret 2 must have at least 32 bytes"),
+        ("xx xx=" + "x" * 32, "secret 1: write each secret as kid=secret"),
+        ("x" * 33 + "=" + "x" * 32, "secret 1: write each secret as kid=secret"),
+        ("k=short", "secret 1 must have at least 32 bytes"),
+        ("=" + "x" * 32, "write each secret as kid=secret"),
+        ("k=" + "x" * 32 + ",k=" + "y" * 32, "kid of its own"),
+    ],
+)
+def test_a_secret_that_cannot_be_used_is_named_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch, value: str, problem: str
+) -> None:
+    monkeypatch.setenv("AUTH_SECRETS", value)
+    with pytest.raises(ConfigurationError, match=problem) as caught:
+        load_settings()
+    assert caught.value.detail.startswith("AUTH_SECRETS: ")
+    assert "Value error" not in caught.value.detail
+    assert "xxxx" not in caught.value.detail
+
+
+def test_several_secrets_are_read_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    new, old = "n" * 31 + "=", "o" * 32
+    monkeypatch.setenv("AUTH_SECRETS", f"new={new}, old={old}")
+    settings = load_settings()
+    assert list(settings.auth_secrets.items()) == [("new", new), ("old", old)]
+    assert new not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("PORT", "http"), ("PORT", "70000"), ("EMBEDDER", "magic"), ("LOG_FORMAT", "xml")]
+)
+def test_a_setting_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigurationError, match=f"^{name}: "):
+        load_settings()
+
+
+ACCOUNT_ID, DATABASE_ID = "023e105f4ecef8ad9ca31a8372d0c353", "6f1c0f2e-5b3a-4d7e-9c8b-0a1b2c3d4e5f"
+IDS = {"CLOUDFLARE_ACCOUNT_ID": ACCOUNT_ID, "CLOUDFLARE_D1_DATABASE_ID": DATABASE_ID}
+KEYS = ["CLOUDFLARE_API_TOKEN", "OPENAI_API_KEY"]
+URLS = ["CLOUDFLARE_API_BASE_URL", "OPENAI_BASE_URL"]
+
+
+@pytest.mark.parametrize("name", [*IDS, *KEYS])
+def test_what_was_copied_with_white_space_around_it_is_taken_without(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    plain = IDS.get(name, "abc-123_")
+    for value, taken in ((f" {plain}\n", plain), (" \t", None)):
+        monkeypatch.setenv(name, value)
+        assert getattr(load_settings(), name.lower()) == taken
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, value) for name in (*IDS, *KEYS) for value in ("zz zz", "zz\nzz", "“zzzz”", "zzé", "zz\x7f")),
+        *((name, value) for name in IDS for value in ("zz/zz", "..", "zz?", "zz#", "%7a%7a", "zz-memory")),
+        *(("CLOUDFLARE_ACCOUNT_ID", value) for value in (DATABASE_ID, ACCOUNT_ID[1:], f"{ACCOUNT_ID}0", "z" * 32)),
+        *(("CLOUDFLARE_D1_DATABASE_ID", value) for value in (ACCOUNT_ID, DATABASE_ID[1:], f"{DATABASE_ID}/zz")),
+    ],
+)
+def test_an_id_or_a_key_of_another_form_is_named_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigurationError, match=f"^{name}: must be ") as caught:
+        load_settings()
+    assert "zz" not in caught.value.detail
+
+
+@pytest.mark.parametrize("name", URLS)
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:8787/client/v4", "https://proxy.example/v1/", "http://[::1]:80", " https://a-b.example "]
+)
+def test_a_url_of_a_host_is_taken(monkeypatch: pytest.MonkeyPatch, name: str, url: str) -> None:
+    monkeypatch.setenv(name, url)
+    assert getattr(load_settings(), name.lower()) == url.strip()
+
+
+@pytest.mark.parametrize("name", URLS)
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("zz", "zz.example/v1", "//zz.example", "ftp://zz.example", "http://", "http:///v1", "https://zz zz"),
+        *("http://zz:99999", "http://zz:0", "http://zz:-1", "http://zz:port", "http://[::1", "http://999.1.1.1"),
+        *("http://zzé.example", "http://zz..example", f"http://{'z' * 64}.example", "http://zz\x00"),
+        *("http://user:zz@host.example", "https://host.example/v1?key=zz", "https://host.example/#zz"),
+    ],
+)
+def test_a_url_that_cannot_be_called_is_named_and_not_shown(name: str, url: str) -> None:
+    with pytest.raises(ConfigurationError, match="must be an http or https URL with a host") as caught:
+        load_settings(before_env_file=False, **{name.lower(): url})
+    assert caught.value.detail.startswith(f"{name}: ")
+    assert "zz" not in caught.value.detail
+
+
+def test_a_file_that_env_file_names_must_exist_unless_it_is_about_to_be_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "own.env"
+    monkeypatch.setenv("ENV_FILE", str(file))
+    with pytest.raises(ConfigurationError, match=f"ENV_FILE: {file} is no file"):
+        load_settings()
+    assert load_settings(before_env_file=True).port == 8000
+    file.write_text("PORT=9000\n", "utf-8")
+    assert load_settings().port == 9000
+    file.write_bytes(b"PORT=\xff\n")
+    with pytest.raises(ConfigurationError, match=f".env or {file} cannot be read"):
+        load_settings()
+    monkeypatch.setenv("ENV_FILE", "")
+    assert load_settings().port == 8000
+
+
+def test_the_usual_file_must_exist_only_where_it_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert load_settings().port == 8000
+    monkeypatch.setenv("ENV_FILE", ".env")
+    with pytest.raises(ConfigurationError, match=r"ENV_FILE: \.env is no file"):
+        load_settings()
+    (tmp_path / ".env").write_text("PORT=9000\n", "utf-8")
+    assert load_settings().port == 9000
+
+
+def test_an_argument_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PORT", "9000")
+    assert (load_settings(port=9001).port, load_settings(port=None).port) == (9001, 9000)

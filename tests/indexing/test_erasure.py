@@ -1,0 +1,203 @@
+"""An erasure: nothing of its scope is left, nothing else is touched, and a receipt says so."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import Erasing, InvalidRequest, NotFound, Unavailable
+from app.domain.memory import NewMemory, Scope
+from app.domain.query import Query
+from app.indexing.jobs import erase
+from app.ports.vector_index import IndexedVector
+from tests.support.backends import Backend
+from tests.support.gateways import Bench, bench_on
+
+DAY_MS = 24 * 3600 * 1000
+AGENTS = ("bot", "other")
+
+
+@pytest.fixture
+async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
+    async with bench_on(tmp_path, backend) as bench:
+        yield bench
+
+
+async def fill(bench: Bench, tenant: str = "acme", *, memories: int = 3) -> None:
+    gateway = bench.tenant(tenant)
+    for agent in AGENTS:
+        for n in range(memories):
+            await gateway.store(agent, NewMemory(f"{agent} {n}"), idempotency_key=f"key-{n}")
+
+
+async def held_of(bench: Bench, tenant: str, agent: str) -> int:
+    """Count everything that is held of an agent, in every store."""
+    scope = f"tenant_id = '{tenant}' AND agent_id = '{agent}'"
+    tables = ("long_term_memory", "outbox", "idempotency")
+    counts = [(await bench.rows(f"SELECT count(*) AS n FROM {table} WHERE {scope}"))[0]["n"] for table in tables]
+    return sum(int(count or 0) for count in counts) + len(await bench.index.sample(tenant, agent))
+
+
+async def test_an_erased_agent_leaves_nothing_and_the_receipt_counts_what_there_was(bench: Bench) -> None:
+    await fill(bench)
+    await fill(bench, "neighbour")
+    before = [await held_of(bench, tenant, agent) for tenant, agent in (("acme", "other"), ("neighbour", "bot"))]
+    accepted = await bench.gateway.erase("bot")
+    assert (accepted.agent_id, accepted.receipt) == ("bot", None)
+    await bench.quiet()
+    done = await bench.gateway.erasure(accepted.id)
+    assert done.receipt is not None
+    assert done.receipt["erased"]["memories"] == 3
+    assert done.receipt["erased"]["idempotency_keys"] == 3
+    assert (done.receipt["found_by_id"], done.receipt["found_by_search"]) == (0, 0)
+    assert await held_of(bench, "acme", "bot") == 0
+    assert (await bench.gateway.recall("bot", Query("bot 1"))).entries == []
+    assert len((await bench.gateway.recall("other", Query("other 1"))).entries) == 3
+    assert len((await bench.tenant("neighbour").recall("bot", Query("bot 1"))).entries) == 3
+    assert before[1] > 0
+    assert await held_of(bench, "acme", "other") > 0
+
+
+async def test_an_erased_tenant_leaves_nothing_of_any_agent(bench: Bench) -> None:
+    await fill(bench)
+    await fill(bench, "neighbour")
+    accepted = await bench.gateway.erase(None)
+    await bench.quiet()
+    receipt = (await bench.gateway.erasure(accepted.id)).receipt
+    assert receipt is not None
+    assert receipt["erased"]["memories"] == 6
+    assert [await held_of(bench, "acme", agent) for agent in AGENTS] == [0, 0]
+    assert await bench.index.sample("acme") == []
+    assert len((await bench.tenant("neighbour").recall("bot", Query("bot 1"))).entries) == 3
+
+
+async def test_until_the_receipt_nothing_is_stored_in_the_scope_and_then_it_is_again(bench: Bench) -> None:
+    await fill(bench)
+    await bench.gateway.erase("bot")
+    with pytest.raises(Erasing):
+        await bench.gateway.store("bot", NewMemory("new"), idempotency_key="new")
+    await bench.gateway.store("other", NewMemory("of another agent"))
+    await bench.indexer.round()
+    with pytest.raises(Erasing):
+        await bench.gateway.store("bot", NewMemory("new"))
+    await bench.quiet()
+    await bench.gateway.store("bot", NewMemory("new"), idempotency_key="new")
+    assert await bench.contents("new") == ["new"]
+
+
+async def test_while_a_tenant_is_erased_none_of_its_agents_stores(bench: Bench) -> None:
+    await bench.gateway.erase(None)
+    with pytest.raises(Erasing):
+        await bench.gateway.store("newcomer", NewMemory("new"))
+    await bench.tenant("neighbour").store("newcomer", NewMemory("new"))
+
+
+async def test_from_acceptance_nothing_half_erased_is_recalled_for_long(bench: Bench) -> None:
+    await fill(bench)
+    await bench.gateway.erase("bot")
+    await bench.indexer.round()
+    assert (await bench.gateway.recall("bot", Query("bot 1"))).entries == []
+
+
+async def test_a_second_erasure_while_one_runs_is_the_same_operation(bench: Bench) -> None:
+    first = await bench.gateway.erase("bot")
+    assert (await bench.gateway.erase("bot")).id == first.id
+    assert (await bench.gateway.erase("other")).id != first.id
+    whole = await bench.gateway.erase(None)
+    assert whole.id != first.id
+    assert (await bench.gateway.erase(None)).id == whole.id
+    assert (await bench.gateway.erase("third")).id == whole.id  # which covers it
+    await bench.quiet()
+    assert (await bench.gateway.erase("bot")).id != first.id
+
+
+async def test_an_operation_is_shown_to_its_tenant_alone_and_where_asked_to_its_agent_alone(bench: Bench) -> None:
+    accepted = await bench.gateway.erase("bot")
+    assert (await bench.gateway.erasure(accepted.id, only_agent="bot")).id == accepted.id
+    absent = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
+    details = set()
+    for gateway, id_, only in (
+        (bench.tenant("other"), accepted.id, None),
+        (bench.gateway, absent, None),
+        (bench.gateway, accepted.id, "other"),
+    ):
+        with pytest.raises(NotFound) as caught:
+            await gateway.erasure(id_, only_agent=only)
+        details.add(caught.value.detail)
+    assert len(details) == 1
+    with pytest.raises(InvalidRequest, match="operation_id"):
+        await bench.gateway.erasure("forged")
+
+
+async def test_what_is_pending_dead_or_astray_is_erased_too(bench: Bench) -> None:
+    bench.index.error = Unavailable("The index is away.")
+    await fill(bench)
+    bench.index.error = None
+    await bench.change("UPDATE outbox SET dead = 'refused', due_at = 9007199254740991 WHERE agent_id = 'bot'")
+    stray = IndexedVector(
+        Scope("acme", "bot"),
+        "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
+        (await bench.embedder.inner.embed(["stray"], "document")).vectors[0],
+        1,
+        1,
+    )
+    await bench.index.upsert([stray])
+    accepted = await bench.gateway.erase("bot")
+    await bench.quiet(rounds=20)
+    receipt = (await bench.gateway.erasure(accepted.id)).receipt
+    assert receipt is not None
+    assert (receipt["erased"]["outbox_rows"], receipt["erased"]["dead_letters"]) == (3, 3)
+    assert await held_of(bench, "acme", "bot") == 0
+
+
+async def test_an_erasure_goes_on_in_chunks_where_it_was_stopped(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    await fill(bench, memories=7)
+    for name, value in {"MAX_CHUNK": 2, "MAX_CHUNKS": 1}.items():
+        monkeypatch.setattr(erase, name, value)
+    accepted = await bench.gateway.erase("bot")
+    seen = []
+    for _ in range(5):
+        await bench.indexer.round()
+        seen.append((await bench.gateway.erasure(accepted.id)).memories)
+    assert seen == [2, 4, 6, 7, 7]
+    await bench.quiet()
+    receipt = (await bench.gateway.erasure(accepted.id)).receipt
+    assert receipt is not None
+    assert receipt["erased"]["memories"] == 7
+
+
+async def test_the_receipt_says_until_when_the_database_remembers(bench: Bench) -> None:
+    accepted = await bench.gateway.erase("bot")
+    await bench.quiet()
+    receipt = (await bench.gateway.erasure(accepted.id)).receipt
+    assert receipt is not None
+    days = bench.database.history_days
+    assert receipt["history_until"] == (receipt["finished_at"] + days * DAY_MS if days else None)
+
+
+async def test_every_deletion_leaves_an_audit_row_without_content(bench: Bench) -> None:
+    memory_id = await bench.gateway.store("bot", NewMemory("a secret text"))
+    await bench.gateway.delete("bot", memory_id)
+    await bench.gateway.delete("bot", memory_id)
+    await bench.gateway.erase("bot")
+    await bench.quiet()
+    rows = await bench.rows("SELECT * FROM audit WHERE event <> 'stored' ORDER BY number")
+    assert [(row["event"], row["tenant_id"], row["agent_id"], row["memory_id"]) for row in rows] == [
+        ("deleted", "acme", "bot", memory_id),
+        ("erased", "acme", "bot", None),
+    ]
+    assert "secret" not in str(rows)
+
+
+async def test_after_an_erasure_the_process_remembers_no_query_of_the_tenant(bench: Bench) -> None:
+    await bench.gateway.recall("bot", Query("a question of the erased"))
+    await bench.tenant("neighbour").recall("bot", Query("a question of another"))
+    before = bench.backends.queries.held
+    await bench.gateway.erase("bot")
+    await bench.quiet()
+    bench.embedder.calls.clear()
+    await bench.gateway.recall("other", Query("anything"))
+    await bench.gateway.recall("bot", Query("a question of the erased"))
+    await bench.tenant("neighbour").recall("bot", Query("a question of another"))
+    assert [texts for texts, _ in bench.embedder.calls] == [["anything"], ["a question of the erased"]]
+    assert before > 0

@@ -1,0 +1,150 @@
+"""Memories that expire: never seen again, whoever looks, and deleted by prune."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import InvalidRequest, NotFound, Unavailable
+from app.domain.memory import NewMemory
+from app.domain.query import Filter, Query
+from app.indexing.jobs import prune
+from app.indexing.jobs.prune import Prune
+from app.indexing.rate_limiter import RateLimiter
+from app.services.browse import Browser
+from app.storage.system.pruning import delete_expired
+from tests.support.backends import Backend
+from tests.support.gateways import Bench, bench_on
+
+DAY_MS = 24 * 3600 * 1000
+
+
+@pytest.fixture
+async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
+    async with bench_on(tmp_path, backend) as bench:
+        yield bench
+
+
+def browser(bench: Bench, tenant: str = "acme") -> Browser:
+    return Browser(bench.backends.of_tenant(tenant))
+
+
+def soon(bench: Bench) -> int:
+    return int(bench.backends.clock()) + DAY_MS
+
+
+async def expire(bench: Bench, content: str = "text") -> None:
+    await bench.change(f"UPDATE long_term_memory SET expires_at = 1 WHERE content = '{content}'")
+
+
+async def listed(bench: Bench) -> list[str]:
+    page = await browser(bench).list(None, Filter(), limit=100, after=None)
+    return [memory.content for memory in page.memories]
+
+
+async def pruned(bench: Bench, told: list[int] | None = None) -> int:
+    counts: list[int] = [] if told is None else told
+    return await Prune(bench.database, rate_limiter=RateLimiter(1e9), report=counts.append).run()
+
+
+async def test_what_expires_at_once_is_refused_by_name(bench: Bench) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        await bench.gateway.store("bot", NewMemory("text", expires_at=bench.backends.clock() - 1))
+    assert [error.field for error in caught.value.errors] == ["expires_at"]
+    assert (await bench.memories(), bench.embedder.calls) == (0, [])
+
+
+@pytest.mark.parametrize("delivered", [True, False])
+async def test_an_expired_memory_is_found_by_no_read_in_the_outbox_and_beyond(bench: Bench, *, delivered: bool) -> None:
+    if not delivered:
+        bench.index.error = Unavailable("The index is away.")
+    memory_id = await bench.gateway.store("bot", NewMemory("text", {"k": 1}, expires_at=soon(bench)))
+    bench.index.error = None
+    if delivered:
+        await bench.quiet()
+    assert await bench.contents("text") == await listed(bench) == ["text"]
+    await expire(bench)
+    assert await bench.contents("text") == await listed(bench) == []
+    assert (await bench.gateway.recall("bot", Query("text", where=Filter(metadata={"k": 1})))).entries == []
+    with pytest.raises(NotFound):
+        await browser(bench).get("bot", memory_id)
+
+
+async def test_an_expired_memory_that_is_stored_again_lives_again_under_its_id(bench: Bench) -> None:
+    memory_id = await bench.gateway.store("bot", NewMemory("text", expires_at=soon(bench)))
+    await bench.quiet()
+    await expire(bench)
+    assert await bench.gateway.store("bot", NewMemory("text")) == memory_id
+    assert await bench.contents("text") == await listed(bench) == ["text"]
+    assert (await browser(bench).get("bot", memory_id)).expires_at is None
+    assert await pruned(bench) == 0
+
+
+async def test_an_agents_default_holds_where_a_store_says_nothing_and_from_now_on(bench: Bench) -> None:
+    before = await bench.gateway.store("bot", NewMemory("before"))
+    await browser(bench).set_agent("bot", {"retention_days": 30})
+    given = soon(bench)
+    ids = [
+        await bench.gateway.store("bot", NewMemory("by default")),
+        await bench.gateway.store("bot", NewMemory("given", expires_at=given)),
+        await bench.gateway.store("other", NewMemory("of another agent")),
+    ]
+    by_default = (await browser(bench).get("bot", ids[0])).expires_at or 0
+    assert abs(by_default - bench.backends.clock() - 30 * DAY_MS) < 60_000
+    assert (await browser(bench).get("bot", ids[1])).expires_at == given
+    assert (await browser(bench).get("other", ids[2])).expires_at is None
+    assert (await browser(bench).get("bot", before)).expires_at is None
+    assert await bench.gateway.store("bot", NewMemory("given")) == ids[1]
+    assert ((await browser(bench).get("bot", ids[1])).expires_at or 0) >= by_default
+    await browser(bench).set_agent("bot", {"retention_days": None})
+    await bench.gateway.store("bot", NewMemory("by default"))
+    assert (await browser(bench).get("bot", ids[0])).expires_at is None
+
+
+@pytest.mark.parametrize("days", [0, -1, 36501])
+async def test_an_agent_cannot_be_set_to_what_is_no_span(bench: Bench, days: int) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        await browser(bench).set_agent("bot", {"retention_days": days})
+    assert [error.field for error in caught.value.errors] == ["retention_days"]
+
+
+async def test_prune_deletes_what_has_expired_of_all_tenants_and_nothing_else(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prune, "MAX_CHUNK", 2)
+    for tenant in ("acme", "globex"):
+        for n in range(3):
+            await bench.tenant(tenant).store("bot", NewMemory(f"old {n}", expires_at=soon(bench)))
+        await bench.tenant(tenant).store("bot", NewMemory("kept", expires_at=soon(bench)))
+        await bench.tenant(tenant).store("bot", NewMemory("kept for ever"))
+    await bench.change("UPDATE long_term_memory SET expires_at = 1 WHERE content LIKE 'old%'")
+    told: list[int] = []
+    assert await pruned(bench, told) == 6
+    assert told == [2, 4, 6]
+    assert await bench.memories() == 4
+    assert (await bench.queued())["delete"] == 6
+    events = await bench.rows("SELECT event, detail, count(*) AS n FROM audit WHERE event = 'expired' GROUP BY 1, 2")
+    assert [dict(event) for event in events] == [{"event": "expired", "detail": "{}", "n": 6}]
+    await bench.quiet()
+    assert await bench.queued() == {}
+    assert len(await bench.index.sample("acme", "bot")) == 2
+    assert [(await browser(bench, tenant).usage())[0].memories for tenant in ("acme", "globex")] == [2, 2]
+    assert await pruned(bench) == 0
+
+
+@pytest.mark.parametrize("statements", [1, 2, 3])
+async def test_a_prune_that_stops_anywhere_is_finished_by_the_next_and_spares_what_was_stored_again(
+    bench: Bench, statements: int
+) -> None:
+    for content in ("one", "two"):
+        await bench.gateway.store("bot", NewMemory(content, expires_at=soon(bench)))
+    await bench.quiet()
+    await bench.change("UPDATE long_term_memory SET expires_at = 1")
+    await bench.database.inner.run(delete_expired(until=2, limit=500)[:statements])
+    await bench.gateway.store("bot", NewMemory("two"))
+    await bench.quiet()
+    await pruned(bench)
+    await bench.quiet()
+    assert await bench.contents("two") == await listed(bench) == ["two"]
+    assert len(await bench.index.sample("acme", "bot")) == 1
+    assert await bench.queued() == {}

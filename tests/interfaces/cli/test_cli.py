@@ -1,0 +1,330 @@
+"""The command line, run as its user runs it."""
+
+import json
+import os
+import re
+import sqlite3
+import stat
+import subprocess
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+from click.testing import CliRunner
+
+from app.interfaces.cli import cli
+from app.storage.migrations.runner import known_migrations
+from tests.process.forks import command
+
+SECRET = "a-secret-of-the-tests-long-enough-to-sign"
+
+
+class Line:
+    """Runs commands on one data directory."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self.environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(data_dir), "EMBEDDER": "hashing"}
+        self.folder = data_dir.parent
+
+    def run(self, *arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command(*arguments),
+            env=self.environment | environment,
+            cwd=self.folder,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    def ok(self, *arguments: str, **more: Any) -> str:
+        done = self.run(*arguments, **more)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        return done.stdout
+
+    def json(self, *arguments: str, **more: Any) -> Any:
+        return json.loads(self.ok(*arguments, "--json", **more))
+
+    def fails(self, *arguments: str, code: int = 1, **more: Any) -> str:
+        done = self.run(*arguments, **more)
+        assert done.returncode == code, done
+        assert "Traceback" not in done.stderr
+        return done.stderr
+
+
+def misused(*arguments: str) -> str:
+    """Give a line to the command, in this process, that it refuses before it looks at anything; return what it says."""
+    done = CliRunner().invoke(cli, arguments, prog_name="memory-gateway")
+    assert done.exit_code == 2, done.output
+    return done.output
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> Line:
+    return Line(tmp_path / "data")
+
+
+def test_what_one_command_stores_the_next_recalls(line: Line) -> None:
+    stored = line.json("store", "The customer prefers invoices in Swedish", "--metadata", '{"k": [1]}')
+    assert stored["stored"] is True
+    line.ok("store", "-", "--session", "s", "--occurred-at", "2026-01-01T00:00:00Z", stdin="from standard input\n")
+    found = line.json("recall", "invoices in Swedish", "--top-k", "1")
+    (entry,) = found["entries"]
+    assert (entry["id"], entry["metadata"]) == (stored["id"], {"k": [1]})
+    assert "from standard input" in line.ok("recall", "standard input")
+    assert line.ok("recall", "anything", "--agent", "other") == "nothing found\n"
+    assert line.ok("recall", "anything", "--tenant", "other") == "nothing found\n"
+    assert line.json("recall", "invoices", "--filter", '{"k": 1}')["entries"] == []
+
+
+def test_migrating_twice_applies_once(line: Line) -> None:
+    assert line.json("migrate") == {"applied": [migration.name for migration in known_migrations()]}
+    assert line.ok("migrate") == "nothing to apply\n"
+
+
+def test_a_minted_credential_says_what_was_asked(line: Line) -> None:
+
+    token = line.json("token", "--tenant", "acme", "--agent", "bot", "--admin", "--expires", "30d")["token"]
+    claims = jwt.decode(token, options={"verify_signature": False})
+    assert {name: claims[name] for name in ("tenant", "agent", "scope")} == {
+        "tenant": "acme",
+        "agent": "bot",
+        "scope": "memory admin",
+    }
+    assert claims["exp"] - claims["iat"] == 30 * 86400
+    plain = jwt.decode(line.ok("token", "--tenant", "acme").strip(), options={"verify_signature": False})
+    assert set(plain) == {"tenant", "scope", "iat"}
+
+
+def test_the_data_directorys_secret_is_made_once_for_its_owner_only(line: Line) -> None:
+    line.ok("token", "--tenant", "acme")
+    secret = line.folder / "data" / "auth-secret"
+    made = secret.read_text(encoding="ascii")
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+    line.ok("token", "--tenant", "acme")
+    assert secret.read_text(encoding="ascii") == made
+    assert len(made) >= 32
+    assert [path.name for path in secret.parent.iterdir()] == ["auth-secret"]
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"short", b"\xff" * 64])
+def test_a_secret_that_is_not_ours_is_refused_in_one_line(line: Line, content: bytes) -> None:
+    (line.folder / "data").mkdir()
+    (line.folder / "data" / "auth-secret").write_bytes(content)
+    says = line.fails("token", "--tenant", "acme")
+    assert says.startswith("Error: The secret ")
+    assert len(says.splitlines()) == 1
+
+
+def test_the_doctor_finds_nothing_wrong_and_leaves_nothing_behind(line: Line) -> None:
+    checks = line.json("doctor")["checks"]
+    assert [check["name"] for check in checks if not check["ok"]] == []
+    assert "store, recall, delete" in [check["name"] for check in checks]
+    assert line.json("recall", "doctor", "--tenant", "memory-gateway.doctor", "--agent", "doctor")["entries"] == []
+
+
+def test_the_doctor_advises_on_what_fails(line: Line, tmp_path: Path) -> None:
+    line.ok("store", "text")
+    assert "memory-gateway reembed start" in line.run("doctor", EMBEDDER="local").stdout
+    spoil(line, *NEEDS_A_KEY)
+    done = line.run("doctor")
+    assert done.returncode == 1
+    assert "FAIL  data: The data was embedded with openai/text-embedding-3-small" in done.stdout
+    assert "Start with the embedder the data was made with" in done.stdout
+    file = tmp_path / "file"
+    file.write_text("", encoding="ascii")
+    assert "FAIL  settings: " in line.run("doctor", DATA_DIR=str(file)).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("store", " "), "Error: content must not be blank."),
+        (("store", "x" * 32769), "Error: content has 32769 bytes"),
+        (("recall", "x", "--top-k", "21"), "Error: top_k must be from 1 to 20."),
+        (("recall", "x", "--filter", '{"a": {"b": 1}}'), "Error: filter.metadata must hold texts, numbers"),
+    ],
+)
+def test_a_text_over_the_limits_is_refused_in_one_line(line: Line, arguments: tuple[str, ...], says: str) -> None:
+    assert line.fails(*arguments).startswith(says)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("token",),
+        ("token", "--tenant", "a b"),
+        ("token", "--tenant", "acme", "--expires", "soon"),
+        ("store", "text", "--metadata", "[]"),
+        ("store", "text", "--metadata", "{"),
+        ("store", "text", "--occurred-at", "yesterday"),
+        ("recall",),
+        ("serve", "--port", "99999"),
+        ("unknown",),
+    ],
+)
+def test_a_mistake_on_the_line_is_told_with_the_usage(arguments: tuple[str, ...]) -> None:
+    assert misused(*arguments).startswith("Usage: memory-gateway")
+
+
+@pytest.mark.parametrize("command", ["serve", "migrate", "doctor", "store"])
+def test_a_setting_that_cannot_be_used_is_told_in_one_line(line: Line, command: str) -> None:
+    arguments = (command, "text") if command == "store" else (command,)
+    assert line.fails(*arguments, AUTH_SECRETS="k=short").startswith("Error: AUTH_SECRETS: ")
+    if command in {"serve", "store"}:
+        says = line.fails(*arguments, LOCAL_MODEL_DIR="/nowhere", EMBEDDER="local")
+        assert says.startswith("Error: ")
+        assert len(says.splitlines()) == 1
+
+
+def test_a_settings_file_that_is_not_there_is_told_in_one_line(line: Line) -> None:
+    says = line.fails("token", "--tenant", "acme", ENV_FILE="nowhere.env")
+    assert says == "Error: ENV_FILE: nowhere.env is no file.\n"
+
+
+# As if the data had been embedded with a model that wants a key.
+NEEDS_A_KEY = tuple(
+    f"UPDATE {table} SET provider = 'openai', model = 'text-embedding-3-small', dimensions = 1536,"
+    " index_name = 'lt-memory-openai-text-embedding-3-small'"
+    for table in ("embedding_in_use", "embedding_config")
+)
+
+
+def test_data_that_cannot_be_embedded_with_is_told_in_one_line(line: Line) -> None:
+    line.ok("store", "text")
+    spoil(line, *NEEDS_A_KEY)
+    assert "Error: The data was embedded with openai/text-embedding-3-small" in line.fails("recall", "text")
+
+
+def test_data_of_another_model_is_served_and_the_log_says_what_to_run(line: Line) -> None:
+    line.ok("store", "text")
+    done = line.run("recall", "text", "--json", EMBEDDER="local")
+    assert [entry["content"] for entry in json.loads(done.stdout)["entries"]] == ["text"]
+    assert "memory-gateway reembed start" in done.stderr
+
+
+def test_a_configured_secret_signs_and_no_file_is_made(line: Line) -> None:
+
+    token = line.ok("token", "--tenant", "acme", AUTH_SECRETS=f"k={SECRET}").strip()
+    assert jwt.get_unverified_header(token) == {"alg": "HS256", "kid": "k", "typ": "JWT"}
+    assert jwt.decode(token, SECRET, algorithms=["HS256"])["tenant"] == "acme"
+    assert not (line.folder / "data").exists()
+
+
+def spoil(line: Line, *statements: str) -> None:
+    """Change the file behind everybody's back."""
+    with closing(sqlite3.connect(Path(line.environment["DATA_DIR"]) / "memory.sqlite3")) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def test_reconcile_reports_and_on_request_repairs_what_the_index_lacks(line: Line) -> None:
+    first = line.json("store", "first")["id"]
+    line.ok("store", "second")
+    spoil(line, f"DELETE FROM local_vector WHERE id = '{first}'", "DELETE FROM outbox")
+    found = json.loads(line.run("reconcile", "--json").stdout)
+    assert (found["walked"], found["missing"], found["repaired"]) == (2, 1, 0)
+    assert found["examples"]["missing"] == [first]
+    told = line.run("reconcile", "--repair")
+    assert told.returncode == 0
+    assert "1 repaired" in told.stdout
+    assert json.loads(line.run("reconcile", "--json").stdout)["missing"] == 0
+
+
+def test_a_lost_index_is_rebuilt_by_one_command(line: Line) -> None:
+    for n in range(3):
+        line.ok("store", f"memory {n}")
+    spoil(line, "DELETE FROM local_vector", "DELETE FROM outbox")
+    assert "--yes" in misused("rebuild")
+    rebuilt = line.run("rebuild", "--yes", "--json")
+    assert json.loads(rebuilt.stdout)["repaired"] == 3
+    assert [entry["content"] for entry in line.json("recall", "memory 1", "--top-k", "1")["entries"]] == ["memory 1"]
+
+
+def test_the_data_moves_to_another_model_by_five_commands(line: Line) -> None:
+    contents = [f"memory {n} of the {thing}" for n, thing in enumerate(("harbour", "violin", "glacier"))]
+    for content in contents:
+        line.ok("store", content)
+    model = {"EMBEDDER": "local"}
+    assert "No re-embedding is under way" in line.fails("reembed", "status", code=1)
+    started = json.loads(line.run("reembed", "start", "--json", **model).stdout)
+    assert (started["complete"], started["used"]) == (True, "hashing/ngrams-v1 (384 dimensions)")
+    assert "have not been compared" in line.run("reembed", "switch", **model).stderr
+    questions = line.folder / "questions.jsonl"
+    asked = [{"tenant": "default", "agent_id": "default", "query": content} for content in contents]
+    questions.write_text("\n".join(map(json.dumps, asked)), "utf-8")
+    compared = json.loads(line.run("reembed", "parity", "--queries", str(questions), "--json", **model).stdout)
+    assert (compared["queries"], compared["reciprocal_after"]) == (3, 1.0)
+    switched = json.loads(line.run("reembed", "switch", "--json", **model).stdout)
+    assert switched["used"] == started["other"]
+    assert "--yes" in misused("reembed", "drop")
+    assert "hashing/ngrams-v1" in line.run("reembed", "drop", "--yes", **model).stdout
+    for content in contents:
+        entries = json.loads(line.run("recall", content, "--top-k", "1", "--json", **model).stdout)["entries"]
+        assert entries[0]["content"] == content
+
+
+def test_dead_letters_are_listed_sent_again_and_dropped(line: Line) -> None:
+    memory_id = line.json("store", "text")["id"]
+    line.ok("store", "other")
+    dead = (
+        "INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, vector, dead, due_at)"
+        " SELECT memory.tenant_id, agent_id, id, index_name, 'upsert', 1, 'AAAA', 'refused', 9007199254740991"
+        " FROM long_term_memory AS memory, embedding_config"
+    )
+    spoil(line, dead)
+    rows = line.json("outbox", "list", "--dead")["rows"]
+    assert [(row["state"], row["dead"]) for row in rows] == [("dead", "refused")] * 2
+    assert memory_id in line.ok("outbox", "list")
+    assert line.json("outbox", "retry", memory_id) == {"ids": [memory_id]}
+    assert "--yes" in misused("outbox", "drop", "--all")
+    assert "--all" in misused("outbox", "drop", "--yes")
+    assert len(line.json("outbox", "drop", "--all", "--yes")["ids"]) == 1
+    assert line.json("outbox", "list", "--dead") == {"rows": []}
+
+
+def test_quotas_are_set_shown_enforced_and_cleared(line: Line) -> None:
+    line.ok("migrate")
+    assert line.ok("quota", "show", "--tenant", "default", AGENT_MEMORIES="5").splitlines() == [
+        "memories           0 of unlimited (default)",
+        "bytes              0 of unlimited (default)",
+        "stores per minute  0 of unlimited (default)",
+    ]
+    chosen = ("--tenant", "default", "--agent", "default", "--memories", "1", "--bytes", "unlimited")
+    shown = line.json("quota", "set", *chosen, AGENT_MEMORIES="5", AGENT_BYTES="9")
+    assert shown["limits"] == {"memories": 1, "bytes": None, "stores_per_minute": None}
+    assert shown["defaults"] == {"memories": 5, "bytes": 9, "stores_per_minute": None}
+    line.ok("store", "one", AGENT_BYTES="2")
+    assert "agent's limit of 1 memories" in line.fails("store", "two")
+    used = line.json("quota", "show", "--tenant", "default")["used"]
+    assert (used["memories"], used["bytes"], used["stores_per_minute"] <= 1) == (1, 5, True)  # a minute may be over
+    named = ("--tenant", "default", "--agent", "default")
+    assert line.json("quota", "set", *named, "--memories", "default")["limits"]["memories"] is None
+    line.ok("quota", "clear", *named)
+    line.ok("store", "two")
+
+
+@pytest.mark.parametrize("limit", ["-1", "1.5", "many", "9" * 400, "²"])
+def test_a_limit_that_is_none_is_refused(limit: str) -> None:
+    assert "write a number" in misused("quota", "set", "--tenant", "a", "--memories", limit)
+    assert "Name a limit" in misused("quota", "set", "--tenant", "a")
+
+
+def test_prune_deletes_what_has_expired_and_says_how_much(line: Line) -> None:
+    for n in range(3):
+        line.ok("store", f"text {n}")
+    with sqlite3.connect(Path(line.environment["DATA_DIR"]) / "memory.sqlite3") as connection:
+        connection.execute("UPDATE long_term_memory SET expires_at = 1 WHERE content <> 'text 0'")
+    connection.close()
+    done = line.run("prune", "--calls-per-minute", "10")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2 expired memories deleted.\n", "... 2 deleted\n")
+    assert line.json("prune") == {"pruned": 0}
+
+
+def test_the_help_names_every_command_and_an_unknown_one_is_refused(line: Line) -> None:
+    told = line.ok("--help")
+    assert all(re.search(rf"^  {name} ", told, re.MULTILINE) for name in ("serve", "mcp", "token", "import", "prune"))
+    assert "No such command 'forget'" in misused("forget")

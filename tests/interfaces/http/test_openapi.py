@@ -1,0 +1,49 @@
+"""The OpenAPI document tells the truth, and the page that shows it needs no other host."""
+
+import re
+
+from tests.support.service import Service
+
+
+async def test_every_route_says_how_it_fails_in_the_one_shape(service: Service) -> None:
+    document = (await service.client.get("/openapi.json")).json()
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            failures = {status: answer for status, answer in operation["responses"].items() if int(status) >= 400}
+            assert failures, path
+            for status, answer in failures.items():
+                if (path, status) != ("/readyz", "503"):
+                    assert list(answer["content"]) == ["application/problem+json"], (path, status)
+
+
+async def test_operations_have_plain_ids(service: Service) -> None:
+    document = (await service.client.get("/openapi.json")).json()
+    ids = {operation["operationId"] for methods in document["paths"].values() for operation in methods.values()}
+    agents, operators = {"store", "recall"}, {"healthz", "readyz", "metrics"}
+    looks_after = {
+        "explain",
+        "list_memories",
+        "get_memory",
+        "usage",
+        "get_agent",
+        "set_agent",
+        "export",
+        "import",
+        "list_tools",
+    }
+    assert ids == agents | operators | looks_after | {
+        "explain",
+        "delete_memory",
+        "erase_agent",
+        "erase_tenant",
+        "operation",
+    }
+
+
+async def test_the_page_asks_no_other_host(service: Service) -> None:
+    page = (await service.client.get("/docs")).text
+    links = re.findall(r"""(?:href|src|url)\s*[=:]\s*["']([^"']+)""", page)
+    assert len(links) >= 4
+    for link in links:
+        assert link.startswith("/"), link
+        assert (await service.client.get(link)).status_code == 200, link

@@ -1,0 +1,153 @@
+"""Requests generated from our OpenAPI document, well formed and not: every answer is as the document says."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import pytest
+import schemathesis
+import uvicorn
+from hypothesis import HealthCheck, assume, given, settings
+from schemathesis.specs.openapi import checks
+
+from app.bootstrap import build_runtime
+from app.domain.limits import MAX_NUMBER, METADATA_DEPTH
+from app.interfaces.asgi import create_app
+from app.runtime.runtime import Runtime
+from tests.support.generation import examples
+from tests.support.service import settings_for
+
+CHECKS = [
+    checks.allow_header_conformance,
+    checks.content_type_conformance,
+    checks.ignored_auth,
+    checks.negative_data_rejection,
+    checks.positive_data_acceptance,
+    checks.response_headers_conformance,
+    checks.response_schema_conformance,
+    checks.status_code_conformance,
+    checks.unsupported_method,
+    checks.use_after_free,
+]
+
+
+class Serving:
+    """The service on a socket of this machine, in a thread."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+        self.server = uvicorn.Server(uvicorn.Config(create_app(runtime), port=0, log_config=None, access_log=False))
+        self.started = threading.Event()
+        self.thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
+
+    async def _serve(self) -> None:
+        await self.runtime.start()
+        serving = asyncio.create_task(self.server.serve())
+        while not self.server.started:
+            await asyncio.sleep(0.01)
+        self.started.set()
+        await serving
+
+    @cached_property
+    def operations(self) -> dict[str, Any]:
+        port = self.server.servers[0].sockets[0].getsockname()[1]
+        document = schemathesis.openapi.from_url(f"http://127.0.0.1:{port}/openapi.json", config=CONFIG)
+        return {operation.label: operation for operation in _operations(document)}
+
+
+@schemathesis.serializer("application/x-ndjson")
+def lines(_: Any, value: Any) -> bytes:
+    """A body of lines is sent as it is."""
+    return str(value).encode("utf-8", "surrogatepass")
+
+
+def _operations(document: Any) -> list[Any]:
+    return [result.ok() for result in document.get_all_operations()]
+
+
+def depth(value: Any) -> int:
+    """How deep a JSON value is nested; 0 for one without children."""
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if children is None else 1 + max(map(depth, children), default=0)
+
+
+def beyond(value: Any) -> bool:
+    """Whether a JSON value holds a number over the limit, as a generator rounds the limit to the next double."""
+    if isinstance(value, dict | list):
+        return any(map(beyond, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, int | float) and abs(value) > MAX_NUMBER
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    serving = Serving(build_runtime(settings_for(tmp_path_factory.mktemp("data"))))
+    serving.thread.start()
+    assert serving.started.wait(10)
+    yield serving
+    serving.server.should_exit = True
+    serving.thread.join()
+
+
+CONFIG = schemathesis.Config.from_dict(
+    {"checks": {"negative_data_rejection": {"expected-statuses": [400, 401, 403, 404, 405, 413, 415, 422]}}}
+)
+POSITIVE, NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE
+
+
+@pytest.mark.parametrize(
+    ("operation", "mode", "cases"),
+    [
+        ("POST /store", POSITIVE, 20),
+        ("POST /store", NEGATIVE, 10),
+        ("POST /recall", POSITIVE, 25),
+        ("POST /recall", NEGATIVE, 10),
+        ("POST /recall/explain", POSITIVE, 20),
+        ("POST /recall/explain", NEGATIVE, 10),
+        ("DELETE /memories/{memory_id}", POSITIVE, 50),
+        ("DELETE /memories/{memory_id}", NEGATIVE, 50),
+        ("DELETE /agents/{agent_id}", POSITIVE, 20),
+        ("DELETE /agents/{agent_id}", NEGATIVE, 20),
+        ("DELETE /tenant", POSITIVE, 5),
+        ("GET /operations/{operation_id}", POSITIVE, 20),
+        ("GET /operations/{operation_id}", NEGATIVE, 20),
+        ("GET /export", POSITIVE, 10),
+        ("GET /export", NEGATIVE, 20),
+        ("POST /import", POSITIVE, 20),
+        ("GET /memories", POSITIVE, 50),
+        ("GET /memories", NEGATIVE, 50),
+        ("GET /memories/{memory_id}", POSITIVE, 20),
+        ("GET /memories/{memory_id}", NEGATIVE, 20),
+        ("GET /usage", POSITIVE, 20),
+        ("GET /usage", NEGATIVE, 20),
+        ("GET /agents/{agent_id}", POSITIVE, 20),
+        ("GET /agents/{agent_id}", NEGATIVE, 20),
+        ("PUT /agents/{agent_id}", POSITIVE, 20),
+        ("PUT /agents/{agent_id}", NEGATIVE, 20),
+        ("GET /healthz", POSITIVE, 5),
+        ("GET /readyz", POSITIVE, 5),
+        ("GET /metrics", POSITIVE, 5),
+        ("GET /tools", POSITIVE, 5),
+        ("GET /tools", NEGATIVE, 20),
+    ],
+)
+def test_an_answer_is_as_the_document_says(
+    serving: Serving, operation: str, mode: schemathesis.GenerationMode, cases: int
+) -> None:
+    operations = serving.operations
+    assert len(operations) == 18, "a new operation belongs in this test's list"
+    tenant = operation.partition(" ")[2].strip("/").split("/")[0]  # nobody else's memories are erased
+    credential = serving.runtime.credentials.issue(tenant, now=0, admin=True)
+
+    @settings(max_examples=examples(cases), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(case=operations[operation].as_strategy(generation_mode=mode))
+    def every_case(case: Any) -> None:
+        assume(depth(case.body) <= 1 + METADATA_DEPTH)  # the document says so in words
+        assume(mode == NEGATIVE or not beyond(case.body))
+        assume(mode == NEGATIVE or "cursor" not in (case.query or {}))  # and that it comes from an answer
+        if mode == POSITIVE and isinstance(case.body, dict) and case.body.get("expires_at"):
+            case.body["expires_at"] = "2999-12-31T23:59:59Z"  # and that this lies in the future
+        case.call_and_validate(headers={"Authorization": f"Bearer {credential}"}, checks=CHECKS)
+
+    every_case()

@@ -1,0 +1,95 @@
+"""One tenant, or one agent, never learns anything of another: on every route of the OpenAPI document, by every tool.
+
+All probes of an outsider run in one service, one after the other.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.backends import Backend
+from tests.support.probes import CANARY, PROBES, SECRET
+from tests.support.service import Service, serving
+
+OUTSIDERS = [
+    ("other", "keeper"),
+    ("owner", "other"),
+    ("keeper", "owner"),
+    ("owne", "rkeeper"),
+    ("ownerkeeper", "x"),
+    ("OWNER", "KEEPER"),
+    ("o" * 64, "k" * 64),
+    ("doctor", "keeper"),
+]
+
+
+async def routes(service: Service) -> set[str]:
+    document = (await service.client.get("/openapi.json")).json()
+    return {f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods}
+
+
+async def tools(service: Service) -> set[str]:
+    answer = await service.mcp("tools/list", {})
+    return {tool["name"] for tool in answer.json()["result"]["tools"]}
+
+
+async def test_every_route_and_every_tool_has_a_probe(tmp_path: Path, backend: Backend) -> None:
+    async with serving(tmp_path, on=backend) as service:
+        assert await routes(service) | await tools(service) == set(PROBES)
+
+
+@pytest.mark.parametrize(("tenant", "agent_id"), OUTSIDERS)
+async def test_nothing_tells_an_outsider_anything(tmp_path: Path, backend: Backend, tenant: str, agent_id: str) -> None:
+    async with serving(tmp_path, on=backend) as service:
+        await service.store(SECRET, tenant="owner", agent_id="keeper", metadata={"kind": "secret", "code": CANARY})
+        inside = await seen_inside(service)
+        for route, probe in PROBES.items():
+            answers = await probe(service, tenant, agent_id)
+            assert answers, route
+            for answer in answers:
+                unknown = (
+                    route.startswith(("GET /operations", "GET /memories/", "POST /recall/explain"))
+                    and answer.status_code == 404
+                )
+                assert answer.status_code < 300 or unknown, (route, answer.text)
+                assert CANARY not in answer.text, route
+                assert inside[0]["id"] not in answer.text, route
+            assert await seen_inside(service) == inside, route
+
+
+async def seen_inside(service: Service) -> list[dict[str, Any]]:
+    """What the owner recalls; the pending copy of a vector and the indexed one differ in the last digits."""
+    entries = await service.recall(SECRET, tenant="owner", agent_id="keeper")
+    rounded = ("score", "similarity")
+    return [{**entry, **{name: round(entry[name], 5) for name in rounded}} for entry in entries]
+
+
+async def test_an_outsider_is_answered_as_if_nothing_were_there(tmp_path: Path, backend: Backend) -> None:
+    async with serving(tmp_path / "full", on=backend) as full, serving(tmp_path / "empty", on=backend) as empty:
+        await full.store(SECRET, tenant="owner", agent_id="keeper")
+        await empty.store(SECRET, tenant="owner", agent_id="keeper")
+        await full.store("more " * 50, tenant="owner", agent_id="keeper")
+        for route, probe in PROBES.items():
+            with_owner = await probe(full, "other", "keeper")
+            without = await probe(empty, "other", "keeper")
+            if route != "GET /metrics":  # what that tells is of the process, and of no tenant
+                assert [told(answer) for answer in with_owner] == [told(answer) for answer in without], route
+
+
+def told(answer: httpx.Response) -> tuple[int, str]:
+    """What an answer says, but for ids made for it and the time."""
+    made = r"[0-9a-f]{32}|01[0-9A-HJKMNP-TV-Z]{24}|20\d\d-[^\"]*Z"
+    return answer.status_code, re.sub(made, "*", answer.text)
+
+
+async def test_a_query_another_tenant_asked_is_embedded_anew(tmp_path: Path, backend: Backend) -> None:
+    async with serving(tmp_path, on=backend) as service:
+        await service.recall("a question", tenant="owner")
+        held = service.runtime.backends.queries.held
+        await service.recall("a question", tenant="owner", agent_id="other")
+        assert service.runtime.backends.queries.held == held
+        await service.recall("a question", tenant="other")
+        assert service.runtime.backends.queries.held > held

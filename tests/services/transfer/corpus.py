@@ -1,0 +1,117 @@
+"""Memories of every kind that may be stored, and what moves them."""
+
+import json
+from collections.abc import AsyncIterator, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import hypothesis.strategies as st
+
+from app.domain.errors import InvalidRequest
+from app.domain.json_types import Json, to_json
+from app.domain.limits import METADATA_BYTES
+from app.services.transfer.export import Export
+from app.services.transfer.importer import Import
+from app.services.transfer.intake import import_lines
+from app.services.transfer.lines import BadLineError, Manifest, Total, write_end, write_manifest, write_memory
+from app.services.transfer.reading import check
+from app.services.transfer.record import Record
+from app.services.transfer.report import Report
+from tests.support.gateways import Bench
+
+SCHEMA = Path(__file__).parents[3] / "docs" / "format.schema.json"
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_YEAR_1, _YEAR_9999 = -62_135_596_800_000, 253_402_300_799_999
+
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=200)
+"""Of every character there is, but NUL and half a surrogate pair."""
+numbers = st.integers(-(2**63) + 1, 2**63 - 1) | st.floats(-1e18, 1e18, allow_nan=False)
+scalars = texts | numbers | st.booleans() | st.none()
+values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3))
+large = st.integers(1, METADATA_BYTES - 20).map(lambda size: {"large": "x" * size})
+metadata = st.dictionaries(texts, values, max_size=4) | large
+ids = st.builds(
+    lambda first, rest: first + "".join(rest),
+    st.sampled_from("01234567"),
+    st.lists(st.sampled_from(_CROCKFORD), min_size=25, max_size=25),
+)
+moments = st.integers(_YEAR_1, _YEAR_9999)
+agents = st.sampled_from(["bot", "other", "a" * 64, "A.b_c:d-e"])
+
+
+def _allowed(record: Record) -> bool:
+    try:
+        check(record)
+    except (BadLineError, InvalidRequest):
+        return False
+    return True
+
+
+records = st.builds(
+    Record,
+    agent_id=agents,
+    content=texts,
+    metadata=metadata,
+    id=ids,
+    session_id=st.none() | texts.map(lambda text: text[:60]),
+    occurred_at=st.none() | moments,
+    created_at=moments,
+    expires_at=st.none() | st.integers(_YEAR_9999 - 10**12, _YEAR_9999),
+).filter(_allowed)
+corpora = st.lists(
+    records,
+    max_size=30,
+    unique_by=(
+        lambda record: record.id,
+        lambda record: (record.agent_id, record.content),
+    ),
+)
+
+
+def numbered(count: int, *, agent_id: str = "bot", start: int = 0) -> list[Record]:
+    """So many plain memories."""
+    return [
+        Record(agent_id, f"memory {n}", {"n": n}, f"01K{n:023d}", created_at=1_700_000_000_000 + n)
+        for n in range(start, start + count)
+    ]
+
+
+def file_of(memories: Sequence[Record], tenant: str = "acme") -> bytes:
+    """Write a whole file of these memories, in the order that an export has."""
+    total = Total()
+    lines = [write_manifest(Manifest(tenant, None, len(memories), (), vectors=False))]
+    for record in sorted(memories, key=lambda record: (record.created_at or 0, record.id or "")):
+        line, digest = write_memory(record)
+        total.add(digest)
+        lines.append(line)
+    return b"".join([*lines, write_end(total)])
+
+
+async def in_chunks(data: bytes, size: int = 1000) -> AsyncIterator[bytes]:
+    for start in range(0, len(data), size):
+        yield data[start : start + size]
+
+
+def told(chunks: Iterable[bytes]) -> list[dict[str, Any]]:
+    """Read a report."""
+    return [json.loads(line) for line in b"".join(chunks).splitlines()]
+
+
+def changed(line: bytes, **fields: Json) -> bytes:
+    """Change a line's fields, and leave out those that are None."""
+    value = json.loads(line) | fields
+    return to_json({name: field for name, field in value.items() if field is not None}).encode() + b"\n"
+
+
+async def exported(bench: Bench, tenant: str = "acme", **options: Any) -> bytes:
+    return b"".join([chunk async for chunk in Export(bench.backends.of_tenant(tenant), **options).chunks()])
+
+
+async def imported(bench: Bench, data: bytes, tenant: str = "acme", **options: Any) -> list[dict[str, Any]]:
+    """Import, and return the report."""
+    report = Report()
+    try:
+        await import_lines(in_chunks(data), Import(bench.backends.of_tenant(tenant), report, **options), report)
+        return told(report.chunks())
+    finally:
+        report.close()

@@ -1,0 +1,89 @@
+"""A gateway and an indexer that runs only when told to, over ports with a switch on each."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from app.bootstrap import build_runtime
+from app.domain.query import Query
+from app.indexing.indexer import Indexer
+from app.ports.database import Row, Statement
+from app.services.gateway import LongTermMemoryGateway
+from app.storage import embedding_configs
+from app.storage.migrations.runner import migrate
+from tests.support.backends import Backend
+from tests.support.doubles import FailingDatabase, FailingEmbedder, FailingIndex
+from tests.support.service import settings_for
+
+_QUEUED = "SELECT operation, count(*) AS n FROM outbox GROUP BY operation ORDER BY operation"
+
+
+@dataclass
+class Bench:
+    """One tenant's gateway, and everything behind it."""
+
+    gateway: LongTermMemoryGateway
+    database: FailingDatabase
+    index: FailingIndex
+    embedder: FailingEmbedder
+    indexer: Indexer
+    backends: Any
+
+    def tenant(self, tenant_id: str) -> LongTermMemoryGateway:
+        return LongTermMemoryGateway(self.backends.of_tenant(tenant_id))
+
+    async def rows(self, sql: str) -> list[Row]:
+        """Read behind the gateway's back."""
+        (rows,) = await self.database.inner.run([Statement(sql)])
+        return rows
+
+    async def change(self, sql: str) -> None:
+        """Write behind the gateway's back."""
+        await self.database.inner.run([Statement(sql, writes=True)])
+
+    async def queued(self) -> dict[object, object]:
+        return {row["operation"]: row["n"] for row in await self.rows(_QUEUED)}
+
+    async def memories(self) -> object:
+        return (await self.rows("SELECT count(*) AS n FROM long_term_memory"))[0]["n"]
+
+    async def later(self, seconds: int) -> None:
+        """Let time pass for what the outbox waits for."""
+        shift = seconds * 1000
+        sql = f"UPDATE outbox SET due_at = due_at - {shift}, acknowledged_at = acknowledged_at - {shift}"
+        await self.change(f"{sql} WHERE dead IS NULL")
+
+    async def deliver(self) -> None:
+        """Let the indexer do what is due, and write what became of it."""
+        await self.indexer.round()
+        await self.indexer.round()
+
+    async def quiet(self, *, rounds: int = 12) -> None:
+        """Let so much time pass that nothing is left to do."""
+        for _ in range(rounds):
+            await self.later(300)
+            await self.indexer.round()
+
+    async def contents(self, query: str, *, top_k: int = 5) -> list[str]:
+        return [entry.content for entry in (await self.gateway.recall("bot", Query(query, top_k=top_k))).entries]
+
+
+@asynccontextmanager
+async def bench_on(data_dir: Path, backend: Backend | None = None, **overrides: Any) -> AsyncIterator[Bench]:
+    settings = {} if backend is None else backend.settings(data_dir)
+    runtime = build_runtime(settings_for(data_dir, **(settings | overrides)))
+    journal: list[str] = []
+    database = FailingDatabase(runtime.backends.database, journal=journal)
+    index = FailingIndex(runtime.backends.index, journal=journal)
+    embedder = FailingEmbedder(runtime.backends.embedder)
+    backends = replace(runtime.backends, database=database, index=index, embedder=embedder)
+    await migrate(database)
+    await runtime.prepare_index(embedder.config)
+    await embedding_configs.begin(database, embedder.config)
+    journal.clear()
+    indexer = Indexer(database, backends.index_of, backends.acknowledgements, holder="bench")
+    yield Bench(LongTermMemoryGateway(backends.of_tenant("acme")), database, index, embedder, indexer, backends)
+    for close in runtime.closers:
+        await close()

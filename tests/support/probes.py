@@ -1,0 +1,198 @@
+"""Probes: everything one can ask of each route and each MCP tool to learn of what another one stored."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import httpx
+
+from app.ports.database import Statement
+from app.services.transfer.lines import write_memory
+from app.services.transfer.record import Record
+from tests.support.service import Service
+
+CANARY = "Xq0451z"
+SECRET = f"the launch code is {CANARY}"
+Probe = Callable[[Service, str, str], Awaitable[list[httpx.Response]]]
+"""Asks everything of a route, as a tenant and for an agent, that could bring up what another one stored."""
+
+
+async def probe_store(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    body = {"agent_id": agent_id, "content": "mine"}
+    return [await service.post("/store", body, tenant=tenant)]
+
+
+async def probe_recall(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    filters: list[Any] = [None, {}, {"metadata": {"kind": "secret"}}, {"created_after": "2000-01-01T00:00:00Z"}]
+    return [
+        await service.post(
+            "/recall", {"agent_id": agent_id, "query": query, "top_k": 20, "filter": where}, tenant=tenant
+        )
+        for query in (SECRET, "x")
+        for where in filters
+    ]
+
+
+async def probe_explain(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    (entry,) = await service.recall(SECRET, tenant="owner", agent_id="keeper", top_k=1)
+    return [
+        await service.post(
+            "/recall/explain", {"agent_id": agent_id, "query": query, "memory_id": id_, "collapse": True}, tenant=tenant
+        )
+        for id_ in (entry["id"], "01K2Z4M1V7Q8T3B5N6C7D8E9FA")
+        for query in (SECRET, "x")
+    ]
+
+
+async def probe_delete(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    (entry,) = await service.recall(SECRET, tenant="owner", agent_id="keeper", top_k=1)
+    return [await service.delete(entry["id"], tenant=tenant, agent_id=agent_id)]
+
+
+async def probe_list(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    one, admin = service.credential(tenant, agent=agent_id), service.credential(tenant, admin=True)
+    filters = [{}, {"metadata": '{"kind": "secret"}'}, {"created_after": "2000-01-01T00:00:00Z", "limit": "100"}]
+    return [
+        *[await service.client.get("/memories", params=where, headers=one) for where in filters],
+        *[
+            await service.client.get("/memories", params={"agent_id": agent_id, **where}, headers=admin)
+            for where in filters
+        ],
+    ]
+
+
+async def probe_get(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    (entry,) = await service.recall(SECRET, tenant="owner", agent_id="keeper", top_k=1)
+    return [
+        await service.client.get(f"/memories/{id_}", params={"agent_id": agent_id}, headers=headers)
+        for id_ in (entry["id"], "01K2Z4M1V7Q8T3B5N6C7D8E9FA")
+        for headers in (service.credential(tenant, agent=agent_id), service.credential(tenant, admin=True))
+    ]
+
+
+async def probe_usage(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    query = {"agent_id": agent_id}
+    return [
+        await service.client.get("/usage", headers=service.credential(tenant, agent=agent_id)),
+        await service.client.get("/usage", params=query, headers=service.credential(tenant, admin=True)),
+    ]
+
+
+async def probe_agent(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    headers = service.credential(tenant, admin=True)
+    return [await service.client.get(f"/agents/{agent_id}", headers=headers)]
+
+
+async def probe_set_agent(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    headers = service.credential(tenant, admin=True)
+    return [await service.client.put(f"/agents/{agent_id}", json={"retention_days": 1}, headers=headers)]
+
+
+async def probe_metrics(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    del tenant, agent_id
+    return [await service.client.get("/metrics")]
+
+
+async def probe_health(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    del agent_id
+    return [await service.client.get(path, headers=service.credential(tenant)) for path in ("/healthz", "/readyz")]
+
+
+async def probe_operation(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    del agent_id
+    erasure = await service.runtime.gateway("owner").erase("nobody")
+    headers = service.credential(tenant, admin=True)
+    return [
+        await service.client.get(f"/operations/{id_}", headers=headers)
+        for id_ in (erasure.id, "01K2Z4M1V7Q8T3B5N6C7D8E9FA")
+    ]
+
+
+async def probe_mcp_recall(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    filters: list[Any] = [None, {}, {"metadata": {"kind": "secret"}}, {"created_after": "2000-01-01T00:00:00Z"}]
+    asked = [{"query": query, "top_k": 20, "filter": where} for query in (SECRET, "x") for where in filters]
+    return [await service.call("recall_memory", each, tenant=tenant, agent_id=agent_id) for each in asked]
+
+
+async def probe_mcp_store(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    return [
+        await service.call("store_memory", {"content": content}, tenant=tenant, agent_id=agent_id)
+        for content in ("mine", "x")
+    ]
+
+
+async def probe_erase(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    path = f"/agents/{agent_id}" if tenant != "owner" or agent_id != "keeper" else "/agents/nobody"
+    return [await service.client.delete(path, headers=service.credential(tenant, admin=True))]
+
+
+async def probe_erase_tenant(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    del agent_id
+    other = "other" if tenant == "owner" else tenant  # an owner may erase what it owns
+    return [await service.client.delete("/tenant", headers=service.credential(other, admin=True))]
+
+
+async def probe_export(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    if tenant == "owner":  # an owner may export what it owns, but not with the credential of another agent
+        headers = service.credential(tenant, agent_id, admin=True)
+    else:
+        headers = service.credential(tenant, admin=True)
+    return [
+        await service.client.get("/export", params=params, headers=headers)
+        for params in ({}, {"vectors": "true"}, {"agent_id": agent_id, "vectors": "true"})
+    ]
+
+
+async def probe_import(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    """Bring a memory of one's own under the very id of the owner's, which must tell nothing of it."""
+    (row,) = (
+        await service.runtime.backends.database.run(
+            [Statement("SELECT id FROM long_term_memory ORDER BY rowid LIMIT 1")]
+        )
+    )[0]
+    record = Record(agent_id=agent_id, content="brought along", id=str(row["id"]), created_at=1)
+    headers = service.credential(tenant, admin=True) | {"Content-Type": "application/x-ndjson"}
+    if tenant == "owner":
+        headers |= service.credential(tenant, agent_id, admin=True)
+    answers = [await service.client.post("/import", content=write_memory(record)[0], headers=headers) for _ in range(2)]
+    if tenant != "owner":
+        statuses = [json.loads(answer.text.splitlines()[0])["status"] for answer in answers]
+        assert statuses == ["imported", "unchanged"]
+    return [_without(answer, str(row["id"])) for answer in answers]
+
+
+def _without(answer: httpx.Response, own_words: str) -> httpx.Response:
+    """Give an answer without the id that the caller has named itself."""
+    return httpx.Response(answer.status_code, text=answer.text.replace(own_words, "*"))
+
+
+async def probe_tools(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    headers = service.credential(tenant, agent_id)
+    forms = ("openai", "openai-responses", "anthropic", "mcp", "json-schema")
+    return [await service.client.get("/tools", params={"format": form}, headers=headers) for form in forms]
+
+
+PROBES: dict[str, Probe] = {
+    "POST /store": probe_store,
+    "POST /recall": probe_recall,
+    "POST /recall/explain": probe_explain,
+    "store_memory": probe_mcp_store,
+    "recall_memory": probe_mcp_recall,
+    "DELETE /memories/{memory_id}": probe_delete,
+    "GET /operations/{operation_id}": probe_operation,
+    "GET /export": probe_export,
+    "GET /memories": probe_list,
+    "GET /memories/{memory_id}": probe_get,
+    "GET /usage": probe_usage,
+    "GET /agents/{agent_id}": probe_agent,
+    "PUT /agents/{agent_id}": probe_set_agent,
+    "GET /healthz": probe_health,
+    "GET /readyz": probe_health,
+    "GET /metrics": probe_metrics,
+    "GET /tools": probe_tools,
+    "POST /import": probe_import,
+    "DELETE /agents/{agent_id}": probe_erase,
+    "DELETE /tenant": probe_erase_tenant,
+}
+"""By route or tool, in an order in which none spoils a later one: the import makes a memory of the owner's id, which
+then stands in the outsider's own answers, and while something is erased nothing is stored."""

@@ -1,0 +1,127 @@
+"""The whole service in this process, over a data directory of its own."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+
+from app.bootstrap import build_runtime
+from app.interfaces.asgi import create_app
+from app.runtime.backends import Backends
+from app.runtime.runtime import Runtime
+from app.settings import Settings
+from tests.support.backends import Backend
+
+NOW = 1_790_000_000_000
+SECRETS = {"test": "a secret of the tests, long enough to sign"}
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A client of the running service, and what is behind it."""
+
+    client: httpx.AsyncClient
+    runtime: Runtime
+    app: FastAPI
+
+    def credential(self, tenant: str = "acme", agent: str | None = None, *, admin: bool = False) -> dict[str, str]:
+        token = self.runtime.credentials.issue(tenant, now=self.runtime.backends.clock(), agent_id=agent, admin=admin)
+        return {"Authorization": f"Bearer {token}"}
+
+    async def post(self, path: str, body: Any, *, tenant: str = "acme", **credential: Any) -> httpx.Response:
+        return await self.client.post(path, json=body, headers=self.credential(tenant, **credential))
+
+    async def store(self, content: str, *, tenant: str = "acme", agent_id: str = "bot", **fields: Any) -> None:
+        answer = await self.post("/store", {"agent_id": agent_id, "content": content, **fields}, tenant=tenant)
+        assert (answer.status_code, answer.json()) == (201, {"stored": True}), answer.text
+
+    async def recall(
+        self, query: str, *, tenant: str = "acme", agent_id: str = "bot", **fields: Any
+    ) -> list[dict[str, Any]]:
+        answer = await self.post("/recall", {"agent_id": agent_id, "query": query, **fields}, tenant=tenant)
+        assert answer.status_code == 200, answer.text
+        entries: list[dict[str, Any]] = answer.json()["entries"]
+        return entries
+
+    async def contents(self, query: str, **fields: Any) -> list[str]:
+        return [entry["content"] for entry in await self.recall(query, **fields)]
+
+    async def delete(self, memory_id: str, *, tenant: str = "acme", agent_id: str = "bot") -> httpx.Response:
+        return await self.client.delete(
+            f"/memories/{memory_id}", params={"agent_id": agent_id}, headers=self.credential(tenant, admin=True)
+        )
+
+    async def mcp(
+        self, method: str, params: dict[str, Any], *, tenant: str = "acme", agent_id: str = "bot"
+    ) -> httpx.Response:
+        """Send one message to the MCP server; the agent is named beside the credential."""
+        headers = self.credential(tenant) | {"X-Agent-Id": agent_id, "Accept": "application/json"}
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        return await self.client.post("/mcp", json=message, headers=headers)
+
+    async def call(
+        self, tool: str, arguments: dict[str, Any], *, tenant: str = "acme", agent_id: str = "bot"
+    ) -> httpx.Response:
+        """Call a tool of the MCP server, with success."""
+        answer = await self.mcp("tools/call", {"name": tool, "arguments": arguments}, tenant=tenant, agent_id=agent_id)
+        assert answer.json()["result"]["isError"] is False, answer.text
+        return answer
+
+
+def settings_for(data_dir: Path, **overrides: Any) -> Settings:
+    given: dict[str, Any] = {"data_dir": data_dir, "embedder": "hashing", "auth_secrets": SECRETS} | overrides
+    return Settings(_env_file=None, **given)
+
+
+@asynccontextmanager
+async def serving(
+    data_dir: Path, *, change: Callable[[Backends], Backends] = replace, on: Backend | None = None, **overrides: Any
+) -> AsyncIterator[Service]:
+    """Serve the directory's memories; ``change`` may put other ports in the place of the real ones."""
+    if on is not None:
+        overrides = on.settings(data_dir) | overrides
+    built = build_runtime(settings_for(data_dir, **overrides))
+    runtime = Runtime(
+        change(built.backends),
+        built.credentials,
+        built.metrics,
+        name=built.name,
+        prepare_index=built.prepare_index,
+        closers=built.closers,
+        pace=built.pace,
+    )
+    await runtime.start()
+    app = create_app(runtime)
+    transport = httpx.ASGITransport(app)
+    async with (
+        _living(app),
+        httpx.AsyncClient(transport=transport, base_url="http://service") as client,
+    ):
+        yield Service(client, runtime, app)
+
+
+@asynccontextmanager
+async def _living(app: FastAPI) -> AsyncIterator[None]:
+    """Run the application's lifespan in a task of its own, as a server does: what it opens is closed where it was."""
+    started, ending = asyncio.Event(), asyncio.Event()
+
+    async def live() -> None:
+        async with app.router.lifespan_context(app):
+            started.set()
+            await ending.wait()
+
+    lifespan = asyncio.create_task(live())
+    while not started.is_set() and not lifespan.done():
+        await asyncio.sleep(0)
+    if lifespan.done():
+        lifespan.result()
+    try:
+        yield
+    finally:
+        ending.set()
+        await lifespan
