@@ -107,8 +107,8 @@ class NewMemory(Storable):
     @cached_property
     def request_hash(self) -> str:
         """SHA-256, in hex, of everything that was asked: two requests with one hash ask the same."""
-        asked = [self.content, self.metadata, self.session_id, self.occurred_at, self.expires_at]
-        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+        request = [self.content, self.metadata, self.session_id, self.occurred_at, self.expires_at]
+        return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
 
     def of(self, scope: Scope, memory_id: str, created_at: int) -> "Memory":
         """Return the memory that storing it makes, where the agent has none of this content yet."""

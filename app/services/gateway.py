@@ -95,13 +95,13 @@ class LongTermMemoryGateway:
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("memory_id", limits.MEMORY_ID, memory_id))
         scope = Scope(self._tenant_id, agent_id)
-        queued, _, deleted, (watched,) = await self._backends.database.run(
+        queued, _, deleted, (state,) = await self._backends.database.run(
             [
                 *memories.delete(scope, memory_id, now=self._backends.clock()),
                 request_state.read(Tenant(self._tenant_id)),
             ]
         )
-        self._backends.observe(watched)
+        self._backends.observe(state)
         if not deleted:
             return
         names = {row["index_name"] for row in queued}

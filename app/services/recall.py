@@ -97,8 +97,9 @@ class Recaller:
             if _is_enough(gathered.candidates, query) or not (hits.more or len(gathered.candidates) >= wanted.most):
                 break
             width *= 4  # vectors whose memory is gone, or memories of one content, took the places
+        exact = self._backends.index_of(active).visible_at_once
         queued = {} if embedded is None else score(gathered.pending[:MAX_PENDING], embedded)
-        pool = Pool.of(gathered.candidates, gathered.stats, vector.cosines_of(hits.hits, queued))
+        pool = Pool.of(gathered.candidates, gathered.stats, vector.cosines_of(hits.hits, queued, exact=exact))
         fusion = Fusion(parsed, pool, self._channels)
         if away is not None:
             _check(fusion, away.error)
@@ -142,13 +143,13 @@ class Recaller:
         """
         degraded: list[str] = []
         try:
-            watched, pending, rows = await self._read(scope, wanted)
+            state, pending, rows = await self._read(scope, wanted)
         except DatabaseRejected as error:
             structlog.get_logger().error("lexical_away", code=error.code, reason=error.detail)
-            watched, pending, rows = await self._read(scope, replace(wanted, search_words=False))
+            state, pending, rows = await self._read(scope, replace(wanted, search_words=False))
             degraded.append("lexical_unavailable")
-        seen = self._backends.observe(watched)
-        if watched["disabled"]:
+        seen = self._backends.observe(state)
+        if state["disabled"]:
             raise LongTermDisabled
         if seen is not None and seen.active != config:
             raise EmbeddingConfigChanged
@@ -159,14 +160,14 @@ class Recaller:
 
     async def _read(self, scope: Scope, wanted: CandidateQuery) -> tuple[Row, list[Row], list[Row]]:
         """Read what the run learns in passing, what is queued for the index, and the candidates."""
-        (watched,), pending, rows = await self._backends.database.run(
+        (state,), pending, rows = await self._backends.database.run(
             [
                 request_state.read_for_recall(scope),
                 Outbox(scope).pending(wanted.where, wanted.index_name),
                 find_candidates(scope, wanted),
             ]
         )
-        return watched, pending, rows
+        return state, pending, rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,8 +138,8 @@ class Writer:
     async def _refused(self, refusal: RunRefused, batch: Batch, warn: Warn | None) -> dict[int, Outcome]:
         """Find out what the gate's reason means; return what became of the lines that are not to be tried again."""
         why = self._why_no_store(batch) if batch.is_store else self._why_no_import(batch)
-        (watched,), *rows = await self._run([request_state.read(self._tenant), *why])
-        seen = self._backends.observe(watched)
+        (state,), *rows = await self._run([request_state.read(self._tenant), *why])
+        seen = self._backends.observe(state)
         match refusal.reason:
             case "erasing":
                 again = "Store" if batch.is_store else "Import"

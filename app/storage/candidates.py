@@ -17,7 +17,7 @@ from app.storage import filters
 from app.storage.scoped import ScopedStatement
 
 _TEXT = Path(__file__).with_name("candidates.sql").read_text(encoding="utf-8")
-_MOST = 100
+_MAX_POOL = 100
 """How many candidates the section ``neighbours`` gives at most."""
 
 # What stands for the section that searches the index of words, where that cannot be searched.
@@ -60,7 +60,7 @@ class CandidateQuery:
     @property
     def most(self) -> int:
         """How many candidates there are at most, beside what is queued and what is asked for in any case."""
-        return self.width * _MOST
+        return self.width * _MAX_POOL
 
 
 def find_candidates(scope: Scope, query: CandidateQuery) -> ScopedStatement:

@@ -29,11 +29,11 @@ GRACE_MS = 60_000
 After it no call of that request can still reach the index, so that what is sent then is sent last."""
 
 # What every change of a row's operation or vector begins anew.
-ANEW = f"acknowledged_at = NULL, confirmed_at = NULL, refusals = 0, dead = NULL, due_at = {NOW} + {GRACE_MS}"
+RESET = f"acknowledged_at = NULL, confirmed_at = NULL, refusals = 0, dead = NULL, due_at = {NOW} + {GRACE_MS}"
 
 QUEUED_AGAIN = f"""ON CONFLICT (tenant_id, agent_id, id, index_name) DO UPDATE SET
   operation = excluded.operation, vector = excluded.vector, revision = max(excluded.revision, outbox.revision + 1),
-  {ANEW}"""
+  {RESET}"""
 """What becomes of a row where something is queued anew; a removal brings no vector."""
 
 _QUEUE_DELETE = f"""

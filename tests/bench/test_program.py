@@ -53,6 +53,7 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
+@pytest.mark.long
 def test_the_program_measures_variants_of_its_own_server(data: Path, tmp_path: Path) -> None:
     options = ["--embedder", "hashing", "--without", PARTS[0], "--foreign", 1, "--resamples", 50]
     result = run(data, *options, "--out", tmp_path / "out")

@@ -68,7 +68,9 @@ async def seen_inside(service: Service) -> list[dict[str, Any]]:
 
 
 async def test_an_outsider_is_answered_as_if_nothing_were_there(tmp_path: Path, backend: Backend) -> None:
-    async with serving(tmp_path / "full", on=backend) as full, serving(tmp_path / "empty", on=backend) as empty:
+    # What the indexer confirms meanwhile would be scored by an approximate index from then on.
+    slow: dict[str, Any] = {"on": backend, "indexer_seconds": 30}
+    async with serving(tmp_path / "full", **slow) as full, serving(tmp_path / "empty", **slow) as empty:
         await full.store(SECRET, tenant="owner", agent_id="keeper")
         await empty.store(SECRET, tenant="owner", agent_id="keeper")
         await full.store("more " * 50, tenant="owner", agent_id="keeper")

@@ -11,6 +11,7 @@ import httpx
 from tests.process.conftest import Start
 from tests.process.memories import Memory, forgotten, halves, held, made, outbox_is_empty_in_time, recall, store
 from tests.process.server import Server, until
+from tests.support import generation
 
 CLIENTS = 16
 
@@ -50,7 +51,7 @@ async def test_no_kill_loses_an_acknowledged_memory_or_leaves_half_of_one(start:
     dice = random.Random(20)
     acknowledged: list[Memory] = []
     unanswered: list[Memory] = []
-    for round_ in range(4):
+    for round_ in range(4 if generation.LONG else 2):
         load = Load(await start(), f"round {round_}")
         await load.run(kill_after=dice.randrange(20, 130), delay=dice.uniform(0, 0.02))
         acknowledged += load.acknowledged

@@ -19,9 +19,9 @@ from tests.process.history import History
 from tests.process.memories import Memory, halves, rows
 from tests.process.server import until
 
-OPERATIONS = int(os.environ.get("SOAK_OPERATIONS", "300"))
+OPERATIONS = int(os.environ.get("SOAK_OPERATIONS", "150"))
 SEED = int(os.environ.get("SOAK_SEED", "20"))
-KILLS = 4
+KILLS = 4 if "SOAK_OPERATIONS" in os.environ else 2
 HEALED_SECONDS = 30.0
 INDEXER_SECONDS = "0.1"
 FAULTS = [  # of the upserts one in five fails

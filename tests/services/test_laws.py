@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from app.ports.database import Statement
 from tests.support.backends import BackendName, running_on
-from tests.support.generation import examples
+from tests.support.generation import LONG, examples
 from tests.support.service import serving
 
 T = TypeVar("T")
@@ -132,9 +132,15 @@ class MemoryOnCloudflare(Memory):
 
 TestMemory = Memory.TestCase
 TestMemory.settings = settings(
-    max_examples=examples(25), stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=examples(25),
+    stateful_step_count=30 if LONG else 15,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
 )
 TestMemoryOnCloudflare = MemoryOnCloudflare.TestCase
 TestMemoryOnCloudflare.settings = settings(
-    max_examples=examples(8), stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=examples(8),
+    stateful_step_count=30 if LONG else 15,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
 )

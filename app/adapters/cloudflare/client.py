@@ -47,7 +47,7 @@ _FIGURES = {"r": "remaining", "t": "reset_seconds", "q": "quota", "w": "window_s
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CloudflareAnswer:
     """The result of a call, and its time by Cloudflare's clock (ms since the epoch); None where it is not known."""
 
     result: Any
@@ -93,7 +93,7 @@ class CloudflareClient:
         )
         metrics.budget(call_budget.left)
 
-    async def call(self, call: Call, meaning: RefusalMap | None = None) -> Answer:
+    async def call(self, call: Call, meaning: RefusalMap | None = None) -> CloudflareAnswer:
         """Make one call within the account; ``meaning`` is the first to map a refusal.
 
         Raises:
@@ -107,7 +107,7 @@ class CloudflareClient:
             if response.is_success:
                 body = self._upstream.read_json(response)
                 if isinstance(body, dict) and body.get("success") is True:
-                    return Answer(body.get("result"), _moment(response), body.get("result_info"))
+                    return CloudflareAnswer(body.get("result"), _moment(response), body.get("result_info"))
             raise self._refused(call.operation, response, meaning)
 
     def retried(self, operation: str) -> None:

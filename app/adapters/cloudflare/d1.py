@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from app.adapters.cloudflare.client import Answer, CloudflareClient, Refusal
+from app.adapters.cloudflare.client import CloudflareAnswer, CloudflareClient, Refusal
 from app.adapters.upstream import Call
 from app.domain.errors import (
     DatabaseRejected,
@@ -101,7 +101,7 @@ class D1Database:
         """Run a minimal statement."""
         await self.run([Statement("SELECT 1 AS one")])
 
-    async def _attempt(self, body: bytes, attempts: int) -> Answer:
+    async def _attempt(self, body: bytes, attempts: int) -> CloudflareAnswer:
         call = Call(_OPERATION, "POST", self._path, body)
         for attempt in range(1, attempts):
             try:
@@ -133,7 +133,7 @@ def _body(statements: Sequence[Statement]) -> bytes:
     return orjson.dumps({"batch": batch})
 
 
-def _rows(answer: Answer, count: int) -> list[list[Row]]:
+def _rows(answer: CloudflareAnswer, count: int) -> list[list[Row]]:
     """Return each statement's rows; every statement must report success."""
     results = answer.result
     if not isinstance(results, list) or len(results) != count:

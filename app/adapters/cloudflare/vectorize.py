@@ -11,7 +11,7 @@ import orjson
 import structlog
 
 from app.adapters.cloudflare import vectorize_answers as answers
-from app.adapters.cloudflare.client import Answer, CloudflareClient, Refusal
+from app.adapters.cloudflare.client import CloudflareAnswer, CloudflareClient, Refusal
 from app.adapters.upstream import Call
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.errors import (
@@ -201,11 +201,11 @@ class VectorizeIndex:
         call = Call("vectorize.metadata_index.list", "GET", f"{self._path}/metadata_index/list")
         return answers.read_metadata_indexes((await self._client.call(call, self._meaning)).result)
 
-    async def _looked_at(self, ids: Sequence[str]) -> AsyncIterator[Answer]:
+    async def _looked_at(self, ids: Sequence[str]) -> AsyncIterator[CloudflareAnswer]:
         for start in range(0, len(ids), _GET_IDS):
             yield await self._post("get_by_ids", {"ids": list(ids[start : start + _GET_IDS])})
 
-    async def _search(self, vector: Vector, top_k: int, condition: Mapping[str, Json]) -> Answer:
+    async def _search(self, vector: Vector, top_k: int, condition: Mapping[str, Json]) -> CloudflareAnswer:
         body = {
             "vector": np.ascontiguousarray(vector),
             "topK": top_k,
@@ -215,7 +215,7 @@ class VectorizeIndex:
         }
         return await self._post("query", body)
 
-    async def _post(self, method: str, body: Mapping[str, Any]) -> Answer:
+    async def _post(self, method: str, body: Mapping[str, Any]) -> CloudflareAnswer:
         content = orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
         call = Call(f"vectorize.{method}", "POST", f"{self._path}/{method}", content)
         return await self._client.call(call, self._meaning)
@@ -274,7 +274,7 @@ class VectorizeIndex:
         return CursorExpired(f"Vectorize no longer knows the cursor ({refusal.code}): {refusal.message}.")
 
 
-def _acknowledged(answer: Answer) -> int:
+def _acknowledged(answer: CloudflareAnswer) -> int:
     """Return when a write was acknowledged; without it the write could never be confirmed."""
     if answer.at is None:
         raise UpstreamRejected("Vectorize acknowledged a write without a Date that can be read.")

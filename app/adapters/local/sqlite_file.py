@@ -179,16 +179,19 @@ class SqliteFile:
             connection.close()
 
     def _write_group(self, connection: sqlite3.Connection | None, group: list[_Job[Any]]) -> sqlite3.Connection | None:
-        """Commit the jobs together, or one by one if one of them fails. Return the connection to continue with."""
+        """Commit the jobs together; one that fails is left out, and the others are made without it.
+
+        Return the connection to continue with.
+        """
         try:
             if connection is None:
                 connection = _open(self.path, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL")
-            if not _commit(connection, group) and len(group) > 1:
-                for job in group:
-                    _commit(connection, [job])
+            waiting = list(group)
+            while waiting and not _commit(connection, waiting):
+                waiting = [job for job in waiting if job.error is None]
         except sqlite3.Error as error:
             for job in group:
-                if not job.committed:
+                if not job.committed and job.error is None:
                     job.error = mapped(error)
             if read_only(error):
                 self._renew_readers()
@@ -202,7 +205,7 @@ def _commit(connection: sqlite3.Connection, jobs: list[_Job[Any]]) -> bool:
     try:
         connection.execute("BEGIN IMMEDIATE")
         for job in jobs:
-            _work(connection, job)
+            job.result = job.work(connection)
         connection.execute("COMMIT")
     except Exception as error:
         if isinstance(error, sqlite3.Error) and closes_connection(error):
@@ -214,20 +217,6 @@ def _commit(connection: sqlite3.Connection, jobs: list[_Job[Any]]) -> bool:
     for job in jobs:
         job.committed = True
     return True
-
-
-def _work(connection: sqlite3.Connection, job: _Job[Any]) -> None:
-    """Run one job; one that is refused is undone alone, so that it costs the others of its commit nothing."""
-    job.error = None
-    connection.execute("SAVEPOINT job")
-    try:
-        job.result = job.work(connection)
-    except sqlite3.Error as error:
-        if closes_connection(error) or not connection.in_transaction:
-            raise
-        job.error = mapped(error)
-        connection.execute("ROLLBACK TO job")
-    connection.execute("RELEASE job")
 
 
 def _after_failure(connection: sqlite3.Connection | None, error: sqlite3.Error) -> sqlite3.Connection | None:

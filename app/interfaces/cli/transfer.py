@@ -84,7 +84,7 @@ def _import(report: Report, file: Path, tenant: str, agent: str | None, format_:
     with _opened(file) as stream, _bar("Importing", _size(stream)) as progress:
 
         async def work(runtime: Runtime) -> None:
-            taking = Import(
+            importing = Import(
                 runtime.backends.of_tenant(tenant),
                 report,
                 only_agent=agent if format_ == FORMAT else None,
@@ -93,10 +93,10 @@ def _import(report: Report, file: Path, tenant: str, agent: str | None, format_:
             indexing = asyncio.create_task(runtime.indexer.run(runtime.pace.indexer_seconds))
             try:
                 if format_ == FORMAT:
-                    await import_lines(_chunks(stream, progress), taking, report)
+                    await import_lines(_chunks(stream, progress), importing, report)
                 else:
                     text = TextIOWrapper(stream, "utf-8")
-                    await import_records(FORMATS[format_].read(text, agent or _DEFAULT_AGENT), taking, report)
+                    await import_records(FORMATS[format_].read(text, agent or _DEFAULT_AGENT), importing, report)
             finally:
                 indexing.cancel()
                 with suppress(asyncio.CancelledError):

@@ -11,8 +11,8 @@ DEPTH = 100
 """Hits that are asked for: the most that Vectorize gives
 (https://developers.cloudflare.com/vectorize/platform/limits/)."""
 
-_ROUNDING = 0.0002
-"""More than 16 bits a number change the cosine of two vectors by, and less than an approximate index is off by."""
+_ROUNDING = 0.002
+"""More than 16 bits a number change the cosine of two vectors by."""
 
 
 class Vector(Channel):
@@ -54,13 +54,16 @@ def nearest(cosines: Mapping[str, float], present: Collection[str]) -> dict[str,
     return dict(points(kept))
 
 
-def cosines_of(hits: Sequence[Hit], queued: Mapping[str, float]) -> dict[str, float]:
+def cosines_of(hits: Sequence[Hit], queued: Mapping[str, float], *, exact: bool) -> dict[str, float]:
     """Put together the cosines of the index's hits and those of the vectors that are queued for the index.
 
-    A memory has one score before and after its vector leaves the outbox: where the index shows the queued vector, its
-    cosine is taken. The outbox keeps vectors in 16 bits a number, so its own is a little off. A larger difference means
-    that the index still shows an older vector of an id that was used again.
+    Where the index is ``exact``, a memory has one score before and after its vector leaves the outbox: the index's
+    cosine is taken where it shows the queued vector. The outbox keeps vectors in 16 bits a number, so its own is a
+    little off; a larger difference means that the index still shows an older vector of an id that was used again. An
+    approximate index is further off than the outbox, whose cosine is taken there.
     """
+    if not exact:
+        return {hit.id: hit.score for hit in hits} | dict(queued)
     shown = {hit.id: hit.score for hit in hits}
     anew = {id_: cosine for id_, cosine in queued.items() if abs(shown.get(id_, -2.0) - cosine) > _ROUNDING}
     return shown | anew

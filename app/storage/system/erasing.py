@@ -7,7 +7,7 @@ from app.domain.embedding import EmbeddingConfig
 from app.domain.json_types import Json, to_json
 from app.ports.database import NOW, Row, Statement
 from app.storage.embedding_configs import READ_ALL, read_all
-from app.storage.outbox import ANEW, GRACE_MS, QUEUED_AGAIN
+from app.storage.outbox import GRACE_MS, QUEUED_AGAIN, RESET
 from app.storage.rows import read_row
 
 _LAST_AGENT = "\U0010ffff"
@@ -44,7 +44,7 @@ UPDATE erasure SET advanced_at = {NOW},
 WHERE {_ERASURE}
 """
 _UNQUEUE_UPSERTS = f"""
-UPDATE outbox SET operation = 'delete', vector = NULL, revision = max({NOW}, outbox.revision + 1), {ANEW}
+UPDATE outbox SET operation = 'delete', vector = NULL, revision = max({NOW}, outbox.revision + 1), {RESET}
 WHERE {_OUTBOX} AND outbox.operation = 'upsert'
   AND NOT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE memory.id = outbox.id)
 """

@@ -79,7 +79,7 @@ def test_a_repeated_word_does_not_drown_the_others() -> None:
 
 
 def test_texts_without_a_word_differ_from_each_other() -> None:
-    signs = list(string.punctuation) + ["".join(pair) for pair in itertools.permutations(string.punctuation, 2)]
+    signs = list(string.punctuation) + ["".join(pair) for pair in itertools.permutations(string.punctuation[::3], 2)]
     texts = [*signs, "", " ", "  ", "\t", "\n", "\u00a0", "\u2003", "\u0301", "🙂", "🙃", "…", "。"]
     assert (cosines(*texts) > 0.98).sum() == len(texts)
 

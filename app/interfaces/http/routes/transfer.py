@@ -103,8 +103,8 @@ async def import_(caller: Importer, request: Request) -> Response:
     services, only_agent = caller.tenant()
     report = Report()
     try:
-        taking = Import(services.backends, report, only_agent=only_agent)
-        await import_lines(_body(request), taking, report)
+        importing = Import(services.backends, report, only_agent=only_agent)
+        await import_lines(_body(request), importing, report)
     except BaseException:
         report.close()
         raise

@@ -21,14 +21,14 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SourceLine:
     """One line of several; ``value`` is None, as JSON ``null`` is, where it is not JSON."""
 
     number: int
     value: Json
 
 
-def values(stream: TextIO) -> Iterator[Document | Line]:
+def values(stream: TextIO) -> Iterator[Document | SourceLine]:
     """Read a file: a document is read whole, lines are read one by one, blank ones are passed over.
 
     A number that SQLite cannot compare exactly becomes a text, ``NaN`` and ``Infinity`` become null.
@@ -50,13 +50,13 @@ def values(stream: TextIO) -> Iterator[Document | Line]:
     if second is None:
         yield Document(value)
         return
-    yield Line(number, value)
+    yield SourceLine(number, value)
     for number, text in _and_then(second, lines):
         try:
             value = _parsed(text)
         except ValueError:
             value = None
-        yield Line(number, value)
+        yield SourceLine(number, value)
 
 
 def _and_then(first: tuple[int, str], rest: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
