@@ -20,7 +20,7 @@ OPERATIONS = 3000
 _TENANTS = ("acme", "globex")
 _AGENTS = ("bot-1", "bot-2", "bot-3", "bot-4")
 _CALLERS = 2
-_SEEDS = int(os.environ.get("SOAK_SEEDS", "4"))
+_SEEDS = int(os.environ.get("SOAK_SEEDS", "1"))
 _TOGETHER = 3
 _ERASES_SECONDS = 200.0
 

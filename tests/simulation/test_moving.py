@@ -21,7 +21,7 @@ from tests.simulation.weather import calm, storm
 from tests.simulation.workload import Agent
 from tests.simulation.world import Kind, Replica, World, world
 
-_SEEDS = range(int(os.environ.get("SOAK_SEEDS", "4")))
+_SEEDS = range(int(os.environ.get("SOAK_SEEDS", "2")))
 _OPERATIONS = 150
 _CALLS_PER_MINUTE = 240
 _AGAIN_SECONDS = 5.0
