@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
-from app.domain.json_types import Json
 from app.ports.database import Database, Row, Statement
 from app.storage.rows import read_row
 
@@ -20,9 +19,6 @@ SHADOW = f"(SELECT config.index_name {_SHADOW})"
 
 AS_JSON = "json_array(config.provider, config.model, config.dimensions, config.index_name)"
 """An SQL expression over a row named ``config``: the JSON text that ``EmbeddingConfig.from_json`` reads."""
-
-BOTH = f"(SELECT {AS_JSON} FROM embedding_in_use AS config) AS active, (SELECT {AS_JSON} {_SHADOW}) AS shadow"
-"""SQL columns: the active config and the shadow as JSON text, or NULL."""
 
 _READ = Statement.read("SELECT state.* FROM service_state AS state")
 READ_ALL = Statement.read(f"SELECT {AS_JSON} AS config FROM embedding_config AS config")
@@ -88,11 +84,6 @@ def read_all(rows: Iterable[Row]) -> list[EmbeddingConfig]:
 def of_memories(row: Row) -> EmbeddingConfigs | None:
     """Read the configs in use from a row of ``service_state``; None where there is no memory."""
     return read(row) if row["any_memory"] else None
-
-
-def named(config: EmbeddingConfig) -> dict[str, Json]:
-    """Return the values of a statement that writes the config."""
-    return config.argument
 
 
 async def _activate(database: Database, sql: str, config: EmbeddingConfig) -> Row:

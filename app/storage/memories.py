@@ -12,7 +12,6 @@ from app.domain.json_types import Json, to_json
 from app.domain.memory import Memory, Scope, Tenant
 from app.domain.quotas import Defaults
 from app.ports.database import NOW
-from app.storage.embedding_configs import named
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN, encode, queue_delete
 from app.storage.scoped import ScopedStatement
 
@@ -182,7 +181,7 @@ def insert(
     Returns ``id``, ``created_at``, ``agent_id`` and ``content_hash`` of the memories that now hold the content.
     """
     written: list[Json] = [_named(line) | _written(line.memory) for line in lines]
-    return ScopedStatement.write(tenant, _INSERT, config=named(config), is_store=is_store, lines=written)
+    return ScopedStatement.write(tenant, _INSERT, config=config.argument, is_store=is_store, lines=written)
 
 
 def remembered(scope: Scope, key: str | None) -> ScopedStatement:
