@@ -42,7 +42,7 @@ from app.services.credentials import Credentials
 from app.services.query_vectors import QueryCache
 from app.settings import Settings
 
-_DATABASE_NAME = "memory.sqlite3"
+DATABASE_FILE = "memory.sqlite3"
 _METERED = Pace(indexer_seconds=15.0, look_again_seconds=30.0)
 """On Cloudflare every call counts."""
 
@@ -296,7 +296,7 @@ def _missing(given: dict[str, str | None]) -> str:
 
 
 def _open_file(settings: Settings) -> SqliteFile:
-    return SqliteFile(_data_dir(settings) / _DATABASE_NAME)
+    return SqliteFile(_data_dir(settings) / DATABASE_FILE)
 
 
 def _data_dir(settings: Settings) -> Path:

@@ -1,5 +1,6 @@
 """What every test stands on: asyncio, no host but this one, no settings from outside."""
 
+import gc
 import ipaddress
 import logging
 import socket
@@ -13,13 +14,24 @@ from app.settings import Settings
 from tests.support import generation
 from tests.support.backends import Backend, running_on
 
+_LEFT_OUT = ("long", "cloudflare")
+
+# What collecting makes lives as long as the process: looking for garbage in it takes a sixth of the time.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage again, in what the tests make."""
+    gc.freeze()
+    gc.enable()
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what takes long, unless it is asked for."""
+    """Leave out what takes long and what repeats, unless it is asked for."""
     if not generation.LONG:
-        long = [item for item in items if item.get_closest_marker("long") is not None]
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if item not in long]
+        left_out = {item for item in items for name in _LEFT_OUT if item.get_closest_marker(name) is not None}
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")
@@ -45,11 +57,13 @@ def _is_loopback(host: str) -> bool:
     return host == "localhost" or ipaddress.ip_address(host).is_loopback
 
 
-@pytest.fixture(autouse=True)
-def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def _no_settings_from_outside() -> Iterator[None]:
     """Keep this machine's environment out of the settings."""
-    for name in (*Settings.model_fields, "env_file"):
-        monkeypatch.delenv(name.upper(), raising=False)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        for name in (*Settings.model_fields, "env_file"):
+            monkeypatch.delenv(name.upper(), raising=False)
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -64,8 +78,8 @@ def _logging_as_it_was() -> Iterator[None]:
         root.removeHandler(handler)
 
 
-@pytest.fixture(params=["embedded", "cloudflare"])
+@pytest.fixture(params=["embedded", pytest.param("cloudflare", marks=pytest.mark.cloudflare)])
 def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
-    """Everything the service may run on: a test that takes this runs on each."""
+    """Everything the service may run on: a test that takes this runs on each, on Cloudflare in ``make conformance``."""
     with running_on(request.param) as backend:
         yield backend

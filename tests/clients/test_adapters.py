@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,7 @@ def test_a_readme_shows_code_that_compiles(name: str) -> None:
         compile(block, f"{name}/README.md", "exec")
 
 
+@pytest.mark.long
 async def test_what_a_readme_shows_without_a_model_runs(name: str, server: Server, watched: Path) -> None:
     for block in BLOCKS[name]:
         if not NEEDS_A_MODEL.search(block):
@@ -161,11 +163,17 @@ def test_an_adapter_is_removed_by_deleting_its_folder(name: str, tmp_path: Path)
 
 def test_nothing_outside_its_folder_names_an_adapter(name: str, folder: Path) -> None:
     named = re.compile(rf"adapters[./]{name}\b")
-    # The README tells of all there are, and its test passes over what is gone.
-    for root in ("Makefile", "pyproject.toml", "app", "bench", "clients", "deploy", "docs", "tests"):
-        top = ROOT / root
-        for path in [top] if top.is_file() else top.rglob("*"):
-            if path.suffix in {".py", ".md", ".toml", ".txt", ".json", ""} and path.is_file():
-                if "node_modules" in path.parts or path.is_relative_to(folder):
-                    continue
-                assert not named.search(path.read_text("utf-8", errors="replace")), path
+    for path, text in texts().items():
+        assert path.is_relative_to(folder) or not named.search(text), path
+
+
+@cache
+def texts() -> dict[Path, str]:
+    """Read the repository but for its README, which tells of all adapters and has a test of its own."""
+    paths = [ROOT / "Makefile", ROOT / "pyproject.toml"]
+    for top in ("app", "bench", "clients", "deploy", "docs", "tests"):
+        for folder, folders, files in os.walk(ROOT / top):
+            folders[:] = [name for name in folders if name not in {"node_modules", "__pycache__"}]
+            paths += [Path(folder, file) for file in files]
+    readable = {".py", ".md", ".toml", ".txt", ".json", ""}
+    return {path: path.read_text("utf-8", errors="replace") for path in paths if path.suffix in readable}

@@ -91,7 +91,7 @@ async def test_each_error_of_the_service_arrives_as_the_class_of_its_status(conn
 async def test_advice_is_kept_and_shown_where_the_service_gives_it(connect: Connect) -> None:
     told = {"code": "storage_full", "detail": "No room.", "advice": "Make room.", "newer": {"than": "this"}}
     with pytest.raises(client.Unavailable) as caught:
-        await connect(lambda _: httpx.Response(503, json=told)).store("anything")
+        await connect(lambda _: httpx.Response(503, json=told), retries=0).store("anything")
     assert (caught.value.advice, caught.value.request_id) == ("Make room.", "")
     assert caught.value.__notes__ == ["advice: Make room."]
 

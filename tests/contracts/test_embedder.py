@@ -24,7 +24,7 @@ from tests.contracts.conftest import cloudflare_client
 from tests.support.generation import examples
 
 WORDS = ["apple", "river", "stone", "paper", "green", "window", "seven", "music", "doctor", "train", "winter", "garden"]
-SENTENCES = [f"On day {day} the team in Malmö shipped order number {day * 37}." for day in range(20)]
+SENTENCES = [f"On day {day} the team in Malmö shipped order number {day * 37}." for day in range(12)]
 UNUSUAL = {
     "nothing but spaces": "   ",
     "nothing but control characters": "\x01\x02\x7f\u200b",
@@ -35,7 +35,7 @@ UNUSUAL = {
     "lone accents": "\u0301\u0308",
     "one character, 32 KiB": "x" * 32768,
     "one emoji, 32 KiB": "🙂" * 8192,
-    "one word, 32 KiB": "word " * 6553,
+    "one word, 8 KiB": "word " * 1638,
 }
 
 
@@ -217,11 +217,11 @@ def test_unusual_text_has_a_usable_vector(embedding: Embedding, text: str) -> No
 
 def test_a_query_lies_near_the_document_of_the_same_words(embedding: Embedding) -> None:
     documents = np.array(embedding.embed(*SENTENCES))
-    assert np.argmax(documents @ embedding.embed_query(SENTENCES[17])) == 17
+    assert np.argmax(documents @ embedding.embed_query(SENTENCES[7])) == 7
 
 
 def test_sixteen_calls_at_once_give_what_they_give_one_after_another(embedding: Embedding) -> None:
-    texts = [*SENTENCES[:14], " ".join(SENTENCES), "x " * 3000]
+    texts = [*SENTENCES, "one", "two", " ".join(SENTENCES), "x " * 300]
     np.testing.assert_allclose(
         embedding.embed_concurrently(texts),
         [embedding.embed(text)[0] for text in texts],

@@ -87,6 +87,7 @@ async def test_the_commands_do_what_the_readme_says(server: Server, token: str) 
     assert rest.count("allergic to nuts") >= len(asked)
 
 
+@pytest.mark.long
 async def test_the_servers_of_mcp_hosts_are_as_the_readme_says(server: Server, token: str) -> None:
     over_http, over_stdio = (
         json.loads(here(block, server).replace("${MEMORY_GATEWAY_TOKEN}", token))["mcpServers"]["memory"]

@@ -101,17 +101,18 @@ async def test_what_is_found_is_repaired(bench: Bench) -> None:
     assert [again.missing, again.orphans, again.stale] == [0, 0, 0]
 
 
-async def test_a_lost_index_is_rebuilt_from_the_database_alone(bench: Bench) -> None:
-    contents = [f"memory number {n}" for n in range(250)]
+async def test_a_lost_index_is_rebuilt_from_the_database_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconcile_module, "MAX_BATCH", 20)
+    contents = [f"memory number {n}" for n in range(50)]
     ids = await settled(bench, *contents)
     await lose(bench, ids)
     told: list[Progress] = []
     findings = await comparison(bench, repair=True, told=told).run()
-    assert (findings.missing, findings.repaired) == (250, 250)
-    assert told[-1].memories == 250
+    assert (findings.missing, findings.repaired) == (50, 50)
+    assert told[-1].memories == 50
     await bench.quiet()
     assert set(await bench.index.held(ids)) == set(ids)
-    assert await bench.contents("memory number 77", top_k=1) == ["memory number 77"]
+    assert await bench.contents("memory number 17", top_k=1) == ["memory number 17"]
 
 
 async def test_what_is_on_its_way_is_neither_missing_nor_an_orphan(bench: Bench) -> None:

@@ -33,10 +33,10 @@ from tests.support.service import settings_for
 
 OLD = EmbeddingConfig("hashing", "ngrams-v1", 384)
 NEW = EmbeddingConfig("openai", "text-embedding-3-small", 1536)
-TEXTS = [f"note {n}: the {thing} is kept in room {n % 7}" for n, thing in enumerate(["key", "map", "log", "bill"] * 6)]
+TEXTS = [f"note {n}: the {thing} is kept in room {n % 7}" for n, thing in enumerate(["key", "map", "log", "bill"] * 3)]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def openai() -> Iterator[dict[str, Any]]:
     options = DoubleOptions(rate_limit=False)
     with running(options) as handle:

@@ -16,7 +16,8 @@ import selectors
 import signal
 import socket
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -126,7 +127,29 @@ def serve() -> None:
     gc.freeze()
     os.write(1, b"ready\n")
     if _Server(listener).forked():
+        _end_with(main)
+
+
+def _end_with(main: Callable[[], object]) -> None:
+    """Run a command and end as Python would, but leave the freeing of each object to the system.
+
+    A fork shares its memory until it writes to it: freeing the modules one by one would copy them all.
+    """
+    code: object = 0
+    try:
         main()
+    except SystemExit as end:
+        code = end.code
+    except BaseException:  # noqa: BLE001 - as Python does with any
+        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+        code = 1
+    if isinstance(code, str):
+        sys.stderr.write(f"{code}\n")
+    threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001 - the two steps that Python's own end begins with
+    atexit._run_exitfuncs()  # noqa: SLF001
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else int(code is not None))
 
 
 class _Server:

@@ -25,7 +25,7 @@ async def until(condition: Callable[[], Awaitable[bool]], *, seconds: float = _W
     deadline = time.monotonic() + seconds
     while not await condition():
         assert time.monotonic() < deadline, f"{condition.__name__} did not become true in {seconds} s"
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.05)
 
 
 def environment(data_dir: Path, **settings: str) -> dict[str, str]:
@@ -119,6 +119,7 @@ class Server:
             headers={"Authorization": f"Bearer {token}"},
             timeout=_WAIT_SECONDS,
             trust_env=False,
+            verify=False,
         )
 
     def kill(self) -> None:

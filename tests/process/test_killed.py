@@ -13,7 +13,7 @@ from tests.process.memories import Memory, forgotten, halves, held, made, outbox
 from tests.process.server import Server, until
 from tests.support import generation
 
-CLIENTS = 16
+CLIENTS = 8
 
 
 @dataclass(slots=True)
@@ -53,13 +53,13 @@ async def test_no_kill_loses_an_acknowledged_memory_or_leaves_half_of_one(start:
     unanswered: list[Memory] = []
     for round_ in range(4 if generation.LONG else 2):
         load = Load(await start(), f"round {round_}")
-        await load.run(kill_after=dice.randrange(20, 130), delay=dice.uniform(0, 0.02))
+        await load.run(kill_after=dice.randrange(10, 130 if generation.LONG else 40), delay=dice.uniform(0, 0.02))
         acknowledged += load.acknowledged
         unanswered += load.unanswered
         assert halves(data_dir) == {}
     assert set(acknowledged) <= set(held(data_dir)) <= set(acknowledged) | set(unanswered)
 
-    server = await start(INDEXER_SECONDS="0.1")
+    server = await start(INDEXER_SECONDS="0.02")
     async with server.client() as client:
         assert await forgotten(client, held(data_dir)) == []
         for memory in unanswered:
@@ -71,7 +71,7 @@ async def test_no_kill_loses_an_acknowledged_memory_or_leaves_half_of_one(start:
 
 
 async def test_a_kill_brings_back_no_memory_whose_delete_was_acknowledged(start: Start, data_dir: Path) -> None:
-    memories = [made("short-lived", number) for number in range(64)]
+    memories = [made("short-lived", number) for number in range(32)]
     server = await start()
     deleted: list[Memory] = []
     async with server.client() as client:
@@ -83,7 +83,7 @@ async def test_a_kill_brings_back_no_memory_whose_delete_was_acknowledged(start:
                 path = f"/memories/{entry['id']}?agent_id={memory.agent_id}"
                 assert (await client.delete(path)).status_code == 204
                 deleted.append(memory)
-                if len(deleted) == 40:
+                if len(deleted) == 20:
                     server.kill()
 
         results = await asyncio.gather(

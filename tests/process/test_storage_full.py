@@ -22,7 +22,7 @@ from tests.process.conftest import Spawn, Start
 from tests.process.memories import Memory, forgotten, halves, held, made, outbox_is_empty_in_time, store
 from tests.process.server import Server, until
 
-CLIENTS = 16
+CLIENTS = 6
 
 
 def allow_files(server: Server, size: int) -> None:
@@ -68,7 +68,7 @@ async def test_a_disk_that_fills_up_loses_nothing_and_the_service_recovers_by_it
     server: Server, start: Start, data_dir: Path
 ) -> None:
     load = Load(server)
-    await load.run(full_after=48)
+    await load.run(full_after=18)
     assert {answer.status_code for answer in load.refused.values()} == {503}
     assert {answer.headers["content-type"] for answer in load.refused.values()} == {"application/problem+json"}
     assert {answer.json()["code"] for answer in load.refused.values()} == {"storage_full"}
@@ -86,7 +86,7 @@ async def test_a_disk_that_fills_up_loses_nothing_and_the_service_recovers_by_it
 
     assert await server.stop() == -signal.SIGTERM
     assert "Traceback" not in server.log.read_text()
-    await start(INDEXER_SECONDS="0.1")
+    await start(INDEXER_SECONDS="0.02")
     assert halves(data_dir) == {}
     await until(lambda: outbox_is_empty_in_time(data_dir))
 

@@ -14,7 +14,7 @@ from tests.process.memories import Memory, forgotten, halves, held, made, queued
 from tests.process.server import Server, until
 
 CLIENTS = 8
-EACH = 8
+EACH = 4
 
 
 @pytest.fixture

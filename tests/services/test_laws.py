@@ -133,13 +133,13 @@ class MemoryOnCloudflare(Memory):
 TestMemory = Memory.TestCase
 TestMemory.settings = settings(
     max_examples=examples(25),
-    stateful_step_count=30 if LONG else 15,
+    stateful_step_count=30 if LONG else 10,
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
 TestMemoryOnCloudflare = MemoryOnCloudflare.TestCase
 TestMemoryOnCloudflare.settings = settings(
-    max_examples=examples(8),
+    max_examples=8 if LONG else 2,
     stateful_step_count=30 if LONG else 15,
     deadline=None,
     suppress_health_check=list(HealthCheck),

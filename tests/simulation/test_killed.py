@@ -15,7 +15,7 @@ from tests.simulation.world import Kind, World, world
 from tests.support import generation
 
 _SEED = 1
-_SOME = 5
+_SOME = 1
 _KINDS: Sequence[Kind] = ("late", "embedded")
 
 

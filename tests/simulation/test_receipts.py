@@ -12,12 +12,13 @@ from tests.simulation.index import LateIndex
 from tests.simulation.settled import shown
 from tests.simulation.weather import calm
 from tests.simulation.world import World, world
+from tests.support import generation
 
 _BOT = Scope("acme", "bot")
-_SEEDS = range(10)
+_SEEDS = range(10 if generation.LONG else 1)
 _TEXTS = ("one", "two", "three")
 _STALL_SECONDS = 900.0
-_LOOKS_SECONDS = 5
+_LOOKS_SECONDS = 5 if generation.LONG else 60
 _LONG_SECONDS = 3600
 
 

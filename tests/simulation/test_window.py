@@ -13,13 +13,14 @@ from tests.simulation import clock
 from tests.simulation.index import LateIndex
 from tests.simulation.intercept import Effect, PortCall
 from tests.simulation.world import Kind, Replica, World, world
+from tests.support import generation
 
 T = TypeVar("T")
 
 _AGENT, _CONTENT = "bot", "held on to"
 _TENANT = "acme"
 _HELD_SECONDS = 45.0
-_SEEDS = range(10)
+_SEEDS = range(10 if generation.LONG else 1)
 
 
 @dataclass(slots=True)

@@ -24,7 +24,6 @@ from app.ports.index_admin import IndexAdmin
 from app.runtime.backends import Backends
 from app.services.gateway import LongTermMemoryGateway
 from app.services.query_vectors import QueryCache
-from app.storage.migrations.runner import migrate
 from tests.simulation import clock
 from tests.simulation.database import InlineFile
 from tests.simulation.embedder import CONFIG, OTHER, DigestEmbedder
@@ -32,6 +31,7 @@ from tests.simulation.index import LateIndex
 from tests.simulation.intercept import Between, Chain, InterceptedDatabase, InterceptedEmbedder, InterceptedIndex
 from tests.simulation.network import Network
 from tests.simulation.trace import Trace
+from tests.support import migrated
 
 Kind: TypeAlias = Literal["late", "embedded"]
 """Which index: one that shows writes late, or the embedded one."""
@@ -152,6 +152,7 @@ async def world(kind: Kind, seed: int) -> AsyncIterator[World]:
     seeded = random.Random(seed)
     trace = Trace()
     file = InlineFile(clock.now_ms)
+    migrated.load(file.connection)
     index = await _index(kind, file, seeded, CONFIG)
     other = await _index(kind, file, random.Random(seed), OTHER)
     made = World(kind, seeded, trace, Network(seeded, trace), file, index, other, _PAUSES_SECONDS[seed % 3])
@@ -159,7 +160,6 @@ async def world(kind: Kind, seed: int) -> AsyncIterator[World]:
     with patch.object(ulid, "default_generator", ids):
         random.seed(seed)  # should the product ever roll dice
         _quiet_log()
-        await migrate(SqliteDatabase(file))
         try:
             async with asyncio.timeout(_LONGEST_SECONDS):
                 yield made

@@ -9,6 +9,7 @@ from app.adapters.cloudflare.vectorize import SCOPE_TYPES
 from app.adapters.local.hashing import HashingEmbedder
 from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.server import Handle, running
+from tests.support import migrated
 
 BackendName: TypeAlias = Literal["embedded", "cloudflare"]
 AT_ONCE = (0.0, 0.0)
@@ -52,7 +53,7 @@ class Backend:
             "cloudflare_account_id": options.account_id,
             "cloudflare_api_token": options.api_token,
             "cloudflare_api_base_url": handle.cloudflare_url,
-            "cloudflare_d1_database_id": handle.double.create_database("memory-gateway"),
+            "cloudflare_d1_database_id": handle.double.create_database("memory-gateway", migrated.image()),
             "cloudflare_calls_per_window": 0,
             "filterable_metadata": self._filterable,
             "openai_api_key": options.openai_api_key,

@@ -13,6 +13,7 @@ from app.ports.database import Row, Statement
 from app.services.gateway import LongTermMemoryGateway
 from app.storage import embedding_configs
 from app.storage.migrations.runner import migrate
+from tests.support import migrated
 from tests.support.backends import Backend
 from tests.support.doubles import FailingDatabase, FailingEmbedder, FailingIndex
 from tests.support.service import settings_for
@@ -73,6 +74,7 @@ class Bench:
 @asynccontextmanager
 async def bench_on(data_dir: Path, backend: Backend | None = None, **overrides: Any) -> AsyncIterator[Bench]:
     settings = {} if backend is None else backend.settings(data_dir)
+    migrated.prepare(data_dir)
     runtime = build_runtime(settings_for(data_dir, **(settings | overrides)))
     journal: list[str] = []
     database = FailingDatabase(runtime.backends.database, journal=journal)

@@ -15,6 +15,7 @@ from app.interfaces.asgi import create_app
 from app.runtime.backends import Backends
 from app.runtime.runtime import Runtime
 from app.settings import Settings
+from tests.support import migrated
 from tests.support.backends import Backend
 
 NOW = 1_790_000_000_000
@@ -85,6 +86,7 @@ async def serving(
     """Serve the directory's memories; ``change`` may put other ports in the place of the real ones."""
     if on is not None:
         overrides = on.settings(data_dir) | overrides
+    migrated.prepare(data_dir)
     built = build_runtime(settings_for(data_dir, **overrides))
     runtime = Runtime(
         change(built.backends),

@@ -12,6 +12,7 @@ first statement that was already done (``DatabaseRejected``), so that no service
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 
 from app.domain.errors import DatabaseRejected, SchemaTooNew
@@ -34,12 +35,13 @@ class Migration:
     statements: tuple[str, ...]
 
 
-def known_migrations() -> list[Migration]:
+@cache
+def known_migrations() -> tuple[Migration, ...]:
     """Return the migrations of this version, in order."""
     sources = sorted(
         (file for file in files(__package__).iterdir() if file.name.endswith(".sql")), key=lambda f: f.name
     )
-    return [Migration(source.name, tuple(split(source.read_text(encoding="utf-8")))) for source in sources]
+    return tuple(Migration(source.name, tuple(split(source.read_text(encoding="utf-8")))) for source in sources)
 
 
 def split(script: str) -> Iterator[str]:

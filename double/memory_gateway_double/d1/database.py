@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,12 @@ class Database:
         finally:
             for pragma in self._guard.resets():
                 self._own(pragma)
+
+    def load(self, image: bytes) -> None:
+        """Become a copy of the SQLite database whose file these bytes are."""
+        with closing(sqlite3.connect(":memory:")) as source:
+            source.deserialize(image)
+            source.backup(self._connection)
 
     def size(self) -> int:
         """Return the size in bytes."""

@@ -58,13 +58,15 @@ class D1:
         yield Route("d1.get", "GET", f"{base}/{{database}}", self._get)
         yield Route("d1.delete", "DELETE", f"{base}/{{database}}", self._delete)
 
-    def create(self, name: str) -> str:
-        """Create a database and return its id; the name must be free."""
+    def create(self, name: str, image: bytes | None = None) -> str:
+        """Create a database, empty or as a copy of an image, and return its id; the name must be free."""
         with self._lock:
             if any(database.name == name for database in self._databases.values()):
                 raise refused(400, _NAME_TAKEN, "A database with that name already exists")
             database = self._open(str(uuids.uuid4()), name, timestamp(self._clock.now()))
             facts: dict[str, object] = {"uuid": database.uuid, "name": name, "created_at": database.created_at}
+            if image is not None:
+                database.load(image)
             self._journal.record(_STORE, "create", facts)
             return database.uuid
 

@@ -5,40 +5,51 @@ import os
 import re
 import sqlite3
 import stat
-import subprocess
-from contextlib import closing
+import sys
+from contextlib import chdir, closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import jwt
 import pytest
 from click.testing import CliRunner
 
-from app.interfaces.cli import cli
+from app.interfaces.cli import cli, main
 from app.storage.migrations.runner import known_migrations
-from tests.process.forks import command
 
 SECRET = "a-secret-of-the-tests-long-enough-to-sign"
 
 
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How a command ended, and what it wrote."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
 class Line:
-    """Runs commands on one data directory."""
+    """Runs commands on one data directory, in this process: their own processes are those of tests/process."""
 
     def __init__(self, data_dir: Path) -> None:
         self.environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(data_dir), "EMBEDDER": "hashing"}
         self.folder = data_dir.parent
 
-    def run(self, *arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            command(*arguments),
-            env=self.environment | environment,
-            cwd=self.folder,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+    def run(self, *arguments: str, stdin: str = "", **environment: str) -> Done:
+        runner = CliRunner(env=self.environment | environment)
+        with (
+            runner.isolation(stdin) as (stdout, stderr, _),
+            chdir(self.folder),
+            patch.object(sys, "argv", ["memory-gateway", *arguments]),
+            pytest.raises(SystemExit) as ended,
+        ):
+            main()
+        code = ended.value.code
+        assert isinstance(code, int)
+        return Done(code, stdout.getvalue().decode(), stderr.getvalue().decode())
 
     def ok(self, *arguments: str, **more: Any) -> str:
         done = self.run(*arguments, **more)

@@ -20,3 +20,10 @@ async def any_service(tmp_path: Path, backend: Backend) -> AsyncIterator[Service
     """The service on each backend in turn."""
     async with serving(tmp_path, on=backend) as service:
         yield service
+
+
+@pytest.fixture(scope="module")
+async def shared_service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
+    """One service for all tests of a module whose requests change nothing."""
+    async with serving(tmp_path_factory.mktemp("data")) as service:
+        yield service

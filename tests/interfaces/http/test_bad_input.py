@@ -17,6 +17,11 @@ def nested(depth: int) -> Any:
     return {"k": nested(depth - 1)} if depth > 1 else {}
 
 
+@pytest.fixture
+def service(shared_service: Service) -> Service:
+    return shared_service
+
+
 @pytest.fixture(autouse=True)
 async def _nothing_is_written(service: Service) -> AsyncIterator[None]:
     yield

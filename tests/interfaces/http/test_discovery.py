@@ -99,6 +99,11 @@ async def test_it_is_only_read(service: Service, path: str) -> None:
     assert_problem(answer, 405, "method_not_allowed")
 
 
+@pytest.fixture
+def service(shared_service: Service) -> Service:
+    return shared_service
+
+
 @pytest.mark.parametrize(
     "path", ["/.well-known", "/.well-known/", "/.well-known/openid-configuration", "/.well-known/api-catalog"]
 )

@@ -22,9 +22,9 @@ KINDS = {
 }
 
 
-@pytest.fixture
-async def document(service: Service) -> Document:
-    answer: Document = (await service.client.get("/openapi.json")).json()
+@pytest.fixture(scope="module")
+async def document(shared_service: Service) -> Document:
+    answer: Document = (await shared_service.client.get("/openapi.json")).json()
     return answer
 
 

@@ -99,12 +99,12 @@ POSITIVE, NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesis.Generati
 @pytest.mark.parametrize(
     ("operation", "mode", "cases"),
     [
-        ("POST /store", POSITIVE, 20),
-        ("POST /store", NEGATIVE, 10),
+        pytest.param("POST /store", POSITIVE, 20, marks=pytest.mark.long),
+        pytest.param("POST /store", NEGATIVE, 10, marks=pytest.mark.long),
         ("POST /recall", POSITIVE, 25),
-        ("POST /recall", NEGATIVE, 10),
-        ("POST /recall/explain", POSITIVE, 20),
-        ("POST /recall/explain", NEGATIVE, 10),
+        pytest.param("POST /recall", NEGATIVE, 10, marks=pytest.mark.long),
+        pytest.param("POST /recall/explain", POSITIVE, 20, marks=pytest.mark.long),
+        pytest.param("POST /recall/explain", NEGATIVE, 10, marks=pytest.mark.long),
         ("DELETE /memories/{memory_id}", POSITIVE, 50),
         ("DELETE /memories/{memory_id}", NEGATIVE, 50),
         ("DELETE /agents/{agent_id}", POSITIVE, 20),

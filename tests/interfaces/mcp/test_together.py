@@ -1,4 +1,4 @@
-"""Fifty calls at once: each is answered with its own, and nothing is lost or told to another."""
+"""Many calls at once: each is answered with its own, and nothing is lost or told to another."""
 
 import asyncio
 from collections import Counter
@@ -10,10 +10,11 @@ from mcp.client.client import Client
 from tests.interfaces.mcp.agreement import agreed
 from tests.interfaces.mcp.answers import answered, contents
 from tests.interfaces.mcp.connections import MODES, listening, over_http, over_stdio
+from tests.support.generation import LONG
 from tests.support.service import serving
 
 AGENTS = [(tenant, agent) for tenant in ("acme", "bolt") for agent in ("ann", "bob")]
-CALLS = 50
+CALLS = 50 if LONG else 20
 
 
 def words(number: int, tenant: str, agent: str) -> str:

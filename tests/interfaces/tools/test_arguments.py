@@ -15,6 +15,7 @@ from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.interfaces.tools.arguments import RecallArguments, StoreArguments
 from app.interfaces.tools.definition import RECALL_MEMORY, STORE_MEMORY, TOOLS
+from tests.support.generation import examples
 
 ADMITS = {tool.name: jsonschema_rs.validator_for(tool.input_schema, validate_formats=True).is_valid for tool in TOOLS}
 RECALL, STORE = RECALL_MEMORY.name, STORE_MEMORY.name
@@ -130,7 +131,7 @@ def test_what_the_schema_refuses_is_refused_by_name(
 
 @pytest.mark.parametrize("name", [RECALL, STORE])
 @pytest.mark.parametrize("key", ["agent_id", "tenant_id", "explain", "top-k", "", "filter.metadata"])
-@settings(deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
 def test_an_unknown_argument_is_refused_by_name_even_where_it_is_null(name: str, key: str, data: st.DataObject) -> None:
     for value in (None, data.draw(values)):

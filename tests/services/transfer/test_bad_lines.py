@@ -16,6 +16,8 @@ from tests.support.gateways import Bench
 
 GOOD = write_memory(Record("bot", "bad line", {}, f"01K{99:023d}", created_at=1))[0]
 HASH = "0" * 64
+EMBEDDED_ALONE = pytest.mark.parametrize("backend", ["embedded"], indirect=True)
+"""A line is read, and refused, before anything is asked of a backend."""
 BAD: dict[str, tuple[bytes, str]] = {
     "not json": (b'{"type":"memory"\n', "is not valid JSON"),
     "half a line": (GOOD[: len(GOOD) // 2] + b"\n", "is not valid JSON"),
@@ -59,6 +61,7 @@ BAD: dict[str, tuple[bytes, str]] = {
 }
 
 
+@EMBEDDED_ALONE
 @pytest.mark.parametrize("name", BAD)
 async def test_a_bad_line_is_reported_and_the_rest_is_imported(bench: Bench, name: str) -> None:
     bad, says = BAD[name]
@@ -100,6 +103,7 @@ WHOLE: dict[str, tuple[Callable[[list[bytes]], list[bytes]], int, str]] = {
 }
 
 
+@EMBEDDED_ALONE
 @pytest.mark.parametrize("name", WHOLE)
 async def test_what_is_wrong_with_a_file_as_a_whole_is_told(bench: Bench, name: str) -> None:
     change, count, end = WHOLE[name]

@@ -1,0 +1,62 @@
+"""A database at the newest schema, ready to be copied: migrating an empty one takes longer than most tests."""
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Thread
+
+from app.adapters.local.sqlite_database import SqliteDatabase
+from app.adapters.local.sqlite_file import SqliteFile
+from app.bootstrap import DATABASE_FILE
+from app.storage.migrations.runner import migrate
+
+_JOURNAL_MODES = slice(18, 20)
+_NO_WAL = b"\x01\x01"
+"""The two bytes of a file's header that say whether it has a write-ahead log (https://www.sqlite.org/fileformat.html).
+
+A database in memory cannot have one.
+"""
+
+
+def prepare(data_dir: Path) -> None:
+    """Put a migrated database into a directory that has none."""
+    path = data_dir / DATABASE_FILE
+    data_dir.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        path.write_bytes(_file())
+
+
+@cache
+def image() -> bytes:
+    """Return the database in a form that can be held in memory."""
+    made = bytearray(_file())
+    made[_JOURNAL_MODES] = _NO_WAL
+    return bytes(made)
+
+
+def load(connection: sqlite3.Connection) -> None:
+    """Make an open, empty database a migrated one."""
+    with closing(sqlite3.connect(":memory:")) as source:
+        source.deserialize(image())
+        source.backup(connection)
+
+
+@cache
+def _file() -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / DATABASE_FILE
+        maker = Thread(target=asyncio.run, args=[_migrate(path)])  # who asks may have a loop of its own
+        maker.start()
+        maker.join()
+        return path.read_bytes()
+
+
+async def _migrate(path: Path) -> None:
+    file = SqliteFile(path)
+    try:
+        await migrate(SqliteDatabase(file))
+    finally:
+        await file.close()
