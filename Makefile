@@ -38,22 +38,20 @@ run: $(VENV)/runtime ## install, migrate and serve on http://127.0.0.1:8000 (HOS
 # Every commit of a database waits for the disk: where there is room in memory, the tests' files lie there.
 ROOM   := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 2000000 { print "/dev/shm" }')
 
-# A third worker keeps two cores busy while tests wait. Bytecode is kept, whatever the environment says: without, half
-# of what comes before the first test is compiling them all again. What is of the client runs by itself, since the
-# agents' frameworks take each worker seconds to import.
+# Bytecode is kept, whatever the environment says: without, half of what comes before the first test is compiling.
 test: export PYTHONDONTWRITEBYTECODE =
 test: export PYTEST_DEBUG_TEMPROOT = $(or $(ROOM),$(TMPDIR),/tmp)
-test: $(VENV)/dev ## run the tests
-	$(BIN)/python -m pytest -n 3 --dist worksteal --ignore=tests/conformance tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile clients
+test: $(VENV)/dev ## run the tests, but for what repeats them on other software (conformance) and at length (soak)
+	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/conformance tests
 
 # A seed that fails is printed; SEED=... runs it again, SOAK_SEED=... the choices of the processes.
 soak: $(VENV)/dev ## the long proofs (SOAK_SEEDS, SOAK_OPERATIONS, SOAK_TRANSFER)
-	SOAK_SEEDS=$${SOAK_SEEDS:-500} SOAK_OPERATIONS=$${SOAK_OPERATIONS:-10000} $(BIN)/python -m pytest -n 2 \
-	  --dist worksteal tests/simulation/test_linearizable.py tests/simulation/test_moving.py tests/process/test_reliability.py
+	SOAK_SEEDS=$${SOAK_SEEDS:-500} $(BIN)/python -m pytest -n 2 --dist worksteal \
+	  tests/simulation/test_linearizable.py tests/simulation/test_moving.py
 	LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/conformance -m "hypothesis or long"
-	LONG=1 $(BIN)/python -m pytest -n 2 tests/simulation/test_killed.py tests/services/transfer/test_killed.py \
-	  tests/interfaces/http/test_openapi_generated.py
+	LONG=1 SOAK_OPERATIONS=$${SOAK_OPERATIONS:-1000} $(BIN)/python -m pytest -n 2 --dist worksteal -m "not hypothesis and not long" \
+	  tests/simulation tests/process tests/services/transfer/test_killed.py tests/services/test_recall_isolation.py \
+	  tests/interfaces/http/test_openapi_generated.py tests/interfaces/mcp/test_together.py
 	SOAK_TRANSFER=$${SOAK_TRANSFER:-100000} $(BIN)/python -m pytest -s tests/process/test_transfer_soak.py
 
 # Cloudflare's own software and the MCP inspector, from npm, with the node they ask for, and what the TypeScript example
@@ -66,7 +64,8 @@ $(VENV)/conformance: $(NODE)/package.json $(TS)/package.json | $(VENV)/dev
 	  done; touch $@
 
 conformance: $(VENV)/dev $(VENV)/conformance ## hold the code against what others made: Cloudflare's engine and clients (npm)
-	LONG=1 $(BIN)/python -m pytest tests/conformance tests/docs/test_agent_docs.py tests/clients/test_adapters.py
+	LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m cloudflare --ignore=tests/conformance tests
+	LONG=1 $(BIN)/python -m pytest tests/conformance tests/docs/test_agent_docs.py tests/clients/test_adapters.py clients
 
 check: $(VENV)/dev ## lint, types and import contracts
 	$(BIN)/ruff check --no-cache .
