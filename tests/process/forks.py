@@ -141,7 +141,7 @@ def _end_with(main: Callable[[], object]) -> None:
     except SystemExit as end:
         code = end.code
     except BaseException:  # noqa: BLE001 - as Python does with any
-        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+        sys.excepthook(*sys.exc_info())
         code = 1
     if isinstance(code, str):
         sys.stderr.write(f"{code}\n")
