@@ -9,7 +9,7 @@ TS     := clients/typescript
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak conformance check format bench bench-quality lock clean
+.PHONY: help run test soak attack conformance check format bench bench-quality lock clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -53,6 +53,9 @@ soak: $(VENV)/dev ## the long proofs (SOAK_SEEDS, SOAK_OPERATIONS, SOAK_TRANSFER
 	  tests/simulation tests/process tests/services/transfer/test_killed.py tests/services/test_recall_isolation.py \
 	  tests/interfaces/http/test_openapi_generated.py tests/interfaces/mcp/test_together.py
 	SOAK_TRANSFER=$${SOAK_TRANSFER:-100000} $(BIN)/python -m pytest -s tests/process/test_transfer_soak.py
+
+attack: $(VENV)/dev ## every route and reader with what is made to cost as much as it can
+	LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/attack tests/retrieval/test_cost.py tests/interfaces/test_connections.py
 
 # Cloudflare's own software and the MCP inspector, from npm, with the node they ask for, and what the TypeScript example
 # needs; a package.json names every version. Where there is no npm the proofs that need it are skipped, which is a

@@ -22,7 +22,7 @@ from app.adapters.cloudflare.workers_ai import WorkersAIEmbedder
 from app.adapters.local.hashing import HashingEmbedder
 from app.adapters.local.secret_file import local_secrets
 from app.adapters.local.sqlite_database import SqliteDatabase
-from app.adapters.local.sqlite_file import SqliteFile
+from app.adapters.local.sqlite_file import SqliteFile, open_to_others
 from app.adapters.local.sqlite_index import SqliteVectorIndex
 from app.adapters.local.transformer import TransformerEmbedder, packaged_model_dir
 from app.adapters.openai.embedder import OpenAIEmbedder
@@ -296,13 +296,16 @@ def _missing(given: dict[str, str | None]) -> str:
 
 
 def _open_file(settings: Settings) -> SqliteFile:
-    return SqliteFile(_data_dir(settings) / DATABASE_FILE)
+    path = _data_dir(settings) / DATABASE_FILE
+    if reachable := open_to_others(path):
+        structlog.get_logger().warning("data_open_to_others", reachable=reachable)
+    return SqliteFile(path)
 
 
 def _data_dir(settings: Settings) -> Path:
     """Return the data directory, which is made where absent."""
     try:
-        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     except FileExistsError as error:
         raise ConfigurationError(f"DATA_DIR {settings.data_dir} is not a directory.") from error
     except OSError as error:

@@ -13,6 +13,7 @@ from app.domain.errors import ConfigurationError
 from app.domain.quotas import Defaults, Limits
 
 _SECRET_BYTES = 32
+_SECRET_CHARACTERS = 8
 _KID = re.compile(r"[A-Za-z0-9._-]{1,32}")
 _ACCOUNT_ID = re.compile(r"[0-9A-Fa-f]{32}")
 _DATABASE_ID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
@@ -23,6 +24,7 @@ _MAX_FILTERABLE = 7
 _FILTERABLE_RESERVED = {"tenant_id", "agent_id", "created_at", "revision", "embedding"}
 _FILTERABLE_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MEBIBYTE = 1024 * 1024
+_FOLDER_FILE = ".env"
 
 
 class Settings(BaseSettings):
@@ -34,6 +36,16 @@ class Settings(BaseSettings):
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: Annotated[int, Field(ge=0, le=65535)] = Field(8000, description="Port to listen on.")
+    allowed_hosts: Annotated[list[str], NoDecode] = Field(
+        default_factory=list,
+        description=(
+            "Names that requests may be addressed to, separated by commas; `*` allows all. Empty: on a loopback "
+            "address `localhost`, `127.0.0.1` and `[::1]`, against DNS rebinding, on any other all."
+        ),
+    )
+    max_connections: Annotated[int, Field(ge=2, le=100_000)] = Field(
+        800, description="Connections open at once; half as many from one address (docs/limits.md)."
+    )
     data_dir: Path = Field(Path("data"), description="Where the embedded default keeps its files.")
     auth_secrets: Annotated[dict[str, str], NoDecode] = Field(
         default_factory=dict,
@@ -136,6 +148,14 @@ class Settings(BaseSettings):
             raise ValueError("every secret needs a kid of its own")
         return secrets
 
+    @field_validator("allowed_hosts", mode="before")
+    @classmethod
+    def _read_hosts(cls, value: object) -> object:
+        """Read ``name,name``."""
+        if not isinstance(value, str):
+            return value
+        return [name.strip().lower() for name in value.split(",") if name.strip()]
+
     @field_validator("filterable_metadata", mode="before")
     @classmethod
     def _read_filterable(cls, value: object) -> object:
@@ -187,6 +207,8 @@ class Settings(BaseSettings):
                 raise ValueError(f"secret {number}: {form}")
             if len(secret.encode()) < _SECRET_BYTES:
                 raise ValueError(f"secret {number} must have at least {_SECRET_BYTES} bytes")
+            if len(set(secret)) < _SECRET_CHARACTERS:
+                raise ValueError(f"secret {number} must have at least {_SECRET_CHARACTERS} different characters")
         return value
 
     @field_validator("cloudflare_account_id")
@@ -226,11 +248,17 @@ class Settings(BaseSettings):
         return url
 
 
-def load_settings(*, before_env_file: bool = False, **overrides: object) -> Settings:
+def load_settings(*, before_env_file: bool = False, folder_file: bool = True, **overrides: object) -> Settings:
     """Read the settings; an override that is not None wins over the environment.
 
-    The environment wins over the file that ENV_FILE names, which wins over ``.env``. That file must exist,
-    except ``before_env_file``, where the caller is about to write it.
+    The environment wins over the file that ENV_FILE names, which wins over the ``.env`` of the working directory. The
+    file that is named must exist, except ``before_env_file``, where the caller is about to write it.
+
+    Args:
+        before_env_file: whether the file that ENV_FILE names may be missing.
+        folder_file: whether the working directory's ``.env`` is read. A host starts its commands in whatever folder a
+            person has opened, whose files are not to decide where memories go.
+        overrides: settings that win over all others; None is none.
 
     Raises:
         ConfigurationError: a setting cannot be used; the message names the variable.
@@ -239,9 +267,9 @@ def load_settings(*, before_env_file: bool = False, **overrides: object) -> Sett
     named = os.environ.get("ENV_FILE")
     if named and not before_env_file and not _is_readable(Path(named).expanduser()):
         raise ConfigurationError(f"ENV_FILE: {named} is no file.")
-    env_files = (".env", named) if named else (".env",)
+    env_files = [*([_FOLDER_FILE] if folder_file else []), *([named] if named else [])]
     try:
-        return Settings(_env_file=env_files, **given)  # type: ignore[arg-type]
+        return Settings(_env_file=tuple(env_files), **given)  # type: ignore[arg-type]
     except (OSError, UnicodeDecodeError) as error:
         said = f"{' or '.join(env_files)} cannot be read ({type(error).__name__})."
         raise ConfigurationError(f"Settings: {said}") from error
@@ -251,6 +279,21 @@ def load_settings(*, before_env_file: bool = False, **overrides: object) -> Sett
             for e in error.errors(include_input=False)
         ]
         raise ConfigurationError("; ".join(problems)) from error
+
+
+def notices(settings: Settings, *, folder_file: bool = True) -> list[str]:
+    """Say what an operator may not know of the settings: their files, and services that are not the vendors'.
+
+    ``folder_file`` is as for ``load_settings``.
+    """
+    files = [*([_FOLDER_FILE] if folder_file else []), os.environ.get("ENV_FILE", "")]
+    read = [Path(name).expanduser() for name in files if name]
+    said = [f"Settings are read from {path.resolve()}." for path in read if _is_readable(path)]
+    for name in ("cloudflare_api_base_url", "openai_base_url"):
+        url, own = getattr(settings, name), type(settings).model_fields[name].default
+        if url != own:
+            said.append(f"{name.upper()} is {url}, which is not the vendor's ({own}).")
+    return said
 
 
 def is_base_url(url: str) -> bool:

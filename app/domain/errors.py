@@ -8,6 +8,10 @@
     |   |-- UnsupportedMediaType         the body is not sent as application/json
     |   |-- ContentTooLarge              a body or a text over its limit
     |   |-- InvalidCursor                a listing cannot go on from this cursor
+    |   |-- MalformedHttp                what came is no HTTP/1.1, or its chunks hold next to nothing
+    |   |-- HostNotAllowed               a request for a name that this service does not have
+    |   |-- HeadersTooLarge              a request line and headers over their limit
+    |   |-- RequestTimeout               a request that did not arrive in time
     |-- NotFound                       what is named does not exist, or not for this caller
     |-- Conflict                       the state of things forbids it
     |   |-- Erasing                      the agent, or its tenant, is being erased
@@ -21,6 +25,7 @@
     |   |-- DatabaseUnavailable          the database cannot be read or written
     |   |   |-- StorageFull                no room to write
     |   |   |-- StorageReadOnly            the data may be read, not written
+    |   |-- TooManyConnections           this server answers as many requests as it may
     |   |-- EmbeddingUnavailable         the embedder does not answer
     |   |-- EmbeddingConfigMismatch      the stored vectors were made with another embedding config
     |   |-- IndexNotProvisioned          the index is absent or not made for this service: see ``provision``
@@ -107,6 +112,38 @@ class InvalidCursor(InvalidRequest):
     code = "invalid_cursor"
     status = 400
     title = "Invalid cursor"
+
+
+class MalformedHttp(InvalidRequest):
+    """What came is no HTTP/1.1, or its chunks say more than they hold."""
+
+    code = "malformed_http"
+    status = 400
+    title = "Malformed HTTP"
+
+
+class HostNotAllowed(InvalidRequest):
+    """A request that is addressed to a name which this service does not have."""
+
+    code = "host_not_allowed"
+    status = 421
+    title = "Host not allowed"
+
+
+class HeadersTooLarge(InvalidRequest):
+    """A request line and headers over their limit in bytes."""
+
+    code = "headers_too_large"
+    status = 431
+    title = "Headers too large"
+
+
+class RequestTimeout(InvalidRequest):
+    """A request whose headers or body did not arrive in time."""
+
+    code = "request_timeout"
+    status = 408
+    title = "Request timeout"
 
 
 class NotFound(MemoryGatewayError):
@@ -213,6 +250,13 @@ class StorageReadOnly(DatabaseUnavailable):
 
     code = "storage_read_only"
     title = "Storage is read-only"
+
+
+class TooManyConnections(Unavailable):
+    """This server answers as many requests as it may, and has no connection to spare."""
+
+    code = "too_many_connections"
+    title = "Too many connections"
 
 
 class EmbeddingUnavailable(Unavailable):

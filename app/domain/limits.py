@@ -24,9 +24,14 @@ CONTENT_BYTES = 32 * 1024
 METADATA_BYTES = 10 * 1024
 METADATA_DEPTH = 8
 SESSION_ID_BYTES = 256
+MAX_FILTER_KEYS = 16
+"""Keys of metadata that one filter names: the database looks each of them up in each memory."""
 MAX_TOP_K = 20
 MAX_NUMBER = 2**63 - 1
 """The largest number metadata may hold: beyond it SQLite compares integers as approximate ones."""
+
+_MAX_VALUES = METADATA_BYTES // 2
+"""Keys and values that metadata can hold: each takes at least a character and a comma or colon."""
 
 NO_NUL = r"^[^\u0000]*$"
 """Pattern of a text in a JSON schema; no schema can exclude lone surrogates too."""
@@ -105,18 +110,20 @@ def _text(max_bytes: int, *, whole_request: bool = False) -> Bound:
     return Bound(violation, {"minLength": 1, "maxLength": max_bytes, "pattern": _NOT_BLANK})
 
 
-def _metadata(*, scalars: bool = False) -> Bound:
-    """Bound metadata in depth and in bytes of JSON; ``scalars``: its values are compared with, and must be scalars.
+def _metadata(*, filters: bool = False) -> Bound:
+    """Bound metadata in depth and in bytes of JSON; ``filters``: its values are compared with, and must be scalars.
 
     The interfaces write its schema, which refers to others.
     """
 
     def violation(value: Mapping[str, Json]) -> Violation | None:
+        if filters and len(value) > MAX_FILTER_KEYS:
+            return Violation(f"has {len(value)} keys, at most {MAX_FILTER_KEYS} are allowed")
         if (flaw := next(_flaws(value), None)) is not None:
             return Violation(flaw)
         if (size := len(to_json(value).encode())) > METADATA_BYTES:
             return Violation(f"has {size} bytes as JSON, at most {METADATA_BYTES} are allowed")
-        if scalars and any(isinstance(each, list | Mapping) for each in value.values()):
+        if filters and any(isinstance(each, list | Mapping) for each in value.values()):
             return Violation("must hold texts, numbers, booleans or null to compare with")
         return None
 
@@ -136,7 +143,7 @@ CONTENT = _text(CONTENT_BYTES, whole_request=True)
 QUERY = _text(CONTENT_BYTES)
 SESSION_ID = _text(SESSION_ID_BYTES)
 METADATA = _metadata()
-FILTER_METADATA = _metadata(scalars=True)
+FILTER_METADATA = _metadata(filters=True)
 TOP_K = _range(f"must be from 1 to {MAX_TOP_K}", 1, MAX_TOP_K)
 MIN_SCORE = _range("must be from 0 to 1", 0, 1)
 RECENCY_DAYS = _range("must be above 0, at most 36500", 0, 36_500, exclusive=True)
@@ -151,10 +158,15 @@ def is_id(value: object) -> bool:
 
 
 def _flaws(metadata: Mapping[str, Json]) -> Iterator[str]:
-    """Walk the metadata, never deeper than allowed."""
+    """Walk the metadata, never deeper than allowed, and no further than its bytes can reach."""
     level: list[Json] = [metadata]
+    left = _MAX_VALUES
     for _ in range(METADATA_DEPTH):
         values = [child for value in level for child in _children(value)]
+        left -= len(values)
+        if left < 0:
+            yield f"has more than {METADATA_BYTES} bytes as JSON"
+            return
         for value in values:
             if isinstance(value, str) and (unstorable := _unstorable(value)) is not None:
                 yield f"must not contain {unstorable} in a key or a value"

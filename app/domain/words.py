@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Literal
 
 # From the blocks of Unicode's Scripts.txt; Hangul has spaces, but words that differ only in their endings.
 _SPACELESS = (
@@ -42,13 +43,40 @@ _ARABIC_AFTER = re.compile(
     "(?<=..)(?:\u0647\u0627|\u0627[\u0646\u062a]|[\u0648\u064a]\u0646|\u064a\u0647|[\u0647\u064a])$"
 )
 
+_MAX_MARKS = 30
+_JOINER = "\u034f"
+# Those beyond U+FFFF are told apart in the runs that are found: a class with each of them takes far longer.
+_MARK = "".join(filter(unicodedata.combining, map(chr, range(0x10000)))) + "\U00010000-\U0001ffff"
+_PERHAPS_MARKS = re.compile(f"[{_MARK}]{{{_MAX_MARKS + 1},}}")
+
+
+def normalised(text: str, form: Literal["NFC", "NFD", "NFKC", "NFKD"] = "NFKC") -> str:
+    """Return a text in a normal form of Unicode, in time that grows with its length.
+
+    Python 3.11 orders a run of combining marks in time that grows with its square. So a joiner stands between each 30
+    of them, which is Unicode's stream-safe form (https://unicode.org/reports/tr15/#Stream_Safe_Text_Format).
+    """
+    return text if text.isascii() else unicodedata.normalize(form, _PERHAPS_MARKS.sub(_joined, text))
+
+
+def _joined(run: re.Match[str]) -> str:
+    """Put a joiner between each 30 combining marks."""
+    marks, joined = 0, []
+    for character in run[0]:
+        marks = marks + 1 if unicodedata.combining(character) else 0
+        if marks > _MAX_MARKS:
+            joined.append(_JOINER)
+            marks = 1
+        joined.append(character)
+    return "".join(joined)
+
 
 def segments(text: str) -> str:
     """Return the words of a text that FTS5 would not find by itself, separated by spaces; mostly there are none."""
     if text.isascii():
         return ""
     known = {word for word in _APART.findall(text) if _WORD.fullmatch(word)}
-    words = _WORD.findall(unicodedata.normalize("NFKC", text))
+    words = _WORD.findall(normalised(text))
     return " ".join(segment for word in words for segment in _segments(word, found=word in known))
 
 

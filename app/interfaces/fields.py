@@ -16,6 +16,7 @@ from pydantic import (
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     WithJsonSchema,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError, core_schema
 
@@ -27,6 +28,7 @@ from app.domain.moments import format_moment, milliseconds, parse_moment
 from app.domain.query import Filter
 
 _MAX_NAMED = 20
+_MAX_FIELDS = 100
 _OUT_OF_BOUNDS = "out_of_bounds"
 
 _NUMBER_SCHEMA = {"type": "number", "minimum": -MAX_NUMBER, "maximum": MAX_NUMBER}
@@ -56,6 +58,7 @@ FILTER_METADATA_SCHEMA: dict[str, Any] = {
     "type": "object",
     "propertyNames": {"pattern": NO_NUL},
     "additionalProperties": {"anyOf": [_TEXT_SCHEMA, _NUMBER_SCHEMA, {"type": ["boolean", "null"]}]},
+    "maxProperties": limits.MAX_FILTER_KEYS,
     "description": "Each key must be present with an equal value of the same type.",
 }
 
@@ -118,6 +121,14 @@ class Request(BaseModel):
     """Base of requests. A field that a request does not have is refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_few_fields(cls, data: Any) -> Any:  # noqa: ANN401 - any body
+        """Count the fields before each unknown one becomes an error of its own."""
+        if isinstance(data, Mapping) and len(data) > _MAX_FIELDS:
+            raise ValueError(f"has {len(data)} fields, at most {len(cls.model_fields)} exist")
+        return data
 
 
 class Answer(BaseModel):

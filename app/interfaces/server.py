@@ -12,17 +12,23 @@ import uvicorn
 from app.bootstrap import build_runtime, wall_clock
 from app.domain.errors import MemoryGatewayError
 from app.interfaces.asgi import create_app
+from app.interfaces.connections import ConnectionLimits, guarded
+from app.interfaces.mcp.http import PATH as MCP_PATH
 from app.runtime.runtime import Runtime
 from app.settings import Settings
 
 _WHO = "default"
+_LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
 
 Announce = Callable[[str], object]
 """Prints the text that tells a person what to try."""
 
 
 async def serve_http(
-    settings: Settings, *, announce: Announce | None = None, build: Callable[[Settings], Runtime] = build_runtime
+    settings: Settings,
+    *,
+    announce: Announce | None = None,
+    build: Callable[[Settings], Runtime] = build_runtime,
 ) -> bool:
     """Serve until told to stop. Return whether the socket was ever listening.
 
@@ -36,16 +42,19 @@ async def serve_http(
     except MemoryGatewayError:
         await runtime.close()
         raise
-    application = create_app(runtime)
-    # What is made until here stays, and a request leaves few cycles: look for garbage less often.
+    application = create_app(runtime, allowed_hosts(settings))
+    # What is made until here stays, and a request leaves few cycles: look for garbage less often. The collection after
+    # the freeze makes Python forget how much was frozen; it would wait until a quarter of that much is new.
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
+    gc.collect()
+    gc.set_threshold(10_000, 10, 10)
     config = uvicorn.Config(
         application,
         host=settings.host,
         port=settings.port,
-        http="httptools",
+        http=guarded(ConnectionLimits(settings.max_connections, settings.max_connections // 2), finished={MCP_PATH}),
+        ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
@@ -54,6 +63,13 @@ async def serve_http(
     server = _Server(config, runtime, announce)
     await server.serve()
     return server.started
+
+
+def allowed_hosts(settings: Settings) -> list[str]:
+    """Return the names that requests may be addressed to; none stands for all."""
+    if settings.allowed_hosts:
+        return [] if "*" in settings.allowed_hosts else settings.allowed_hosts
+    return _LOOPBACK if settings.host.startswith("127.") or settings.host in {"localhost", "::1"} else []
 
 
 class _Server(uvicorn.Server):

@@ -1,16 +1,23 @@
 """What of a ranking becomes the answer: once each, good enough, and no more than was asked for."""
 
-import unicodedata
 from collections.abc import Iterable, Iterator
 
+from app.domain.words import normalised
 from app.retrieval.pool import Candidate
+
+MAX_COMPARED = 1024 * 1024
+"""Characters of candidates that are compared with each other; those behind them, all worse, are left out."""
 
 
 def distinct(ranked: Iterable[Candidate]) -> Iterator[Candidate]:
     """Leave out what differs from something better only in case, white space and Unicode form."""
     seen = set[str]()
+    left = MAX_COMPARED
     for candidate in ranked:
-        folded = " ".join(unicodedata.normalize("NFKC", candidate.content).casefold().split())
+        left -= len(candidate.content)
+        if left < 0:
+            return
+        folded = " ".join(normalised(candidate.content).casefold().split())
         if folded not in seen:
             seen.add(folded)
             yield candidate

@@ -15,6 +15,8 @@ from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
 from app.services.backends import Clock, TenantBackends, TenantIndex
 from app.services.query_vectors import QueryCache, QueryVectors
+from app.services.refusals import Refusals
+from app.services.shares import READS, TEXT_CHARACTERS, Shares, TenantEmbedder
 from app.storage import embedding_configs
 from app.storage.request_state import request_state
 from app.storage.scoped import TenantDatabase
@@ -37,6 +39,14 @@ class Backends:
     channels: Sequence[Channel] = CHANNELS
     """The channels by which recalls find and score memories."""
 
+    refusals: Refusals = field(default_factory=Refusals)
+    """Who was refused a store a moment ago."""
+
+    reads: Shares = field(default_factory=lambda: Shares(READS))
+    """What each tenant reads at once."""
+    texts: Shares = field(default_factory=lambda: Shares(TEXT_CHARACTERS))
+    """What each tenant has embedded at once."""
+
     def of_tenant(self, tenant_id: str) -> TenantBackends:
         """Return the backends of one tenant's requests."""
 
@@ -50,19 +60,23 @@ class Backends:
                 self.registry.seen(seen)
             return seen
 
+        def embedder_of(config: EmbeddingConfig) -> TenantEmbedder:
+            return TenantEmbedder(tenant_id, self.embedder_of(config), self.texts)
+
         return TenantBackends(
             tenant_id=tenant_id,
-            database=TenantDatabase(tenant_id, self.database),
+            database=TenantDatabase(tenant_id, self.database, lambda: self.reads.take(tenant_id, 1)),
             clock=self.clock,
             quotas=self.quotas,
             channels=self.channels,
             acknowledgements=self.acknowledgements,
             index_of=lambda config: TenantIndex(tenant_id, self.index_of(config)),
-            embedder_of=self.embedder_of,
-            embed_query=lambda config, text: QueryVectors(tenant_id, self.embedder_of(config), self.queries).of(text),
+            embedder_of=embedder_of,
+            embed_query=lambda config, text: QueryVectors(tenant_id, embedder_of(config), self.queries).of(text),
             observe=observe,
             claim=self.claim,
             seen_configs=lambda: self.configs,
+            refusals=self.refusals,
         )
 
     def index_of(self, config: EmbeddingConfig) -> IndexAdmin:

@@ -14,6 +14,7 @@ from app.ports.database import Row
 from app.ports.embedder import Embedder
 from app.ports.vector_index import Hits, IndexedVector, VectorIndex
 from app.retrieval.channels.channel import Channel
+from app.services.refusals import Refusals
 from app.storage.scoped import TenantDatabase
 
 Clock = Callable[[], int]
@@ -104,6 +105,7 @@ class TenantBackends:
     claim: Callable[[], Awaitable[None]]
     """Puts the config of the settings in use, where there is no memory."""
     seen_configs: Callable[[], EmbeddingConfigs]
+    refusals: Refusals
 
     @property
     def configs(self) -> EmbeddingConfigs:

@@ -3,7 +3,7 @@
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf
+from math import inf, isnan
 from typing import Any
 
 import jwt
@@ -156,6 +156,8 @@ def _moment(claims: Mapping[str, Any], name: str, default: float) -> float:
     value = claims.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Unauthenticated(f"The credential's {name} is not a number.")
+    if isnan(value):  # which is neither before nor after any moment
+        raise Unauthenticated(f"The credential's {name} is no moment.")
     return value * 1000
 
 

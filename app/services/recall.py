@@ -28,6 +28,8 @@ from app.storage.outbox import MAX_PENDING, Outbox, score
 from app.storage.rows import read_row, read_rows
 
 _DAY_MS = 86_400_000
+_MAX_WIDTH = 16
+"""How many times as many candidates as usual a recall gathers where others took the places of entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,8 @@ class Recaller:
                 width=width,
             )
             gathered = await self._gather(scope, active, wanted)
-            if _is_enough(gathered.candidates, query) or not (hits.more or len(gathered.candidates) >= wanted.most):
+            more = hits.more or len(gathered.candidates) >= wanted.most
+            if _is_enough(gathered.candidates, query) or not more or width >= _MAX_WIDTH:
                 break
             width *= 4  # vectors whose memory is gone, or memories of one content, took the places
         exact = self._backends.index_of(active).visible_at_once

@@ -23,7 +23,7 @@ from app.ports.vector_index import IndexedVector
 from app.services.backends import EmbeddingConfigChanged, TenantBackends
 from app.storage import request_state
 from app.storage.batches import Bulk
-from app.storage.memories import Batch, Line, present, remembered, totals, write
+from app.storage.memories import Batch, Line, admit, present, remembered, totals, write
 from app.storage.quotas import Quotas, usages
 from app.storage.scoped import ScopedStatement
 
@@ -70,16 +70,11 @@ class Writer:
             Unavailable: as ``LongTermMemoryGateway.store`` says.
         """
         used = self._backends.configs
-        started = time.perf_counter()
-        embedded = await self._backends.embedder_of(used.active).embed([memory.content], "document")
-        milliseconds = round((time.perf_counter() - started) * 1000, 1)
-        vectors = {used.active.index_name: embedded.vectors[0]} | await self._shadow(memory.content, used.shadow)
         now = self._backends.clock()
         new = memory.of(scope, str(ULID.from_datetime(moment(now))), now)
-        detail = audited(used.active) | {"tokens": embedded.tokens, "embedding_ms": milliseconds}
         batch = Batch(
             self._tenant,
-            [Line(new, vectors, detail)],
+            [Line(new, {}, {})],
             used,
             now,
             self._backends.quotas,
@@ -88,7 +83,18 @@ class Writer:
             key=key,
             request_hash=memory.request_hash,
         )
-        (outcome,) = await self.write(batch, warn)
+        try:
+            if self._backends.refusals.lately(scope, now):
+                await self._ask(batch, warn)
+            started = time.perf_counter()
+            embedded = await self._backends.embedder_of(used.active).embed([memory.content], "document")
+            milliseconds = round((time.perf_counter() - started) * 1000, 1)
+            vectors = {used.active.index_name: embedded.vectors[0]} | await self._shadow(memory.content, used.shadow)
+            detail = audited(used.active) | {"tokens": embedded.tokens, "embedding_ms": milliseconds}
+            (outcome,) = await self.write(replace(batch, lines=[Line(new, vectors, detail)]), warn)
+        except (Erasing, LongTermDisabled, QuotaExceeded):
+            self._backends.refusals.note(scope, now)
+            raise
         assert outcome.holder is not None  # noqa: S101 - a store that is not refused has its memory
         for name, revision in outcome.revisions.items():
             vector = IndexedVector(scope, outcome.holder, vectors[name], outcome.created_at, revision, memory.metadata)
@@ -115,6 +121,13 @@ class Writer:
             if len(outcomes) == len(batch.lines):
                 return [outcomes[number] for number in range(len(batch.lines))]
         raise Unavailable("What it depends on is just being changed. Try again.")
+
+    async def _ask(self, batch: Batch, warn: Warn | None) -> None:
+        """Ask whether a store would be let in, before anything else is done for it; raises as ``store`` does."""
+        try:
+            await self._run([admit(batch)])
+        except RunRefused as refusal:
+            await self._refused(refusal, batch, warn)
 
     async def _write(self, batch: Batch, warn: Warn | None) -> list[Outcome]:
         """Make the run of a batch."""

@@ -3,7 +3,8 @@
 A request can make no other statement: each takes its tenant, and where it concerns one agent its agent, from a scope.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Self
 
@@ -37,10 +38,13 @@ class ScopedStatement(Statement):
 class TenantDatabase:
     """Runs statements of one tenant, and refuses those of another."""
 
-    def __init__(self, tenant_id: str, database: Database) -> None:
-        """Bind the tenant."""
+    def __init__(
+        self, tenant_id: str, database: Database, turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+    ) -> None:
+        """Bind the tenant; ``turn`` is held for each run that only reads."""
         self._tenant_id = tenant_id
         self._database = database
+        self._turn = turn
 
     async def run(self, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
         """Run the statements in order as one transaction and return each one's rows; raises as ``Database.run`` does.
@@ -50,4 +54,7 @@ class TenantDatabase:
         """
         if any(statement.tenant_id != self._tenant_id for statement in statements):
             raise ValueError("A statement of another tenant was given to this tenant's database.")
-        return await self._database.run(statements)
+        if any(statement.writes for statement in statements):
+            return await self._database.run(statements)
+        async with self._turn():
+            return await self._database.run(statements)

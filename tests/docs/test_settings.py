@@ -17,7 +17,7 @@ def test_every_setting_is_in_the_example_with_its_default() -> None:
     defaults = Settings(_env_file=None)
     for name, value in example.items():
         default = getattr(defaults, name.lower())
-        assert value == ("" if default in ({}, (), None) else str(default)), name
+        assert value == ("" if default in ({}, [], (), None) else str(default)), name
 
 
 def test_every_setting_is_in_the_readme_with_its_description() -> None:
@@ -34,12 +34,13 @@ def test_every_setting_is_in_the_readme_with_its_description() -> None:
         ("short", "write each secret as kid=secret|at least 32 bytes"),
         ("xxxxxxxx", "secret 1: write each secret as kid=secret"),
         ("x" * 43 + "=", "secret 1: write each secret as kid=secret"),
-        ("k=" + "x" * 32 + "," + "x" * 20 + "=" + "x" * 20, "secret 2 must have at least 32 bytes"),
+        ("k=" + "x0123456" * 4 + "," + "x" * 20 + "=" + "x" * 20, "secret 2 must have at least 32 bytes"),
         ("xx xx=" + "x" * 32, "secret 1: write each secret as kid=secret"),
         ("x" * 33 + "=" + "x" * 32, "secret 1: write each secret as kid=secret"),
         ("k=short", "secret 1 must have at least 32 bytes"),
         ("=" + "x" * 32, "write each secret as kid=secret"),
-        ("k=" + "x" * 32 + ",k=" + "y" * 32, "kid of its own"),
+        ("k=" + "abcdefg" * 5, "secret 1 must have at least 8 different characters"),
+        ("k=" + "x0123456" * 4 + ",k=" + "y0123456" * 4, "kid of its own"),
     ],
 )
 def test_a_secret_that_cannot_be_used_is_named_and_not_shown(
@@ -54,7 +55,7 @@ def test_a_secret_that_cannot_be_used_is_named_and_not_shown(
 
 
 def test_several_secrets_are_read_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    new, old = "n" * 31 + "=", "o" * 32
+    new, old = "n0123456" * 4 + "=", "o0123456" * 4
     monkeypatch.setenv("AUTH_SECRETS", f"new={new}, old={old}")
     settings = load_settings()
     assert list(settings.auth_secrets.items()) == [("new", new), ("old", old)]
@@ -125,7 +126,7 @@ def test_a_url_of_a_host_is_taken(monkeypatch: pytest.MonkeyPatch, name: str, ur
 )
 def test_a_url_that_cannot_be_called_is_named_and_not_shown(name: str, url: str) -> None:
     with pytest.raises(ConfigurationError, match="must be an http or https URL with a host") as caught:
-        load_settings(before_env_file=False, **{name.lower(): url})
+        load_settings(before_env_file=False, folder_file=True, **{name.lower(): url})
     assert caught.value.detail.startswith(f"{name}: ")
     assert "zz" not in caught.value.detail
 

@@ -24,8 +24,9 @@ A database in memory cannot have one.
 def prepare(data_dir: Path) -> None:
     """Put a migrated database into a directory that has none."""
     path = data_dir / DATABASE_FILE
-    data_dir.mkdir(parents=True, exist_ok=True)
+    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not path.exists():
+        path.touch(0o600)
         path.write_bytes(_file())
 
 

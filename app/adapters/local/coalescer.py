@@ -35,8 +35,12 @@ class Coalescer(Generic[K, Q, A]):
         return await future
 
     async def _work_off(self, key: K) -> None:
-        while group := self._waiting[key]:
+        while self._waiting[key]:
+            # Whoever has gone meanwhile costs nothing more.
+            group = [(question, future) for question, future in self._waiting[key] if not future.done()]
             self._waiting[key] = []
+            if not group:
+                continue
             answers: Sequence[A | Exception]
             try:
                 answers = await self._answer(key, [question for question, _ in group])

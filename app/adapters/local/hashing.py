@@ -7,7 +7,6 @@ import asyncio
 import hashlib
 import math
 import re
-import unicodedata
 import zlib
 from collections.abc import Sequence
 
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.words import normalised
 from app.ports.embedder import Embeddings, Purpose
 
 _CONFIG = EmbeddingConfig("hashing", "ngrams-v1", 384)
@@ -71,7 +71,7 @@ def _fold(text: str) -> str:
     """Return the text in lower case, without accents and with uniform white space."""
     folded = text.casefold()
     if not folded.isascii():
-        folded = _ACCENTS.sub("", unicodedata.normalize("NFKD", folded)).casefold()
+        folded = _ACCENTS.sub("", normalised(folded, "NFKD")).casefold()
     return " ".join(folded.split())
 
 

@@ -45,6 +45,8 @@ def mapped(error: sqlite3.Error) -> MemoryGatewayError:
     """Return the error of ``app.domain.errors`` for an error of SQLite."""
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_CONSTRAINT_TRIGGER and _REASON.fullmatch(str(error)):
         return RunRefused(str(error))
+    if _code(error) == sqlite3.SQLITE_INTERRUPT:
+        return DatabaseUnavailable("The read took too long and was stopped. Ask for less.")
     kind = _kind(error)
     if kind is None:
         return DatabaseRejected(f"The database refused a statement: {error}")

@@ -5,12 +5,15 @@ reaches the disk go into the next, so that many writers share one fsync.
 """
 
 import asyncio
+import os
 import sqlite3
+import stat
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -25,6 +28,7 @@ Work = Callable[[sqlite3.Connection], T]
 _MAX_GROUP = 64
 _BUSY_SECONDS = 5.0
 _BUSY_AGAIN_SECONDS = 0.005
+_OF_OTHERS = 0o077
 
 # What D1 allows (https://developers.cloudflare.com/d1/platform/limits/), so that SQL which would fail
 # there fails here.
@@ -241,7 +245,15 @@ def _resolve(jobs: list[_Job[Any]]) -> None:
         job.resolve()
 
 
+def open_to_others(path: Path) -> list[str]:
+    """Return which of a database's folder and files other users of this machine can reach, with their modes."""
+    names = [path.parent, *(path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm"))]
+    modes = {name: stat.S_IMODE(name.stat().st_mode) for name in names if name.exists()}
+    return [f"{name} ({mode:04o})" for name, mode in modes.items() if mode & _OF_OTHERS]
+
+
 def _open(path: Path, *pragmas: str) -> sqlite3.Connection:
+    _make(path)
     connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         for category, limit in _D1_LIMITS.items():
@@ -252,6 +264,12 @@ def _open(path: Path, *pragmas: str) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _make(path: Path) -> None:
+    """Make the file, where it is absent, for this user alone; SQLite gives the files beside it the same mode."""
+    with suppress(OSError):  # it is there, or SQLite says why it cannot be
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _execute_patiently(connection: sqlite3.Connection, pragma: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from app.adapters.local.model_files import read_json
 from app.domain.errors import ConfigurationError
+from app.domain.words import normalised
 
 _LONGEST_WORD = 100
 _CACHED_CHARACTERS = 8192
@@ -82,7 +83,7 @@ class WordPiece:
         """Return the ids of a text's pieces, without the first and the last control token of a sequence."""
         text = text.translate(self._cleaning)
         if self._strip_accents and not text.isascii():
-            text = unicodedata.normalize("NFD", text)
+            text = normalised(text, "NFD")
         return [piece for word in text.translate(self._folding).split() for piece in self._pieces(word)]
 
     def _pieces(self, word: str) -> list[int]:

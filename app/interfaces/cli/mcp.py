@@ -35,9 +35,10 @@ def mcp(agent: str | None, url: str | None, tenant: str | None) -> None:
     """Serve the memory tools over MCP on standard input and output.
 
     With --url over a running gateway, with the credential in MEMORY_GATEWAY_TOKEN, which names the tenant. Without,
-    over the data of this process's own settings, the embedded default or Cloudflare, for --tenant.
+    over the data of this process's own settings, the embedded default or Cloudflare, for --tenant. Settings come from
+    the environment and from the file that ENV_FILE names, never from the .env of the folder that a host has opened.
     """
-    settings = quiet_settings()
+    settings = quiet_settings(folder_file=False)
     if url is None:
         _end_when_interrupted()
         asyncio.run(_serve_here(settings, tenant or DEFAULT, agent))

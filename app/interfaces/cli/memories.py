@@ -21,6 +21,7 @@ from app.interfaces.cli.parameters import (
     quiet_settings,
     run,
     tenant_option,
+    visible,
     with_runtime,
 )
 from app.runtime.runtime import Runtime
@@ -95,7 +96,7 @@ def recall(query: str, tenant: str, agent: str, top_k: int, metadata: dict[str, 
         }
         for entry in found.entries
     ]
-    lines = [f"{entry.score:6.3f}  {entry.content}" for entry in found.entries]
+    lines = [f"{entry.score:6.3f}  {visible(entry.content)}" for entry in found.entries]
     print_answer(
         {"entries": entries, "confidence": found.confidence, "degraded": list(found.degraded)},
         "\n".join(lines) or "nothing found",

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import unicodedata
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -13,7 +14,7 @@ from app.domain.limits import is_id
 from app.domain.moments import milliseconds, parse_moment
 from app.observability.logs import configure_logging
 from app.runtime.runtime import Runtime
-from app.settings import Settings, load_settings
+from app.settings import Settings, load_settings, notices
 
 T = TypeVar("T")
 
@@ -81,10 +82,15 @@ tenant_option = click.option("--tenant", type=Id(), default=DEFAULT, show_defaul
 agent_option = click.option("--agent", type=Id(), default=DEFAULT, show_default=True, help="Which agent's memory.")
 
 
-def quiet_settings() -> Settings:
-    """Load the settings, and log warnings and errors only unless another level is set."""
-    settings = load_settings()
+def quiet_settings(*, folder_file: bool = True) -> Settings:
+    """Load the settings, and log warnings and errors only unless another level is set.
+
+    What is noteworthy of the settings goes to standard error; ``folder_file`` is as for ``load_settings``.
+    """
+    settings = load_settings(folder_file=folder_file)
     configure_logging(settings.log_format, "warning" if settings.log_level == "info" else settings.log_level)
+    for notice in notices(settings, folder_file=folder_file):
+        click.echo(notice, err=True)
     return settings
 
 
@@ -100,6 +106,19 @@ def run(work: Awaitable[T]) -> T:
 def print_answer(data: dict[str, Any], text: str, as_json: bool) -> None:  # noqa: FBT001 - a command's flag
     """Print the answer as JSON or as a person reads it."""
     click.echo(json.dumps(data, ensure_ascii=False) if as_json else text)
+
+
+def visible(text: str) -> str:
+    """Return a text that does nothing to a terminal: control, bidirectional and invisible characters are escaped.
+
+    Line breaks and tabs stay as they are.
+    """
+    return "".join(_escaped(character) for character in text)
+
+
+def _escaped(character: str) -> str:
+    hidden = unicodedata.category(character) in {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"} and character not in "\n\t"
+    return character.encode("unicode_escape", "surrogatepass").decode() if hidden else character
 
 
 async def with_runtime(work: Callable[[Runtime], Awaitable[T]]) -> T:

@@ -4,10 +4,11 @@ import asyncio
 import sys
 
 import click
+import structlog
 
 from app.interfaces.server import serve_http
 from app.observability.logs import configure_logging
-from app.settings import load_settings
+from app.settings import load_settings, notices
 
 
 @click.command()
@@ -18,6 +19,9 @@ def serve(host: str | None, port: int | None, *, quickstart: bool) -> None:
     """Migrate and serve over HTTP."""
     settings = load_settings(host=host, port=port)
     configure_logging(settings.log_format, settings.log_level)
+    for notice in notices(settings):
+        click.echo(notice, err=True)
+        structlog.get_logger().info("settings", notice=notice)
     try:
         served = asyncio.run(serve_http(settings, announce=click.echo if quickstart else None))
     except KeyboardInterrupt:  # how uvicorn passes on the Ctrl-C that it has obeyed

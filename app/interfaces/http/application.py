@@ -1,6 +1,6 @@
 """The application that serves the HTTP interface."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import version
 from typing import Protocol
@@ -35,8 +35,11 @@ class Endpoint(Protocol):
         ...
 
 
-def create_http_app(runtime: Runtime, endpoint: Endpoint) -> FastAPI:
-    """Make the application over a runtime that has started; it closes the runtime when it ends."""
+def create_http_app(runtime: Runtime, endpoint: Endpoint, hosts: Collection[str] = ()) -> FastAPI:
+    """Make the application over a runtime that has started; it closes the runtime when it ends.
+
+    ``hosts`` are the names that it may be asked for by, all where none is said.
+    """
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -55,7 +58,7 @@ def create_http_app(runtime: Runtime, endpoint: Endpoint) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.runtime = runtime
-    app.add_middleware(RequestContext)
+    app.add_middleware(RequestContext, hosts=hosts)
     problems.install(app)
     for router in (memory, recalls, erasures, data, operations, transfer, tools, discovery):
         app.include_router(router)

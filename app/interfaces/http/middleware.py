@@ -3,12 +3,13 @@
 import random
 import re
 import time
+from collections.abc import Collection
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.domain.errors import ContentTooLarge, MemoryGatewayError
+from app.domain.errors import ContentTooLarge, HostNotAllowed, MemoryGatewayError
 from app.interfaces.http.problems import problem_response
 
 BODY_BYTES = 1024 * 1024
@@ -16,15 +17,17 @@ BODY_BYTES = 1024 * 1024
 _UNLIMITED = ("POST", "/import")
 """The one request that is read line by line, each within its own limit, and never as a whole."""
 
+_PORT = re.compile(r":\d*$")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 
 class RequestContext:
     """Pure ASGI, so that it costs little and a body can be refused while it arrives."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        """Wrap the application."""
+    def __init__(self, app: ASGIApp, hosts: Collection[str] = ()) -> None:
+        """Wrap the application; ``hosts`` are the names that it may be asked for by, all where none is said."""
         self._app = app
+        self._hosts = frozenset(hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -46,7 +49,10 @@ class RequestContext:
             await send(message)
 
         try:
+            _check_host(scope, self._hosts)
             await self._app(scope, _limited(scope, receive), send_with_id)
+        except HostNotAllowed as refusal:
+            await problem_response(refusal, request_id)(scope, receive, send_with_id)
         except Exception:  # a defect of ours: the caller gets a problem, the log the traceback
             structlog.get_logger().exception("defect")
             if status:
@@ -63,6 +69,18 @@ def _request_id(headers: Headers) -> str:
     if _REQUEST_ID.fullmatch(given):
         return given
     return f"{random.getrandbits(128):032x}"
+
+
+def _check_host(scope: Scope, allowed: Collection[str]) -> None:
+    """Refuse a request without one Host, or for a name that is not among those allowed, where there are any.
+
+    A page of another site may have its own name lead to this machine; the name it was asked for tells it apart.
+    """
+    hosts = Headers(scope=scope).getlist("host")
+    if len(hosts) > 1 or (not hosts and scope["http_version"] != "1.0"):
+        raise HostNotAllowed("Send one Host header.")
+    if allowed and (not hosts or _PORT.sub("", hosts[0]).lower() not in allowed):
+        raise HostNotAllowed("This service is not asked for by this name. ALLOWED_HOSTS has those that it takes.")
 
 
 def _limited(scope: Scope, receive: Receive) -> Receive:

@@ -2,6 +2,7 @@
 
 import re
 
+from app.retrieval.query.clipping import MAX_READ
 from app.retrieval.query.terms import STOP_WORDS
 
 WORD = re.compile(r"[^\W\d_]+")
@@ -14,8 +15,11 @@ def without_names(query: str) -> str:
     """Return what of the query is to be embedded: without the names inside it, where enough else is left.
 
     In short texts a name outweighs everything else in the embedding, and finds whatever mentions it. Only English
-    sentences are cut, whose other words are not capitalised: those with as many function words as other ones.
+    sentences are cut, whose other words are not capitalised: those with as many function words as other ones. A very
+    long query is no sentence.
     """
+    if len(query) > MAX_READ:
+        return query
     words = WORD.findall(query)
     plain = [word for word in words if word.islower() or word.lower() in STOP_WORDS]
     functions = sum(word.lower() in STOP_WORDS for word in plain)

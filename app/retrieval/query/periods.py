@@ -6,8 +6,9 @@ ways its day comes first (5/6/2023 is the 5th of June); seasons are those of the
 
 from dataclasses import dataclass
 
+from app.retrieval.query.clipping import clipped
 from app.retrieval.query.time_readings import Days, floats, read
-from app.retrieval.query.time_spans import Span, clipped, spans
+from app.retrieval.query.time_spans import Span, spans
 
 _DAY = 86_400_000
 _EPOCH = 719_163

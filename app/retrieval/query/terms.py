@@ -1,21 +1,26 @@
 """What a query asks for in words: the terms that the lexical channel looks for."""
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.domain.words import WORD, is_spaceless
+from app.domain.words import WORD, is_spaceless, normalised
 from app.domain.words import words as searched_words
+from app.retrieval.query.clipping import clipped
 
 MAX_TERMS = 32
 """Terms of one query that are looked for; what a longer one asks for is said in its first words."""
 
+MAX_PHRASE = 16
+"""Words of a phrase that are looked for in their order: a phrase costs the database far more than its words alone."""
+
+# A quotation is bounded, so that an opening quote without a closing one is not looked for to the text's end.
 _QUOTED = re.compile(
-    '"([^"]+)"|\u201c([^\u201d]+)\u201d|\u201e([^\u201c\u201d]+)[\u201c\u201d]|\u300c([^\u300d]+)\u300d'
+    '"([^"]{1,300})"|\u201c([^\u201d]{1,300})\u201d|\u201e([^\u201c\u201d]{1,300})[\u201c\u201d]|\u300c([^\u300d]{1,300})\u300d'
 )
 _TOKEN = re.compile(rf"{WORD}(?:[-./:#@'\u2019]+{WORD})*")
-_IDENTIFIER = re.compile(r"[^'\u2019]*[\d_@][^'\u2019]*")
+_IN_IDENTIFIER = re.compile(r"[\d_@]")
+_APOSTROPHE = re.compile("['\u2019]")
 _JOINED = re.compile(r"[-_./:#@'\u2019]+")
 _POSSESSIVE = re.compile("['\u2019]s$", re.IGNORECASE)
 
@@ -49,7 +54,7 @@ class Term:
 def terms(query: str) -> tuple[Term, ...]:
     """Return the query's terms, each once, in their order; a query of nothing but stop words has none."""
     found: dict[Term, None] = {}
-    for term in _terms(unicodedata.normalize("NFKC", query)):
+    for term in _terms(normalised(clipped(query))):
         found.setdefault(term)
         if len(found) == MAX_TERMS:
             break
@@ -62,7 +67,7 @@ def _terms(query: str) -> Iterator[Term]:
         yield from _of_text(query[start : quoted.start()])
         words = [word for token in _TOKEN.findall(quoted[0]) for word in _words(token)]
         if words:
-            yield Term(" ".join(words))
+            yield Term(" ".join(words[:MAX_PHRASE]))
         start = quoted.end()
     yield from _of_text(query[start:])
 
@@ -70,14 +75,19 @@ def _terms(query: str) -> Iterator[Term]:
 def _of_text(text: str) -> Iterator[Term]:
     for token in _TOKEN.findall(text):
         words = list(_words(token))
-        if len(words) > 1 and _IDENTIFIER.fullmatch(token) and not any(map(is_spaceless, words)):
-            yield Term(" ".join(words))
+        if len(words) > 1 and _is_identifier(token) and not any(map(is_spaceless, words)):
+            yield Term(" ".join(words[:MAX_PHRASE]))
             continue
         for word in words:
             if len(word) == 1 and is_spaceless(word):
                 yield Term(word, prefix=True)
             elif word not in STOP_WORDS:
                 yield Term(word)
+
+
+def _is_identifier(token: str) -> bool:
+    """Tell whether a token with several words is one name: it has a digit, ``_`` or ``@``, and no apostrophe."""
+    return _IN_IDENTIFIER.search(token) is not None and _APOSTROPHE.search(token) is None
 
 
 def _words(token: str) -> Iterator[str]:

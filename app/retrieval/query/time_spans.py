@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from app.retrieval.query import time_words as words
 from app.retrieval.query.time_readings import floats
 
-_MAX_READ = 2_000
 _MAX_CANDIDATES = 40
 
 
@@ -109,15 +108,8 @@ class Span:
     ends_range: bool
 
 
-def clipped(query: str) -> str:
-    """Return what is read of a query: of a very long one, which is mostly pasted text, its beginning and its end."""
-    if len(query) <= _MAX_READ:
-        return query
-    return query[: _MAX_READ // 2] + " | " + query[-_MAX_READ // 2 :]
-
-
 def spans(query: str) -> Iterator[Span]:
-    """Yield the expressions of time in what ``clipped`` returned, in their order."""
+    """Yield the expressions of time in a query, in their order."""
     lowered = query.translate(_PLAIN).lower()
     if _CUE_WORDS.isdisjoint(_WORD.findall(lowered)) and _CUE.search(lowered) is None:
         return

@@ -20,6 +20,9 @@ STATUSES: tuple[Status, ...] = ("imported", "unchanged", "duplicate", "conflict"
 End: TypeAlias = Literal["holds", "wrong", "missing"]
 """Whether the closing line says of the lines before it what they are."""
 
+MAX_REJECTED_LISTED = 1000
+"""Rejected lines that a report lists; more of them are only counted: a line of a byte would get a line of 60."""
+
 _IN_MEMORY = 256 * 1024
 _CHUNK = 64 * 1024
 
@@ -38,6 +41,8 @@ class Report:
     def add(self, line: int, status: Status, *, id_: str | None = None, detail: str | None = None) -> None:
         """Note what became of a line."""
         self.counts[status] += 1
+        if status == "rejected" and self.counts[status] > MAX_REJECTED_LISTED:
+            return
         told: dict[str, Json] = {"line": line}
         if id_ is not None:
             told["id"] = id_
@@ -50,7 +55,10 @@ class Report:
     def summary(self) -> dict[str, Json]:
         """The counts, and whether the file was whole."""
         counts: dict[str, Json] = {status: self.counts[status] for status in STATUSES}
-        return {"type": "summary", "lines": self.lines, **counts, "manifest": self.manifest, "end": self.end}
+        summary: dict[str, Json] = {"type": "summary", "lines": self.lines, **counts}
+        if (unlisted := self.counts["rejected"] - MAX_REJECTED_LISTED) > 0:
+            summary["rejected_unlisted"] = unlisted
+        return summary | {"manifest": self.manifest, "end": self.end}
 
     @property
     def flawless(self) -> bool:

@@ -1,10 +1,12 @@
 import asyncio
+import os
+import stat
 import threading
 from pathlib import Path
 
 import pytest
 
-from app.adapters.local.sqlite_file import SqliteFile
+from app.adapters.local.sqlite_file import SqliteFile, open_to_others
 from app.domain.errors import DatabaseUnavailable
 
 
@@ -37,3 +39,25 @@ async def test_what_the_work_itself_raises_reaches_its_caller_and_leaves_nothing
             await file.write(broken)
     assert await file.read(lambda connection: connection.execute("SELECT count(*) FROM t").fetchone()) == (0,)
     await file.close()
+
+
+@pytest.mark.parametrize("mode", [0o022, 0o000])
+async def test_the_files_are_for_their_owner_alone_whatever_the_umask(tmp_path: Path, mode: int) -> None:
+    usual = os.umask(mode)
+    try:
+        file = SqliteFile(tmp_path / "test.sqlite3")
+        await file.write(lambda connection: connection.execute("CREATE TABLE t (x)").fetchall())
+    finally:
+        os.umask(usual)
+    names = ["test.sqlite3", "test.sqlite3-shm", "test.sqlite3-wal"]
+    assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in names} == {0o600}
+    await file.close()
+
+
+def test_what_others_can_reach_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "test.sqlite3"
+    assert open_to_others(path) == []
+    path.touch(0o644)
+    path.with_name("test.sqlite3-wal").touch(0o600)
+    tmp_path.chmod(0o755)
+    assert open_to_others(path) == [f"{tmp_path} (0755)", f"{path} (0644)"]

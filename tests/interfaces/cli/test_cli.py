@@ -339,3 +339,24 @@ def test_the_help_names_every_command_and_an_unknown_one_is_refused(line: Line) 
     told = line.ok("--help")
     assert all(re.search(rf"^  {name} ", told, re.MULTILINE) for name in ("serve", "mcp", "token", "import", "prune"))
     assert "No such command 'forget'" in misused("forget")
+
+
+def test_the_files_that_settings_are_read_from_are_told(line: Line) -> None:
+    (line.folder / ".env").write_text("LOG_LEVEL=error\n", "utf-8")
+    (line.folder / "own.env").write_text("", "utf-8")
+    told = line.run("migrate", ENV_FILE="own.env").stderr.splitlines()
+    assert told == [f"Settings are read from {(line.folder / name).resolve()}." for name in (".env", "own.env")]
+
+
+def test_a_service_that_is_not_the_vendors_is_told(line: Line) -> None:
+    told = line.run("migrate", OPENAI_BASE_URL="https://elsewhere.example/v1").stderr
+    assert told == (
+        "OPENAI_BASE_URL is https://elsewhere.example/v1, which is not the vendor's (https://api.openai.com/v1).\n"
+    )
+
+
+def test_what_a_memory_holds_does_nothing_to_a_terminal(line: Line) -> None:
+    line.ok("store", "red\x1b[31m \u202eyes\u200b\U000e0041 \u009b2J\r fox\n\tend")
+    assert "red\\x1b[31m \\u202eyes\\u200b\\U000e0041 \\x9b2J\\r fox\n\tend" in line.ok("recall", "fox")
+    (entry,) = line.json("recall", "fox")["entries"]
+    assert entry["content"] == "red\x1b[31m \u202eyes\u200b\U000e0041 \u009b2J\r fox\n\tend"

@@ -52,6 +52,8 @@ async def recall_with(service: Service, authorization: str | None) -> httpx.Resp
         f"Bearer {sign(CLAIMS | {'exp': 1_700_000_000})}",
         f"Bearer {sign(CLAIMS | {'nbf': 99_999_999_999})}",
         f"Bearer {sign(CLAIMS | {'exp': 'never'})}",
+        f"Bearer {sign(CLAIMS | {'exp': float('nan')})}",
+        f"Bearer {sign(CLAIMS | {'nbf': float('nan')})}",
         f"Bearer {sign({'scope': 'memory'})}",
         f"Bearer {sign({'tenant': 'acme'})}",
         f"Bearer {sign(CLAIMS | {'scope': None})}",
@@ -117,3 +119,9 @@ async def test_a_rotated_secret_holds_until_it_is_removed(tmp_path: Path) -> Non
     async with serving(tmp_path, auth_secrets=new) as service:
         assert (await service.client.post("/recall", json=BODY, headers=fresh)).status_code == 200
         assert_problem(await service.client.post("/recall", json=BODY, headers=credential), 401, "unauthenticated")
+
+
+async def test_two_authorization_headers_are_no_credential(service: Service) -> None:
+    one = service.credential()["Authorization"]
+    headers = [("Authorization", one), ("Authorization", one)]
+    assert_problem(await service.client.post("/recall", json=BODY, headers=headers), 401, "unauthenticated")

@@ -1,6 +1,8 @@
 """The OpenAPI document tells the truth, and the page that shows it needs no other host."""
 
 import re
+from base64 import b64encode
+from hashlib import sha256
 
 from tests.support.service import Service
 
@@ -47,3 +49,13 @@ async def test_the_page_asks_no_other_host(service: Service) -> None:
     for link in links:
         assert link.startswith("/"), link
         assert (await service.client.get(link)).status_code == 200, link
+
+
+async def test_the_page_runs_its_own_scripts_alone_and_keeps_no_credential(service: Service) -> None:
+    answer = await service.client.get("/docs")
+    policy = answer.headers["content-security-policy"]
+    (script,) = re.findall(r"<script>(.*?)</script>", answer.text, re.DOTALL)
+    assert f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'" in policy
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "persistAuthorization" not in script

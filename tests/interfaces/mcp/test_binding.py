@@ -177,3 +177,12 @@ async def test_two_agents_named_at_once_are_none(service: Service) -> None:
     answer = await service.client.post("/mcp", content="{}", headers=named)
     assert answer.status_code == 422
     assert "X-Agent-Id is sent more than once" in answer.json()["error"]["message"]
+
+
+async def test_the_command_reads_no_settings_from_the_folder_that_its_host_has_opened(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    data_dir.with_name(".env").write_text(f"DATA_DIR={tmp_path / 'theirs'}\nOPENAI_BASE_URL=no url\n", "utf-8")
+    async with over_stdio(data_dir, "--agent", "ann") as client:
+        await answered(client, "store_memory", content="a secret")
+        assert await contents(client, "secret") == ["a secret"]
+    assert not (tmp_path / "theirs").exists()

@@ -10,6 +10,7 @@ from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.services.transfer.lines import LINE_BYTES, Manifest, write_manifest, write_memory
 from app.services.transfer.record import Record
+from app.services.transfer.report import MAX_REJECTED_LISTED
 from app.services.transfer.verify import verify
 from tests.services.transfer.corpus import changed, exported, file_of, imported, numbered
 from tests.support.gateways import Bench
@@ -224,3 +225,11 @@ async def test_every_imported_memory_leaves_an_audit_row_without_content(bench: 
     assert [(row["event"], row["tenant_id"], row["agent_id"]) for row in rows] == [("imported", "acme", "bot")] * 2
     assert json.loads(str(rows[0]["detail"]))["embedded"] is True
     assert "memory 0" not in str(rows)
+
+
+@EMBEDDED_ALONE
+async def test_of_very_many_rejected_lines_the_first_are_listed_and_all_are_counted(bench: Bench) -> None:
+    lines = MAX_REJECTED_LISTED + 500
+    *report, summary = await imported(bench, b"x\n" * lines)
+    assert len(report) == MAX_REJECTED_LISTED
+    assert (summary["rejected"], summary["rejected_unlisted"]) == (lines, 500)

@@ -1,0 +1,16 @@
+"""How much of a query is read for words and periods."""
+
+MAX_READ = 4_000
+"""Characters of a query that are read; a longer one is mostly pasted text, and says what it asks first or last."""
+
+
+def clipped(query: str) -> str:
+    """Return what is read of a query: all of it, or the beginning and the end of a very long one.
+
+    The embedder takes all of it in any case, in windows.
+    """
+    if len(query) <= MAX_READ:
+        return query
+    first, last = query[: MAX_READ // 2], query[-MAX_READ // 2 :]
+    # A word that is cut through is none of the query's.
+    return f"{first.rpartition(' ')[0] or first} | {last.partition(' ')[2] or last}"

@@ -1,0 +1,136 @@
+"""What one tenant may have under way at once at a backend, so that others find it free (docs/limits.md)."""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+
+from app.domain.embedding import EmbeddingConfig
+from app.ports.embedder import Embedder, Embeddings, Purpose
+
+TEXT_CHARACTERS = 64 * 1024
+"""Characters of a tenant that are being embedded at once."""
+READS = 8
+"""Runs of a tenant that only read, at once."""
+
+
+class Share:
+    """One tenant's share of a backend. What is beyond it waits, first come first served."""
+
+    def __init__(self, most: int) -> None:
+        """Allow so much at once."""
+        self._most = most
+        self._used = 0
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way, and nothing waits."""
+        return not (self._used or self._waiting)
+
+    async def acquire(self, size: int) -> None:
+        """Wait for room, and hold it until ``release``; what is larger than the whole share goes alone."""
+        size = self._bounded(size)
+        if not self._waiting and self._used + size <= self._most:
+            self._used += size
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((size, turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # it was given its room just now
+                self._used -= size
+            self._admit()
+            raise
+
+    def release(self, size: int) -> None:
+        """Give back the room of an ``acquire`` of the same size."""
+        self._used -= self._bounded(size)
+        self._admit()
+
+    def _bounded(self, size: int) -> int:
+        return max(1, min(size, self._most))
+
+    def _admit(self) -> None:
+        """Give their room to those who wait and have not gone."""
+        while self._waiting:
+            size, turn = self._waiting[0]
+            if not turn.done():
+                if self._used + size > self._most:
+                    return
+                self._used += size
+                turn.set_result(None)
+            self._waiting.popleft()
+
+
+class Shares:
+    """The shares of all tenants that have something under way."""
+
+    def __init__(self, most: int) -> None:
+        """Allow each tenant so much at once."""
+        self._most = most
+        self._of: dict[str, Share] = {}
+
+    def take(self, tenant_id: str, size: int) -> "Turn":
+        """Return what holds so much of a tenant's share while it is entered."""
+        return Turn(self, tenant_id, size)
+
+    async def acquire(self, tenant_id: str, size: int) -> None:
+        """Wait for room in a tenant's share, and hold it until ``release``."""
+        share = self._of.setdefault(tenant_id, Share(self._most))
+        try:
+            await share.acquire(size)
+        finally:
+            self._forget(tenant_id, share)
+
+    def release(self, tenant_id: str, size: int) -> None:
+        """Give back the room of an ``acquire`` of the same size."""
+        share = self._of[tenant_id]
+        share.release(size)
+        self._forget(tenant_id, share)
+
+    def _forget(self, tenant_id: str, share: Share) -> None:
+        if share.idle:
+            self._of.pop(tenant_id, None)
+
+
+class Turn:
+    """Holds a part of a tenant's share while it is entered."""
+
+    __slots__ = ("_shares", "_size", "_tenant_id")
+
+    def __init__(self, shares: Shares, tenant_id: str, size: int) -> None:
+        """Ask for so much."""
+        self._shares, self._tenant_id, self._size = shares, tenant_id, size
+
+    async def __aenter__(self) -> None:
+        """Wait for room."""
+        await self._shares.acquire(self._tenant_id, self._size)
+
+    async def __aexit__(self, *_: object) -> None:
+        """Give the room back."""
+        self._shares.release(self._tenant_id, self._size)
+
+
+class TenantEmbedder:
+    """An embedder as one tenant's requests see it: within the tenant's share. Implements ``Embedder``."""
+
+    def __init__(self, tenant_id: str, embedder: Embedder, shares: Shares) -> None:
+        """Bind the tenant."""
+        self._tenant_id = tenant_id
+        self._embedder = embedder
+        self._shares = shares
+
+    @property
+    def config(self) -> EmbeddingConfig:
+        """Return the embedding config of its vectors."""
+        return self._embedder.config
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose) -> Embeddings:
+        """Embed texts once the tenant has room; see ``Embedder.embed``."""
+        async with self._shares.take(self._tenant_id, sum(map(len, texts))):
+            return await self._embedder.embed(texts, purpose)
+
+    async def ping(self) -> None:
+        """Ask whether the embedder answers; see ``Embedder.ping``."""
+        await self._embedder.ping()

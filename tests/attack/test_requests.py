@@ -1,0 +1,123 @@
+"""No request costs more than its budget, holds up the others, or costs more than twice as much for twice the size.
+
+Costs are CPU time of this process, which has the service in it, and so the client's part too.
+"""
+
+import gc
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import pytest
+
+from tests.attack.stalls import watched
+from tests.support.generation import LONG
+from tests.support.hostile import SHAPES, TEXTS
+from tests.support.service import Service, serving
+
+CONTENT, METADATA, BODY, PARAMETER = 32 * 1024, 10 * 1024, 1000 * 1024, 4 * 1024
+STALL_SECONDS = 0.05
+BUDGET_SECONDS = 1.0
+"""CPU of one request at its largest, whatever it holds (docs/limits.md)."""
+GROWTH = 2.6
+"""A cost that grows with the square would be 4."""
+SLACK_SECONDS = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A place of a request that takes what is made, up to a size, and the route it goes to."""
+
+    route: str
+    largest: int
+    body: Callable[[Any], dict[str, Any]]
+
+    async def send(self, service: Service, value: Any) -> int:
+        method, path = self.route.split()
+        headers = service.credential(admin=True) | {"Content-Type": "application/json"}
+        if method == "GET":
+            return (await service.client.get(path, params=self.body(value), headers=headers)).status_code
+        content = json.dumps(self.body(value), ensure_ascii=False).encode("utf-8", "surrogatepass")
+        if path == "/import":
+            headers |= {"Content-Type": "application/x-ndjson"}
+        return (await service.client.request(method, path, content=content, headers=headers)).status_code
+
+
+TEXT_FIELDS = {
+    "content": Field("POST /store", CONTENT, lambda text: {"agent_id": "bot", "content": text}),
+    "query": Field("POST /recall", CONTENT, lambda text: {"agent_id": "bot", "query": text, "collapse": True}),
+    "explained query": Field(
+        "POST /recall/explain",
+        CONTENT,
+        lambda text: {"agent_id": "bot", "query": text, "memory_id": "01K5ZZZZZZZZZZZZZZZZZZZZZZ"},
+    ),
+    "metadata value": Field(
+        "POST /store", METADATA, lambda text: {"agent_id": "bot", "content": "text", "metadata": {"a": text}}
+    ),
+    "wanted value": Field(
+        "POST /recall", METADATA, lambda text: {"agent_id": "bot", "query": "text", "filter": {"metadata": {"a": text}}}
+    ),
+    "wanted key": Field(
+        "POST /recall", METADATA, lambda text: {"agent_id": "bot", "query": "text", "filter": {"metadata": {text: 1}}}
+    ),
+    "agent": Field("POST /recall", CONTENT, lambda text: {"agent_id": text, "query": "text"}),
+    "unknown field": Field("POST /store", BODY, lambda text: {"agent_id": "bot", "content": "text", text: 1}),
+    "cursor": Field("GET /memories", PARAMETER, lambda text: {"agent_id": "bot", "cursor": text}),
+    "imported content": Field(
+        "POST /import", CONTENT, lambda text: {"type": "memory", "agent_id": "bot", "content": text}
+    ),
+}
+SHAPE_FIELDS = {
+    "metadata": Field("POST /store", BODY, lambda made: {"agent_id": "bot", "content": "text", "metadata": made}),
+    "filter": Field("POST /recall", BODY, lambda made: {"agent_id": "bot", "query": "x", "filter": {"metadata": made}}),
+    "fields": Field("POST /store", BODY, lambda made: made),
+    "list filter": Field("GET /memories", PARAMETER, lambda made: {"agent_id": "bot", "metadata": json.dumps(made)}),
+}
+
+
+def cases(fields: Iterable[str], made: Iterable[str], *, one_in: int) -> list[tuple[str, str]]:
+    """Pair each field with all that it may be given; in a short run with one in so many, each with others."""
+    pairs = list(product(fields, made))
+    return pairs if LONG else pairs[::one_in]
+
+
+@pytest.fixture(scope="module")
+async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
+    """A service whose agent has memories that many of these requests find."""
+    async with serving(tmp_path_factory.mktemp("attack") / "data") as service:
+        for number in range(30):
+            await service.store(f"red fox {number} w{number} \u6f22 text 5/6/2023", metadata={"a": number})
+        yield service
+
+
+async def check(service: Service, field: Field, make: Callable[[int], Any]) -> None:
+    half, whole = make(field.largest // 2), make(field.largest)
+    await field.send(service, make(field.largest // 8))
+    with watched() as stalls:
+        of_half = min([await cost(service, field, half) for _ in range(3)])
+        of_whole = min([await cost(service, field, whole) for _ in range(3)])
+    assert of_whole <= BUDGET_SECONDS
+    assert of_whole <= GROWTH * of_half + SLACK_SECONDS
+    assert stalls.longest <= STALL_SECONDS
+
+
+async def cost(service: Service, field: Field, value: Any) -> float:
+    gc.collect()
+    started = time.process_time()
+    status = await field.send(service, value)
+    spent = time.process_time() - started
+    assert status < 500
+    return spent
+
+
+@pytest.mark.parametrize(("field", "text"), cases(TEXT_FIELDS, TEXTS, one_in=7))
+async def test_a_text_costs_in_proportion_to_its_size(service: Service, field: str, text: str) -> None:
+    await check(service, TEXT_FIELDS[field], TEXTS[text])
+
+
+@pytest.mark.parametrize(("field", "shape"), cases(SHAPE_FIELDS, SHAPES, one_in=3))
+async def test_a_shape_costs_in_proportion_to_its_size(service: Service, field: str, shape: str) -> None:
+    await check(service, SHAPE_FIELDS[field], SHAPES[shape])

@@ -1,0 +1,44 @@
+"""Which names the service answers to: a page of another site cannot have its own name lead to this machine."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.interfaces.asgi import create_app
+from tests.support.problem_shape import assert_problem
+from tests.support.service import Service, serving
+
+LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
+
+
+async def ask(service: Service, path: str, host: str | None, *, hosts: list[str] | None = None) -> httpx.Response:
+    app = create_app(service.runtime, LOOPBACK if hosts is None else hosts)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+        request = client.build_request("GET", path)
+        del request.headers["host"]
+        if host is not None:
+            request.headers["host"] = host
+        return await client.send(request)
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:8000", "LOCALHOST", "127.0.0.1:9", "[::1]", "[::1]:80"])
+async def test_a_name_of_this_machine_is_answered(tmp_path: Path, host: str) -> None:
+    async with serving(tmp_path) as service:
+        assert (await ask(service, "/healthz", host)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8000", "localhost.evil.example", "", "localhost:x", None]
+)
+@pytest.mark.parametrize("path", ["/healthz", "/docs", "/openapi.json", "/memories", "/mcp", "/nowhere"])
+async def test_another_name_is_refused_on_every_route(tmp_path: Path, path: str, host: str | None) -> None:
+    async with serving(tmp_path) as service:
+        assert_problem(await ask(service, path, host), 421, "host_not_allowed")
+
+
+async def test_without_names_every_one_is_answered_but_two_at_once_are_not(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        assert (await ask(service, "/healthz", "any.example", hosts=[])).status_code == 200
+        headers = [("Host", "one.example"), ("Host", "two.example")]
+        assert_problem(await service.client.get("/healthz", headers=headers), 421, "host_not_allowed")

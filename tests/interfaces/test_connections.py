@@ -1,0 +1,320 @@
+"""What a connection may cost: heads, bodies and connections without end are ended, and others are served meanwhile."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+import uvicorn
+from starlette.types import Receive, Scope, Send
+
+from app.interfaces.connections import ConnectionLimits, guarded
+
+LIMITS = ConnectionLimits(
+    connections=6,
+    of_one_address=5,
+    head_bytes=1000,
+    head_seconds=0.4,
+    body_seconds=0.4,
+    body_bytes=100,
+    unread_seconds=0.4,
+    linger_seconds=0.5,
+    linger_bytes=100_000,
+)
+GET = b"GET /x HTTP/1.1\r\nHost: here\r\n\r\n"
+
+
+@dataclass(slots=True)
+class Application:
+    """Answers with the number of bytes of the body, or 401 before it has read any, where the path is ``/closed``."""
+
+    port: int = 0
+    requests: int = 0
+    ended_early: list[str] = field(default_factory=list)
+    may_answer: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.requests += 1
+        if scope["path"] == "/large":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            for _ in range(1000):
+                await send({"type": "http.response.body", "body": bytes(100_000), "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        status, size = (401, 0) if scope["path"] == "/closed" else (200, 0)
+        more = status == 200
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            size += len(message["body"])
+            more = message["more_body"]
+        if scope["path"] in {"/later", "/finished"}:
+            try:
+                await self.may_answer.wait()
+            except asyncio.CancelledError:
+                self.ended_early.append(scope["path"])
+                raise
+        said = str(size).encode()
+        await send(
+            {"type": "http.response.start", "status": status, "headers": [(b"content-length", b"%d" % len(said))]}
+        )
+        await send({"type": "http.response.body", "body": said})
+
+    async def exchange(self, *sent: bytes, pause: float = 0.0) -> bytes:
+        """Send and return what is answered until the server ends the connection."""
+        async with self.connection() as (reader, writer):
+            for part in sent:
+                writer.write(part)
+                await writer.drain()
+                await asyncio.sleep(pause)
+            return await reader.read()
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        try:
+            yield reader, writer
+        finally:
+            writer.transport.abort()
+
+    async def serves(self) -> bool:
+        """Tell whether somebody else is answered."""
+        async with self.connection() as (reader, writer):
+            writer.write(GET)
+            async with asyncio.timeout(10):
+                return await answer(reader) == (200, b"0")
+
+
+async def answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+    """Read one answer."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    lengths = [line.split(b":")[1] for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")]
+    return int(head.split()[1]), await reader.readexactly(int(lengths[0]))
+
+
+async def flood(writer: asyncio.StreamWriter, part: bytes, most: int) -> int:
+    """Send the same again and again until the server ends the connection; return how many bytes went out."""
+    sent = 0
+    try:
+        while sent < most:
+            writer.write(part)
+            sent += len(part)
+            await writer.drain()
+    except ConnectionError:
+        return sent
+    return most
+
+
+def problem(raw: bytes) -> tuple[int, str]:
+    head, _, body = raw.partition(b"\r\n\r\n")
+    assert b"application/problem+json" in head
+    assert b"connection: close" in head
+    return int(head.split()[1]), json.loads(body)["code"]
+
+
+@pytest.fixture
+async def application() -> AsyncIterator[Application]:
+    application = Application()
+    server = uvicorn.Server(
+        uvicorn.Config(
+            application,
+            port=0,
+            http=guarded(LIMITS, finished={"/finished"}),
+            ws="none",
+            log_config=None,
+            lifespan="off",
+        )
+    )
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    application.port = server.servers[0].sockets[0].getsockname()[1]
+    yield application
+    application.may_answer.set()
+    server.should_exit = True
+    await serving
+
+
+async def test_requests_one_after_another_share_a_connection(application: Application) -> None:
+    async with application.connection() as (reader, writer):
+        for size in (0, 5, 3000):
+            writer.write(b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n\r\n" % size + b"x" * size)
+            assert await answer(reader) == (200, b"%d" % size)
+
+
+async def test_a_body_in_chunks_is_read_whole(application: Application) -> None:
+    chunks = b"".join(b"1\r\nx\r\n" for _ in range(500)) + b"0\r\n\r\n"
+    async with application.connection() as (reader, writer):
+        writer.write(b"POST / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks)
+        assert await answer(reader) == (200, b"500")
+
+
+async def test_a_request_sent_ahead_of_an_answer_ends_the_connection_after_that_answer(
+    application: Application,
+) -> None:
+    async with application.connection() as (reader, writer):
+        writer.write(b"GET /later HTTP/1.1\r\nHost: here\r\n\r\n" + GET * 50)
+        await asyncio.sleep(0.1)
+        assert application.requests == 1
+        application.may_answer.set()
+        assert await answer(reader) == (200, b"0")
+        assert await reader.read() == b""
+    assert application.requests == 1
+    assert await application.serves()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        GET[:-2] + b"X-Long: " + b"x" * 5000,
+        GET[:-2] + b"X-A: b\r\n" * 1000,
+        b"GET /" + b"x" * 5000,
+        GET[:-2] + b"X: y\r\n" * 200 + b"\r\n",
+    ],
+    ids=["one header", "many headers", "the path", "complete"],
+)
+async def test_a_head_over_its_limit_is_refused(application: Application, head: bytes) -> None:
+    assert problem(await application.exchange(head)) == (431, "headers_too_large")
+    assert application.requests == 0
+
+
+async def test_a_head_of_very_many_bytes_is_not_read_to_its_end(application: Application) -> None:
+    async with application.connection() as (_, writer):
+        writer.write(GET[:-2])
+        assert await flood(writer, b"X-Long: " + b"x" * 100_000 + b"\r\n", 50_000_000) < 20_000_000
+    assert application.requests == 0
+
+
+async def test_a_head_that_does_not_end_in_time_is_refused(application: Application) -> None:
+    drops = [GET[:-2], *(b"X-A: b\r\n" for _ in range(20))]
+    assert problem(await application.exchange(GET[:-2])) == (408, "request_timeout")
+    with pytest.raises(ConnectionError):
+        await application.exchange(*drops, pause=0.1)
+
+
+async def test_the_second_head_of_a_connection_has_the_same_time(application: Application) -> None:
+    async with application.connection() as (reader, writer):
+        writer.write(GET)
+        assert await answer(reader) == (200, b"0")
+        writer.write(GET[:10])
+        assert problem(await reader.read()) == (408, "request_timeout")
+
+
+async def test_a_connection_that_says_nothing_is_closed(application: Application) -> None:
+    assert await application.exchange() == b""
+
+
+async def test_a_body_that_does_not_come_is_refused(application: Application) -> None:
+    head = b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 5000\r\n\r\n"
+    assert problem(await application.exchange(head + b"x")) == (408, "request_timeout")
+    assert await application.serves()
+
+
+async def test_a_body_that_comes_slowly_but_fast_enough_is_taken(application: Application) -> None:
+    async with application.connection() as (reader, writer):
+        writer.write(b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 2000\r\n\r\n")
+        for _ in range(10):
+            await asyncio.sleep(0.1)
+            writer.write(b"x" * 200)
+        assert await answer(reader) == (200, b"2000")
+
+
+async def test_an_answer_that_takes_long_is_no_body_that_is_late(application: Application) -> None:
+    async with application.connection() as (reader, writer):
+        writer.write(b"POST /later HTTP/1.1\r\nHost: here\r\nContent-Length: 2\r\n\r\nab")
+        await asyncio.sleep(1)
+        application.may_answer.set()
+        assert await answer(reader) == (200, b"2")
+
+
+async def test_chunks_that_hold_next_to_nothing_are_refused(application: Application) -> None:
+    head = b"POST / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n"
+    told = await application.exchange(head + b"1;" + b"e" * 5000 + b"\r\nx\r\n")
+    assert problem(told) == (400, "malformed_http")
+
+
+async def test_a_body_behind_a_refusal_is_not_read(application: Application) -> None:
+    async with application.connection() as (reader, writer):
+        writer.write(b"POST /closed HTTP/1.1\r\nHost: here\r\nContent-Length: 1000000000\r\n\r\n")
+        assert await answer(reader) == (401, b"0")
+        assert await flood(writer, b"x" * 100_000, 100_000_000) < 20_000_000
+
+
+async def test_a_whole_answer_is_read_though_a_body_was_on_its_way(application: Application) -> None:
+    told = await application.exchange(
+        b"POST /closed HTTP/1.1\r\nHost: here\r\nContent-Length: 60000\r\n\r\n" + b"x" * 60_000
+    )
+    assert told.endswith(b"\r\n\r\n0")
+
+
+async def test_what_is_not_http_is_told_so(application: Application) -> None:
+    assert problem(await application.exchange(b"\x16\x03\x01 hello\r\n\r\n")) == (400, "malformed_http")
+
+
+async def test_connections_that_wait_give_way_to_new_ones(application: Application) -> None:
+    opened = [await asyncio.open_connection("127.0.0.1", application.port) for _ in range(20)]
+    try:
+        assert await application.serves()
+    finally:
+        for _, writer in opened:
+            writer.transport.abort()
+
+
+async def test_connections_that_are_answered_give_way_to_none(application: Application) -> None:
+    opened = [await asyncio.open_connection("127.0.0.1", application.port) for _ in range(LIMITS.of_one_address)]
+    try:
+        for _, writer in opened:
+            writer.write(b"GET /later HTTP/1.1\r\nHost: here\r\n\r\n")
+        while application.requests < len(opened):
+            await asyncio.sleep(0.01)
+        assert problem(await application.exchange()) == (503, "too_many_connections")
+        application.may_answer.set()
+        for reader, _ in opened:
+            assert await answer(reader) == (200, b"0")
+        assert await application.serves()
+    finally:
+        for _, writer in opened:
+            writer.transport.abort()
+
+
+async def test_work_for_a_caller_who_has_gone_ends_unless_it_is_to_be_finished(
+    application: Application, caplog: pytest.LogCaptureFixture
+) -> None:
+    for path in (b"/later", b"/finished"):
+        async with application.connection() as (_, writer):
+            writer.write(b"GET %s HTTP/1.1\r\nHost: here\r\n\r\n" % path)
+            await writer.drain()
+            await asyncio.sleep(0.1)
+    while not application.ended_early:
+        await asyncio.sleep(0.01)
+    assert application.requests == 2
+    assert await application.serves()
+    assert application.ended_early == ["/later"]
+    assert not caplog.records
+
+
+async def test_an_answer_that_nobody_reads_is_given_up(application: Application) -> None:
+    async with application.connection() as (reader, writer):
+        reader._transport.pause_reading()  # type: ignore[attr-defined]  # noqa: SLF001 - no more than the buffers hold
+        writer.write(b"GET /large HTTP/1.1\r\nHost: here\r\n\r\n")
+        await asyncio.sleep(1)
+        reader._transport.resume_reading()  # type: ignore[attr-defined]  # noqa: SLF001
+        try:
+            received = len(await reader.read(-1))
+        except ConnectionError:
+            received = 0
+        assert received < 100_000_000
+    assert await application.serves()
+
+
+async def test_an_answer_that_is_read_slowly_is_sent_whole(application: Application) -> None:
+    async with application.connection() as (reader, writer):
+        writer.write(b"GET /large HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
+        read = 0
+        for _ in range(12):
+            read += len(await reader.readexactly(1_000_000))
+            await asyncio.sleep(0.1)
+        assert read == 12_000_000

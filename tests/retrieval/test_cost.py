@@ -1,0 +1,50 @@
+"""Reading a text costs in proportion to its length, whatever it is made of."""
+
+import unicodedata
+from collections.abc import Callable
+
+import pytest
+
+from app.domain import words
+from app.retrieval import selection
+from app.retrieval.query import names
+from app.retrieval.query.periods import periods
+from app.retrieval.query.terms import MAX_PHRASE, terms
+from tests.retrieval.pools import candidate
+from tests.support.cost import best
+from tests.support.hostile import TEXTS
+
+READERS: dict[str, Callable[[str], object]] = {
+    "terms": terms,
+    "periods": lambda text: periods(text, 1_700_000_000_000),
+    "names": names.without_names,
+    "segments": words.segments,
+    "collapse": lambda text: list(selection.distinct([candidate("a", text), candidate("b", text + "x")])),
+}
+
+
+@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_reading_costs_in_proportion_to_the_text(reader: Callable[[str], object], text: Callable[[int], str]) -> None:
+    quarter, whole = text(8 * 1024), text(32 * 1024)
+    small, large = best(lambda: reader(quarter)), best(lambda: reader(whole))
+    assert large < 0.05
+    assert large < 9 * small + 0.002  # a cost that grows with the square would be 16 times as large
+
+
+def test_a_phrase_is_looked_for_by_its_first_words() -> None:
+    (term,) = terms('"' + "red fox " * 30 + '"')
+    assert len(term.text.split()) == MAX_PHRASE
+    (joined,) = terms("-".join(["1"] * 500))
+    assert len(joined.text.split()) == MAX_PHRASE
+
+
+def test_of_a_very_long_query_the_beginning_and_the_end_are_looked_for() -> None:
+    found = {term.text for term in terms("first words " + "x " * 20_000 + "last thing")}
+    assert {"first", "words", "last", "thing"} <= found
+
+
+def test_marks_that_are_told_apart_still_make_the_same_text() -> None:
+    text = "a" + "\u0301\u0323" * 40
+    assert words.normalised(text[:21]) == unicodedata.normalize("NFKC", text[:21])
+    assert len(words.normalised(text)) < len(text) + 5
