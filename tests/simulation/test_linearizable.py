@@ -22,7 +22,7 @@ _TENANTS = ("acme", "globex")
 _AGENTS = ("bot-1", "bot-2", "bot-3", "bot-4")
 _CALLERS = 2
 _SEEDS = int(os.environ.get("SOAK_SEEDS", "1"))
-_TOGETHER = 3
+_TOGETHER = 10
 _ERASES_SECONDS = 200.0
 
 
@@ -100,5 +100,5 @@ def _check_eventful(outcomes: list[Outcome]) -> None:
     assert counts["deleted"] > 65 * thousands
     assert counts["recalled whole"] > 200 * thousands
     assert counts["recalled index_unavailable"] > 3 * thousands
-    assert counts["store upstream_timeout"] > thousands
+    assert counts["store upstream_timeout"] > thousands / 2
     assert counts["reconcile orphans"] == 0
