@@ -18,6 +18,7 @@ from app.retrieval.channels.channel import ParsedQuery, Recency
 from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Candidate, Pool, ScopeStats
 from app.retrieval.query import names
+from app.retrieval.query.clipping import clipped
 from app.retrieval.query.periods import periods
 from app.retrieval.query.terms import terms
 from app.retrieval.search import Search
@@ -111,7 +112,8 @@ class Recaller:
     def _parse(self, query: Query) -> ParsedQuery:
         reference = self._backends.clock() if query.reference_time is None else query.reference_time
         recency = None if query.recency_days is None else Recency(reference, query.recency_days * _DAY_MS)
-        return ParsedQuery(query.text, terms(query.text), periods(query.text, reference), recency)
+        text = clipped(query.text)
+        return ParsedQuery(text, terms(text), periods(text, reference), recency)
 
     async def _embed(self, config: EmbeddingConfig, text: str) -> tuple[Vector | None, _Away | None]:
         """Embed the query; where that fails, say so and why.

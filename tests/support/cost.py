@@ -4,6 +4,14 @@ import gc
 import time
 from collections.abc import Callable
 
+_USUAL_SECONDS = 0.010
+"""What the loop below takes on an idle core of 2024."""
+
+
+def slowness() -> float:
+    """Return how many times as long as usual this machine takes now, at least 1: others share its cores and caches."""
+    return max(1.0, best(lambda: sum(number * number for number in range(150_000))) / _USUAL_SECONDS)
+
 
 def best(work: Callable[[], object], tries: int = 3) -> float:
     """Return the seconds of CPU that work takes, the least of some tries."""

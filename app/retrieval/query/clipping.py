@@ -2,6 +2,8 @@
 
 MAX_READ = 4_000
 """Characters of a query that are read; a longer one is mostly pasted text, and says what it asks first or last."""
+_GAP = " | "
+_HALF = (MAX_READ - len(_GAP)) // 2
 
 
 def clipped(query: str) -> str:
@@ -11,6 +13,6 @@ def clipped(query: str) -> str:
     """
     if len(query) <= MAX_READ:
         return query
-    first, last = query[: MAX_READ // 2], query[-MAX_READ // 2 :]
+    first, last = query[:_HALF], query[-_HALF:]
     # A word that is cut through is none of the query's.
-    return f"{first.rpartition(' ')[0] or first} | {last.partition(' ')[2] or last}"
+    return f"{first.rpartition(' ')[0] or first}{_GAP}{last.partition(' ')[2] or last}"

@@ -16,7 +16,7 @@ MAX_PHRASE = 16
 
 # A quotation is bounded, so that an opening quote without a closing one is not looked for to the text's end.
 _QUOTED = re.compile(
-    '"([^"]{1,300})"|\u201c([^\u201d]{1,300})\u201d|\u201e([^\u201c\u201d]{1,300})[\u201c\u201d]|\u300c([^\u300d]{1,300})\u300d'
+    '"([^"]{1,120})"|\u201c([^\u201d]{1,120})\u201d|\u201e([^\u201c\u201d]{1,120})[\u201c\u201d]|\u300c([^\u300d]{1,120})\u300d'
 )
 _TOKEN = re.compile(rf"{WORD}(?:[-./:#@'\u2019]+{WORD})*")
 _IN_IDENTIFIER = re.compile(r"[\d_@]")
@@ -73,7 +73,7 @@ def _terms(query: str) -> Iterator[Term]:
 
 
 def _of_text(text: str) -> Iterator[Term]:
-    for token in _TOKEN.findall(text):
+    for token in dict.fromkeys(_TOKEN.findall(text)):  # a term counts once, however often it is written
         words = list(_words(token))
         if len(words) > 1 and _is_identifier(token) and not any(map(is_spaceless, words)):
             yield Term(" ".join(words[:MAX_PHRASE]))
