@@ -19,6 +19,7 @@ _ACCOUNT_ID = re.compile(r"[0-9A-Fa-f]{32}")
 _DATABASE_ID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 PRINTABLE = re.compile(r"[!-~]+")
 """What a header can carry as a part of it: visible ASCII."""
+_HOST_NAME = re.compile(r"\*|\[[0-9a-f:.]+\]|[a-z0-9._-]+")
 _PORTS = range(1, 65536)
 _MAX_FILTERABLE = 7
 _FILTERABLE_RESERVED = {"tenant_id", "agent_id", "created_at", "revision", "embedding"}
@@ -155,6 +156,14 @@ class Settings(BaseSettings):
         if not isinstance(value, str):
             return value
         return [name.strip().lower() for name in value.split(",") if name.strip()]
+
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _check_hosts(cls, value: list[str]) -> list[str]:
+        for name in value:
+            if not _HOST_NAME.fullmatch(name):
+                raise ValueError(f"{name!r} is no host name: write it without scheme, port and path, IPv6 in brackets")
+        return value
 
     @field_validator("filterable_metadata", mode="before")
     @classmethod

@@ -47,7 +47,8 @@ _MAX_MARKS = 30
 _JOINER = "\u034f"
 # Those beyond U+FFFF are told apart in the runs that are found: a class with each of them takes far longer.
 _MARK = "".join(filter(unicodedata.combining, map(chr, range(0x10000)))) + "\U00010000-\U0001ffff"
-_PERHAPS_MARKS = re.compile(f"[{_MARK}]{{{_MAX_MARKS + 1},}}")
+_HIDDEN_MARKS = "\u0f73\u0f75\u0f81\uff9e\uff9f"  # no marks themselves, but they become marks
+_PERHAPS_MARKS = re.compile(f"[{_MARK}{_HIDDEN_MARKS}]{{{_MAX_MARKS + 1},}}")
 
 
 def normalised(text: str, form: Literal["NFC", "NFD", "NFKC", "NFKD"] = "NFKC") -> str:
@@ -63,7 +64,7 @@ def _joined(run: re.Match[str]) -> str:
     """Put a joiner between each 30 combining marks."""
     marks, joined = 0, []
     for character in run[0]:
-        marks = marks + 1 if unicodedata.combining(character) else 0
+        marks = marks + 1 if unicodedata.combining(character) or character in _HIDDEN_MARKS else 0
         if marks > _MAX_MARKS:
             joined.append(_JOINER)
             marks = 1

@@ -6,6 +6,7 @@ figures.
 """
 
 import asyncio
+import socket
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from app.domain.errors import HeadersTooLarge, MalformedHttp, MemoryGatewayError
 from app.interfaces.http.problems import problem_response
 
 _PART = 64 * 1024
+_SEND_BUFFER = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,8 @@ class Connections:
 
     def opened(self, connection: "GuardedHttp", address: str) -> bool:
         """Count a new connection. Return False if there is no room, and none that waits could make room."""
-        has_room = len(self._open) < self.limits.connections or self._make_room(None)
-        has_room = has_room and (self._of_address[address] < self.limits.of_one_address or self._make_room(address))
+        has_room = self._of_address[address] < self.limits.of_one_address or self._make_room(address)
+        has_room = has_room and (len(self._open) < self.limits.connections or self._make_room(None))
         if has_room:
             self._open[connection] = self._waiting[connection] = address
             self._of_address[address] += 1
@@ -117,7 +119,10 @@ class GuardedHttp(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._connections = connections
         self._finished = finished
+        self._task: asyncio.Task[Any] | None = None
+        """What answers a request."""
         self._answering: asyncio.Task[Any] | None = None
+        """The same, where it ends with its caller."""
         self._limits = connections.limits
         self._in_head = True
         self._head_bytes = 0
@@ -142,6 +147,8 @@ class GuardedHttp(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection, if there is room for it."""
         super().connection_made(transport)
+        if (own := transport.get_extra_info("socket")) is not None:  # a small buffer: how much was read is soon known
+            own.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
         if self._connections.opened(self, self.client[0] if self.client else ""):
             self._end_in(self._limits.head_seconds, self._head_is_late)
         else:
@@ -153,14 +160,28 @@ class GuardedHttp(HttpToolsProtocol):
         """Let go of a connection."""
         self._cancel()
         self.resume_writing()
-        self._connections.closed(self)
+        if self._task is None or self._task.done():
+            self._connections.closed(self)
+        else:  # its work counts until it ends
+            self._connections.works(self)
+            self._task.add_done_callback(lambda _: self._connections.closed(self))
         super().connection_lost(exc)
         self._leave()
 
     def pause_writing(self) -> None:
         """Wait no longer than allowed for a caller to read."""
         super().pause_writing()
-        self._unread = self.loop.call_later(self._limits.unread_seconds, self.transport.abort)
+        self._look_again_at(self.transport.get_write_buffer_size())
+
+    def _look_again_at(self, unsent: int) -> None:
+        def look() -> None:
+            left = self.transport.get_write_buffer_size()
+            if left < unsent:
+                self._look_again_at(left)
+            else:
+                self.transport.abort()
+
+        self._unread = self.loop.call_later(self._limits.unread_seconds, look)
 
     def resume_writing(self) -> None:
         """Go on, since the caller has read."""
@@ -178,7 +199,7 @@ class GuardedHttp(HttpToolsProtocol):
             self._dropped_bytes += len(data)
             if self._dropped_bytes > self._limits.linger_bytes:
                 self.transport.abort()
-        elif self._in_head and self._head_bytes and self._deadline is None:
+        elif self._in_head and self._head_bytes and self._deadline is None and not self._busy:
             self._end_in(self._limits.head_seconds, self._head_is_late)
 
     def _parse_head(self, data: bytes) -> bytes:
@@ -204,6 +225,7 @@ class GuardedHttp(HttpToolsProtocol):
         try:
             self.parser.feed_data(part)
         except httptools.HttpParserUpgrade:  # nothing else than HTTP/1.1 is spoken here; the request is answered
+            self.cycle.keep_alive = False
             self._ending = True
         except httptools.HttpParserError:
             if not self._ending:  # else it is a request sent ahead, which ended the parsing
@@ -226,10 +248,15 @@ class GuardedHttp(HttpToolsProtocol):
         self._body_bytes, self._framing_bytes, self._let_wait = 0, 0, False
         self._end_in(self._limits.body_seconds, self._look_at_body)
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; a trailer is none, which no proxy has looked at."""
+        if self._in_head:
+            super().on_header(name, value)
+
     def on_body(self, body: bytes) -> None:
         """Count what arrives of a body."""
         self._body_bytes += len(body)
-        self._framing_bytes -= len(body) * (1 + self._limits.framing)
+        self._framing_bytes = max(0, self._framing_bytes - len(body) * (1 + self._limits.framing))
         super().on_body(body)
         self._let_wait = self._let_wait or self.flow.read_paused
 
@@ -251,7 +278,8 @@ class GuardedHttp(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         async def until_the_caller_goes(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - of uvicorn's types
-            self._answering = asyncio.current_task() if scope["path"] not in self._finished else None
+            self._task = asyncio.current_task()
+            self._answering = self._task if scope["path"] not in self._finished else None
             try:
                 await app(scope, receive, send)
             except asyncio.CancelledError:
@@ -259,7 +287,8 @@ class GuardedHttp(HttpToolsProtocol):
                     raise
                 self._answering.uncancel()
             finally:
-                self._answering = None
+                if self._answering is asyncio.current_task():
+                    self._answering = None
 
         super()._start_asgi_task(cycle, until_the_caller_goes)
 
@@ -280,6 +309,8 @@ class GuardedHttp(HttpToolsProtocol):
 
     def _refuse(self, error: MemoryGatewayError) -> None:
         """Answer with a problem in place of the application, and end the connection."""
+        if self.transport.is_closing():
+            return
         if self._busy:
             if self.cycle.response_started:
                 self.transport.abort()
@@ -305,13 +336,23 @@ class GuardedHttp(HttpToolsProtocol):
     def _linger(self) -> None:
         """End the connection once the answer has been read: closed while something arrives, it would be reset."""
         self._ending = True
+        self._cancel()
         self._unset_keepalive_if_required()
         if self.transport.is_closing():
             return
         self.flow.resume_reading()
         if self.transport.can_write_eof():
             self.transport.write_eof()
-        self._end_in(self._limits.linger_seconds, self.transport.abort)
+        self._end_in(self._limits.linger_seconds, self._end_lingering)
+
+    def _end_lingering(self) -> None:
+        """End the connection, once its answer is sent or not read for too long."""
+        if self.transport.get_write_buffer_size() and not self.flow.write_paused:
+            self._end_in(self._limits.unread_seconds, self.transport.abort)
+        elif self.flow.write_paused:  # another timer looks after it
+            self._end_in(self._limits.unread_seconds, self._end_lingering)
+        else:
+            self.transport.abort()
 
     def _end_in(self, seconds: float, end: Any) -> None:  # noqa: ANN401 - a function without arguments
         self._cancel()

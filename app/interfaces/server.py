@@ -5,6 +5,7 @@ import json
 import shlex
 import socket
 from collections.abc import Callable
+from ipaddress import ip_address
 from typing import Any
 
 import uvicorn
@@ -66,10 +67,28 @@ async def serve_http(
 
 
 def allowed_hosts(settings: Settings) -> list[str]:
-    """Return the names that requests may be addressed to; none stands for all."""
-    if settings.allowed_hosts:
-        return [] if "*" in settings.allowed_hosts else settings.allowed_hosts
-    return _LOOPBACK if settings.host.startswith("127.") or settings.host in {"localhost", "::1"} else []
+    """Return the names that requests may be addressed to; none stands for all.
+
+    Those of this machine are always among them: health checks use them, and no page of another site can have them.
+    """
+    if "*" in settings.allowed_hosts or not (settings.allowed_hosts or _is_loopback(settings.host)):
+        return []
+    return [*_LOOPBACK, *settings.allowed_hosts, *_written(settings.host)]
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host.lower() in {"localhost", "ip6-localhost", "ip6-loopback"}
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_loopback
+
+
+def _written(host: str) -> list[str]:
+    """Return an address as a Host header has it, where it is no common one."""
+    name = f"[{host.lower()}]" if ":" in host else host.lower()
+    return [] if name in _LOOPBACK else [name]
 
 
 class _Server(uvicorn.Server):

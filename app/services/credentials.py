@@ -1,7 +1,7 @@
 """Credentials: signed JSON Web Tokens that name the tenant (RFC 7519; docs/architecture.md)."""
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isnan
 from typing import Any
@@ -104,9 +104,11 @@ class Credentials:
         kid, secret = next(iter(self._secrets.items()))
         return jwt.encode(claims, secret, algorithm=_ALGORITHM, headers={"kid": kid})
 
-    def verify_header(self, authorization: str, now: int) -> Principal:
-        """Return who an ``Authorization`` header speaks for; raises as ``verify`` does, also where it is empty."""
-        scheme, _, token = authorization.partition(" ")
+    def verify_header(self, authorization: Sequence[str], now: int) -> Principal:
+        """Return who a request's ``Authorization`` headers speak for; raises as ``verify`` does, unless it is one."""
+        if len(authorization) > 1:  # a proxy and this service may not take the same one
+            raise Unauthenticated("Send one credential, in one Authorization header.")
+        scheme, _, token = "".join(authorization).partition(" ")
         if scheme.lower() != "bearer" or not token:
             raise Unauthenticated("Send a credential: Authorization: Bearer <token>.")
         return self.verify(token, now)

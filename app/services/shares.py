@@ -90,8 +90,8 @@ class Shares:
         self._forget(tenant_id, share)
 
     def _forget(self, tenant_id: str, share: Share) -> None:
-        if share.idle:
-            self._of.pop(tenant_id, None)
+        if share.idle and self._of.get(tenant_id) is share:  # another may have taken its place meanwhile
+            del self._of[tenant_id]
 
 
 class Turn:

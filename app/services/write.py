@@ -23,7 +23,7 @@ from app.ports.vector_index import IndexedVector
 from app.services.backends import EmbeddingConfigChanged, TenantBackends
 from app.storage import request_state
 from app.storage.batches import Bulk
-from app.storage.memories import Batch, Line, admit, present, remembered, totals, write
+from app.storage.memories import Batch, Line, present, remembered, totals, write
 from app.storage.quotas import Quotas, usages
 from app.storage.scoped import ScopedStatement
 
@@ -85,7 +85,7 @@ class Writer:
         )
         try:
             if self._backends.refusals.lately(scope, now):
-                await self._ask(batch, warn)
+                await self._ask(batch)
             started = time.perf_counter()
             embedded = await self._backends.embedder_of(used.active).embed([memory.content], "document")
             milliseconds = round((time.perf_counter() - started) * 1000, 1)
@@ -122,12 +122,17 @@ class Writer:
                 return [outcomes[number] for number in range(len(batch.lines))]
         raise Unavailable("What it depends on is just being changed. Try again.")
 
-    async def _ask(self, batch: Batch, warn: Warn | None) -> None:
-        """Ask whether a store would be let in, before anything else is done for it; raises as ``store`` does."""
-        try:
-            await self._run([admit(batch)])
-        except RunRefused as refusal:
-            await self._refused(refusal, batch, warn)
+    async def _ask(self, batch: Batch) -> None:
+        """Ask whether a store is over a limit or its agent switched off, before anything else is done for it.
+
+        It only reads: what it lets pass, the gate still decides about. Raises as ``store`` does.
+        """
+        disabled = request_state.read_for_recall(batch.lines[0].memory.scope)
+        (state,), *rows = await self._run([disabled, *self._why_no_store(batch)])
+        if state["disabled"]:
+            raise LongTermDisabled
+        if not rows[-1]:  # else it was stored before, with the same key
+            _store_outcome("quota_exceeded", batch, rows)
 
     async def _write(self, batch: Batch, warn: Warn | None) -> list[Outcome]:
         """Make the run of a batch."""

@@ -145,7 +145,15 @@ def write(batch: Batch) -> list[ScopedStatement]:
     tenant, lines = batch.tenant, batch.lines
     left_out = sum(len(line.vectors) < len(batch.configs.configs) for line in lines)
     return [
-        admit(batch),
+        ScopedStatement.write(
+            tenant,
+            _ADMIT,
+            is_store=batch.is_store,
+            key=batch.key,
+            limits=batch.defaults.limits,
+            configs=batch.configs.argument,
+            lines=_admitted(lines),
+        ),
         ScopedStatement.write(
             tenant,
             _QUEUE,
@@ -163,22 +171,6 @@ def write(batch: Batch) -> list[ScopedStatement]:
         *([ScopedStatement.write(tenant, _LEAVE_OUT, left_out=left_out)] if left_out else []),
         *([] if batch.key is None else [_remember(lines[0].memory, batch.key, batch.request_hash)]),
     ]
-
-
-def admit(batch: Batch) -> ScopedStatement:
-    """Ask the gate alone; ``RunRefused`` names what keeps the batch out.
-
-    A store is counted, and not once more when its run follows.
-    """
-    return ScopedStatement.write(
-        batch.tenant,
-        _ADMIT,
-        is_store=batch.is_store,
-        key=batch.key,
-        limits=batch.defaults.limits,
-        configs=batch.configs.argument,
-        lines=_admitted(batch.lines),
-    )
 
 
 def insert(

@@ -33,10 +33,12 @@ class Application:
     port: int = 0
     requests: int = 0
     ended_early: list[str] = field(default_factory=list)
+    headers: list[str] = field(default_factory=list)
     may_answer: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.requests += 1
+        self.headers = [name.decode() for name, _ in scope["headers"]]
         if scope["path"] == "/large":
             await send({"type": "http.response.start", "status": 200, "headers": []})
             for _ in range(1000):
@@ -318,3 +320,43 @@ async def test_an_answer_that_is_read_slowly_is_sent_whole(application: Applicat
             read += len(await reader.readexactly(1_000_000))
             await asyncio.sleep(0.1)
         assert read == 12_000_000
+
+
+async def test_a_line_end_behind_a_body_is_no_head_that_is_late(application: Application) -> None:
+    async with application.connection() as (reader, writer):
+        writer.write(b"POST /later HTTP/1.1\r\nHost: here\r\nContent-Length: 2\r\n\r\nab")
+        await asyncio.sleep(0.1)
+        writer.write(b"\r\n")
+        await asyncio.sleep(0.8)
+        application.may_answer.set()
+        assert await answer(reader) == (200, b"2")
+
+
+async def test_trailers_are_no_headers_and_few(application: Application) -> None:
+    head = b"POST / HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\n"
+    body = b"3e8\r\n" + b"x" * 1000 + b"\r\n"
+    async with application.connection() as (reader, writer):
+        writer.write(head + body + b"0\r\nAuthorization: Bearer x\r\n\r\n")
+        assert await answer(reader) == (200, b"1000")
+        assert application.headers == ["host", "transfer-encoding"]
+    told = await application.exchange(head + body * 5 + b"0\r\n", b"a: b\r\n" * 1000, pause=0.1)
+    assert problem(told) == (400, "malformed_http")
+
+
+async def test_work_that_is_to_be_finished_counts_though_its_caller_has_gone(application: Application) -> None:
+    for _ in range(LIMITS.of_one_address):
+        async with application.connection() as (_, writer):
+            writer.write(b"GET /finished HTTP/1.1\r\nHost: here\r\n\r\n")
+            await writer.drain()
+            await asyncio.sleep(0.05)
+    assert problem(await application.exchange()) == (503, "too_many_connections")
+    application.may_answer.set()
+    await asyncio.sleep(0.1)
+    assert await application.serves()
+
+
+async def test_a_request_that_would_change_the_protocol_is_answered_whole(application: Application) -> None:
+    async with application.connection() as (reader, writer):
+        writer.write(b"GET /x HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n")
+        assert await answer(reader) == (200, b"0")
+        assert await reader.read() == b""

@@ -12,13 +12,15 @@ LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
     ("host", "allowed", "answered"),
     [
         ("127.0.0.1", "", LOOPBACK),
-        ("127.1.2.3", "", LOOPBACK),
+        ("127.1.2.3", "", [*LOOPBACK, "127.1.2.3"]),
+        ("LOCALHOST", "", LOOPBACK),
+        ("::ffff:127.0.0.1", "", [*LOOPBACK, "[::ffff:127.0.0.1]"]),
         ("::1", "", LOOPBACK),
         ("localhost", "", LOOPBACK),
         ("192.0.2.1", "", []),
         ("127.0.0.1", "*", []),
-        ("127.0.0.1", "Memory.example, localhost", ["memory.example", "localhost"]),
-        ("192.0.2.1", "memory.example", ["memory.example"]),
+        ("127.0.0.1", "Memory.example, localhost", [*LOOPBACK, "memory.example", "localhost"]),
+        ("192.0.2.1", "memory.example", [*LOOPBACK, "memory.example", "192.0.2.1"]),
     ],
 )
 def test_on_a_loopback_address_only_its_names_are_answered_unless_others_are_set(

@@ -8,10 +8,11 @@ import pytest
 from app.domain import words
 from app.retrieval import selection
 from app.retrieval.query import names
+from app.retrieval.query.clipping import MAX_READ, clipped
 from app.retrieval.query.periods import periods
 from app.retrieval.query.terms import MAX_PHRASE, terms
 from tests.retrieval.pools import candidate
-from tests.support.cost import best, slowness
+from tests.support.cost import best, within
 from tests.support.hostile import TEXTS
 
 READERS: dict[str, Callable[[str], object]] = {
@@ -28,7 +29,7 @@ READERS: dict[str, Callable[[str], object]] = {
 def test_reading_costs_in_proportion_to_the_text(reader: Callable[[str], object], text: Callable[[int], str]) -> None:
     quarter, whole = text(8 * 1024), text(32 * 1024)
     small, large = best(lambda: reader(quarter)), best(lambda: reader(whole))
-    assert large < 0.05 * slowness()
+    assert within(large, 0.05)
     assert large < 9 * small + 0.002  # a cost that grows with the square would be 16 times as large
 
 
@@ -42,6 +43,19 @@ def test_a_phrase_is_looked_for_by_its_first_words() -> None:
 def test_of_a_very_long_query_the_beginning_and_the_end_are_looked_for() -> None:
     found = {term.text for term in terms("first words " + "x " * 20_000 + "last thing")}
     assert {"first", "words", "last", "thing"} <= found
+
+
+@pytest.mark.parametrize("text", ["请问 " + "红" * 5000, "red\tfox\t" * 700, "red fox " * 700])
+def test_a_long_query_is_read_from_both_its_ends(text: str) -> None:
+    read = clipped(text)
+    assert MAX_READ - 150 < len(read) <= MAX_READ
+    assert text.startswith(read[:1900])
+    assert text.endswith(read[-1900:])
+    assert terms(text)
+
+
+def test_words_between_quotations_are_no_quotation() -> None:
+    assert [term.text for term in terms('"' + "blue owl " * 20 + '" and wrote "red fox"')][-2:] == ["wrote", "red fox"]
 
 
 def test_marks_that_are_told_apart_still_make_the_same_text() -> None:

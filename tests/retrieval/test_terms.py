@@ -57,7 +57,7 @@ def test_the_terms_of_a_query(query: str, looked_for: str) -> None:
 def test_of_a_long_query_the_first_terms_are_looked_for() -> None:
     found = terms(" ".join(f"word{n}" for n in range(10_000)))
     assert [term.text for term in found] == [f"word{n}" for n in range(MAX_TERMS)]
-    assert [term.text for term in terms('"' + "word " * 10_000 + '"')] == ["word"]
+    assert len(terms('"' + "word " * 10_000 + '"')) == 1
 
 
 @settings(deadline=None, max_examples=examples(200))

@@ -1,5 +1,6 @@
 """A store that is refused costs next to nothing, however often it is tried."""
 
+import asyncio
 from pathlib import Path
 
 from app.domain.errors import MemoryGatewayError
@@ -50,6 +51,13 @@ async def test_a_store_that_is_asked_about_first_is_counted_once(tmp_path: Path,
         scope = Scope("acme", "bot")
         bench.backends.refusals.note(scope, bench.backends.clock())
         assert await embedded(bench, "b", "c", "d") == ["None+", "None+", "quota_exceeded"]
+
+
+async def test_stores_at_once_after_a_refusal_are_as_many_as_before(tmp_path: Path) -> None:
+    async with bench_on(tmp_path, agent_stores_per_minute=20) as bench:
+        bench.backends.refusals.note(Scope("acme", "bot"), bench.backends.clock())
+        stores = (bench.gateway.store("bot", NewMemory(f"memory {number}")) for number in range(20))
+        assert len(set(await asyncio.gather(*stores))) == 20
 
 
 def test_a_refusal_is_remembered_for_a_minute() -> None:

@@ -115,3 +115,19 @@ async def test_only_so_many_reads_of_a_tenant_are_under_way(tmp_path: Path) -> N
         found = await asyncio.gather(*(bench.gateway.recall("bot", Query(f"red fox {n}")) for n in range(40)))
         assert all(recall.entries for recall in found)
         assert peak == READS
+
+
+async def test_one_who_leaves_takes_nothing_from_those_who_came_meanwhile() -> None:
+    shares = Shares(1)
+    first = shares.take("acme", 1)
+    await first.__aenter__()
+    leaving = asyncio.create_task(shares.take("acme", 1).__aenter__())
+    await asyncio.sleep(0)
+    leaving.cancel()
+    await first.__aexit__()
+    second = shares.take("acme", 1)
+    await second.__aenter__()
+    await asyncio.gather(leaving, return_exceptions=True)
+    await second.__aexit__()
+    async with asyncio.timeout(10), shares.take("acme", 1):
+        pass

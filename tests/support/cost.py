@@ -8,9 +8,12 @@ _USUAL_SECONDS = 0.010
 """What the loop below takes on an idle core of 2024."""
 
 
-def slowness() -> float:
-    """Return how many times as long as usual this machine takes now, at least 1: others share its cores and caches."""
-    return max(1.0, best(lambda: sum(number * number for number in range(150_000))) / _USUAL_SECONDS)
+def within(seconds: float, limit: float) -> bool:
+    """Tell whether a cost is within a limit, on a machine that is as fast as usual: others may share its cores now."""
+    if seconds <= limit:
+        return True
+    taken = best(lambda: sum(number * number for number in range(150_000)))
+    return seconds <= limit * taken / _USUAL_SECONDS
 
 
 def best(work: Callable[[], object], tries: int = 3) -> float:

@@ -28,6 +28,8 @@ TEXTS: dict[str, Callable[[int], str]] = {
     "one long identifier": _repeated("1-"),
     "combining marks in descending order": _descending_marks,
     "one combining mark": _repeated("\u0301"),
+    "what becomes combining marks": _repeated("\u0f73"),
+    "marks and what becomes marks": _repeated("\u0301\uff9e"),
     "ideographs": _repeated("\u6f22"),
     "one ideograph and spaces": _repeated("\u6f22 "),
     "Arabic": _repeated("\u0648\u0627\u0644"),

@@ -10,7 +10,7 @@ from app.adapters.local.sqlite_file import SqliteFile, numbered
 from app.domain.errors import MemoryGatewayError
 from app.ports.database import Row, Statement
 
-_READ_SECONDS = 5.0
+_READ_SECONDS = 2.0
 _LOOK_EVERY = 100_000
 """Instructions of SQLite's virtual machine between two looks at the clock: about a millisecond."""
 

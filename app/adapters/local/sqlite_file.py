@@ -248,8 +248,15 @@ def _resolve(jobs: list[_Job[Any]]) -> None:
 def open_to_others(path: Path) -> list[str]:
     """Return which of a database's folder and files other users of this machine can reach, with their modes."""
     names = [path.parent, *(path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm"))]
-    modes = {name: stat.S_IMODE(name.stat().st_mode) for name in names if name.exists()}
+    modes = {name: mode for name in names if (mode := _mode(name)) is not None}
     return [f"{name} ({mode:04o})" for name, mode in modes.items() if mode & _OF_OTHERS]
+
+
+def _mode(path: Path) -> int | None:
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except OSError:  # it is not there, or SQLite says why it cannot be reached
+        return None
 
 
 def _open(path: Path, *pragmas: str) -> sqlite3.Connection:
@@ -268,6 +275,8 @@ def _open(path: Path, *pragmas: str) -> sqlite3.Connection:
 
 def _make(path: Path) -> None:
     """Make the file, where it is absent, for this user alone; SQLite gives the files beside it the same mode."""
+    if path.name == ":memory:":  # SQLite's name for no file
+        return
     with suppress(OSError):  # it is there, or SQLite says why it cannot be
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 

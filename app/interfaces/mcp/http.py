@@ -49,7 +49,7 @@ class McpEndpoint:
 
     def _toolbox(self, headers: Headers) -> Toolbox:
         credentials, now = self._runtime.credentials, self._runtime.backends.clock()
-        principal = credentials.verify_header(headers.get("authorization", ""), now)
+        principal = credentials.verify_header(headers.getlist("authorization"), now)
         structlog.contextvars.bind_contextvars(tenant=principal.tenant_id)
         if "origin" in headers:  # the specification wants it checked; no page has a reason to call this
             raise Forbidden("This is not for web pages: a request may not have an Origin.")

@@ -16,7 +16,7 @@ MAX_PHRASE = 16
 
 # A quotation is bounded, so that an opening quote without a closing one is not looked for to the text's end.
 _QUOTED = re.compile(
-    '"([^"]{1,120})"|\u201c([^\u201d]{1,120})\u201d|\u201e([^\u201c\u201d]{1,120})[\u201c\u201d]|\u300c([^\u300d]{1,120})\u300d'
+    '"([^"]+)"|\u201c([^\u201d]{1,120})\u201d|\u201e([^\u201c\u201d]{1,120})[\u201c\u201d]|\u300c([^\u300d]{1,120})\u300d'
 )
 _TOKEN = re.compile(rf"{WORD}(?:[-./:#@'\u2019]+{WORD})*")
 _IN_IDENTIFIER = re.compile(r"[\d_@]")

@@ -92,7 +92,9 @@ async def test_a_store_cancelled_while_the_command_waits_for_an_upstream_is_whol
                 double.faults.clear()
                 await answered(client, "store_memory", content=f"stored after {operation}")
         held = {content for *_, content in await agreed(data_dir, backend)}
-    assert held == {"stored after d1.query", "cancelled at vectorize.upsert", "stored after vectorize.upsert"}
+    # Where the indexer's call was the one that hung, the first store was cancelled elsewhere, and may be held.
+    kept = {"stored after d1.query", "cancelled at vectorize.upsert", "stored after vectorize.upsert"}
+    assert kept <= held <= kept | {"cancelled at d1.query"}
 
 
 async def test_many_calls_cancelled_at_any_moment_leave_whole_memories(tmp_path: Path) -> None:
