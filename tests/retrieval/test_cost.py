@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -13,7 +14,7 @@ from app.retrieval.query.periods import periods
 from app.retrieval.query.terms import MAX_PHRASE, terms
 from tests.retrieval.pools import candidate
 from tests.support.cost import best, within
-from tests.support.hostile import TEXTS
+from tests.support.hostile import TEXTS, cases
 
 READERS: dict[str, Callable[[str], object]] = {
     "terms": terms,
@@ -24,11 +25,10 @@ READERS: dict[str, Callable[[str], object]] = {
 }
 
 
-@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
-@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_reading_costs_in_proportion_to_the_text(reader: Callable[[str], object], text: Callable[[int], str]) -> None:
-    quarter, whole = text(8 * 1024), text(32 * 1024)
-    small, large = best(lambda: reader(quarter)), best(lambda: reader(whole))
+@pytest.mark.parametrize(("reader", "text"), cases(READERS, TEXTS, one_in=3))
+def test_reading_costs_in_proportion_to_the_text(reader: str, text: str) -> None:
+    quarter, whole = (TEXTS[text](size) for size in (8 * 1024, 32 * 1024))
+    small, large = (best(partial(READERS[reader], made)) for made in (quarter, whole))
     assert within(large, 0.05)
     assert large < 9 * small + 0.002  # a cost that grows with the square would be 16 times as large
 

@@ -1,8 +1,10 @@
 """Texts and shapes that have cost more than they should somewhere, each of any size."""
 
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
+
+from tests.support.generation import LONG
 
 _MARKS = "".join(
     sorted(filter(unicodedata.combining, map(chr, range(0x20000))), key=lambda mark: -unicodedata.combining(mark))
@@ -65,3 +67,9 @@ def _deep(levels: int) -> Any:
     for _ in range(levels):
         value = [value]
     return {"a": value}
+
+
+def cases(fields: Iterable[str], made: Iterable[str], *, one_in: int) -> list[tuple[str, str]]:
+    """Pair each field, or reader, with all that it may be given; in a short run only one in so many pairs."""
+    pairs = [(field, each) for field in fields for each in made]
+    return pairs if LONG else pairs[::one_in]
