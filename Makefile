@@ -41,7 +41,7 @@ ROOM   := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 >
 # Bytecode is kept, whatever the environment says: without, half of what comes before the first test is compiling.
 test: export PYTHONDONTWRITEBYTECODE =
 test: export PYTEST_DEBUG_TEMPROOT = $(or $(ROOM),$(TMPDIR),/tmp)
-test: $(VENV)/dev ## run the tests, but for what repeats them on other software (conformance) and at length (soak)
+test: $(VENV)/dev ## run the tests; conformance repeats some on Cloudflare, soak and attack run longer
 	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/conformance tests
 
 # A seed that fails is printed; SEED=... runs it again, SOAK_SEED=... the choices of the processes.

@@ -13,7 +13,8 @@ import uvicorn
 from app.bootstrap import build_runtime, wall_clock
 from app.domain.errors import MemoryGatewayError
 from app.interfaces.asgi import create_app
-from app.interfaces.connections import ConnectionLimits, guarded
+from app.interfaces.connections import ConnectionLimits
+from app.interfaces.guarded_http import guarded
 from app.interfaces.mcp.http import PATH as MCP_PATH
 from app.runtime.runtime import Runtime
 from app.settings import Settings
@@ -26,10 +27,7 @@ Announce = Callable[[str], object]
 
 
 async def serve_http(
-    settings: Settings,
-    *,
-    announce: Announce | None = None,
-    build: Callable[[Settings], Runtime] = build_runtime,
+    settings: Settings, *, announce: Announce | None = None, build: Callable[[Settings], Runtime] = build_runtime
 ) -> bool:
     """Serve until told to stop. Return whether the socket was ever listening.
 

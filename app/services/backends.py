@@ -106,6 +106,7 @@ class TenantBackends:
     """Puts the config of the settings in use, where there is no memory."""
     seen_configs: Callable[[], EmbeddingConfigs]
     refusals: Refusals
+    """Who was refused a store in the last minute."""
 
     @property
     def configs(self) -> EmbeddingConfigs:

@@ -18,7 +18,10 @@ class Stalls:
 
 @contextmanager
 def watched() -> Iterator[Stalls]:
-    """Measure each step that the loop of this thread takes."""
+    """Measure each step that the loop of this thread begins, and ends, meanwhile.
+
+    The step that enters is not measured, nor is the one that leaves: `await asyncio.sleep(0)` ends either.
+    """
     stalls = Stalls()
     run = asyncio.Handle._run  # noqa: SLF001 - the one place through which each step goes
 

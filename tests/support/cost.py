@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 _USUAL_SECONDS = 0.010
-"""What the loop below takes on an idle core of 2024."""
+"""A machine on which the loop below takes no longer is fast enough for the limits as they are written."""
 
 
 def within(seconds: float, limit: float) -> bool:

@@ -35,11 +35,10 @@ class Coalescer(Generic[K, Q, A]):
         return await future
 
     async def _work_off(self, key: K) -> None:
-        while self._waiting[key]:
-            # Whoever has gone meanwhile costs nothing more.
-            group = [(question, future) for question, future in self._waiting[key] if not future.done()]
+        while waiting := self._waiting[key]:
             self._waiting[key] = []
-            if not group:
+            group = [(question, future) for question, future in waiting if not future.done()]
+            if not group:  # all have gone
                 continue
             answers: Sequence[A | Exception]
             try:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import click
+import structlog
 
 from app.bootstrap import build_runtime
 from app.domain.limits import is_id
@@ -89,9 +90,15 @@ def quiet_settings(*, folder_file: bool = True) -> Settings:
     """
     settings = load_settings(folder_file=folder_file)
     configure_logging(settings.log_format, "warning" if settings.log_level == "info" else settings.log_level)
+    show_notices(settings, folder_file=folder_file)
+    return settings
+
+
+def show_notices(settings: Settings, *, folder_file: bool = True) -> None:
+    """Tell on standard error, and in the log, which files settings are from and which services are not the vendors'."""
     for notice in notices(settings, folder_file=folder_file):
         click.echo(notice, err=True)
-    return settings
+        structlog.get_logger().info("settings", notice=notice)
 
 
 def run(work: Awaitable[T]) -> T:

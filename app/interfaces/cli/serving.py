@@ -4,11 +4,11 @@ import asyncio
 import sys
 
 import click
-import structlog
 
+from app.interfaces.cli.parameters import show_notices
 from app.interfaces.server import serve_http
 from app.observability.logs import configure_logging
-from app.settings import load_settings, notices
+from app.settings import load_settings
 
 
 @click.command()
@@ -19,9 +19,7 @@ def serve(host: str | None, port: int | None, *, quickstart: bool) -> None:
     """Migrate and serve over HTTP."""
     settings = load_settings(host=host, port=port)
     configure_logging(settings.log_format, settings.log_level)
-    for notice in notices(settings):
-        click.echo(notice, err=True)
-        structlog.get_logger().info("settings", notice=notice)
+    show_notices(settings)
     try:
         served = asyncio.run(serve_http(settings, announce=click.echo if quickstart else None))
     except KeyboardInterrupt:  # how uvicorn passes on the Ctrl-C that it has obeyed

@@ -3,7 +3,7 @@
 import random
 import re
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
@@ -12,7 +12,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.domain.errors import ContentTooLarge, HostNotAllowed, MemoryGatewayError
 from app.interfaces.http.problems import problem_response
 
-BODY_BYTES = 1024 * 1024
+BODY_BYTES = 256 * 1024
+"""Enough for the largest content and metadata with each character escaped; what is parsed holds up the loop."""
 
 _UNLIMITED = ("POST", "/import")
 """The one request that is read line by line, each within its own limit, and never as a whole."""
@@ -34,7 +35,8 @@ class RequestContext:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request_id = _request_id(Headers(scope=scope))
+        headers = Headers(scope=scope)
+        request_id = _request_id(headers)
         scope.setdefault("state", {})["request_id"] = request_id
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
@@ -49,7 +51,7 @@ class RequestContext:
             await send(message)
 
         try:
-            _check_host(scope, self._hosts)
+            _check_host(headers.getlist("host"), self._hosts, scope["http_version"])
             await self._app(scope, _limited(scope, receive), send_with_id)
         except HostNotAllowed as refusal:
             await problem_response(refusal, request_id)(scope, receive, send_with_id)
@@ -71,13 +73,12 @@ def _request_id(headers: Headers) -> str:
     return f"{random.getrandbits(128):032x}"
 
 
-def _check_host(scope: Scope, allowed: Collection[str]) -> None:
+def _check_host(hosts: Sequence[str], allowed: Collection[str], version: str) -> None:
     """Refuse a request without one Host, or for a name that is not among those allowed, where there are any.
 
     A page of another site may have its own name lead to this machine; the name it was asked for tells it apart.
     """
-    hosts = Headers(scope=scope).getlist("host")
-    if len(hosts) > 1 or (not hosts and scope["http_version"] != "1.0"):
+    if len(hosts) > 1 or (not hosts and version != "1.0"):
         raise HostNotAllowed("Send one Host header.")
     if allowed and (not hosts or _PORT.sub("", hosts[0]).lower() not in allowed):
         raise HostNotAllowed("This service is not asked for by this name. ALLOWED_HOSTS has those that it takes.")
