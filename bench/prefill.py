@@ -9,6 +9,7 @@ from ulid import ULID
 
 from app.adapters.local.hashing import HashingEmbedder
 from app.bootstrap import build_runtime, wall_clock
+from app.domain.author import Author
 from app.domain.embedding import Vector
 from app.domain.memory import NewMemory, Scope, Tenant
 from app.observability.logs import configure_logging
@@ -51,7 +52,7 @@ async def _put(backends: Backends, scope: Scope, texts: Sequence[str], vectors: 
     config, now = backends.embedder.config, wall_clock()
     ids = [str(ULID()) for _ in texts]
     lines = [Line(NewMemory(text).of(scope, id_, now), {}, {}) for id_, text in zip(ids, texts, strict=True)]
-    await backends.database.run([insert(Tenant(scope.tenant_id), lines, config)])
+    await backends.database.run([insert(Tenant(scope.tenant_id), lines, config, Author(), now)])
     await backends.index.upsert(
         [IndexedVector(scope, id_, vector, now, now) for id_, vector in zip(ids, vectors, strict=True)]
     )

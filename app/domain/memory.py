@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from app.domain.author import Source
 from app.domain.json_types import Json, to_json
 from app.domain.limits import CONTENT, METADATA, SESSION_ID, Bound, check
 from app.domain.words import segments
@@ -136,8 +137,21 @@ class Memory(Storable):
     occurred_at: int | None
     created_at: int
     expires_at: int | None
+    written_by: str | None = None
+    """The id of the credential that wrote it; None: an operator, or it is older than such ids."""
+    written_through: str | None = None
+    written_at: int | None = None
+    later_keys: Mapping[str, str] | None = None
+    """The metadata keys that came later, each with the id of the credential that brought it."""
 
     @property
     def agent_id(self) -> str:
         """The agent whose memory it is."""
         return self.scope.agent_id
+
+    @property
+    def source(self) -> Source | None:
+        """Who wrote it; None where that was not kept yet."""
+        if self.written_through is None or self.written_at is None:
+            return None
+        return Source(self.written_by, self.written_through, self.written_at)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from app.domain.author import Source
 from app.domain.json_types import Json, Scalar
 from app.domain.limits import FILTER_METADATA, MAX_TOKENS, MIN_SCORE, QUERY, RECENCY_DAYS, TOP_K, check
 
@@ -85,6 +86,8 @@ class Entry:
     score: float
     """All channels together, 0 to 1, higher is better."""
     created_at: int
+    source: Source | None = None
+    """Who wrote it; None where that was not kept yet."""
     similarity: float | None = None
     """The cosine similarity, -1 to 1, where the vector channel found it."""
     findings: Sequence[Finding] = ()

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from app.domain.author import Source
 from app.domain.json_types import Json
 
 _SHORT_BYTES = 350
@@ -25,6 +26,11 @@ class Candidate:
     bytes: int
     words: int
     """Which of the query's terms it contains: a bit for each, by its number."""
+    speaker_holds: bool = True
+    """Whether who wrote it may speak for the speaker whom it names."""
+    written_by: str | None = None
+    written_through: str | None = None
+    written_at: int | None = None
     expired: bool = False
     added: bool = False
     """Whether it is a candidate only because it was asked for."""
@@ -36,6 +42,13 @@ class Candidate:
         """What was stored with it."""
         read: Mapping[str, Json] = json.loads(self.metadata_json)
         return read
+
+    @property
+    def source(self) -> Source | None:
+        """Who wrote it; None where that was not kept yet."""
+        if self.written_through is None or self.written_at is None:
+            return None
+        return Source(self.written_by, self.written_through, self.written_at)
 
     @property
     def terms(self) -> Iterator[int]:

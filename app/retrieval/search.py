@@ -52,6 +52,7 @@ class Search:
             metadata=candidate.metadata,
             score=self.score(candidate),
             created_at=candidate.created_at,
+            source=candidate.source,
             similarity=self.fusion.pool.cosines.get(id_),
             findings=[finding.scaled(self._scale) for finding in findings],
         )

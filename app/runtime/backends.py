@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from app.domain.author import Author
 from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
 from app.domain.errors import EmbeddingConfigMismatch
 from app.domain.quotas import Defaults
@@ -16,6 +17,7 @@ from app.retrieval.channels.channel import Channel
 from app.services.backends import Clock, TenantBackends, TenantIndex
 from app.services.query_vectors import QueryCache, QueryVectors
 from app.services.refusals import Refusals
+from app.services.revocations import Revocations
 from app.services.shares import READS, TEXT_CHARACTERS, Shares, TenantEmbedder
 from app.storage import embedding_configs
 from app.storage.request_state import request_state
@@ -42,17 +44,21 @@ class Backends:
     refusals: Refusals = field(default_factory=Refusals)
     """Who was refused a store a moment ago."""
 
+    revocations: Revocations = field(default_factory=Revocations)
+    """Which credentials hold no longer."""
+
     reads: Shares = field(default_factory=lambda: Shares(READS))
     """What each tenant reads at once."""
     texts: Shares = field(default_factory=lambda: Shares(TEXT_CHARACTERS))
     """What each tenant has embedded at once."""
 
-    def of_tenant(self, tenant_id: str) -> TenantBackends:
-        """Return the backends of one tenant's requests."""
+    def of_tenant(self, tenant_id: str, author: Author | None = None) -> TenantBackends:
+        """Return the backends of one tenant's requests; without an author, one who may replace nothing."""
 
         def observe(state: Row) -> EmbeddingConfigs | None:
             read = request_state(state)
             self.queries.seen(tenant_id, read.epoch)
+            self.revocations.seen(read.revoked_at)
             if read.unattended:
                 self.acknowledgements.wake()
             seen = embedding_configs.of_memories(state)
@@ -65,6 +71,7 @@ class Backends:
 
         return TenantBackends(
             tenant_id=tenant_id,
+            author=author or Author(),
             database=TenantDatabase(tenant_id, self.database, lambda: self.reads.take(tenant_id, 1)),
             clock=self.clock,
             quotas=self.quotas,

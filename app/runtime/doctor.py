@@ -87,7 +87,7 @@ async def _clock(runtime: Runtime) -> str:
 
 
 async def _round_trip(runtime: Runtime) -> str:
-    gateway = runtime.gateway(_TENANT)
+    gateway = runtime.services(_TENANT).gateway
     memory_id = await gateway.store(_AGENT, NewMemory(_SENTENCE))
     found = await gateway.recall(_AGENT, Query(_SENTENCE, top_k=1))
     await gateway.delete(_AGENT, memory_id)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from app.domain.author import Author
 from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
 from app.domain.errors import MemoryGatewayError, Unavailable
 from app.indexing.indexer import Indexer
@@ -15,11 +16,13 @@ from app.observability.metrics import Metrics
 from app.runtime.backends import Backends
 from app.services.backends import TenantBackends
 from app.services.browse import Browser
-from app.services.credentials import Credentials
+from app.services.credentials import Credentials, Principal
 from app.services.gateway import LongTermMemoryGateway
+from app.services.revocations import Revocation
 from app.storage import embedding_configs
 from app.storage.migrations.runner import migrate
-from app.storage.system import outbox_status
+from app.storage.rows import read_rows
+from app.storage.system import outbox_status, revocations
 from app.storage.system.outbox_status import OutboxStatus
 
 _RETRY_SECONDS = 1.0
@@ -112,6 +115,7 @@ class Runtime:
         self.config = config = await self._config_to_serve()
         await self.prepare_index(config)
         await self.indexer.check_writable()
+        await self.backends.revocations.refresh(self._read_revocations)
         self._not_ready = None
         self._retry_seconds = _RETRY_SECONDS
         structlog.get_logger().info(
@@ -168,18 +172,28 @@ class Runtime:
         """Return why requests are refused; None when they are served."""
         return self._not_ready
 
-    def services(self, tenant_id: str) -> TenantServices:
-        """Return fresh services bound to the tenant.
+    async def principal(self, authorization: Sequence[str]) -> Principal:
+        """Return who a request's ``Authorization`` headers speak for.
+
+        Raises:
+            Unauthenticated: there is no credential that holds, or it was revoked.
+            Forbidden: it holds, but not for memories.
+            Unavailable: whether it was revoked is not known, since the database does not answer.
+        """
+        principal = self.credentials.verify_header(authorization, self.backends.clock())
+        structlog.contextvars.bind_contextvars(tenant=principal.tenant_id, credential=principal.credential_id)
+        if self._not_ready is None:  # else it is refused in any case
+            await self.backends.revocations.check(principal, self._read_revocations)
+        return principal
+
+    def services(self, tenant_id: str, author: Author | None = None) -> TenantServices:
+        """Return fresh services bound to the tenant and to who writes; without an author, one who may replace nothing.
 
         Raises:
             MemoryGatewayError: the service is not ready; the error says why.
         """
         self._check_ready()
-        return TenantServices(self.backends.of_tenant(tenant_id))
-
-    def gateway(self, tenant_id: str) -> LongTermMemoryGateway:
-        """Return a fresh gateway bound to the tenant; raises as ``services`` does."""
-        return self.services(tenant_id).gateway
+        return TenantServices(self.backends.of_tenant(tenant_id, author))
 
     async def parts(self) -> list[Part]:
         """Check each part, or return the result of a recent check (``Pace``)."""
@@ -199,6 +213,10 @@ class Runtime:
         """
         ((row,),) = await self.backends.database.run([outbox_status.READ])
         return outbox_status.read(row)
+
+    async def _read_revocations(self, since: int) -> list[Revocation]:
+        (rows,) = await self.backends.database.run([revocations.read(since)])
+        return read_rows(Revocation, rows)
 
     async def _ask_parts(self) -> list[Part]:
         database, index, embedder = self.backends.database, self.backends.index_of(self.config), self.backends.embedder

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from app.domain.author import Author
 from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs, Vector
 from app.domain.errors import Unavailable
 from app.domain.memory import Scope, Tenant
@@ -84,6 +85,8 @@ class TenantBackends:
     """What one tenant's services work with; ``app.runtime.backends`` makes it for each request."""
 
     tenant_id: str
+    author: Author
+    """Who writes in this request."""
     database: TenantDatabase
     clock: Clock
     quotas: Defaults

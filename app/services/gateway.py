@@ -11,7 +11,7 @@ from app.indexing.delivery import deferred
 from app.services.backends import TenantBackends, settled
 from app.services.explain import Explainer, Explanation
 from app.services.recall import Recall, Recaller
-from app.services.write import Warn, Writer
+from app.services.write import Keep, Warn, Writer
 from app.storage import memories, request_state
 from app.storage.erasures import Erasure, Erasures, erasure
 
@@ -29,9 +29,17 @@ class LongTermMemoryGateway:
         self._backends = backends
 
     async def store(
-        self, agent_id: str, memory: NewMemory, *, idempotency_key: str | None = None, warn: Warn | None = None
+        self,
+        agent_id: str,
+        memory: NewMemory,
+        *,
+        idempotency_key: str | None = None,
+        warn: Warn | None = None,
+        keep: Keep | None = None,
     ) -> str:
         """Store a memory and return its id; the same content again is the same memory.
+
+        Its life is then extended and metadata keys are added; only an author who may replace shortens and changes.
 
         Once this returns, every recall finds the memory, whatever becomes of the index. The same request with
         the same key, in 24 hours, is answered the same and changes nothing, even if the memory has been deleted.
@@ -53,7 +61,7 @@ class LongTermMemoryGateway:
         )
         scope = Scope(self._tenant_id, agent_id)
         writer = Writer(self._backends)
-        return await settled(lambda: writer.store(scope, memory, idempotency_key, warn))
+        return await settled(lambda: writer.store(scope, memory, idempotency_key, warn, keep))
 
     async def recall(self, agent_id: str, query: Query) -> Recall:
         """Return the memories that answer the query best, of those that pass its filter.
@@ -97,7 +105,7 @@ class LongTermMemoryGateway:
         scope = Scope(self._tenant_id, agent_id)
         queued, _, deleted, (state,) = await self._backends.database.run(
             [
-                *memories.delete(scope, memory_id, now=self._backends.clock()),
+                *memories.delete(scope, memory_id, self._backends.author, now=self._backends.clock()),
                 request_state.read(Tenant(self._tenant_id)),
             ]
         )

@@ -13,6 +13,7 @@ WITH
 -- CASE keeps what is seldom needed from being computed for every row.
 own AS NOT MATERIALIZED (
   SELECT rowid AS row, id, content, metadata, session_id, created_at, happened_at,
+    speaker_holds, written_by, written_through, written_at,
     CASE WHEN expires_at IS NULL THEN FALSE
       ELSE expires_at <= CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) END AS expired,
     CASE WHEN (SELECT ?1 -> 'where' IS NULL) THEN TRUE ELSE (
@@ -167,6 +168,7 @@ chosen AS MATERIALIZED (
   ) GROUP BY row
 )
 SELECT memory.id, content, metadata AS metadata_json, created_at, happened_at, session_id, bytes,
+  speaker_holds, written_by, written_through, written_at,
   expired, added, coalesce(words, 0) AS words, (
     SELECT id FROM own WHERE own.session_id = memory.session_id
       AND (own.happened_at, row) < (memory.happened_at, memory.row) ORDER BY own.happened_at DESC, row DESC LIMIT 1

@@ -7,20 +7,23 @@ its statements stand in the order in which they are listed here (docs/reliabilit
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from app.domain.author import Author
 from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs, Vector
 from app.domain.json_types import Json, to_json
 from app.domain.memory import Memory, Scope, Tenant
 from app.domain.quotas import Defaults
 from app.ports.database import NOW
+from app.storage.filters import living
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN, encode, queue_delete
 from app.storage.scoped import ScopedStatement
 
-# The gate (0010_write_admission.sql). Should the run stop behind it, a store was counted and nothing else has happened.
+# The gate (0011_writers.sql). Should the run stop behind it, a store was counted and nothing else has happened.
 _ADMIT = """
-INSERT INTO write_admission (tenant_id, agent_id, id, content_hash, content_bytes, metadata_bytes, undoes, is_store,
-  key, active, shadow, limits, before)
+INSERT INTO write_admission (tenant_id, agent_id, id, content_hash, content_bytes, metadata, merged_from, undoes,
+  is_store, key, active, shadow, limits, before)
 SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', line.value ->> 'id', line.value ->> 'content_hash',
-  line.value ->> 'content_bytes', line.value ->> 'metadata_bytes', line.value ->> 'undoes', ?1 ->> 'is_store',
+  line.value ->> 'content_bytes', line.value ->> 'metadata', line.value ->> 'merged_from', line.value ->> 'undoes',
+  ?1 ->> 'is_store',
   ?1 ->> 'key', ?1 ->> '$.configs.active', ?1 ->> '$.configs.shadow', ?1 ->> 'limits', line.value ->> 'before'
 FROM json_each(?1, '$.lines') AS line
 """
@@ -49,7 +52,8 @@ RETURNING id, index_name, revision
 """
 _INSERT = f"""
 INSERT INTO long_term_memory (tenant_id, agent_id, id, content, content_hash, segments, metadata, session_id,
-  occurred_at, embedding_provider, embedding_model, embedding_dimensions, created_at, expires_at)
+  occurred_at, embedding_provider, embedding_model, embedding_dimensions, created_at, expires_at, later_keys,
+  speaker_holds, written_by, written_through, written_at)
 SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', line.value ->> 'id', line.value ->> 'content',
   line.value ->> 'content_hash', line.value ->> 'segments', line.value ->> 'metadata', line.value ->> 'session_id',
   line.value ->> 'occurred_at', ?1 ->> '$.config.provider', ?1 ->> '$.config.model', ?1 ->> '$.config.dimensions',
@@ -57,16 +61,28 @@ SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', line.value ->> 'id', line.
   coalesce(line.value ->> 'expires_at', (
     SELECT {NOW} + agent.retention_seconds * 1000 FROM agent
     WHERE agent.tenant_id = ?1 ->> 'tenant_id' AND agent.agent_id = line.value ->> 'agent_id' AND ?1 ->> 'is_store'
-  ))
+  )), line.value ->> 'later_keys', line.value ->> 'speaker_holds', ?1 ->> '$.author.by', ?1 ->> '$.author.through',
+  ?1 ->> '$.author.at'
 FROM json_each(?1, '$.lines') AS line WHERE TRUE
 ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET
-  metadata = excluded.metadata, expires_at = excluded.expires_at
-RETURNING id, created_at, agent_id, content_hash
+  metadata = excluded.metadata,
+  later_keys = coalesce(excluded.later_keys, later_keys),
+  (expires_at, speaker_holds, written_by, written_through, written_at) = (
+    SELECT excluded.expires_at, excluded.speaker_holds, excluded.written_by, excluded.written_through,
+      excluded.written_at WHERE expires_at <= {NOW}
+    UNION ALL
+    SELECT iif(?1 ->> '$.author.may_replace', excluded.expires_at, max(expires_at, excluded.expires_at)),
+      min(speaker_holds, excluded.speaker_holds), written_by, written_through, written_at
+    LIMIT 1
+  )
+RETURNING id, created_at, agent_id, content_hash, expires_at
 """
 # A run that is made twice may leave two rows: it was attempted twice.
 _AUDIT = """
-INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at)
-SELECT memory.tenant_id, memory.agent_id, memory.id, ?1 ->> 'event', line.value ->> 'detail', ?1 ->> 'now'
+INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at, written_by)
+SELECT memory.tenant_id, memory.agent_id, memory.id, ?1 ->> 'event',
+  iif(memory.expires_at IS NULL, line.value ->> 'detail',
+    json_set(line.value ->> 'detail', '$.expires_at', memory.expires_at)), ?1 ->> '$.author.at', ?1 ->> '$.author.by'
 FROM json_each(?1, '$.lines') AS line CROSS JOIN long_term_memory AS memory
 WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = line.value ->> 'agent_id'
   AND memory.content_hash = line.value ->> 'content_hash'
@@ -88,15 +104,16 @@ _REMEMBERED = """
 SELECT used.request_hash, used.memory_id FROM idempotency AS used
 WHERE used.tenant_id = ?1 ->> 'tenant_id' AND used.agent_id = ?1 ->> 'agent_id' AND used.key = ?1 ->> 'key'
 """
-_PRESENT = """
-SELECT length(CAST(memory.metadata AS BLOB)) AS metadata_bytes FROM long_term_memory AS memory
+_PRESENT = f"""
+SELECT memory.metadata, memory.metadata AS metadata_json, memory.later_keys, NOT {living("memory")} AS expired
+FROM long_term_memory AS memory
 WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'
   AND memory.content_hash = ?1 ->> 'content_hash'
 """
 
 _AUDIT_DELETE = """
-INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at)
-SELECT memory.tenant_id, memory.agent_id, memory.id, 'deleted', '{}', ?1 ->> 'now'
+INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at, written_by)
+SELECT memory.tenant_id, memory.agent_id, memory.id, 'deleted', '{}', ?1 ->> 'now', ?1 ->> 'by'
 FROM long_term_memory AS memory
 WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.id = ?1 ->> 'id'
 """
@@ -116,6 +133,10 @@ class Line:
     detail: Mapping[str, Json]
     undoes: int = 0
     """The revision of a deletion under way of the same id; 0: of none."""
+    merged_from: str | None = None
+    """The metadata of the agent's memory of this content that was read before this line was made."""
+    later_keys: Mapping[str, str] | None = None
+    """What ``long_term_memory.later_keys`` becomes; None: it stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +149,7 @@ class Batch:
     now: int
     defaults: Defaults
     """The limits of whoever has no others."""
+    author: Author
     is_store: bool
     """A store is one line. An import's lines neither count as stores nor take the agent's retention."""
     filterable: Collection[str] | None = None
@@ -160,12 +182,12 @@ def write(batch: Batch) -> list[ScopedStatement]:
             filterable=[None] if batch.filterable is None else sorted(batch.filterable),
             lines=[_named(line) | _queued(line) for line in lines],
         ),
-        insert(tenant, lines, batch.configs.active, is_store=batch.is_store),
+        insert(tenant, lines, batch.configs.active, batch.author, batch.now, is_store=batch.is_store),
         ScopedStatement.write(
             tenant,
             _AUDIT,
             event="stored" if batch.is_store else "imported",
-            now=batch.now,
+            author=_signed(batch.author, batch.now),
             lines=[_named(line) | {"detail": to_json(line.detail)} for line in lines],
         ),
         *([ScopedStatement.write(tenant, _LEAVE_OUT, left_out=left_out)] if left_out else []),
@@ -174,14 +196,24 @@ def write(batch: Batch) -> list[ScopedStatement]:
 
 
 def insert(
-    tenant: Tenant, lines: Sequence[Line], config: EmbeddingConfig, *, is_store: bool = False
+    tenant: Tenant,
+    lines: Sequence[Line],
+    config: EmbeddingConfig,
+    author: Author,
+    now: int,
+    *,
+    is_store: bool = False,
 ) -> ScopedStatement:
-    """Add memories, or give those that have the same content the new metadata and expiry.
+    """Add memories, or give those that have the same content the new metadata and, where it may be, the new expiry.
 
-    Returns ``id``, ``created_at``, ``agent_id`` and ``content_hash`` of the memories that now hold the content.
+    Returns ``id``, ``created_at``, ``expires_at``, ``agent_id`` and ``content_hash`` of the memories that now hold the
+    content.
     """
-    written: list[Json] = [_named(line) | _written(line.memory) for line in lines]
-    return ScopedStatement.write(tenant, _INSERT, config=config.argument, is_store=is_store, lines=written)
+    written: list[Json] = [_named(line) | _written(line, author) for line in lines]
+    signed = _signed(author, now)
+    return ScopedStatement.write(
+        tenant, _INSERT, config=config.argument, author=signed, is_store=is_store, lines=written
+    )
 
 
 def remembered(scope: Scope, key: str | None) -> ScopedStatement:
@@ -190,11 +222,11 @@ def remembered(scope: Scope, key: str | None) -> ScopedStatement:
 
 
 def present(scope: Scope, content_hash: str) -> ScopedStatement:
-    """Read ``metadata_bytes`` of the memory with this content, where there is one."""
+    """Read the memory with this content, where there is one: the columns of ``app.services.stored_again.Held``."""
     return ScopedStatement.read(scope, _PRESENT, content_hash=content_hash)
 
 
-def delete(scope: Scope, memory_id: str, *, now: int) -> list[ScopedStatement]:
+def delete(scope: Scope, memory_id: str, author: Author, *, now: int) -> list[ScopedStatement]:
     """Make the run that deletes a memory.
 
     The first statement returns the ``index_name`` of each index that its removal is queued for, the third the ``id``
@@ -202,7 +234,7 @@ def delete(scope: Scope, memory_id: str, *, now: int) -> list[ScopedStatement]:
     """
     return [
         queue_delete(scope, memory_id),
-        ScopedStatement.write(scope, _AUDIT_DELETE, id=memory_id, now=now),
+        ScopedStatement.write(scope, _AUDIT_DELETE, id=memory_id, now=now, by=author.credential_id),
         ScopedStatement.write(scope, _DELETE, id=memory_id),
     ]
 
@@ -215,11 +247,22 @@ def _named(line: Line) -> dict[str, Json]:
 def _admitted(lines: Sequence[Line]) -> list[Json]:
     admitted: list[Json] = []
     for line, total in zip(lines, totals([line.memory for line in lines]), strict=True):
-        sizes = {"content_bytes": line.memory.content_bytes, "metadata_bytes": line.memory.metadata_bytes}
-        size = sum(sizes.values())
+        memory = line.memory
+        size = memory.content_bytes + memory.metadata_bytes
         before: dict[str, Json] = {scope: [count - 1, added - size] for scope, (count, added) in total.items()}
-        admitted.append(_named(line) | sizes | {"undoes": line.undoes, "before": before})
+        admission: dict[str, Json] = {
+            "content_bytes": memory.content_bytes,
+            "metadata": memory.metadata_json,
+            "merged_from": line.merged_from,
+            "undoes": line.undoes,
+            "before": before,
+        }
+        admitted.append(_named(line) | admission)
     return admitted
+
+
+def _signed(author: Author, now: int) -> dict[str, Json]:
+    return {"by": author.credential_id, "through": author.channel, "at": now, "may_replace": author.may_replace}
 
 
 def _queued(line: Line) -> dict[str, Json]:
@@ -227,7 +270,8 @@ def _queued(line: Line) -> dict[str, Json]:
     return {"metadata": line.memory.metadata_json, "vectors": vectors}
 
 
-def _written(memory: Memory) -> dict[str, Json]:
+def _written(line: Line, author: Author) -> dict[str, Json]:
+    memory = line.memory
     return {
         "content": memory.content,
         "segments": memory.segments,
@@ -236,6 +280,8 @@ def _written(memory: Memory) -> dict[str, Json]:
         "occurred_at": memory.occurred_at,
         "created_at": memory.created_at,
         "expires_at": memory.expires_at,
+        "later_keys": None if line.later_keys is None else to_json(dict(line.later_keys)),
+        "speaker_holds": author.may_speak_in(memory.content, memory.metadata),
     }
 
 

@@ -30,11 +30,12 @@ class RequestState:
     """What every request learns from its run of the database, beside the configs in use (``embedding_configs``).
 
     ``epoch`` counts the beginnings and the ends of the tenant's erasures; ``unattended``: work is overdue, and no
-    indexer holds the lease.
+    indexer holds the lease; ``revoked_at``: when the last credential was revoked, of any tenant.
     """
 
     epoch: int
     unattended: bool
+    revoked_at: int | None
 
 
 def read(tenant: Tenant) -> ScopedStatement:

@@ -170,7 +170,8 @@ def compare(document: Any, kind: Any, schema: Any, at: str, seen: set[type]) -> 
         assert schema["type"] == "array", at
         compare(document, arguments[0], schema["items"], at, seen)
     elif origin is dict:
-        assert (schema["type"], schema["additionalProperties"]) == ("object", True), at
+        values = {"type": JSON_TYPES[arguments[1]]} if arguments[1] in JSON_TYPES else True
+        assert (schema["type"], schema["additionalProperties"]) == ("object", values), at
     elif kind is datetime:
         assert (schema["type"], schema["format"]) == ("string", "date-time"), at
     else:

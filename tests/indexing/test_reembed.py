@@ -105,10 +105,10 @@ async def rows(runtime: Runtime, sql: str) -> list[Any]:
 
 async def test_settings_that_name_another_model_are_told_so_and_the_data_is_served_on(deployment: Deployment) -> None:
     async with deployment.server() as old:
-        await fill(old.gateway("acme"))
+        await fill(old.services("acme").gateway)
     async with deployment.server("openai") as runtime:
         assert runtime.config == OLD
-        gateway = runtime.gateway("acme")
+        gateway = runtime.services("acme").gateway
         await gateway.store("bot", NewMemory("stored with the old model"))
         assert (await found(gateway, TEXTS[3]))[0] == TEXTS[3]
         (data,) = [part for part in await runtime.parts() if part.name == "data"]
@@ -119,7 +119,7 @@ async def test_settings_that_name_another_model_are_told_so_and_the_data_is_serv
 
 async def test_data_that_cannot_be_embedded_with_is_an_error_that_names_both(deployment: Deployment) -> None:
     async with deployment.server("openai") as runtime:
-        await runtime.gateway("acme").store("bot", NewMemory("text"))
+        await runtime.services("acme").gateway.store("bot", NewMemory("text"))
     without_key = Deployment(deployment.data_dir, deployment.settings | {"openai_api_key": None})
     with pytest.raises(EmbeddingConfigMismatch, match=r"openai/text-embedding-3-small.*hashing/ngrams-v1"):
         async with without_key.server():
@@ -128,7 +128,7 @@ async def test_data_that_cannot_be_embedded_with_is_an_error_that_names_both(dep
 
 async def test_every_memory_is_found_at_every_step_of_a_move_and_back(deployment: Deployment) -> None:
     async with deployment.server() as old, deployment.server("openai") as new:
-        servers = [old.gateway("acme"), new.gateway("acme")]
+        servers = [old.services("acme").gateway, new.services("acme").gateway]
         stored = list(TEXTS)
         await fill(servers[0])
 
@@ -161,26 +161,26 @@ async def test_every_memory_is_found_at_every_step_of_a_move_and_back(deployment
 async def test_a_tenant_that_had_gone_first_is_brought_to_the_config_in_use(deployment: Deployment) -> None:
     async with deployment.server() as old, deployment.server("openai") as new:
         for tenant in ("acme", "globex"):
-            await fill(old.gateway(tenant))
+            await fill(old.services(tenant).gateway)
         await copy(new)
         await change(new, "CREATE TABLE embedding_of_tenant (tenant_id TEXT PRIMARY KEY, index_name TEXT NOT NULL)")
         await change(new, f"INSERT INTO embedding_of_tenant VALUES ('acme', '{NEW.index_name}')")
         await change(new, "DELETE FROM d1_migrations WHERE name = '0009_one_config_in_use.sql'")
         assert await migrate(new.backends.database) == ["0009_one_config_in_use.sql"]
         for tenant in ("acme", "globex"):
-            assert (await found(old.gateway(tenant), TEXTS[5]))[0] == TEXTS[5]
+            assert (await found(old.services(tenant).gateway, TEXTS[5]))[0] == TEXTS[5]
         assert old.backends.configs.active == OLD
         moving = operated(new).reembedding
         await moving.switch(NEW, force=True)
         assert await moving.drop(new.backends.index_of) == OLD
-        assert (await found(old.gateway("acme"), TEXTS[5]))[0] == TEXTS[5]
+        assert (await found(old.services("acme").gateway, TEXTS[5]))[0] == TEXTS[5]
 
 
 async def test_a_deletion_takes_the_vectors_out_of_both(deployment: Deployment) -> None:
     async with deployment.server() as old, deployment.server("openai") as new:
-        ids = await fill(old.gateway("acme"))
+        ids = await fill(old.services("acme").gateway)
         await copy(new)
-        await old.gateway("acme").delete("bot", ids[0])
+        await old.services("acme").gateway.delete("bot", ids[0])
         for _ in range(6):
             await change(new, "UPDATE outbox SET due_at = due_at - 300000, acknowledged_at = acknowledged_at - 300000")
             await old.indexer.round()
@@ -194,7 +194,7 @@ async def test_nothing_is_switched_before_every_memory_is_copied_and_both_are_co
         moving = operated(new).reembedding
         with pytest.raises(Conflict, match="No re-embedding"):
             await moving.switch(NEW, force=False)
-        await fill(old.gateway("acme"))
+        await fill(old.services("acme").gateway)
         await moving.begin(NEW)
         with pytest.raises(Conflict, match="Not every memory"):
             await moving.switch(NEW, force=True)
@@ -207,7 +207,7 @@ async def test_nothing_is_switched_before_every_memory_is_copied_and_both_are_co
 
 async def test_a_second_move_and_one_to_what_is_there_are_refused(deployment: Deployment) -> None:
     async with deployment.server() as old:
-        await fill(old.gateway("acme"))
+        await fill(old.services("acme").gateway)
         moving = operated(old).reembedding
         with pytest.raises(Conflict, match="already"):
             await moving.begin(OLD)
@@ -219,23 +219,23 @@ async def test_a_second_move_and_one_to_what_is_there_are_refused(deployment: De
 
 async def test_a_store_whose_other_vector_cannot_be_made_holds_and_is_copied_later(deployment: Deployment) -> None:
     async with deployment.server() as old, deployment.server("openai") as new:
-        await fill(old.gateway("acme"))
+        await fill(old.services("acme").gateway)
         assert (await copy(new)).complete
         poor = Deployment(deployment.data_dir, deployment.settings | {"openai_api_key": None})
         async with poor.server() as without:
-            await without.gateway("acme").store("bot", NewMemory("only half at first"))
+            await without.services("acme").gateway.store("bot", NewMemory("only half at first"))
         moving = operated(new).reembedding
         assert not (await now(moving)).complete
         with pytest.raises(Conflict, match="Not every memory"):
             await moving.switch(NEW, force=True)
         assert (await copy(new)).complete
         await moving.switch(NEW, force=True)
-        assert (await found(new.gateway("acme"), "only half at first"))[0] == "only half at first"
+        assert (await found(new.services("acme").gateway, "only half at first"))[0] == "only half at first"
 
 
 async def test_a_copy_that_is_cut_goes_on_where_it_was(deployment: Deployment) -> None:
     async with deployment.server() as old, deployment.server("openai") as new:
-        await fill(old.gateway("acme"))
+        await fill(old.services("acme").gateway)
         await operated(new).reembedding.begin(NEW)
         working = new.backends.index_of(NEW)
         calls = 0
@@ -253,12 +253,12 @@ async def test_a_copy_that_is_cut_goes_on_where_it_was(deployment: Deployment) -
         assert (await copy(new)).complete
         await operated(new).reembedding.switch(NEW, force=True)
         for text in TEXTS:
-            assert (await found(old.gateway("acme"), text))[0] == text
+            assert (await found(old.services("acme").gateway, text))[0] == text
 
 
 async def test_parity_says_what_brute_force_says(deployment: Deployment) -> None:
     async with deployment.server() as old, deployment.server("openai") as new:
-        ids = await fill(old.gateway("acme"))
+        ids = await fill(old.services("acme").gateway)
         await copy(new)
         prepared, database = operated(new), new.backends.database
         queries = [ParityQuery(Scope("acme", "bot"), text, id_) for text, id_ in zip(TEXTS[:8], ids[:8], strict=True)]
@@ -296,15 +296,15 @@ async def test_there_is_nothing_to_compare_in_an_empty_store(deployment: Deploym
 
 async def test_requests_in_flight_while_recalls_are_switched_are_answered_by_one_model(deployment: Deployment) -> None:
     async with deployment.server() as old, deployment.server("openai") as new:
-        await fill(old.gateway("acme"))
+        await fill(old.services("acme").gateway)
         await copy(new)
         moving = operated(new).reembedding
 
         async def asking(runtime: Runtime, number: int) -> None:
             for n in range(12):
                 text = f"asked {number} {n}"
-                await runtime.gateway("acme").store("bot", NewMemory(text))
-                assert (await found(runtime.gateway("acme"), text))[0] == text
+                await runtime.services("acme").gateway.store("bot", NewMemory(text))
+                assert (await found(runtime.services("acme").gateway, text))[0] == text
 
         async def switching() -> None:
             for to in (NEW, OLD):  # fewer than a request tries, however slow it is

@@ -50,6 +50,10 @@ class Memory(RuleBasedStateMachine):
     def of(self, scope: tuple[str, str]) -> dict[tuple[str, str | None], dict[str, Any]]:
         return self.held.setdefault(scope, {})
 
+    def hold(self, scope: tuple[str, str], key: tuple[str, str | None], metadata: dict[str, Any]) -> None:
+        """What is there keeps its values: whoever stores the content again only adds."""
+        self.of(scope)[key] = metadata | self.of(scope).get(key, {})
+
     def recall(
         self, scope: tuple[str, str], query: str, top_k: int, where: dict[str, Any], way: str = "route"
     ) -> list[dict[str, Any]]:
@@ -65,13 +69,13 @@ class Memory(RuleBasedStateMachine):
     def store(self, scope: tuple[str, str], content: str, session: str | None, metadata: dict[str, Any]) -> None:
         fields = {"metadata": metadata, "session_id": session}
         self.run(self.service.store(content, tenant=scope[0], agent_id=scope[1], **fields))
-        self.of(scope)[content, session] = metadata
+        self.hold(scope, (content, session), metadata)
 
     @rule(scope=scopes, content=contents, metadata=metadata)
     def store_by_tool(self, scope: tuple[str, str], content: str, metadata: dict[str, Any]) -> None:
         arguments = {"content": content, "metadata": metadata}
         self.run(self.service.call("store_memory", arguments, tenant=scope[0], agent_id=scope[1]))
-        self.of(scope)[content, None] = metadata
+        self.hold(scope, (content, None), metadata)
 
     @rule(scope=scopes, query=contents, top_k=st.integers(1, 20), where=metadata, way=ways)
     def recalled_is_what_is_held(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from app.adapters.local.hashing import HashingEmbedder
+from app.domain.author import Author
 from app.domain.memory import NewMemory, Scope, Tenant
 from app.indexing.jobs.backfill import backfill_segments
 from app.ports.database import Statement
@@ -120,7 +121,7 @@ async def many(service: Service, scope: Scope, vector: Any, contents: Sequence[s
             for content, id_ in zip(contents[start : start + 2_500], ids, strict=False)
         ]
         await service.runtime.backends.database.run(
-            [insert(Tenant(scope.tenant_id), [Line(memory, {}, {}) for memory in memories], config)]
+            [insert(Tenant(scope.tenant_id), [Line(memory, {}, {}) for memory in memories], config, Author(), 0)]
         )
         vectors = [
             IndexedVector(scope, memory.id, vector, memory.created_at, 1, memory.metadata) for memory in memories

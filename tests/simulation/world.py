@@ -32,6 +32,7 @@ from tests.simulation.intercept import Between, Chain, InterceptedDatabase, Inte
 from tests.simulation.network import Network
 from tests.simulation.trace import Trace
 from tests.support import migrated
+from tests.support.gateways import ADMINISTRATOR
 
 Kind: TypeAlias = Literal["late", "embedded"]
 """Which index: one that shows writes late, or the embedded one."""
@@ -62,7 +63,7 @@ class Replica:
     work: asyncio.Task[None] | None = None
 
     def gateway(self, tenant_id: str) -> LongTermMemoryGateway:
-        return LongTermMemoryGateway(self.backends.of_tenant(tenant_id))
+        return LongTermMemoryGateway(self.backends.of_tenant(tenant_id, ADMINISTRATOR))
 
     async def reconcile(self, *, repair: bool) -> Findings:
         """Compare the index with the database, as the command does."""

@@ -22,7 +22,7 @@ from app.services.transfer.record import Record
 from app.services.transfer.report import Report
 from app.storage.quotas import Quotas
 from tests.support.backends import Backend
-from tests.support.gateways import Bench, bench_on
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 
 NONE = Defaults()
 COUNTED = "SELECT tenant_id, agent_id, memories, bytes FROM usage WHERE memories <> 0 OR bytes <> 0 ORDER BY 1, 2"
@@ -43,7 +43,7 @@ def limited(
     bench: Bench, *, tenant: Limits | None = None, agent: Limits | None = None, of: str = "acme"
 ) -> LongTermMemoryGateway:
     quotas = Defaults(tenant or Limits(), agent or Limits())
-    return LongTermMemoryGateway(replace(bench.backends, quotas=quotas).of_tenant(of))
+    return LongTermMemoryGateway(replace(bench.backends, quotas=quotas).of_tenant(of, ADMINISTRATOR))
 
 
 async def stores(bench: Bench) -> list[object]:

@@ -26,6 +26,7 @@ OF_NO_TENANT = {
     "outbox": {"due_at", "id", "operation", "revision"},
     "erasure": {"receipt", "advanced_at"},
     "long_term_memory": {"id", "rowid", ""},
+    "revocation": {"revoked_at"},
 }
 Access = tuple[str, str]
 """A table and a column of it that a statement reads."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from app.bootstrap import build_runtime
+from app.domain.author import Author
 from app.domain.query import Query
 from app.indexing.indexer import Indexer
 from app.ports.database import Row, Statement
@@ -18,12 +19,13 @@ from tests.support.backends import Backend
 from tests.support.doubles import FailingDatabase, FailingEmbedder, FailingIndex
 from tests.support.service import settings_for
 
+ADMINISTRATOR = Author("administrator", "http", may_replace=True)
 _QUEUED = "SELECT operation, count(*) AS n FROM outbox GROUP BY operation ORDER BY operation"
 
 
 @dataclass
 class Bench:
-    """One tenant's gateway, and everything behind it."""
+    """One tenant's gateway, which writes as an administrator, and everything behind it."""
 
     gateway: LongTermMemoryGateway
     database: FailingDatabase
@@ -33,7 +35,7 @@ class Bench:
     backends: Any
 
     def tenant(self, tenant_id: str) -> LongTermMemoryGateway:
-        return LongTermMemoryGateway(self.backends.of_tenant(tenant_id))
+        return LongTermMemoryGateway(self.backends.of_tenant(tenant_id, ADMINISTRATOR))
 
     async def rows(self, sql: str) -> list[Row]:
         """Read behind the gateway's back."""
@@ -86,6 +88,7 @@ async def bench_on(data_dir: Path, backend: Backend | None = None, **overrides: 
     await embedding_configs.begin(database, embedder.config)
     journal.clear()
     indexer = Indexer(database, backends.index_of, backends.acknowledgements, holder="bench")
-    yield Bench(LongTermMemoryGateway(backends.of_tenant("acme")), database, index, embedder, indexer, backends)
+    gateway = LongTermMemoryGateway(backends.of_tenant("acme", ADMINISTRATOR))
+    yield Bench(gateway, database, index, embedder, indexer, backends)
     for close in runtime.closers:
         await close()

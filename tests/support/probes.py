@@ -100,7 +100,7 @@ async def probe_health(service: Service, tenant: str, agent_id: str) -> list[htt
 
 async def probe_operation(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
     del agent_id
-    erasure = await service.runtime.gateway("owner").erase("nobody")
+    erasure = await service.runtime.services("owner").gateway.erase("nobody")
     headers = service.credential(tenant, admin=True)
     return [
         await service.client.get(f"/operations/{id_}", headers=headers)

@@ -39,7 +39,7 @@ class Service:
 
     async def store(self, content: str, *, tenant: str = "acme", agent_id: str = "bot", **fields: Any) -> None:
         answer = await self.post("/store", {"agent_id": agent_id, "content": content, **fields}, tenant=tenant)
-        assert (answer.status_code, answer.json()) == (201, {"stored": True}), answer.text
+        assert (answer.status_code, answer.json()["stored"]) == (201, True), answer.text
 
     async def recall(
         self, query: str, *, tenant: str = "acme", agent_id: str = "bot", **fields: Any

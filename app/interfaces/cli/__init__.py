@@ -12,7 +12,7 @@ _COMMANDS = {
     "serve": "serving.serve",
     "mcp": "mcp.mcp",
     "migrate": "migrating.migrate",
-    "token": "memories.token",
+    "token": "credentials.token",
     "store": "memories.store",
     "recall": "memories.recall",
     "provision": "operations.provision",

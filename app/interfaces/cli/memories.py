@@ -1,4 +1,4 @@
-"""Commands that store and recall memories, and mint credentials."""
+"""Commands that store and recall memories."""
 
 import sys
 from collections.abc import Awaitable
@@ -6,39 +6,23 @@ from typing import Any
 
 import click
 
-from app.bootstrap import build_credentials, wall_clock
+from app.domain.author import Author
 from app.domain.memory import NewMemory
 from app.domain.moments import format_moment
 from app.domain.query import Filter, Query
 from app.interfaces.cli.parameters import (
-    Duration,
-    Id,
     JsonObject,
     Moment,
     agent_option,
     as_json_option,
     print_answer,
-    quiet_settings,
     run,
     tenant_option,
-    visible,
     with_runtime,
 )
+from app.interfaces.text import visible
 from app.runtime.runtime import Runtime
 from app.services.recall import Recall
-
-
-@click.command()
-@click.option("--tenant", type=Id(), required=True, help="The tenant it speaks for.")
-@click.option("--agent", type=Id(), help="The only agent it is good for; without it, all of the tenant's.")
-@click.option("--admin", is_flag=True, help="Allow what agents may not do, such as deleting.")
-@click.option("--expires", type=Duration(), help="How long it holds, such as 30d or 12h; without it, for good.")
-@as_json_option
-def token(tenant: str, agent: str | None, expires: int | None, *, admin: bool, as_json: bool) -> None:
-    """Mint a credential."""
-    credentials = build_credentials(quiet_settings())
-    minted = credentials.issue(tenant, now=wall_clock(), agent_id=agent, admin=admin, seconds=expires)
-    print_answer({"token": minted}, minted, as_json)
 
 
 @click.command()
@@ -64,7 +48,7 @@ def store(
     memory = NewMemory(text, metadata, session, occurred_at)
 
     def put(runtime: Runtime) -> Awaitable[str]:
-        return runtime.gateway(tenant).store(agent, memory)
+        return runtime.services(tenant, Author(may_replace=True)).gateway.store(agent, memory)
 
     memory_id = run(with_runtime(put))
     print_answer({"stored": True, "id": memory_id}, f"stored {memory_id}", as_json)
@@ -82,7 +66,7 @@ def recall(query: str, tenant: str, agent: str, top_k: int, metadata: dict[str, 
     where = Filter(metadata=metadata)
 
     def ask(runtime: Runtime) -> Awaitable[Recall]:
-        return runtime.gateway(tenant).recall(agent, Query(query, top_k=top_k, where=where))
+        return runtime.services(tenant).gateway.recall(agent, Query(query, top_k=top_k, where=where))
 
     found = run(with_runtime(ask))
     entries = [

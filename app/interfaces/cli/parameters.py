@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import unicodedata
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -113,19 +112,6 @@ def run(work: Awaitable[T]) -> T:
 def print_answer(data: dict[str, Any], text: str, as_json: bool) -> None:  # noqa: FBT001 - a command's flag
     """Print the answer as JSON or as a person reads it."""
     click.echo(json.dumps(data, ensure_ascii=False) if as_json else text)
-
-
-def visible(text: str) -> str:
-    """Return a text that does nothing to a terminal: control, bidirectional and invisible characters are escaped.
-
-    Line breaks and tabs stay as they are.
-    """
-    return "".join(_escaped(character) for character in text)
-
-
-def _escaped(character: str) -> str:
-    hidden = unicodedata.category(character) in {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"} and character not in "\n\t"
-    return character.encode("unicode_escape", "surrogatepass").decode() if hidden else character
 
 
 async def with_runtime(work: Callable[[Runtime], Awaitable[T]]) -> T:

@@ -13,6 +13,7 @@ from typing import IO, BinaryIO
 
 import click
 
+from app.domain.author import Author
 from app.interfaces.cli.parameters import Id, as_json_option, print_answer, run, tenant_option, with_runtime
 from app.runtime.runtime import Runtime
 from app.services.transfer.export import Export
@@ -85,7 +86,7 @@ def _import(report: Report, file: Path, tenant: str, agent: str | None, format_:
 
         async def work(runtime: Runtime) -> None:
             importing = Import(
-                runtime.backends.of_tenant(tenant),
+                runtime.backends.of_tenant(tenant, Author(channel="import")),
                 report,
                 only_agent=agent if format_ == FORMAT else None,
                 retry_budget=RetryBudget(_PATIENCE_SECONDS),

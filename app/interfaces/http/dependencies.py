@@ -5,12 +5,12 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import structlog
 from fastapi import Depends, Request
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
+from app.domain.author import WriteChannel
 from app.domain.errors import FieldError, UnsupportedMediaType
 from app.interfaces.fields import refused
 from app.runtime.runtime import Runtime, TenantServices
@@ -26,6 +26,7 @@ class Access:
 
     principal: Principal
     runtime: Runtime
+    channel: WriteChannel = "http"
 
     def agent(self, agent_id: str) -> TenantServices:
         """Return the tenant's services, for one agent.
@@ -35,7 +36,7 @@ class Access:
             MemoryGatewayError: the service is not ready; the error says why.
         """
         self.principal.check_agent(agent_id)
-        return self.runtime.services(self.principal.tenant_id)
+        return self._services()
 
     def tenant(self, agent_id: str | None = None) -> tuple[TenantServices, str | None]:
         """Return the tenant's services, and the only agent whose data may be touched; None stands for all agents.
@@ -48,13 +49,16 @@ class Access:
             MemoryGatewayError: the service is not ready; the error says why.
         """
         only_agent = self.principal.readable(agent_id)
-        return self.runtime.services(self.principal.tenant_id), only_agent
+        return self._services(), only_agent
+
+    def _services(self) -> TenantServices:
+        return self.runtime.services(self.principal.tenant_id, self.principal.author(self.channel))
 
 
 class _Credential(HTTPBearer):
     """Checks a request's bearer credential, its media type and its query parameters."""
 
-    def __init__(self, *, admin: bool, media_type: str = "application/json") -> None:
+    def __init__(self, *, admin: bool, media_type: str = "application/json", channel: WriteChannel = "http") -> None:
         """Require the scope ``memory admin`` or only ``memory``, and bodies of this media type."""
         super().__init__(
             bearerFormat="JWT",
@@ -63,6 +67,7 @@ class _Credential(HTTPBearer):
         )
         self._admin = admin
         self._media_type = media_type
+        self._channel = channel
 
     async def __call__(self, request: Request) -> Access:  # type: ignore[override]  # returns more than the base class
         """Verify the credential, then the form of the request.
@@ -78,7 +83,7 @@ class _Credential(HTTPBearer):
             _check_media_type(request, self._media_type)
             await no_query(request)
         await no_repeats(request)
-        return Access(principal, runtime_of(request))
+        return Access(principal, runtime_of(request), self._channel)
 
 
 class CredentialFirst(APIRoute):
@@ -89,19 +94,15 @@ class CredentialFirst(APIRoute):
         handle = super().get_route_handler()
 
         async def verify_then_handle(request: Request) -> Response:
-            request.state.principal = principal_of(request)
+            request.state.principal = await principal_of(request)
             return await handle(request)
 
         return verify_then_handle
 
 
-def principal_of(request: Request) -> Principal:
-    """Return the verified principal of a request. Verified credentials are cached."""
-    runtime = runtime_of(request)
-    headers = request.headers.getlist("authorization")
-    principal = runtime.credentials.verify_header(headers, runtime.backends.clock())
-    structlog.contextvars.bind_contextvars(tenant=principal.tenant_id)
-    return principal
+async def principal_of(request: Request) -> Principal:
+    """Return the verified principal of a request; raises as ``Runtime.principal`` does."""
+    return await runtime_of(request).principal(request.headers.getlist("authorization"))
 
 
 async def no_query(request: Request) -> None:
@@ -137,5 +138,5 @@ Caller = Annotated[Access, Depends(_Credential(admin=False))]
 """Anyone with a credential of the scope ``memory``."""
 Administrator = Annotated[Access, Depends(_Credential(admin=True))]
 """Anyone with a credential of the scope ``memory admin``."""
-Importer = Annotated[Access, Depends(_Credential(admin=True, media_type="application/x-ndjson"))]
+Importer = Annotated[Access, Depends(_Credential(admin=True, media_type="application/x-ndjson", channel="import"))]
 """The same, with a body of lines."""

@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import mcp_types as types
-import structlog
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
@@ -42,15 +41,13 @@ class McpEndpoint:
         """Answer one message; refuse a wrong credential or a body that is too large with an error of the protocol."""
         scope["route"] = self.route
         try:
-            scope["state"]["toolbox"] = self._toolbox(Headers(scope=scope))
+            scope["state"]["toolbox"] = await self._toolbox(Headers(scope=scope))
             await self._sessions.handle_request(scope, receive, send)
         except MemoryGatewayError as error:
             await _refused(error)(scope, receive, send)
 
-    def _toolbox(self, headers: Headers) -> Toolbox:
-        credentials, now = self._runtime.credentials, self._runtime.backends.clock()
-        principal = credentials.verify_header(headers.getlist("authorization"), now)
-        structlog.contextvars.bind_contextvars(tenant=principal.tenant_id)
+    async def _toolbox(self, headers: Headers) -> Toolbox:
+        principal = await self._runtime.principal(headers.getlist("authorization"))
         if "origin" in headers:  # the specification wants it checked; no page has a reason to call this
             raise Forbidden("This is not for web pages: a request may not have an Origin.")
         named = headers.getlist(AGENT_HEADER)

@@ -1,6 +1,5 @@
 """The MCP server, which lists and calls the tools over any transport."""
 
-import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
@@ -15,6 +14,7 @@ from pydantic import ValidationError
 
 from app.domain.advice import advice
 from app.domain.errors import MemoryGatewayError, NotFound
+from app.interfaces.text import json_text
 from app.interfaces.tools.calls import Toolbox
 from app.interfaces.tools.definition import INSTRUCTIONS, TOOLS
 from app.interfaces.tools.manifests import manifest
@@ -77,7 +77,7 @@ def tool_server(toolbox_of: ToolboxOf) -> Server[Any]:
 
 def succeeded(answer: Mapping[str, Any]) -> types.CallToolResult:
     """Return an answer both as data and as text, for clients without structured output."""
-    text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+    text = json_text(dict(answer))
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text)], structured_content=dict(answer), is_error=False
     )

@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from app.domain.author import Source
 from app.domain.errors import Forbidden, InvalidRequest, NotFound
 from app.domain.json_types import Json
 from app.domain.limits import is_id
 from app.domain.moments import format_moment
 from app.interfaces.tools.arguments import RecallArguments, StoreArguments
-from app.interfaces.tools.definition import RECALL_MEMORY, STORE_MEMORY, TOOLS, Tool
+from app.interfaces.tools.definition import NOTICE, RECALL_MEMORY, STORE_MEMORY, TOOLS, Tool
 from app.runtime.runtime import Runtime
 from app.services.credentials import Principal
 from app.services.gateway import LongTermMemoryGateway
@@ -55,13 +56,15 @@ class Toolbox:
         if name == STORE_MEMORY.name:
             memory = StoreArguments.read(arguments).to_memory()
             gateway, agent_id = self._bound()
-            await gateway.store(agent_id, memory)
-            return {"stored": True}
+            kept: list[Json] = []
+            await gateway.store(agent_id, memory, keep=kept.extend)
+            return {"stored": True, "kept": kept} if kept else {"stored": True}
         raise NotFound(f"There is no tool of this name. There are: {', '.join(tool.name for tool in TOOLS)}.")
 
     def _bound(self) -> tuple[LongTermMemoryGateway, str]:
         agent_id = self._agent()
-        return self._runtime.gateway(self._principal.tenant_id), agent_id
+        services = self._runtime.services(self._principal.tenant_id, self._principal.author("mcp"))
+        return services.gateway, agent_id
 
     def _agent(self) -> str:
         agent_id = self._principal.agent_id if self._named is None else self._named
@@ -87,8 +90,16 @@ def _answer(recall: Recall) -> dict[str, Json]:
             "metadata": dict(entry.metadata),
             "score": entry.score,
             "created_at": format_moment(entry.created_at),
+            "source": _source(entry.source),
         }
         for entry in recall.entries
     ]
-    answer: dict[str, Json] = {"entries": entries, "confidence": recall.confidence}
+    answer: dict[str, Json] = {"notice": NOTICE, "entries": entries, "confidence": recall.confidence}
     return answer | ({"degraded": list(recall.degraded)} if recall.degraded else {})
+
+
+def _source(source: Source | None) -> Json:
+    """Say in few words who wrote a memory: the channel, and the credential where there was one."""
+    if source is None:
+        return "unknown"
+    return source.channel if source.credential_id is None else f"{source.channel} {source.credential_id}"

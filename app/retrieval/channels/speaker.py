@@ -1,12 +1,10 @@
 """The speaker: where a query names somebody, what they said themselves counts more than what mentions them."""
 
-import re
-
+from app.domain.author import speaker_of
 from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
 from app.retrieval.pool import Candidate, Pool
 from app.retrieval.query.names import WORD
 
-_SPEAKER = re.compile(r"\s*([^\s:,.!?][^:\n,.!?]{0,39}):\s")
 _FIRST_PERSON = frozenset({"i", "me", "my", "mine", "myself"})
 _USERS = frozenset({"user", "human"})
 _NAME_WORDS = 3
@@ -36,21 +34,14 @@ def named_in(query: str) -> frozenset[str]:
 def speaks(candidate: Candidate, named: frozenset[str]) -> bool:
     """Tell whether who speaks in a memory is named in the query; "I" and "my" name the user.
 
-    Who speaks is what metadata has as ``speaker``, else what stands before a colon at the content's beginning.
+    A memory whose writer may not speak for its speaker counts as nobody's.
     """
-    speaker = _speaker(candidate)
-    words = WORD.findall(speaker.lower()) if speaker else []
+    if not candidate.speaker_holds:
+        return False
+    metadata = candidate.metadata if '"speaker"' in candidate.metadata_json else {}
+    words = WORD.findall(speaker_of(candidate.content, metadata).lower())
     if not 0 < len(words) <= _NAME_WORDS:
         return False
     if words[0] in _USERS:
         return bool(named & _FIRST_PERSON)
     return words[0] in named
-
-
-def _speaker(candidate: Candidate) -> str:
-    if '"speaker"' in candidate.metadata_json:
-        speaker = candidate.metadata.get("speaker")
-        if isinstance(speaker, str):
-            return speaker
-    match = _SPEAKER.match(candidate.content)
-    return "" if match is None else match[1]

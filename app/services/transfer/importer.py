@@ -20,7 +20,8 @@ from app.services.transfer.lines import BadLineError
 from app.services.transfer.record import Record
 from app.services.transfer.report import Report
 from app.services.transfer.retry_budget import RetryBudget
-from app.services.write import Outcome, Writer, audited
+from app.services.write import Writer, audited
+from app.services.write_outcomes import Outcome
 from app.storage.batches import Bulk
 from app.storage.erasures import Erasures
 from app.storage.memories import Batch, Line
@@ -188,7 +189,9 @@ class Import:
         if self._embedded_with != used.active:
             raise EmbeddingConfigChanged
         lines = [_line(entry, self._tenant_id, used.active, now) for entry in entries]
-        batch = Batch(Tenant(self._tenant_id), lines, used, now, self._backends.quotas, is_store=False)
+        batch = Batch(
+            Tenant(self._tenant_id), lines, used, now, self._backends.quotas, self._backends.author, is_store=False
+        )
         outcomes = await Writer(self._backends, self._run).write(batch)
         self._config = used.active
         for entry, line, outcome in zip(entries, lines, outcomes, strict=True):

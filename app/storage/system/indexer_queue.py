@@ -91,7 +91,7 @@ DELETE FROM outbox WHERE due_at <= {NOW} AND (
   OR NOT EXISTS (SELECT 1 FROM embedding_config AS config WHERE config.index_name = outbox.index_name)
 )
 """)
-# For so long a used Idempotency-Key keeps a store out (0010_write_admission.sql).
+# For so long a used Idempotency-Key keeps a store out (0011_writers.sql).
 _KEPT_MS = 24 * 3600 * 1000
 _DELETE_OLD_KEYS = Statement.write(f"DELETE FROM idempotency WHERE created_at <= {NOW} - {_KEPT_MS}")
 

@@ -6,6 +6,7 @@ framework. A client's ``call_tool`` calls one for the client's agent, ``text`` a
 
 import json
 import secrets
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +15,10 @@ from typing import Any
 
 from memory_gateway_client.errors import InvalidRequest, MemoryGatewayError
 from memory_gateway_client.request import Call, one_agent
-from memory_gateway_client.types import Recall, Stored
+from memory_gateway_client.types import Recall, Source, Stored
+
+_SELECTORS = range(0xE0100, 0xE01F0)
+"""Variation selectors that no emoji uses: invisible, and enough of them to spell a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ def _said(given: Mapping[str, Any]) -> dict[str, Any]:
 def text(answer: Recall | Stored) -> str:
     """Write a tool's answer for the model: JSON, as the tool's output schema says."""
     if isinstance(answer, Stored):
-        return json.dumps({"stored": answer.stored})
+        return json.dumps({"stored": answer.stored, **({"kept": answer.kept} if answer.kept else {})})
     entries = [
         {
             "id": entry.id,
@@ -85,11 +89,31 @@ def text(answer: Recall | Stored) -> str:
             "metadata": entry.metadata,
             "score": entry.score,
             "created_at": entry.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "source": _source(entry.source),
         }
         for entry in answer.entries
     ]
-    degraded = {"degraded": answer.degraded} if answer.degraded else {}
-    return json.dumps({"entries": entries, "confidence": answer.confidence, **degraded}, ensure_ascii=False)
+    found = {
+        "notice": definitions()[0].output_schema["properties"]["notice"]["const"],
+        "entries": entries,
+        "confidence": answer.confidence,
+    }
+    found |= {"degraded": answer.degraded} if answer.degraded else {}
+    text = json.dumps(found, ensure_ascii=False)
+    return "".join(json.dumps(character)[1:-1] if _is_hidden(character) else character for character in text)
+
+
+def _source(source: Source | None) -> str:
+    if source is None:
+        return "unknown"
+    return source.channel if source.credential_id is None else f"{source.channel} {source.credential_id}"
+
+
+def _is_hidden(character: str) -> bool:
+    """Tell whether a character may act where it is shown, or hide there: control, bidirectional and invisible ones."""
+    if ord(character) in _SELECTORS:
+        return True
+    return unicodedata.category(character) in {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"} and character not in "\n\t"
 
 
 def told(error: MemoryGatewayError) -> str:

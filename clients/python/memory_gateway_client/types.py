@@ -7,9 +7,28 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The memory is stored: every later recall finds it."""
+    """The memory is stored: every later recall finds it.
+
+    Attributes:
+        kept: What stays as it was of content that was there already: ``expires_at``, or ``metadata.`` and a key.
+    """
 
     stored: bool = True
+    kept: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Who wrote a memory.
+
+    Attributes:
+        channel: ``http``, ``mcp``, ``import`` or ``command``.
+        credential_id: Of the credential; None where an operator wrote it.
+    """
+
+    channel: str
+    written_at: datetime
+    credential_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +55,7 @@ class Entry:
     Attributes:
         score: All channels together, 0 to 1.
         similarity: Cosine of the embeddings, -1 to 1; None where only other channels found it.
+        source: Who wrote it; None where that was not kept yet.
         findings: What the score is made of, where ``explain`` asked for it.
     """
 
@@ -45,6 +65,7 @@ class Entry:
     score: float
     similarity: float | None
     created_at: datetime
+    source: Source | None = None
     findings: tuple[Finding, ...] = ()
 
 
@@ -97,7 +118,12 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A memory with everything that was stored of it."""
+    """A memory with everything that was stored of it.
+
+    Attributes:
+        source: Who wrote it; None where that was not kept yet.
+        later_keys: The metadata keys that came later, each with the id of the credential that brought it.
+    """
 
     id: str
     agent_id: str
@@ -107,6 +133,8 @@ class Memory:
     session_id: str | None = None
     occurred_at: datetime | None = None
     expires_at: datetime | None = None
+    source: Source | None = None
+    later_keys: dict[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,12 @@ def test_a_minted_credential_says_what_was_asked(line: Line) -> None:
     }
     assert claims["exp"] - claims["iat"] == 30 * 86400
     plain = jwt.decode(line.ok("token", "--tenant", "acme").strip(), options={"verify_signature": False})
-    assert set(plain) == {"tenant", "scope", "iat"}
+    assert set(plain) == {"iss", "aud", "jti", "iat", "exp", "tenant", "scope"}
+    assert plain["exp"] - plain["iat"] == 90 * 86400
+    lasting = line.ok("token", "--tenant", "acme", "--for-ever", "--speaker", "Ann").strip()
+    claims = jwt.decode(lasting, options={"verify_signature": False})
+    assert "exp" not in claims
+    assert claims["speakers"] == ["Ann"]
 
 
 def test_the_data_directorys_secret_is_made_once_for_its_owner_only(line: Line) -> None:
@@ -220,8 +225,8 @@ def test_data_of_another_model_is_served_and_the_log_says_what_to_run(line: Line
 def test_a_configured_secret_signs_and_no_file_is_made(line: Line) -> None:
 
     token = line.ok("token", "--tenant", "acme", AUTH_SECRETS=f"k={SECRET}").strip()
-    assert jwt.get_unverified_header(token) == {"alg": "HS256", "kid": "k", "typ": "JWT"}
-    assert jwt.decode(token, SECRET, algorithms=["HS256"])["tenant"] == "acme"
+    assert jwt.get_unverified_header(token) == {"alg": "HS256", "kid": "k", "typ": "memory-gateway+jwt"}
+    assert jwt.decode(token, SECRET, algorithms=["HS256"], audience="memory-gateway")["tenant"] == "acme"
     assert not (line.folder / "data").exists()
 
 

@@ -15,7 +15,7 @@ def service(any_service: Service) -> Service:
 async def test_a_stored_memory_is_recalled(service: Service) -> None:
     await service.store("The customer prefers invoices in Swedish", metadata={"source": "call"})
     (entry,) = await service.recall("invoices in Swedish")
-    assert list(entry) == ["id", "content", "metadata", "score", "similarity", "created_at"]
+    assert list(entry) == ["id", "content", "metadata", "score", "similarity", "created_at", "source"]
     assert len(entry["id"]) == 26
     assert entry["content"] == "The customer prefers invoices in Swedish"
     assert entry["metadata"] == {"source": "call"}
@@ -48,10 +48,15 @@ async def test_five_entries_come_unless_asked_otherwise(service: Service) -> Non
     assert len(await service.recall("note", top_k=7.0)) == 7
 
 
-async def test_the_same_content_again_is_the_same_memory_with_the_latest_metadata(service: Service) -> None:
+async def test_the_same_content_again_is_the_same_memory_and_keeps_its_metadata(service: Service) -> None:
     await service.store("once", metadata={"take": 1})
     (first,) = await service.recall("once")
-    await service.store("once", metadata={"take": 2})
+    again = {"agent_id": "bot", "content": "once", "metadata": {"take": 2}}
+    answer = await service.post("/store", again)
+    assert (answer.status_code, answer.json()) == (201, {"stored": True, "kept": ["metadata.take"]})
+    assert await service.recall("once") == [first]
+    answer = await service.post("/store", again, admin=True)
+    assert (answer.status_code, answer.json()) == (201, {"stored": True})
     (second,) = await service.recall("once")
     assert second == first | {"metadata": {"take": 2}}
     assert await service.recall("once", filter={"metadata": {"take": 2}}) == [second]

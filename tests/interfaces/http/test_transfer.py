@@ -105,7 +105,7 @@ async def test_a_body_larger_than_any_other_route_takes_is_imported(any_service:
 
 
 async def test_while_the_tenant_is_erased_nothing_is_imported(any_service: Service) -> None:
-    await any_service.runtime.gateway("acme").erase(None)
+    await any_service.runtime.services("acme").gateway.erase(None)
     assert_problem(await bring(any_service, file_of(numbered(1))), 409, "erasing")
 
 

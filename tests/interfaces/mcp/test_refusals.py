@@ -4,7 +4,6 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-import jwt
 import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
@@ -12,10 +11,11 @@ from mcp.shared.exceptions import MCPError
 from app.interfaces.http.middleware import BODY_BYTES
 from tests.interfaces.mcp.connections import MODERN, over_http
 from tests.support.service import NOW, SECRETS, Service, serving
+from tests.support.tokens import CLAIMS, sign
 
 
 def signed(claims: dict[str, object], secret: str = SECRETS["test"], algorithm: str = "HS256") -> str:
-    return jwt.encode({"tenant": "acme", "scope": "memory"} | claims, secret, algorithm, headers={"kid": "test"})
+    return sign(CLAIMS | claims, secret, algorithm=algorithm)
 
 
 STRANGERS = {

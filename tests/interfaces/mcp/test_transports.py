@@ -70,6 +70,9 @@ async def test_the_tools_and_the_routes_have_one_memory(connection: Connected) -
     assert sorted(await connection.service.contents("stored", filter=where)) == both
     by_tool = (await answered(connection.client, "recall_memory", query="stored", filter=where))["entries"]
     by_route = await connection.service.recall("stored", filter=where)
+    for entry in by_route:
+        source = entry["source"]
+        entry["source"] = " ".join(source[name] for name in ("channel", "credential_id") if name in source)
     assert by_tool == [{key: entry[key] for key in by_tool[0]} for entry in by_route]
 
 

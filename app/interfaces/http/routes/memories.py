@@ -25,6 +25,7 @@ memory = APIRouter(tags=["memory"], route_class=CredentialFirst)
 @memory.post(
     "/store",
     status_code=201,
+    response_model_exclude_none=True,
     responses={
         201: NEARLY_USED_UP,
         **responses(*ACCESS, *BODY, Erasing, LongTermDisabled, IdempotencyKeyReused, QuotaExceeded, *OUTAGE),
@@ -40,8 +41,9 @@ async def store(caller: Caller, request: StoreRequest, http: Request, response: 
         if uses:
             response.headers[QUOTA_WARNING] = ", ".join(use.header for use in uses)
 
-    await gateway.store(request.agent_id, request.to_memory(), idempotency_key=key, warn=warn)
-    return StoreAnswer()
+    kept: list[str] = []
+    await gateway.store(request.agent_id, request.to_memory(), idempotency_key=key, warn=warn, keep=kept.extend)
+    return StoreAnswer(kept=kept or None)
 
 
 @memory.delete(

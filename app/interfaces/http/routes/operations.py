@@ -39,7 +39,7 @@ async def readyz(request: Request, response: Response, query: Annotated[Readines
     """Ask each part about itself: 200 when every one answers, else 503."""
     runtime = runtime_of(request)
     if query.details is not None:
-        principal_of(request).check_admin()
+        (await principal_of(request)).check_admin()
     parts = await runtime.parts()
     ready = all(part.error is None for part in parts)
     response.status_code = 200 if ready else 503

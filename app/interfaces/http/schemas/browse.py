@@ -19,6 +19,7 @@ from app.interfaces.fields import (
     to_filter,
 )
 from app.interfaces.http.schemas import examples
+from app.interfaces.http.schemas.source import WRITTEN_BY, SourceAnswer
 from app.interfaces.http.schemas.store import AgentId
 from app.storage.agents import AgentChange
 from app.storage.quotas import MAX_AGENTS
@@ -96,6 +97,10 @@ class MemoryAnswer(Answer):
     occurred_at: Timestamp | None = None
     created_at: Timestamp
     expires_at: Timestamp | None = None
+    source: SourceAnswer | None = Field(None, description=WRITTEN_BY)
+    later_keys: dict[str, str] | None = Field(
+        None, description="The metadata keys that came later, each with the id of the credential that brought it."
+    )
 
 
 class ListAnswer(Answer):

@@ -21,6 +21,7 @@ from app.interfaces.fields import (
     Within,
 )
 from app.interfaces.http.schemas import examples
+from app.interfaces.http.schemas.source import WRITTEN_BY, SourceAnswer
 from app.interfaces.http.schemas.store import AgentId, MemoryId
 from app.services.explain import Explanation
 
@@ -128,6 +129,7 @@ class EntryAnswer(Answer):
         ge=-1, le=1, description="Cosine similarity of the embeddings; null where only other channels found it."
     )
     created_at: Timestamp
+    source: SourceAnswer | None = Field(None, description=WRITTEN_BY, exclude_if=_is_empty)
     findings: list[FindingAnswer] | None = Field(
         None, description="What the score is made of, where that was asked.", exclude_if=_is_empty
     )

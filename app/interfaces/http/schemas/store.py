@@ -78,6 +78,15 @@ class StoreAnswer(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [examples.STORED]})
 
     stored: Literal[True] = True
+    kept: Annotated[
+        list[str] | None,
+        Field(
+            description=(
+                "Present where the content was there already and some of it stays as it was: `expires_at`, or "
+                "`metadata.` and a key. Only an administrator's credential replaces them."
+            )
+        ),
+    ] = None
 
 
 class DeleteQuery(Request):

@@ -1,0 +1,49 @@
+"""Who writes memories, and whom a memory names as its speaker."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from app.domain.json_types import Json
+
+WriteChannel: TypeAlias = Literal["http", "mcp", "import", "command"]
+"""The way by which a memory came."""
+
+_SPEAKER = re.compile(r"\s*([^\s:,.!?][^:\n,.!?]{0,39}):\s")
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who writes in one request, as its credential says and no field of the request does."""
+
+    credential_id: str | None = None
+    """None: an operator at the command line."""
+    channel: WriteChannel = "command"
+    may_replace: bool = False
+    """Whether storing the same content again may shorten a memory's life and replace or remove its metadata."""
+    speakers: frozenset[str] | None = None
+    """For whom the author may speak, in lower case; None: for anybody."""
+
+    def may_speak_in(self, content: str, metadata: Mapping[str, Json]) -> bool:
+        """Tell whether the author may speak for the speaker whom a memory names, if it names one."""
+        speaker = speaker_of(content, metadata)
+        return self.speakers is None or not speaker or speaker.strip().lower() in self.speakers
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Who wrote a memory, by which way and when (ms since the epoch)."""
+
+    credential_id: str | None
+    channel: str
+    written_at: int
+
+
+def speaker_of(content: str, metadata: Mapping[str, Json]) -> str:
+    """Return who speaks in a memory: what metadata has as ``speaker``, else what stands before a colon at its start."""
+    speaker = metadata.get("speaker")
+    if isinstance(speaker, str):
+        return speaker
+    match = _SPEAKER.match(content)
+    return "" if match is None else match[1]

@@ -1,0 +1,106 @@
+"""Commands that mint and revoke credentials."""
+
+from typing import Any
+
+import click
+import jwt
+
+from app.bootstrap import build_credentials, wall_clock
+from app.domain.limits import is_id
+from app.interfaces.cli.parameters import (
+    Duration,
+    Id,
+    Moment,
+    as_json_option,
+    print_answer,
+    quiet_settings,
+    run,
+    with_runtime,
+)
+from app.runtime.runtime import Runtime
+from app.services.credentials import DEFAULT_SECONDS
+from app.storage.system import revocations
+
+_DEFAULT_DAYS = DEFAULT_SECONDS // (24 * 3600)
+
+
+@click.group(invoke_without_command=True)
+@click.option("--tenant", type=Id(), help="The tenant it speaks for.")
+@click.option("--agent", type=Id(), help="The only agent it is good for; without it, all of the tenant's.")
+@click.option("--admin", is_flag=True, help="Allow what agents may not do, such as deleting.")
+@click.option("--expires", type=Duration(), help=f"How long it holds, such as 12h; without it, {_DEFAULT_DAYS} days.")
+@click.option("--for-ever", is_flag=True, help="It holds until it is revoked.")
+@click.option("--speaker", "speakers", multiple=True, help="Whom it may speak for, repeated; without it, anybody.")
+@as_json_option
+@click.pass_context
+def token(
+    context: click.Context,
+    tenant: str | None,
+    agent: str | None,
+    expires: int | None,
+    speakers: tuple[str, ...],
+    *,
+    admin: bool,
+    for_ever: bool,
+    as_json: bool,
+) -> None:
+    """Mint a credential, or revoke one."""
+    if context.invoked_subcommand is not None:
+        return
+    if tenant is None:
+        raise click.UsageError("Missing option '--tenant'.")
+    if for_ever and expires is not None:
+        raise click.UsageError("--expires and --for-ever exclude each other.")
+    minted = build_credentials(quiet_settings()).issue(
+        tenant,
+        now=wall_clock(),
+        agent_id=agent,
+        admin=admin,
+        seconds=None if for_ever else expires or DEFAULT_SECONDS,
+        speakers=speakers or None,
+    )
+    claims = _claims(minted)
+    print_answer({"token": minted, "id": claims["jti"], "expires_at": claims.get("exp")}, minted, as_json)
+
+
+@token.command()
+@click.argument("credential", required=False)
+@click.option("--tenant", type=Id(), required=True, help="Whose credential it is.")
+@click.option("--issued-before", type=Moment(), help="Revoke all of the tenant's that were issued before (RFC 3339).")
+@as_json_option
+def revoke(credential: str | None, tenant: str, issued_before: int | None, *, as_json: bool) -> None:
+    """Revoke CREDENTIAL, a token or its id: within 30 seconds no replica takes it."""
+    if (credential is None) == (issued_before is None):
+        raise click.UsageError("Give a credential or --issued-before.")
+    if credential is not None:
+        credential_id = _id_of(credential, tenant)
+        statement = revocations.revoke(tenant, credential_id)
+        what: dict[str, Any] = {"id": credential_id}
+    else:
+        statement = revocations.revoke_all(tenant, issued_before or 0)
+        what = {"issued_before": issued_before}
+
+    async def work(runtime: Runtime) -> None:
+        await runtime.backends.database.run([statement])
+
+    run(with_runtime(work))
+    print_answer({"revoked": {"tenant": tenant, **what}}, "Revoked. No replica takes it in 30 seconds.", as_json)
+
+
+def _id_of(credential: str, tenant: str) -> str:
+    """Return the id of a token, or the id that was given in its place."""
+    if is_id(credential):
+        return credential
+    claims = _claims(credential)
+    if claims.get("tenant") != tenant or not is_id(claims.get("jti")):
+        raise click.UsageError("This is neither an id nor a credential of the tenant.")
+    return str(claims["jti"])
+
+
+def _claims(token: str) -> dict[str, Any]:
+    """Read a token without checking it: whoever runs this could mint one."""
+    try:
+        claims: dict[str, Any] = jwt.decode(token, options={"verify_signature": False})
+    except jwt.InvalidTokenError as error:
+        raise click.UsageError("This is neither an id nor a credential.") from error
+    return claims

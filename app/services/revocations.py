@@ -1,0 +1,85 @@
+"""Which credentials hold no longer, as the database said at most 20 seconds ago."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import structlog
+
+from app.domain.errors import Unauthenticated
+from app.services.credentials import REFUSED, Principal
+
+MAX_AGE_SECONDS = 20.0
+"""From this age on, what is known is read again before a request goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Revocation:
+    """One credential of a tenant, or those that were issued to the tenant before a moment (ms since the epoch)."""
+
+    tenant_id: str
+    credential_id: str
+    """Empty: all of the tenant's."""
+    issued_before: int | None
+    revoked_at: int
+    """By the database's clock."""
+
+
+Read: TypeAlias = Callable[[int], Awaitable[list[Revocation]]]
+"""Reads the revocations since a moment (ms since the epoch, by the database's clock)."""
+
+
+class Revocations:
+    """The revocations that this process knows.
+
+    Every store and recall reads in passing when the last credential was revoked: while there is traffic, nothing is
+    read for this alone until one is.
+    """
+
+    def __init__(self) -> None:
+        """Begin without knowing any."""
+        self._credentials: set[tuple[str, str]] = set()
+        self._issued_before: dict[str, int] = {}
+        self._last = 0
+        self._known_at: float | None = None
+        self._reading: asyncio.Task[None] | None = None
+
+    def seen(self, last: int | None) -> None:
+        """Take when the last credential was revoked, as the database has just said."""
+        known = (last or 0) <= self._last
+        self._known_at = asyncio.get_running_loop().time() if known else None
+
+    async def check(self, principal: Principal, read: Read) -> None:
+        """Return where a credential is not revoked.
+
+        Raises:
+            Unauthenticated: it is.
+            Unavailable: it is not known, since the database does not answer.
+        """
+        await self.refresh(read)
+        before = self._issued_before.get(principal.tenant_id, 0)
+        revoked = (principal.tenant_id, principal.credential_id) in self._credentials
+        if revoked or principal.issued_at < before:
+            structlog.contextvars.bind_contextvars(refused="it was revoked")
+            raise Unauthenticated(REFUSED)
+
+    async def refresh(self, read: Read) -> None:
+        """Read what is new, unless that is known; requests that come meanwhile wait for the same reading."""
+        now = asyncio.get_running_loop().time()
+        if self._known_at is not None and now - self._known_at < MAX_AGE_SECONDS:
+            return
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._read(read), name="revocations")
+        await asyncio.shield(self._reading)
+
+    async def _read(self, read: Read) -> None:
+        began = asyncio.get_running_loop().time()
+        for revocation in await read(self._last):
+            if revocation.issued_before is None:
+                self._credentials.add((revocation.tenant_id, revocation.credential_id))
+            else:
+                before = self._issued_before.get(revocation.tenant_id, 0)
+                self._issued_before[revocation.tenant_id] = max(before, revocation.issued_before)
+            self._last = max(self._last, revocation.revoked_at)
+        self._known_at = began

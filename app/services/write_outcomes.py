@@ -1,0 +1,91 @@
+"""What the gate's reasons mean for each line of a batch (``0011_writers.sql``)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from app.domain.errors import IdempotencyKeyReused, QuotaExceeded
+from app.domain.quotas import Usage, Use
+from app.ports.database import Row
+from app.storage.memories import Batch, Line, totals
+from app.storage.quotas import usages
+
+WARN_FROM = 0.8
+"""The part of a limit from which a store is answered with a warning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a line: which memory has its content now, or why none was written."""
+
+    holder: str | None = None
+    full: bool = False
+    """Whether it is over a limit; where it is not and nothing holds its content, its id was used for something else."""
+    created_at: int = 0
+    expires_at: int | None = None
+    revisions: Mapping[str, int] = field(default_factory=dict)
+    """The revision of each vector that was queued, by index name."""
+
+
+def near(found: Sequence[Usage]) -> list[Use]:
+    """Return the limits of which little is left."""
+    return [use for usage in found for use in usage.uses if use.used >= WARN_FROM * use.limit]
+
+
+def store_outcome(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> Outcome | None:
+    """Say what was stored before, by this run or with this key; None where the reason no longer holds.
+
+    Raises:
+        IdempotencyKeyReused: the key was used for another request.
+        QuotaExceeded: a limit is reached.
+    """
+    quotas, held, used = rows
+    memory = batch.lines[0].memory
+    if reason == "key_used":
+        if used and used[0]["request_hash"] != batch.request_hash:
+            raise IdempotencyKeyReused("The Idempotency-Key was used for another request in the last 24 hours.")
+        return Outcome(str(used[0]["memory_id"])) if used else None
+    if reason != "quota_exceeded":
+        return Outcome(memory.id)
+    metadata_bytes = len(str(held[0]["metadata_json"]).encode()) if held else 0
+    growth = memory.metadata_bytes + (-metadata_bytes if held else memory.content_bytes)
+    needed = (0 if held else 1, growth, 1)
+    over = [use for usage in usages(quotas) for use in usage.exceeded_by(needed)]
+    if over:
+        raise _exceeded(over, next_minute=int(quotas[0]["next_minute"] or 0))
+    return None
+
+
+def _exceeded(over: Sequence[Use], *, next_minute: int) -> QuotaExceeded:
+    first = over[0]
+    only_rate = all(use.name == "stores_per_minute" for use in over)
+    return QuotaExceeded(
+        f"This is over the {first.scope}'s limit of {first.limit} {first.name.replace('_', ' ')}, of which {first.used}"
+        " are used. Nothing was stored.",
+        reached=", ".join(use.header for use in over),
+        retry_after=next_minute if only_rate else None,
+    )
+
+
+def settle(reason: str, lines: Sequence[Line], rows: Sequence[Sequence[Row]]) -> dict[int, Outcome]:
+    """Say which lines of an import cannot be written, and why; the others are to be tried again."""
+    quotas, holders, own, taken, removed = rows
+    if reason == "quota_exceeded":
+        return {number: Outcome(full=True) for number in _without_room(lines, usages(quotas))}
+    outcomes = {int(row["line"] or 0): Outcome(str(row["id"])) for row in holders}
+    gone = {str(row["id"]) for row in (*own, *taken)}
+    deleted = {str(row["id"]): (row["agent_id"], int(row["revision"] or 0)) for row in removed}
+    for number, line in enumerate(lines):
+        agent_id, revision = deleted.get(line.memory.id, (line.memory.scope.agent_id, 0))
+        lost = line.memory.id in gone or agent_id != line.memory.scope.agent_id or revision > line.undoes
+        if lost and number not in outcomes:
+            outcomes[number] = Outcome()
+    return outcomes
+
+
+def _without_room(lines: Sequence[Line], found: Sequence[Usage]) -> Iterator[int]:
+    """Give the lines that would, with those before them, take their agent or the tenant over a limit."""
+    of = {usage.agent_id: usage for usage in found}
+    for number, (line, total) in enumerate(zip(lines, totals([line.memory for line in lines]), strict=True)):
+        agent, tenant = of[line.memory.scope.agent_id], of[None]
+        if agent.exceeded_by((*total["agent"], 0)) or tenant.exceeded_by((*total["tenant"], 0)):
+            yield number

@@ -1,0 +1,34 @@
+"""Statements about revoked credentials. They read those of all tenants; no request imports them."""
+
+from app.ports.database import NOW, Statement
+
+# A revocation that was written in the moment of the last read, or by a run that began before it, is read once more.
+_OVERLAP_MS = 60_000
+
+_READ = f"""
+SELECT revocation.tenant_id, revocation.credential_id, revocation.issued_before, revocation.revoked_at
+FROM revocation WHERE revocation.revoked_at >= ?1 ->> 'since' - {_OVERLAP_MS} ORDER BY revocation.revoked_at
+"""
+_REVOKE = f"""
+INSERT INTO revocation (tenant_id, credential_id, issued_before, revoked_at)
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'credential_id', ?1 ->> 'issued_before', {NOW} WHERE TRUE
+ON CONFLICT (tenant_id, credential_id) DO UPDATE SET
+  issued_before = max(issued_before, excluded.issued_before), revoked_at = excluded.revoked_at
+"""
+
+
+def read(since: int) -> Statement:
+    """Read the revocations since a moment, oldest first: the columns of ``app.services.revocations.Revocation``."""
+    return Statement.read(_READ, since=since)
+
+
+def revoke(tenant_id: str, credential_id: str) -> Statement:
+    """Revoke one credential of a tenant."""
+    return Statement.write(
+        _REVOKE, repeatable=True, tenant_id=tenant_id, credential_id=credential_id, issued_before=None
+    )
+
+
+def revoke_all(tenant_id: str, issued_before: int) -> Statement:
+    """Revoke the credentials of a tenant that were issued before a moment (ms since the epoch)."""
+    return Statement.write(_REVOKE, repeatable=True, tenant_id=tenant_id, credential_id="", issued_before=issued_before)
