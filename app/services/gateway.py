@@ -12,7 +12,8 @@ from app.services.backends import TenantBackends, settled
 from app.services.explain import Explainer, Explanation
 from app.services.recall import Recall, Recaller
 from app.services.write import Keep, Warn, Writer
-from app.storage import memories, request_state
+from app.storage import request_state
+from app.storage.deletions import delete
 from app.storage.erasures import Erasure, Erasures, erasure
 
 
@@ -105,7 +106,7 @@ class LongTermMemoryGateway:
         scope = Scope(self._tenant_id, agent_id)
         queued, _, deleted, (state,) = await self._backends.database.run(
             [
-                *memories.delete(scope, memory_id, self._backends.author, now=self._backends.clock()),
+                *delete(scope, memory_id, self._backends.author, now=self._backends.clock()),
                 request_state.read(Tenant(self._tenant_id)),
             ]
         )

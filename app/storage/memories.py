@@ -1,4 +1,4 @@
-"""The runs that write memories: of a batch of new ones, and of a deletion.
+"""The run that writes memories: a batch of new ones.
 
 D1 does not promise over REST that a batch of statements is one transaction, so that every prefix of a run is harmless:
 its statements stand in the order in which they are listed here (docs/reliability.md).
@@ -14,7 +14,7 @@ from app.domain.memory import Memory, Scope, Tenant
 from app.domain.quotas import Defaults
 from app.ports.database import NOW
 from app.storage.filters import living
-from app.storage.outbox import GRACE_MS, QUEUED_AGAIN, encode, queue_delete
+from app.storage.outbox import GRACE_MS, QUEUED_AGAIN, encode
 from app.storage.scoped import ScopedStatement
 
 # The gate (0011_writers.sql). Should the run stop behind it, a store was counted and nothing else has happened.
@@ -109,18 +109,6 @@ SELECT memory.metadata, memory.metadata AS metadata_json, memory.later_keys, NOT
 FROM long_term_memory AS memory
 WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'
   AND memory.content_hash = ?1 ->> 'content_hash'
-"""
-
-_AUDIT_DELETE = """
-INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at, written_by)
-SELECT memory.tenant_id, memory.agent_id, memory.id, 'deleted', '{}', ?1 ->> 'now', ?1 ->> 'by'
-FROM long_term_memory AS memory
-WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.id = ?1 ->> 'id'
-"""
-_DELETE = """
-DELETE FROM long_term_memory AS memory
-WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.id = ?1 ->> 'id'
-RETURNING id
 """
 
 
@@ -224,19 +212,6 @@ def remembered(scope: Scope, key: str | None) -> ScopedStatement:
 def present(scope: Scope, content_hash: str) -> ScopedStatement:
     """Read the memory with this content, where there is one: the columns of ``app.services.stored_again.Held``."""
     return ScopedStatement.read(scope, _PRESENT, content_hash=content_hash)
-
-
-def delete(scope: Scope, memory_id: str, author: Author, *, now: int) -> list[ScopedStatement]:
-    """Make the run that deletes a memory.
-
-    The first statement returns the ``index_name`` of each index that its removal is queued for, the third the ``id``
-    where there was such a memory.
-    """
-    return [
-        queue_delete(scope, memory_id),
-        ScopedStatement.write(scope, _AUDIT_DELETE, id=memory_id, now=now, by=author.credential_id),
-        ScopedStatement.write(scope, _DELETE, id=memory_id),
-    ]
 
 
 def _named(line: Line) -> dict[str, Json]:
