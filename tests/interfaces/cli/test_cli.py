@@ -115,6 +115,39 @@ def test_a_minted_credential_says_what_was_asked(line: Line) -> None:
     assert claims["speakers"] == ["Ann"]
 
 
+@pytest.mark.parametrize("by", ["id", "credential"])
+def test_a_credential_is_revoked_by_its_id_or_itself(line: Line, by: str) -> None:
+    minted = line.json("token", "--tenant", "acme")
+    given = minted["id"] if by == "id" else minted["token"]
+    told = line.json("token", "revoke", given, "--tenant", "acme")
+    assert told == {"revoked": {"tenant": "acme", "id": minted["id"]}}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nonsense of no form"],
+        [],
+        ["01K5ZT3V0W8Q2N4R6S8T0V2X4Y", "--issued-before", "2026-01-01T00:00:00Z"],
+        ["--issued-before", "yesterday"],
+    ],
+)
+def test_what_is_no_credential_is_not_revoked(line: Line, arguments: list[str]) -> None:
+    done = line.run("token", "revoke", *arguments, "--tenant", "acme")
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_another_tenants_credential_is_not_revoked_by_mistake(line: Line) -> None:
+    token = line.ok("token", "--tenant", "acme").strip()
+    assert line.run("token", "revoke", token, "--tenant", "globex").returncode == 2
+
+
+def test_a_credential_is_minted_for_a_tenant(line: Line) -> None:
+    done = line.run("token")
+    assert (done.returncode, "--tenant" in done.stderr) == (2, True)
+    assert line.run("token", "--tenant", "acme", "--expires", "1d", "--for-ever").returncode == 2
+
+
 def test_the_data_directorys_secret_is_made_once_for_its_owner_only(line: Line) -> None:
     line.ok("token", "--tenant", "acme")
     secret = line.folder / "data" / "auth-secret"
