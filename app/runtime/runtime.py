@@ -19,6 +19,7 @@ from app.services.browse import Browser
 from app.services.credentials import Credentials, Principal
 from app.services.gateway import LongTermMemoryGateway
 from app.services.revocations import Revocation
+from app.services.undo import Undo
 from app.storage import embedding_configs
 from app.storage.migrations.runner import migrate
 from app.storage.rows import read_rows
@@ -64,6 +65,11 @@ class TenantServices:
     def browser(self) -> Browser:
         """Return the service that lists memories, reads usage and changes agents' settings."""
         return Browser(self.backends)
+
+    @property
+    def undo(self) -> Undo:
+        """Return the service that takes back what a credential has written."""
+        return Undo(self.backends)
 
 
 class Runtime:

@@ -36,8 +36,12 @@ class Browser:
         self._agents = Agents(backends.tenant_id)
         self._quotas = Quotas(backends.tenant_id, backends.quotas)
 
-    async def list(self, agent_id: str | None, where: Filter, *, limit: int, after: Place | None) -> Page:
+    async def list(
+        self, agent_id: str | None, where: Filter, *, limit: int, after: Place | None, written_by: str | None = None
+    ) -> Page:
         """Return the next memories that pass the filter, of one agent or of all, newest first.
+
+        With ``written_by``, only those that this credential has written.
 
         Raises:
             InvalidRequest: a field is over its limits.
@@ -46,9 +50,11 @@ class Browser:
         limits.check(
             ("agent_id", limits.AGENT_ID, agent_id),
             ("limit", limits.LIST_LIMIT, limit),
+            ("written_by", limits.CREDENTIAL_ID, written_by),
             ("metadata", limits.FILTER_METADATA, where.metadata),
         )
-        (rows,) = await self._database.run([self._listing.page(agent_id, where, limit=limit + 1, after=after)])
+        wanted = self._listing.page(agent_id, where, limit=limit + 1, after=after, written_by=written_by)
+        (rows,) = await self._database.run([wanted])
         memories = [read_memory(self._listing.tenant_id, row) for row in rows[:limit]]
         return Page(memories, Place(memories[-1].created_at, memories[-1].id) if len(rows) > limit else None)
 

@@ -32,16 +32,21 @@ class MemoryListing:
 
     tenant_id: str
 
-    def page(self, agent_id: str | None, where: Filter, *, limit: int, after: Place | None) -> ScopedStatement:
-        """Read the next ``limit`` memories, newest first, of one agent or with None of all.
+    def page(
+        self, agent_id: str | None, where: Filter, *, limit: int, after: Place | None, written_by: str | None = None
+    ) -> ScopedStatement:
+        """Read the next ``limit`` memories, newest first, of one agent and one writer, or with None of all.
 
         Its rows are for ``read_memory``.
         """
         # Left to choose, SQLite would walk the whole tenant for an agent of which there is little.
         index = "" if agent_id is None else "INDEXED BY long_term_memory_newest"
+        index = index if written_by is None else "INDEXED BY long_term_memory_writer"
         conditions = [_TENANT]
         if agent_id is not None:
             conditions.append(_AGENT)
+        if written_by is not None:
+            conditions.append("memory.written_by = ?1 ->> 'written_by'")
         if after is not None:
             conditions.append(_AFTER)
         return ScopedStatement.read(
@@ -53,6 +58,7 @@ class MemoryListing:
             created_at=None if after is None else after.created_at,
             id=None if after is None else after.id,
             limit=limit,
+            written_by=written_by,
             where=filters.argument(where),
         )
 

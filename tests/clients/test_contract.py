@@ -31,6 +31,7 @@ EXAMPLES: Mapping[str, Any] = {
     "content": "c",
     "created_after": TIME,
     "created_before": TIME,
+    "credential_id": "c-1",
     "cursor": "next",
     "expires_at": TIME,
     "explain": True,
@@ -49,6 +50,7 @@ EXAMPLES: Mapping[str, Any] = {
     "retention_days": 9,
     "session_id": "s",
     "top_k": 1,
+    "written_by": "c-1",
 }
 NOT_SENT = {"every_agent"}
 """Parameters that say what is left out of the request."""
@@ -135,7 +137,8 @@ async def test_every_parameter_is_sent_as_the_field_of_its_name(document: Any) -
 async def test_every_call_goes_where_the_document_says_and_expects_what_it_promises(document: Any) -> None:
     for name, method, path, operation in described(document):
         call = call_of(name)
-        concrete = path.format(memory_id="m", operation_id="o", agent_id="a" if name == "erase_agent" else "bot")
+        agent_id = "a" if name == "erase_agent" else "bot"
+        concrete = path.format(memory_id="m", operation_id="o", credential_id="c-1", agent_id=agent_id)
         assert (call.method, call.path) == (method, concrete)
         successes = [int(status) for status in operation["responses"] if int(status) < 300]
         assert [call.status] == successes

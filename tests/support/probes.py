@@ -1,6 +1,7 @@
 """Probes: everything one can ask of each route and each MCP tool to learn of what another one stored."""
 
 import json
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -121,6 +122,21 @@ async def probe_mcp_store(service: Service, tenant: str, agent_id: str) -> list[
     ]
 
 
+async def probe_undo(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    """Ask for the work of the owner's credential to be undone, with its very id."""
+    (entry,) = await service.recall(SECRET, tenant="owner", agent_id="keeper", top_k=1)
+    headers = service.credential("other" if tenant == "owner" else tenant, admin=True)  # an owner may undo what is its
+    del agent_id
+    ids = (entry["source"]["credential_id"], "01K2Z4M1V7Q8T3B5N6C7D8E9FA")
+    answers = [await service.client.delete(f"/credentials/{id_}/memories", headers=headers) for id_ in ids]
+    return [_without_time(_without(answer, id_)) for answer, id_ in zip(answers, ids, strict=True)]
+
+
+def _without_time(answer: httpx.Response) -> httpx.Response:
+    text = re.sub(r'"finished_at":"[^"]*"', '"finished_at":"*"', answer.text)
+    return httpx.Response(answer.status_code, text=text)
+
+
 async def probe_erase(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
     path = f"/agents/{agent_id}" if tenant != "owner" or agent_id != "keeper" else "/agents/nobody"
     return [await service.client.delete(path, headers=service.credential(tenant, admin=True))]
@@ -180,6 +196,7 @@ PROBES: dict[str, Probe] = {
     "recall_memory": probe_mcp_recall,
     "DELETE /memories/{memory_id}": probe_delete,
     "GET /operations/{operation_id}": probe_operation,
+    "DELETE /credentials/{credential_id}/memories": probe_undo,
     "GET /export": probe_export,
     "GET /memories": probe_list,
     "GET /memories/{memory_id}": probe_get,

@@ -87,6 +87,33 @@ def revoke(credential: str | None, tenant: str, issued_before: int | None, *, as
     print_answer({"revoked": {"tenant": tenant, **what}}, "Revoked. No replica takes it in 30 seconds.", as_json)
 
 
+@token.command()
+@click.argument("credential")
+@click.option("--tenant", type=Id(), required=True, help="Whose credential it is.")
+@click.option("--yes", is_flag=True, help="Do it; without it, what it has written is counted.")
+@as_json_option
+def undo(credential: str, tenant: str, *, yes: bool, as_json: bool) -> None:
+    """Revoke CREDENTIAL, a token or its id, and take back all that it has written."""
+    credential_id = _id_of(credential, tenant)
+    if not yes:
+        found = run(with_runtime(lambda runtime: runtime.services(tenant).undo.count(credential_id)))
+        text = f"It has written {found.memories} memories and brought keys to {found.changed} others. --yes undoes it."
+        print_answer({"id": credential_id, "memories": found.memories, "changed": found.changed}, text, as_json)
+        return
+
+    async def work(runtime: Runtime) -> tuple[int, int]:
+        memories = changed = 0
+        while True:
+            receipt = await runtime.services(tenant).undo.run(credential_id)
+            memories, changed = memories + receipt.memories, changed + receipt.changed
+            if not receipt.more:
+                return memories, changed
+
+    memories, changed = run(with_runtime(work))
+    text = f"Revoked. Deleted {memories} memories, took keys from {changed} others."
+    print_answer({"id": credential_id, "memories": memories, "changed": changed}, text, as_json)
+
+
 def _id_of(credential: str, tenant: str) -> str:
     """Return the id of a token, or the id that was given in its place."""
     if is_id(credential):

@@ -12,6 +12,7 @@ from app.interfaces.http import problems
 from app.interfaces.http.middleware import RequestContext
 from app.interfaces.http.routes import docs
 from app.interfaces.http.routes.browse import data
+from app.interfaces.http.routes.credentials import credentials
 from app.interfaces.http.routes.discovery import discovery
 from app.interfaces.http.routes.erasures import erasures
 from app.interfaces.http.routes.memories import memory
@@ -60,7 +61,7 @@ def create_http_app(runtime: Runtime, endpoint: Endpoint, hosts: Collection[str]
     app.state.runtime = runtime
     app.add_middleware(RequestContext, hosts=hosts)
     problems.install(app)
-    for router in (memory, recalls, erasures, data, operations, transfer, tools, discovery):
+    for router in (memory, recalls, erasures, credentials, data, operations, transfer, tools, discovery):
         app.include_router(router)
     app.router.routes.append(endpoint.route)
     docs.install(app)

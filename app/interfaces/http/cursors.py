@@ -23,6 +23,7 @@ class ListingScope:
     tenant_id: str
     agent_id: str | None
     where: Filter
+    written_by: str | None = None
 
 
 class Cursors:

@@ -12,7 +12,8 @@ ALTER TABLE long_term_memory ADD COLUMN later_keys TEXT CHECK (later_keys IS NUL
 -- Whether the credential was good for the speaker whom the memory names.
 ALTER TABLE long_term_memory ADD COLUMN speaker_holds INTEGER NOT NULL DEFAULT 1 CHECK (speaker_holds IN (0, 1));
 
-CREATE INDEX long_term_memory_writer ON long_term_memory (tenant_id, written_by, id) WHERE written_by IS NOT NULL;
+CREATE INDEX long_term_memory_writer ON long_term_memory (tenant_id, written_by, created_at DESC, id DESC)
+WHERE written_by IS NOT NULL;
 CREATE INDEX long_term_memory_later ON long_term_memory (tenant_id, id) WHERE later_keys IS NOT NULL;
 
 ALTER TABLE audit ADD COLUMN written_by TEXT;
@@ -28,10 +29,6 @@ CREATE TABLE revocation (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX revocation_order ON revocation (revoked_at);
-
--- An erasure may be of what one credential has written: it keeps nobody else from storing.
-ALTER TABLE erasure ADD COLUMN written_by TEXT;
-ALTER TABLE erasure ADD COLUMN keys INTEGER NOT NULL DEFAULT 0;
 
 -- The gate of 0010, with metadata in place of its size.
 DROP TRIGGER write_admission_checked;
@@ -73,7 +70,7 @@ BEGIN
       EXISTS (
         SELECT 1 FROM erasure
         WHERE erasure.tenant_id = new.tenant_id AND (erasure.agent_id IS NULL OR erasure.agent_id = new.agent_id)
-          AND erasure.receipt IS NULL AND erasure.written_by IS NULL
+          AND erasure.receipt IS NULL
       ) AS erasing,
       -- What a run that is made again had stored may have been deleted in between, under the same id.
       EXISTS (

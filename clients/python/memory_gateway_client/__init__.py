@@ -29,6 +29,7 @@ from memory_gateway_client.types import (
     Receipt,
     Source,
     Stored,
+    Undone,
     Usage,
     Usages,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "Stored",
     "Unauthenticated",
     "Unavailable",
+    "Undone",
     "Usage",
     "Usages",
 ]

@@ -176,6 +176,7 @@ def list_memories(
     every_agent: bool = False,
     limit: int | None = None,
     cursor: str | None = None,
+    written_by: str | None = None,
     created_after: datetime | None = None,
     created_before: datetime | None = None,
     metadata: Mapping[str, Any] | None = None,
@@ -187,6 +188,7 @@ def list_memories(
         every_agent: List those of all agents that the credential may look at, as does a client without an agent.
         limit: The most memories of one page, 1 to 100; None: 20.
         cursor: Of the page before, to the same question; good for 24 hours.
+        written_by: Only what the credential with this id has written.
         created_after: Only what was stored later than this.
         created_before: Only what was stored earlier than this.
         metadata: Only memories with an equal value of the same type for each of these keys.
@@ -199,6 +201,7 @@ def list_memories(
         agent_id=agent_or_every(agent_id, _own, every_agent=every_agent),
         limit=None if limit is None else str(limit),
         cursor=cursor,
+        written_by=written_by,
         created_after=created_after,
         created_before=created_before,
         metadata=None if metadata is None else json.dumps(dict(metadata), allow_nan=False),
@@ -235,6 +238,19 @@ def delete_memory(_own: str | None, /, memory_id: str, *, agent_id: str | None =
     """
     query = {"agent_id": one_agent(agent_id, _own)}
     return Call("DELETE", f"/memories/{segment(memory_id)}", NoneType, query=query, status=204)
+
+
+def undo(_own: str | None, /, credential_id: str) -> Call[types.Undone]:
+    """Revoke a credential and take back all that it has written, as an administrator of all agents.
+
+    Args:
+        credential_id: Its claim ``jti``, which each memory that it wrote has in its ``source``.
+
+    Raises:
+        InvalidRequest: the id has not the form of one, or is the caller's own.
+        Unavailable: some may be taken back; calling again is safe.
+    """
+    return Call("DELETE", f"/credentials/{segment(credential_id)}/memories", types.Undone)
 
 
 def usage(_own: str | None, /, *, agent_id: str | None = None, every_agent: bool = False) -> Call[types.Usages]:

@@ -72,6 +72,7 @@ class _Client(Generic[H]):
     set_agent = _Method(calls.set_agent)
     erase_agent = _Method(calls.erase_agent)
     erase_tenant = _Method(calls.erase_tenant)
+    undo = _Method(calls.undo)
     operation = _Method(calls.operation)
     call_tool = _Method(tools.call_tool)
 

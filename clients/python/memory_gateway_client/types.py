@@ -138,6 +138,23 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
+class Undone:
+    """What was taken back of a credential's work. The credential is revoked.
+
+    Attributes:
+        memories: How many that it had written were deleted.
+        changed: How many of others lost the metadata keys that it had brought.
+        more: Whether there is more, since one call has an end: call again.
+    """
+
+    credential_id: str
+    memories: int
+    changed: int
+    more: bool
+    finished_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """Memories of a listing, newest first; where there are more, ``cursor`` goes on with the same listing."""
 

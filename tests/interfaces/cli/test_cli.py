@@ -115,6 +115,15 @@ def test_a_minted_credential_says_what_was_asked(line: Line) -> None:
     assert claims["speakers"] == ["Ann"]
 
 
+def test_what_a_credential_has_written_is_counted_and_then_undone(line: Line) -> None:
+    line.ok("store", "kept", "--tenant", "acme", "--agent", "bot")
+    minted = line.json("token", "--tenant", "acme")
+    counted = line.json("token", "undo", minted["token"], "--tenant", "acme")
+    assert counted == {"id": minted["id"], "memories": 0, "changed": 0}
+    assert line.json("token", "undo", minted["id"], "--tenant", "acme", "--yes") == counted
+    assert line.json("recall", "kept", "--tenant", "acme", "--agent", "bot")["entries"]
+
+
 @pytest.mark.parametrize("by", ["id", "credential"])
 def test_a_credential_is_revoked_by_its_id_or_itself(line: Line, by: str) -> None:
     minted = line.json("token", "--tenant", "acme")

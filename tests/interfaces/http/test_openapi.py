@@ -39,6 +39,7 @@ async def test_operations_have_plain_ids(service: Service) -> None:
         "erase_agent",
         "erase_tenant",
         "operation",
+        "undo",
     }
 
 

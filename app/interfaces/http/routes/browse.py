@@ -37,10 +37,10 @@ data = APIRouter(tags=["data"], route_class=CredentialFirst)
 async def list_memories(caller: Caller, query: Annotated[ListQuery, Query()]) -> ListAnswer:
     """List memories, newest first, as an administrator or with a credential for one agent alone."""
     services, agent_id = caller.tenant(query.agent_id)
-    where, now = query.to_filter(), caller.runtime.backends.clock()
-    cursors = Cursors(caller.runtime.credentials, ListingScope(caller.principal.tenant_id, agent_id, where))
+    where, writer, now = query.to_filter(), query.written_by, caller.runtime.backends.clock()
+    cursors = Cursors(caller.runtime.credentials, ListingScope(caller.principal.tenant_id, agent_id, where, writer))
     after = None if query.cursor is None else cursors.read(query.cursor, now=now)
-    page = await services.browser.list(agent_id, where, limit=query.limit, after=after)
+    page = await services.browser.list(agent_id, where, limit=query.limit, after=after, written_by=writer)
     cursor = None if page.after is None else cursors.write(page.after, now=now)
     return ListAnswer.model_validate({"memories": page.memories, "cursor": cursor})
 

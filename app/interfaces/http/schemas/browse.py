@@ -75,6 +75,11 @@ class ListQuery(Request):
     cursor: Annotated[_Cursor, Field(description="Of the answer before, to the same question; good for 24 hours.")] = (
         None
     )
+    written_by: Annotated[
+        Annotated[str, Within(limits.CREDENTIAL_ID)] | None,
+        WithJsonSchema({"type": "string", **limits.CREDENTIAL_ID.schema, "examples": [examples.CREDENTIAL_ID]}),
+        Field(description="Only what the credential with this id has written."),
+    ] = None
     created_after: Annotated[_Moment, Field(description="Stored later than this.")] = None
     created_before: Annotated[_Moment, Field(description="Stored earlier than this.")] = None
     metadata: Annotated[dict[str, Any] | None, BeforeValidator(_json_object), Within(limits.FILTER_METADATA)] = None

@@ -21,6 +21,7 @@ from app.services.transfer.report import Report
 AGENT_ID = "billing"
 MEMORY_ID = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 OPERATION_ID = "01K2Z6Q9D4W1X8R5T2Y7V3B6NC"
+CREDENTIAL_ID = "01K2Z3H5J7K9M2N4P6R8S0T1V3"
 MOMENT = "2026-11-20T09:30:00.000Z"
 
 _CONTENT = "The customer prefers invoices in Swedish"
@@ -34,6 +35,13 @@ STORE_OF_A_SESSION: dict[str, Any] = {
     "content": "Ann asked for the invoice of March again",
     "session_id": "call-17",
     "occurred_at": "2026-11-19T14:05:00Z",
+}
+UNDONE: dict[str, Any] = {
+    "credential_id": CREDENTIAL_ID,
+    "memories": 12,
+    "changed": 1,
+    "more": False,
+    "finished_at": MOMENT,
 }
 STORED: dict[str, Any] = {"stored": True}
 

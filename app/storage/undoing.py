@@ -1,0 +1,87 @@
+"""The run that takes back what one credential has written: its memories, and the keys that it brought to others.
+
+It revokes the credential first. Every prefix of it is harmless, as ``app.storage.deletions`` says of a deletion.
+"""
+
+from functools import partial
+
+from app.domain.author import Author
+from app.domain.memory import Tenant
+from app.ports.database import NOW
+from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
+from app.storage.scoped import ScopedStatement
+
+MAX_CHUNK = 500
+"""How many memories one run takes back, and from how many others it takes keys."""
+
+_REVOKE = f"""
+INSERT INTO revocation (tenant_id, credential_id, issued_before, revoked_at)
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'written_by', NULL, {NOW} WHERE TRUE
+ON CONFLICT (tenant_id, credential_id) DO NOTHING
+"""
+# Each statement of a run selects the same memories: only the last one that reads this deletes them.
+_CHUNK = f"""
+SELECT memory.id FROM long_term_memory AS memory
+WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.written_by = ?1 ->> 'written_by'
+ORDER BY memory.created_at DESC, memory.id DESC LIMIT {MAX_CHUNK}
+"""
+_QUEUE_DELETES = f"""
+INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
+SELECT memory.tenant_id, memory.agent_id, memory.id, config.index_name, 'delete', {NOW}, {NOW} + {GRACE_MS}
+FROM long_term_memory AS memory CROSS JOIN embedding_config AS config
+WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN ({_CHUNK})
+{QUEUED_AGAIN}
+"""
+_AUDIT = f"""
+INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at, written_by)
+SELECT memory.tenant_id, memory.agent_id, memory.id, 'undone', json_object('of', ?1 ->> 'written_by'), ?1 ->> 'now',
+  ?1 ->> 'by'
+FROM long_term_memory AS memory WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN ({_CHUNK})
+"""
+_DELETE = f"""
+DELETE FROM long_term_memory AS memory WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN ({_CHUNK})
+RETURNING id
+"""
+# A merge patch with null takes a key away, whatever the key is called (RFC 7396).
+_KEYS = """
+(SELECT json_group_object(later.key, NULL) FROM json_each(later_keys) AS later WHERE later.value = ?1 ->> 'written_by')
+"""
+_HAS_KEYS = """
+memory.tenant_id = ?1 ->> 'tenant_id' AND memory.later_keys IS NOT NULL
+  AND EXISTS (SELECT 1 FROM json_each(memory.later_keys) AS later WHERE later.value = ?1 ->> 'written_by')
+"""
+_TAKE_KEYS = f"""
+UPDATE long_term_memory SET metadata = json_patch(metadata, {_KEYS}), later_keys = json_patch(later_keys, {_KEYS})
+WHERE tenant_id = ?1 ->> 'tenant_id' AND id IN (
+  SELECT memory.id FROM long_term_memory AS memory WHERE {_HAS_KEYS} ORDER BY memory.id LIMIT {MAX_CHUNK}
+)
+RETURNING id
+"""
+_IS_MORE = f"""
+SELECT EXISTS ({_CHUNK}) OR EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE {_HAS_KEYS}) AS more, {NOW} AS now
+"""
+_COUNT = f"""
+SELECT (
+    SELECT count(*) FROM long_term_memory AS memory
+    WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.written_by = ?1 ->> 'written_by'
+  ) AS memories,
+  (SELECT count(*) FROM long_term_memory AS memory WHERE {_HAS_KEYS}) AS changed
+"""
+
+
+def count(tenant: Tenant, credential_id: str) -> ScopedStatement:
+    """Count the ``memories`` that a credential has written, and the others that it has ``changed``."""
+    return ScopedStatement.read(tenant, _COUNT, written_by=credential_id)
+
+
+def undo_chunk(tenant: Tenant, credential_id: str, author: Author, *, now: int) -> list[ScopedStatement]:
+    """Make the run that takes back the next chunk.
+
+    The fourth statement returns a row for each memory that it deleted, the fifth for each that lost keys, the last
+    whether there is ``more`` and the database's time (``now``).
+    """
+    make = partial(ScopedStatement.write, tenant, written_by=credential_id, by=author.credential_id, now=now)
+    return [
+        *map(make, (_REVOKE, _QUEUE_DELETES, _AUDIT, _DELETE, _TAKE_KEYS)),
+        ScopedStatement.read(tenant, _IS_MORE, written_by=credential_id),
+    ]

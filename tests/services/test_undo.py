@@ -1,0 +1,93 @@
+"""What one credential has written is taken back, and nothing else."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from app.domain.author import Author
+from app.domain.errors import DatabaseUnavailable, InvalidRequest
+from app.domain.memory import NewMemory
+from app.services.gateway import LongTermMemoryGateway
+from app.services.undo import Undo
+from tests.support.backends import Backend
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+
+
+@pytest.fixture
+async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
+    async with bench_on(tmp_path, backend) as bench:
+        yield bench
+
+
+def by(bench: Bench, credential_id: str, tenant_id: str = "acme") -> LongTermMemoryGateway:
+    return LongTermMemoryGateway(bench.backends.of_tenant(tenant_id, Author(credential_id, "http")))
+
+
+def undo(bench: Bench, tenant_id: str = "acme") -> Undo:
+    return Undo(bench.backends.of_tenant(tenant_id, ADMINISTRATOR))
+
+
+async def contents(bench: Bench) -> list[tuple[object, object]]:
+    rows = await bench.rows("SELECT tenant_id, content FROM long_term_memory ORDER BY 1, 2")
+    return [(row["tenant_id"], row["content"]) for row in rows]
+
+
+async def test_its_memories_go_with_their_vectors_and_others_stay(bench: Bench) -> None:
+    for agent in ("a", "b"):
+        await by(bench, "stolen").store(agent, NewMemory(f"bad of {agent}"))
+        await by(bench, "good").store(agent, NewMemory(f"good of {agent}"))
+    await by(bench, "stolen", "globex").store("a", NewMemory("of another tenant"))
+    await bench.quiet()
+    assert (await undo(bench).count("stolen")).memories == 2
+    receipt = await undo(bench).run("stolen")
+    assert (receipt.memories, receipt.changed, receipt.more) == (2, 0, False)
+    left = [("acme", "good of a"), ("acme", "good of b"), ("globex", "of another tenant")]
+    assert await contents(bench) == left
+    await bench.quiet()
+    assert await bench.queued() == {}
+    ids = {row["id"] for row in await bench.rows("SELECT id FROM long_term_memory")}
+    assert set(await bench.index.sample("acme", None)) | set(await bench.index.sample("globex", None)) == ids
+
+
+@pytest.mark.parametrize("key", ["plain", "a.b", '"quoted"', "$", "", "\\", "ключ", "a]b"])
+async def test_the_keys_that_it_brought_go_and_all_others_stay_as_they_are(bench: Bench, key: str) -> None:
+    own = {"own": None, "number": 1.0, "deep": {"x": None, key: [1]}}
+    memory_id = await by(bench, "good").store("bot", NewMemory("text", own))
+    await by(bench, "stolen").store("bot", NewMemory("text", {key: {"bad": None}}))
+    await by(bench, "other").store("bot", NewMemory("text", {"later": 2}))
+    receipt = await undo(bench).run("stolen")
+    assert (receipt.memories, receipt.changed) == (0, 1)
+    (row,) = await bench.rows("SELECT id, metadata, later_keys FROM long_term_memory")
+    assert row["id"] == memory_id
+    assert json.loads(str(row["metadata"])) == own | {"later": 2}
+    assert json.loads(str(row["later_keys"])) == {"later": "other"}
+
+
+async def test_it_is_counted_and_audited(bench: Bench) -> None:
+    memory_id = await by(bench, "stolen").store("bot", NewMemory("text", {"k": 1}))
+    await undo(bench).run("stolen")
+    (usage,) = await bench.rows("SELECT memories, bytes FROM usage WHERE agent_id = 'bot'")
+    assert (usage["memories"], usage["bytes"]) == (0, 0)
+    *_, row = await bench.rows("SELECT event, memory_id, detail, written_by FROM audit ORDER BY number")
+    assert (row["event"], row["memory_id"], row["written_by"]) == ("undone", memory_id, "administrator")
+    assert json.loads(str(row["detail"])) == {"of": "stolen"}
+
+
+async def test_an_undo_that_is_cut_goes_on_where_it_was(bench: Bench) -> None:
+    for number in range(3):
+        await by(bench, "stolen").store("bot", NewMemory(f"bad {number}"))
+    bench.database.error = DatabaseUnavailable("The database is away.")
+    with pytest.raises(DatabaseUnavailable):
+        await undo(bench).run("stolen")
+    bench.database.error = None
+    assert (await undo(bench).run("stolen")).memories == 3
+    assert (await undo(bench).run("stolen")).memories == 0
+
+
+async def test_a_credential_cannot_undo_itself(bench: Bench) -> None:
+    with pytest.raises(InvalidRequest, match="its own"):
+        await undo(bench).run("administrator")
+    with pytest.raises(InvalidRequest, match="credential_id"):
+        await undo(bench).run("no id")
