@@ -3,11 +3,12 @@
 from ulid import ULID
 
 from app.domain import limits
-from app.domain.errors import NotFound, Unavailable
+from app.domain.delivery import OutboxKey
+from app.domain.errors import NotFound
 from app.domain.memory import NewMemory, Scope, Tenant
 from app.domain.moments import moment
 from app.domain.query import Query
-from app.indexing.delivery import deferred
+from app.indexing.delivery import remove
 from app.services.backends import TenantBackends, settled
 from app.services.explain import Explainer, Explanation
 from app.services.recall import Recall, Recaller
@@ -104,15 +105,11 @@ class LongTermMemoryGateway:
         self._backends.observe(state)
         if not deleted:
             return
-        names = {row["index_name"] for row in queued}
+        revisions = {str(row["index_name"]): int(row["revision"] or 0) for row in queued}
         for config in self._backends.configs.configs:
-            if config.index_name not in names:
-                continue
-            index = self._backends.index_of(config)
-            try:
-                await index.delete(scope, [memory_id])
-            except Unavailable as error:  # the memory is gone; the indexer removes the vector
-                deferred("delete", error)
+            if config.index_name in revisions:
+                key = OutboxKey(scope, memory_id, config.index_name, revisions[config.index_name])
+                await remove(self._backends.index_of(config), key, self._backends.acknowledgements)
 
     async def erase(self, agent_id: str | None) -> Erasure:
         """Begin to erase an agent, or with None the whole tenant; one under way that covers it is returned instead.

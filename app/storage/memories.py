@@ -197,7 +197,7 @@ def present(scope: Scope, content_hash: str) -> ScopedStatement:
 def delete(scope: Scope, memory_id: str, *, now: int) -> list[ScopedStatement]:
     """Make the run that deletes a memory.
 
-    The first statement returns the ``index_name`` of each index that its removal is queued for, the third the ``id``
+    The first statement returns ``index_name`` and ``revision`` of each removal that it has queued, the third the ``id``
     where there was such a memory.
     """
     return [
