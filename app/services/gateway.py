@@ -114,7 +114,8 @@ class LongTermMemoryGateway:
     async def erase(self, agent_id: str | None) -> Erasure:
         """Begin to erase an agent, or with None the whole tenant; one under way that covers it is returned instead.
 
-        From now until its receipt is written nothing is stored in its scope.
+        From now until its receipt is written nothing is stored in its scope. Where nothing is held of the scope, the
+        receipt is written in the same run.
 
         Raises:
             InvalidRequest: the agent's id has not the form of one.
@@ -122,9 +123,13 @@ class LongTermMemoryGateway:
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
         new_id = str(ULID.from_datetime(moment(self._backends.clock())))
-        *_, (running,) = await self._backends.database.run(Erasures(self._tenant_id).accept(new_id, agent_id))
-        self._backends.acknowledgements.wake()
-        return erasure(running)
+        database = self._backends.database
+        accept = Erasures(self._tenant_id).accept(new_id, agent_id, history_days=database.history_days)
+        *_, (row,) = await database.run(accept)
+        accepted = erasure(row)
+        if accepted.status == "running":
+            self._backends.acknowledgements.wake()
+        return accepted
 
     async def erasure(self, erasure_id: str, *, only_agent: str | None = None) -> Erasure:
         """Return how far an erasure is; with ``only_agent``, only one of that agent.

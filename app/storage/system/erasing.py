@@ -7,11 +7,9 @@ from app.domain.embedding import EmbeddingConfig
 from app.domain.json_types import Json, to_json
 from app.ports.database import NOW, Row, Statement
 from app.storage.embedding_configs import READ_ALL, read_all
+from app.storage.erasures import LAST_AGENT
 from app.storage.outbox import QUEUED_AGAIN, RESET
 from app.storage.rows import read_row
-
-_LAST_AGENT = "\U0010ffff"
-"""No agent id sorts behind it."""
 
 # A range of agents, which every index that begins with the tenant and the agent can search: the agent's own id as both
 # ends, or all ids of the tenant.
@@ -72,7 +70,7 @@ _MAX_ERASURES = 8
 _LOOKED_AT_MS = 60_000
 _OF_ERASURE = f"""
 {{table}}.tenant_id = erasure.tenant_id
-  AND {{table}}.agent_id BETWEEN coalesce(erasure.agent_id, '') AND coalesce(erasure.agent_id, '{_LAST_AGENT}')
+  AND {{table}}.agent_id BETWEEN coalesce(erasure.agent_id, '') AND coalesce(erasure.agent_id, '{LAST_AGENT}')
 """
 # Tenants take turns, and so do the erasures of one. An erasure whose memories are gone waits for its rows of the
 # outbox, and is looked at once a minute all the same.
@@ -120,7 +118,7 @@ class RunningErasure:
             "id": self.id,
             "tenant_id": self.tenant_id,
             "first_agent": "" if self.agent_id is None else self.agent_id,
-            "last_agent": _LAST_AGENT if self.agent_id is None else self.agent_id,
+            "last_agent": LAST_AGENT if self.agent_id is None else self.agent_id,
         }
 
 
