@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from app.domain import limits
-from app.domain.json_types import Json
 from app.domain.memory import Scope, Tenant
 from app.ports.database import NOW, Row
 from app.storage.rows import read_row
@@ -100,17 +100,16 @@ class Erasures:
         Where nothing is held of the scope it is finished at once, with its receipt.
         """
         scope = Tenant(self.tenant_id) if agent_id is None else Scope(self.tenant_id, agent_id)
-        values: dict[str, Json] = {
-            "id": erasure_id,
-            "first_agent": agent_id or "",
-            "last_agent": agent_id or LAST_AGENT,
-            "history_ms": history_days * _DAY_MS or None,
-        }
+        make = partial(
+            ScopedStatement.write,
+            scope,
+            id=erasure_id,
+            first_agent=agent_id or "",
+            last_agent=agent_id or LAST_AGENT,
+            history_ms=history_days * _DAY_MS or None,
+        )
         changes = (_ACCEPT, _FINISH_WHERE_NOTHING_IS_HELD, _DROP_OLDEST_RECEIPTS)
-        return [
-            *(ScopedStatement.write(scope, sql, **values) for sql in changes),
-            ScopedStatement.read(scope, _READ_ACCEPTED, **values),
-        ]
+        return [*map(make, changes), ScopedStatement.read(scope, _READ_ACCEPTED, id=erasure_id)]
 
     def under_way(self, agent_id: str | None) -> ScopedStatement:
         """Read the erasure under way that covers the agent, or with None the tenant; no row where there is none."""

@@ -14,6 +14,7 @@ from app.domain.memory import Scope
 from app.ports.database import NOW, Row, Statement
 from app.ports.vector_index import IndexedVector
 from app.storage.embedding_configs import READ_ALL, read_all
+from app.storage.idempotency import KEPT_MS
 from app.storage.outbox import decode
 from app.storage.request_state import INDEXER
 from app.storage.rows import read_row, read_rows
@@ -95,9 +96,7 @@ DELETE FROM outbox WHERE due_at <= {NOW} AND (
   OR NOT EXISTS (SELECT 1 FROM embedding_config AS config WHERE config.index_name = outbox.index_name)
 )
 """)
-# For so long a used Idempotency-Key keeps a store out (0010_write_admission.sql).
-_KEPT_MS = 24 * 3600 * 1000
-_DELETE_OLD_KEYS = Statement.write(f"DELETE FROM idempotency WHERE created_at <= {NOW} - {_KEPT_MS}")
+_DELETE_OLD_KEYS = Statement.write(f"DELETE FROM idempotency WHERE created_at <= {NOW} - {KEPT_MS}")
 
 _LEASE_HELD = f"""EXISTS (
   SELECT 1 FROM lease WHERE lease.name = ?1 ->> 'name' AND lease.holder = ?1 ->> 'holder' AND lease.expires_at > {NOW}
