@@ -15,7 +15,7 @@ from app.storage.system.erasing import ErasureProgress, RunningErasure
 
 MAX_CHUNK = 500
 """How many memories one run of the database erases."""
-MAX_CHUNKS = 20
+MAX_CHUNKS = 8
 """How many chunks of all erasures are erased before the indexer goes on with its other work."""
 
 _DAY_MS = 24 * 3600 * 1000

@@ -31,6 +31,8 @@ _WAIT_MS = 60_000
 _MAX_REFUSALS = 3
 _MAX_SEND = 500
 _MAX_CONFIRM = 1000
+_MAX_RANKED = 5000
+"""Of those due the longest, and as many of those that have just become due: more than erasures queue in a round."""
 _MAX_ACKNOWLEDGEMENTS = 2000
 """Of one statement: its argument stays well below the 2 MB that D1 accepts."""
 
@@ -101,14 +103,26 @@ _DELETE_OLD_KEYS = Statement.write(f"DELETE FROM idempotency WHERE created_at <=
 _LEASE_HELD = f"""EXISTS (
   SELECT 1 FROM lease WHERE lease.name = ?1 ->> 'name' AND lease.holder = ?1 ->> 'holder' AND lease.expires_at > {NOW}
 )"""
-# Tenants take turns: the first of each, then the second of each, and so on. Only the index on due_at is read for it.
+# Tenants take turns: the first of each, then the second of each, and so on, of the rows that have been due the longest
+# and of those that have just become due. So a tenant's thousands neither hold up another tenant's few, which are among
+# the latter, nor have all to be ranked. Only the index on due_at is read for it.
 _DUE = f"""
 FROM (
   SELECT ranked.tenant_id, ranked.agent_id, ranked.id, ranked.index_name, ranked.due_at, ranked.turn
   FROM (
     SELECT tenant_id, agent_id, id, index_name, due_at,
       row_number() OVER (PARTITION BY tenant_id ORDER BY due_at, id) AS turn
-    FROM outbox WHERE due_at <= {NOW} AND {_LEASE_HELD}
+    FROM (
+      SELECT * FROM (
+        SELECT tenant_id, agent_id, id, index_name, due_at FROM outbox INDEXED BY outbox_due
+        WHERE due_at <= {NOW} AND {_LEASE_HELD} ORDER BY due_at LIMIT {_MAX_RANKED}
+      )
+      UNION
+      SELECT * FROM (
+        SELECT tenant_id, agent_id, id, index_name, due_at FROM outbox INDEXED BY outbox_due
+        WHERE due_at <= {NOW} AND {_LEASE_HELD} ORDER BY due_at DESC LIMIT {_MAX_RANKED}
+      )
+    )
   ) AS ranked
   ORDER BY ranked.turn, ranked.due_at, ranked.id LIMIT {_MAX_SEND + _MAX_CONFIRM}
 ) AS due CROSS JOIN outbox ON outbox.tenant_id = due.tenant_id AND outbox.agent_id = due.agent_id
