@@ -132,6 +132,9 @@ class Settings(BaseSettings):
         None,
         description="Stores an agent may make in a minute, where `memory-gateway quota` sets no other limit.",
     )
+    audit_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
+        400, description="Days for which `memory-gateway prune` keeps audit rows and the receipts of erasures."
+    )
     log_format: Literal["auto", "json", "text"] = Field(
         "auto", description="`json`, `text`, or `auto`: text on a terminal, JSON elsewhere."
     )

@@ -30,6 +30,13 @@ MAX_TOP_K = 20
 MAX_NUMBER = 2**63 - 1
 """The largest number metadata may hold: beyond it SQLite compares integers as approximate ones."""
 
+MAX_IDEMPOTENCY_KEYS = 10_000
+"""Of an agent, in 24 hours: beyond it the oldest thousand are forgotten (0012_kept.sql)."""
+MAX_AGENT_SETTINGS = 10_000
+"""Agents of a tenant that have settings of their own."""
+MAX_RECEIPTS = 10_000
+"""Finished erasures of a tenant that are kept: beyond it the oldest go."""
+
 _MAX_VALUES = METADATA_BYTES // 2
 """Keys and values that metadata can hold: each takes at least a character and a comma or colon."""
 

@@ -71,6 +71,17 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """How many rows are kept of a tenant beside its memories."""
+
+    idempotency_keys: int
+    audit_rows: int
+    agent_settings: int
+    receipts: int
+    """Of finished erasures."""
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """What a tenant (``agent_id`` None) or one of its agents has, and what it may have."""
 

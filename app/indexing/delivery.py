@@ -48,6 +48,17 @@ async def deliver(
         acknowledgements.add(Acknowledgement(key, outcome, at, confirm_ms=int(index.confirm_seconds * 1000)))
 
 
+async def remove(index: VectorIndex, key: OutboxKey, acknowledgements: AcknowledgementSink) -> None:
+    """Remove the vector of a memory that is gone; what fails stays in the outbox for the indexer."""
+    try:
+        await index.delete(key.scope, [key.id])
+    except Unavailable as error:
+        deferred("delete", error)
+        return
+    if index.removal_grace_ms == 0:  # else an upsert that is under way may still arrive behind it
+        acknowledgements.add(Acknowledgement(key, "settled"))
+
+
 def deferred(operation: str, error: Unavailable) -> None:
     """Log an operation that is left to the indexer."""
     structlog.get_logger().warning("index_write_deferred", operation=operation, code=error.code)

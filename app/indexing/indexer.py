@@ -28,6 +28,8 @@ IDLE_ROUNDS = 20
 """An idle indexer runs one round in so many pauses."""
 
 _MAX_BACK_OFF = 60.0
+_MAX_AT_ONCE = 4
+"""Rounds without a pause between them, where an erasure goes on."""
 _MAX_FAILURES = 10
 _MAX_ACKNOWLEDGEMENTS = 20_000
 """Of one run, which has at most a hundred statements."""
@@ -59,6 +61,7 @@ class Indexer:
         self._holder = holder
         self._eraser = Eraser(database, index_of)
         self._report = report
+        self._goes_on = False
 
     async def run(self, pause: float) -> None:
         """Work until cancelled: a round at most every ``pause`` seconds, an idle one every ``IDLE_ROUNDS`` pauses.
@@ -66,7 +69,7 @@ class Indexer:
         An unavailable backend is logged and tried again with a growing delay; any other error is a defect and is
         raised.
         """
-        failures = 0
+        failures = at_once = 0
         while True:
             try:
                 delay = await self.round()
@@ -77,6 +80,9 @@ class Indexer:
                 await asyncio.sleep(delay)
             else:
                 failures = 0
+                at_once = at_once + 1 if self._goes_on and at_once < _MAX_AT_ONCE else 0
+                if at_once:
+                    continue
                 await asyncio.sleep(pause)
                 await self._acknowledgements.wait(min(delay, pause * IDLE_ROUNDS) - pause)
 
@@ -88,11 +94,16 @@ class Indexer:
         if work.leased:
             await self._send(work)
             await self._confirm(work)
-            for erasure in work.erasures:
-                await self._eraser.advance(erasure)
+            await self._eraser.advance(work.erasures, work.configs.values())
+        self._goes_on = work.leased and self._removes_at_once(work)
         if self._acknowledgements or work.erasures:
             return 0
         return float("inf") if work.next_ms is None else max(0, work.next_ms) / 1000
+
+    def _removes_at_once(self, work: Work) -> bool:
+        """Whether vectors were removed, or are to be, by indexes that need no time for it."""
+        removes = bool(work.erasures) or any(change.operation == "delete" for change in work.unsent)
+        return removes and all(self._index_of(config).visible_at_once for config in work.configs.values())
 
     async def close(self) -> None:
         """Write the acknowledgements and release the lease."""
@@ -127,7 +138,10 @@ class Indexer:
                     deletes.setdefault(change.scope, []).append(change)
             for scope, group in deletes.items():
                 at = await index.delete(scope, [change.id for change in group])
-                self._acknowledge_sent(index, group, at)
+                if index.visible_at_once:
+                    self._acknowledge(group, "settled")
+                else:
+                    self._acknowledge_sent(index, group, at)
 
     async def _upsert(self, index: IndexAdmin, config: EmbeddingConfig, changes: Sequence[QueuedChange]) -> None:
         """Send vectors; where the index refuses some of them, find out which by halving the batch."""

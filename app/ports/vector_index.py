@@ -68,6 +68,15 @@ class VectorIndex(Protocol):
         ...
 
     @property
+    def removal_grace_ms(self) -> int:
+        """How long a removal has to wait for upserts that were sent before it and may arrive after it.
+
+        0: what the index has removed is gone for good once it says so, because it leaves out an upsert that is older
+        than a removal.
+        """
+        ...
+
+    @property
     def filterable(self) -> Collection[str] | None:
         """The metadata keys the index filters on, None for all: a vector has to be written again when one changes."""
         ...
@@ -88,8 +97,8 @@ class VectorIndex(Protocol):
         """Add vectors, or replace those of the same id, values and metadata as a whole.
 
         Returns the moment of the acknowledgement by the index's own clock, to compare with ``watermark``.
-        One older than what is there is left out, so that calls may overtake each other; an adapter whose
-        index cannot compare revisions may let the last to arrive win.
+        One older than what is there, or queued before a removal that came first, is left out, so that calls may
+        overtake each other; an adapter whose index cannot compare revisions may let the last to arrive win.
 
         Raises:
             VectorRefused: the index does not take one of the vectors as it is; none was written, or some.

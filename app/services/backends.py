@@ -52,6 +52,7 @@ class TenantIndex:
         self._index = index
         self.visible_at_once = index.visible_at_once
         self.confirm_seconds = index.confirm_seconds
+        self.removal_grace_ms = index.removal_grace_ms
         self.filterable: Collection[str] | None = index.filterable
 
     async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.domain import limits
-from app.domain.errors import NotFound
+from app.domain.errors import NotFound, QuotaExceeded
 from app.domain.memory import Memory
 from app.domain.query import Filter
-from app.domain.quotas import Usage
+from app.domain.quotas import Kept, Usage
 from app.services.backends import TenantBackends
+from app.storage import kept
 from app.storage.agents import AgentChange, Agents, AgentSettings, agent_settings
 from app.storage.listing import MemoryListing, Place
 from app.storage.quotas import Quotas, usages
@@ -72,14 +73,16 @@ class Browser:
             raise NotFound("The agent has no such memory.")
         return read_memory(self._listing.tenant_id, rows[0])
 
-    async def usage(self) -> tuple[Usage, Sequence[Usage]]:
-        """Return the tenant's usage, and that of its agents, those that hold the most first.
+    async def usage(self) -> tuple[Usage, Sequence[Usage], Kept]:
+        """Return the tenant's usage, that of its agents, those that hold the most first, and what else is kept.
 
         Raises:
             Unavailable: the database does not answer.
         """
-        tenant, agents = await self._database.run([self._quotas.read(None), self._quotas.agents()])
-        return usages(tenant)[0], usages(agents)
+        tenant, agents, (beside,) = await self._database.run(
+            [self._quotas.read(None), self._quotas.agents(), kept.read(self._quotas.tenant_id)]
+        )
+        return usages(tenant)[0], usages(agents), kept.kept(beside)
 
     async def usage_of(self, agent_id: str) -> Usage:
         """Return one agent's usage; raises as ``usage`` does, and ``InvalidRequest`` where the id is none."""
@@ -94,11 +97,22 @@ class Browser:
         return agent_settings(rows)
 
     async def set_agent(self, agent_id: str, change: AgentChange) -> AgentSettings:
-        """Change what an agent is set to, and return what it is set to now. Raises as ``get`` does.
+        """Change what an agent is set to, and return what it is set to now.
 
         A retention holds for what is stored from now on, the switch for every call that begins from now on.
+
+        Raises:
+            QuotaExceeded: as many agents of the tenant have settings as may have; nothing was changed.
+            InvalidRequest: a field is over its limits.
+            Unavailable: the database does not answer.
         """
         days = change.get("retention_days")
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("retention_days", limits.RETENTION_DAYS, days))
-        _, rows = await self._database.run([self._agents.set(agent_id, change), self._agents.settings(agent_id)])
+        written, rows = await self._database.run([self._agents.set(agent_id, change), self._agents.settings(agent_id)])
+        if not written:
+            most = limits.MAX_AGENT_SETTINGS
+            raise QuotaExceeded(
+                f"{most} agents of this tenant have settings, and no more may. Erase those that are gone.",
+                reached=f"agent_settings;scope=tenant;used={most};limit={most}",
+            )
         return agent_settings(rows)

@@ -3,11 +3,12 @@
 from ulid import ULID
 
 from app.domain import limits
-from app.domain.errors import NotFound, Unavailable
+from app.domain.delivery import OutboxKey
+from app.domain.errors import NotFound
 from app.domain.memory import NewMemory, Scope, Tenant
 from app.domain.moments import moment
 from app.domain.query import Query
-from app.indexing.delivery import deferred
+from app.indexing.delivery import remove
 from app.services.backends import TenantBackends, settled
 from app.services.explain import Explainer, Explanation
 from app.services.recall import Recall, Recaller
@@ -113,20 +114,17 @@ class LongTermMemoryGateway:
         self._backends.observe(state)
         if not deleted:
             return
-        names = {row["index_name"] for row in queued}
+        revisions = {str(row["index_name"]): int(row["revision"] or 0) for row in queued}
         for config in self._backends.configs.configs:
-            if config.index_name not in names:
-                continue
-            index = self._backends.index_of(config)
-            try:
-                await index.delete(scope, [memory_id])
-            except Unavailable as error:  # the memory is gone; the indexer removes the vector
-                deferred("delete", error)
+            if config.index_name in revisions:
+                key = OutboxKey(scope, memory_id, config.index_name, revisions[config.index_name])
+                await remove(self._backends.index_of(config), key, self._backends.acknowledgements)
 
     async def erase(self, agent_id: str | None) -> Erasure:
         """Begin to erase an agent, or with None the whole tenant; one under way that covers it is returned instead.
 
-        From now until its receipt is written nothing is stored in its scope.
+        From now until its receipt is written nothing is stored in its scope. Where nothing is held of the scope, the
+        receipt is written in the same run.
 
         Raises:
             InvalidRequest: the agent's id has not the form of one.
@@ -134,9 +132,13 @@ class LongTermMemoryGateway:
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
         new_id = str(ULID.from_datetime(moment(self._backends.clock())))
-        *_, (running,) = await self._backends.database.run(Erasures(self._tenant_id).accept(new_id, agent_id))
-        self._backends.acknowledgements.wake()
-        return erasure(running)
+        database = self._backends.database
+        accept = Erasures(self._tenant_id).accept(new_id, agent_id, history_days=database.history_days)
+        *_, (row,) = await database.run(accept)
+        accepted = erasure(row)
+        if accepted.status == "running":
+            self._backends.acknowledgements.wake()
+        return accepted
 
     async def erasure(self, erasure_id: str, *, only_agent: str | None = None) -> Erasure:
         """Return how far an erasure is; with ``only_agent``, only one of that agent.

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TypedDict
 
+from app.domain import limits
 from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.ports.database import Row
@@ -15,17 +16,21 @@ _READ = f"""
 SELECT agent.retention_seconds / {_DAY_SECONDS} AS retention_days, agent.long_term_enabled FROM agent
 WHERE agent.tenant_id = ?1 ->> 'tenant_id' AND agent.agent_id = ?1 ->> 'agent_id'
 """
-# A setting that the argument does not name stays as it is.
+# A setting that the argument does not name stays as it is. Where the agent has none, the tenant may have so many.
 _SET = """
 INSERT INTO agent (tenant_id, agent_id, retention_seconds, long_term_enabled)
-VALUES (
-  ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'retention_seconds', coalesce(?1 ->> 'long_term_enabled', TRUE)
-)
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'retention_seconds', coalesce(?1 ->> 'long_term_enabled', TRUE)
+WHERE EXISTS (
+    SELECT 1 FROM agent AS own
+    WHERE own.tenant_id = ?1 ->> 'tenant_id' AND own.agent_id = ?1 ->> 'agent_id'
+  )
+  OR (SELECT count(*) FROM agent AS every WHERE every.tenant_id = ?1 ->> 'tenant_id') < ?1 ->> 'most'
 ON CONFLICT (tenant_id, agent_id) DO UPDATE SET
   retention_seconds = iif(
     json_type(?1, '$.retention_seconds') IS NULL, agent.retention_seconds, excluded.retention_seconds
   ),
   long_term_enabled = coalesce(?1 ->> 'long_term_enabled', agent.long_term_enabled)
+RETURNING agent_id
 """
 
 
@@ -57,8 +62,8 @@ class Agents:
         return ScopedStatement.read(Scope(self.tenant_id, agent_id), _READ)
 
     def set(self, agent_id: str, change: AgentChange) -> ScopedStatement:
-        """Change an agent's settings."""
-        values: dict[str, Json] = {}
+        """Change an agent's settings; returns no row where the tenant may set no more agents."""
+        values: dict[str, Json] = {"most": limits.MAX_AGENT_SETTINGS}
         if "retention_days" in change:
             days = change["retention_days"]
             values["retention_seconds"] = None if days is None else days * _DAY_SECONDS

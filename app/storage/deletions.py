@@ -21,7 +21,7 @@ RETURNING id
 def delete(scope: Scope, memory_id: str, author: Author, *, now: int) -> list[ScopedStatement]:
     """Make the run that deletes a memory.
 
-    The first statement returns the ``index_name`` of each index that its removal is queued for, the third the ``id``
+    The first statement returns ``index_name`` and ``revision`` of each removal that it has queued, the third the ``id``
     where there was such a memory.
     """
     return [

@@ -2,13 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
+from app.domain import limits
 from app.domain.memory import Scope, Tenant
 from app.ports.database import NOW, Row
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
 
+LAST_AGENT = "\U0010ffff"
+"""No agent id sorts behind it."""
+
+_DAY_MS = 24 * 3600 * 1000
 _COLUMNS = "erasure.id, erasure.agent_id, erasure.accepted_at, erasure.memories, erasure.receipt"
 
 _UNDER_WAY = """
@@ -18,6 +24,46 @@ FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id'
 _ACCEPT = f"""
 INSERT INTO erasure (id, tenant_id, agent_id, accepted_at, advanced_at)
 SELECT ?1 ->> 'id', ?1 ->> 'tenant_id', ?1 ->> 'agent_id', {NOW}, {NOW} WHERE NOT EXISTS (SELECT 1 {_UNDER_WAY})
+ON CONFLICT DO NOTHING
+"""
+# Every write of a memory leaves a row of usage, which stays until an erasure has proved that the index shows nothing of
+# the scope. So where there is none, and nothing of the scope is being erased, the index holds nothing either.
+_OF_SCOPE = """
+{table}.tenant_id = ?1 ->> 'tenant_id' AND {table}.agent_id BETWEEN ?1 ->> 'first_agent' AND ?1 ->> 'last_agent'
+"""
+_NOTHING_IS_HELD = " AND ".join(
+    f"NOT EXISTS (SELECT 1 FROM {table} WHERE {_OF_SCOPE.format(table=table)})"
+    for table in ("usage", "long_term_memory", "outbox", "idempotency", "agent")
+)
+_FINISH_WHERE_NOTHING_IS_HELD = f"""
+UPDATE erasure SET receipt = json_object(
+  'finished_at', {NOW},
+  'erased', json_object('memories', 0, 'outbox_rows', 0, 'dead_letters', 0, 'idempotency_keys', 0),
+  'found_by_id', 0, 'found_by_search', 0, 'history_until', {NOW} + ?1 ->> 'history_ms'
+)
+WHERE erasure.tenant_id = ?1 ->> 'tenant_id' AND erasure.id = ?1 ->> 'id' AND erasure.receipt IS NULL
+  AND {_NOTHING_IS_HELD}
+  AND NOT EXISTS (
+    SELECT 1 FROM erasure AS other
+    WHERE {_OF_SCOPE.format(table="other")} AND other.receipt IS NULL AND other.id <> ?1 ->> 'id'
+  )
+"""
+_DROP_OLDEST_RECEIPTS = f"""
+DELETE FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id' AND erasure.receipt IS NOT NULL
+  AND erasure.accepted_at < (
+    SELECT kept.accepted_at FROM erasure AS kept
+    WHERE kept.tenant_id = ?1 ->> 'tenant_id' AND kept.receipt IS NOT NULL
+    ORDER BY kept.accepted_at DESC LIMIT 1 OFFSET {limits.MAX_RECEIPTS - 1}
+  )
+"""
+_READ_ACCEPTED = f"""
+SELECT {_COLUMNS} FROM (
+  SELECT erasure.*, 0 AS place FROM erasure
+  WHERE erasure.tenant_id = ?1 ->> 'tenant_id' AND erasure.id = ?1 ->> 'id'
+  UNION ALL
+  SELECT erasure.*, 1 + (erasure.agent_id IS NULL) AS place {_UNDER_WAY}
+) AS erasure
+ORDER BY erasure.place LIMIT 1
 """
 _READ_RUNNING = f"SELECT {_COLUMNS} {_UNDER_WAY} ORDER BY erasure.agent_id IS NULL LIMIT 1"
 _READ = f"""
@@ -48,10 +94,22 @@ class Erasures:
 
     tenant_id: str
 
-    def accept(self, erasure_id: str, agent_id: str | None) -> list[ScopedStatement]:
-        """Begin an erasure unless one that covers it is under way; the second statement returns the one under way."""
+    def accept(self, erasure_id: str, agent_id: str | None, *, history_days: int) -> list[ScopedStatement]:
+        """Begin an erasure unless one that covers it is under way; the last statement returns it, or the one under way.
+
+        Where nothing is held of the scope it is finished at once, with its receipt.
+        """
         scope = Tenant(self.tenant_id) if agent_id is None else Scope(self.tenant_id, agent_id)
-        return [ScopedStatement.write(scope, _ACCEPT, id=erasure_id), ScopedStatement.read(scope, _READ_RUNNING)]
+        make = partial(
+            ScopedStatement.write,
+            scope,
+            id=erasure_id,
+            first_agent=agent_id or "",
+            last_agent=agent_id or LAST_AGENT,
+            history_ms=history_days * _DAY_MS or None,
+        )
+        changes = (_ACCEPT, _FINISH_WHERE_NOTHING_IS_HELD, _DROP_OLDEST_RECEIPTS)
+        return [*map(make, changes), ScopedStatement.read(scope, _READ_ACCEPTED, id=erasure_id)]
 
     def under_way(self, agent_id: str | None) -> ScopedStatement:
         """Read the erasure under way that covers the agent, or with None the tenant; no row where there is none."""

@@ -26,14 +26,15 @@ MAX_PENDING = 512
 GRACE_MS = 60_000
 """For so long a row is its request's affair: more than twice the longest deadline of a call (12 s).
 
-After it no call of that request can still reach the index, so that what is sent then is sent last."""
+After it no call of that request can still reach the index, so that what is sent then is sent last. A removal need not
+wait where the index leaves out what was queued before it (``VectorIndex.removal_grace_ms``)."""
 
-# What every change of a row's operation or vector begins anew.
-RESET = f"acknowledged_at = NULL, confirmed_at = NULL, refusals = 0, dead = NULL, due_at = {NOW} + {GRACE_MS}"
+# What every change of a row's operation or vector begins anew, beside due_at.
+RESET = "acknowledged_at = NULL, confirmed_at = NULL, refusals = 0, dead = NULL"
 
 QUEUED_AGAIN = f"""ON CONFLICT (tenant_id, agent_id, id, index_name) DO UPDATE SET
   operation = excluded.operation, vector = excluded.vector, revision = max(excluded.revision, outbox.revision + 1),
-  {RESET}"""
+  due_at = excluded.due_at, {RESET}"""
 """What becomes of a row where something is queued anew; a removal brings no vector."""
 
 _QUEUE_DELETE = f"""
@@ -42,7 +43,7 @@ SELECT memory.tenant_id, memory.agent_id, memory.id, config.index_name, 'delete'
 FROM long_term_memory AS memory CROSS JOIN embedding_config AS config
 WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.id = ?1 ->> 'id'
 {QUEUED_AGAIN}
-RETURNING index_name
+RETURNING index_name, revision
 """
 
 _WAITING = """
@@ -81,7 +82,10 @@ class Outbox:
 
 
 def queue_delete(scope: Scope, memory_id: str) -> ScopedStatement:
-    """Queue the removal of a memory's vectors, where the scope has such a memory; returns their ``index_name``."""
+    """Queue the removal of a memory's vectors, where the scope has such a memory.
+
+    Returns ``index_name`` and ``revision`` of each.
+    """
     return ScopedStatement.write(scope, _QUEUE_DELETE, id=memory_id)
 
 

@@ -46,6 +46,11 @@ class TenantDatabase:
         self._database = database
         self._turn = turn
 
+    @property
+    def history_days(self) -> int:
+        """For how many days the database can be restored to what it was; 0: it cannot."""
+        return self._database.history_days
+
     async def run(self, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
         """Run the statements in order as one transaction and return each one's rows; raises as ``Database.run`` does.
 

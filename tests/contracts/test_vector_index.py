@@ -19,6 +19,8 @@ from tests.contracts.vectors import OTHERS, OWN, memory_id, random_unit, unit, v
 from tests.support.generation import examples
 
 ALL = Filter()
+LATER = 2**52
+"""A revision of what is queued after everything else."""
 
 
 async def ids(
@@ -107,7 +109,7 @@ async def test_a_deleted_vector_can_be_written_again(index: IndexAdmin) -> None:
     await index.upsert([vector(1, unit(1)), vector(2, unit(0, 1))])
     assert len(await ids(index, unit(1))) == 2
     await index.delete(OWN, [memory_id(1)])
-    await index.upsert([vector(1, unit(1, 1))])
+    await index.upsert([vector(1, unit(1, 1), revision=LATER)])
     best = (await index.query(OWN, unit(1, 1), top_k=1, where=ALL)).hits[0]
     assert best.id == memory_id(1)
     assert best.score == pytest.approx(1, abs=0.01)
@@ -182,7 +184,7 @@ async def test_any_key_can_be_filtered_on(
     if held:
         wanted = dict(list(held[take % len(held)].items())[:2]) or wanted
     await index.delete(OWN, [memory_id(n) for n in range(8)])
-    await index.upsert([vector(n, unit(1), metadata=metadata) for n, metadata in enumerate(held)])
+    await index.upsert([vector(n, unit(1), revision=LATER, metadata=metadata) for n, metadata in enumerate(held)])
     expected = {
         memory_id(n)
         for n, metadata in enumerate(held)
@@ -219,7 +221,7 @@ async def test_random_changes_through_two_connections_leave_what_a_plain_diction
                 held.pop(memory_id(n), None)
             else:
                 held[memory_id(n)] = random_unit(step)
-                await writer.upsert([vector(n, held[memory_id(n)])])
+                await writer.upsert([vector(n, held[memory_id(n)], revision=LATER + step)])
             query = random_unit(1000 + step)
             assert_best((await reader.query(OWN, query, top_k=5, where=ALL)).hits[:5], held, query, 5)
 

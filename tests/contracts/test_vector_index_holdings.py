@@ -154,6 +154,19 @@ async def test_only_an_index_that_shows_a_write_late_has_to_be_asked_whether_it_
     assert index.visible_at_once == (index.confirm_seconds == 0)
 
 
+async def test_what_a_removal_without_grace_has_removed_does_not_come_back_by_an_upsert_that_is_late(
+    index: IndexAdmin,
+) -> None:
+    if index.removal_grace_ms:  # then the outbox waits until no such upsert can be under way
+        return
+    await index.upsert([vector(1, unit(1), revision=1)])
+    await index.delete(OWN, [memory_id(1), memory_id(2)])
+    await index.upsert([vector(1, unit(1), revision=1), vector(2, unit(1), revision=2)])
+    assert await index.held([memory_id(1), memory_id(2)]) == {}
+    await index.upsert([vector(1, unit(1), revision=2**52)])
+    assert set(await index.held([memory_id(1)])) == {memory_id(1)}
+
+
 async def test_an_index_filters_on_every_key_or_on_the_declared_ones(index: IndexAdmin) -> None:
     assert index.filterable is None or set(index.filterable) == set(FILTERABLE)
 

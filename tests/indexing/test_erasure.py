@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from app.domain import limits
 from app.domain.errors import Erasing, InvalidRequest, NotFound, Unavailable
 from app.domain.memory import NewMemory, Scope
 from app.domain.query import Query
 from app.indexing.jobs import erase
 from app.ports.vector_index import IndexedVector
+from app.storage.erasures import Erasures
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on
 
@@ -86,6 +88,7 @@ async def test_until_the_receipt_nothing_is_stored_in_the_scope_and_then_it_is_a
 
 
 async def test_while_a_tenant_is_erased_none_of_its_agents_stores(bench: Bench) -> None:
+    await fill(bench)
     await bench.gateway.erase(None)
     with pytest.raises(Erasing):
         await bench.gateway.store("newcomer", NewMemory("new"))
@@ -100,6 +103,7 @@ async def test_from_acceptance_nothing_half_erased_is_recalled_for_long(bench: B
 
 
 async def test_a_second_erasure_while_one_runs_is_the_same_operation(bench: Bench) -> None:
+    await fill(bench)
     first = await bench.gateway.erase("bot")
     assert (await bench.gateway.erase("bot")).id == first.id
     assert (await bench.gateway.erase("other")).id != first.id
@@ -164,6 +168,131 @@ async def test_an_erasure_goes_on_in_chunks_where_it_was_stopped(bench: Bench, m
     receipt = (await bench.gateway.erasure(accepted.id)).receipt
     assert receipt is not None
     assert receipt["erased"]["memories"] == 7
+
+
+async def test_an_erasure_of_what_never_was_has_its_receipt_at_once_and_leaves_no_work(bench: Bench) -> None:
+    await fill(bench)
+    done = await bench.gateway.erase("never")
+    assert done.status == "done"
+    assert (await bench.gateway.erasure(done.id)).receipt == done.receipt
+    receipt = dict(done.receipt or {})
+    finished_at, until = receipt.pop("finished_at"), receipt.pop("history_until")
+    assert receipt == {
+        "erased": {"memories": 0, "outbox_rows": 0, "dead_letters": 0, "idempotency_keys": 0},
+        "found_by_id": 0,
+        "found_by_search": 0,
+    }
+    assert finished_at >= done.accepted_at
+    assert until == (finished_at + bench.database.history_days * DAY_MS if bench.database.history_days else None)
+    bench.database.runs.clear()
+    await bench.indexer.round()
+    assert len(bench.database.runs) == 1
+    assert (await bench.tenant("newcomer").erase(None)).status == "done"
+    await bench.gateway.store("never", NewMemory("stored after its receipt"))
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        "DELETE FROM long_term_memory",
+        "DELETE FROM usage",
+        "DELETE FROM usage; DELETE FROM long_term_memory",
+        "DELETE FROM usage; DELETE FROM long_term_memory; DELETE FROM outbox",
+    ],
+)
+async def test_an_erasure_is_not_done_at_once_where_anything_of_its_scope_is_left(bench: Bench, leave: str) -> None:
+    bench.index.error = Unavailable("The index is away.")
+    await fill(bench)
+    for statement in leave.split(";"):
+        await bench.change(statement)
+    assert (await bench.gateway.erase("bot")).status == "running"
+    assert (await bench.gateway.erase(None)).status == "running"
+
+
+async def test_a_tenant_without_rows_is_not_erased_while_its_agents_erasure_looks_for_strays(bench: Bench) -> None:
+    await fill(bench)
+    await bench.gateway.erase("bot")
+    for table in ("usage", "long_term_memory", "outbox", "idempotency"):
+        await bench.change(f"DELETE FROM {table}")
+    assert (await bench.gateway.erase(None)).status == "running"
+
+
+async def test_an_acceptance_that_is_made_again_is_the_same_erasure(bench: Bench) -> None:
+    accept = Erasures("acme").accept("01K2Z4M1V7Q8T3B5N6C7D8E9FA", "never", history_days=0)
+    first, again = [(await bench.database.run(accept))[-1] for _ in range(2)]
+    assert first == again
+    assert len(await bench.rows("SELECT id FROM erasure")) == 1
+
+
+async def test_the_oldest_receipts_of_a_tenant_give_way(bench: Bench) -> None:
+    await bench.change(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10050) "
+        "INSERT INTO erasure (id, tenant_id, agent_id, accepted_at, advanced_at, receipt) "
+        "SELECT printf('01K%023d', i), 'acme', 'gone', i, i, '{}' FROM n"
+    )
+    await bench.tenant("neighbour").erase("never")
+    latest = await bench.gateway.erase("never")
+    counted = await bench.rows("SELECT tenant_id, count(*) AS n, min(accepted_at) AS first FROM erasure GROUP BY 1")
+    assert (counted[0]["n"], counted[0]["first"], counted[1]["n"]) == (limits.MAX_RECEIPTS, 52, 1)
+    assert (await bench.gateway.erasure(latest.id)).status == "done"
+
+
+async def test_one_memorys_erasure_is_not_behind_the_agents_of_another_tenant(bench: Bench) -> None:
+    crowd = bench.tenant("crowd")
+    for n in range(20):
+        await crowd.store(f"agent-{n}", NewMemory("text"))
+        await crowd.erase(f"agent-{n}")
+    await bench.gateway.store("bot", NewMemory("text"))
+    mine = await bench.gateway.erase("bot")
+    await bench.indexer.round()
+    assert (await bench.gateway.erasure(mine.id)).memories == 1
+    for _ in range(4):
+        await bench.later(300)
+        await bench.indexer.round()
+    assert (await bench.gateway.erasure(mine.id)).status == "done"
+    await bench.quiet(rounds=30)
+    assert await bench.rows("SELECT id FROM erasure WHERE receipt IS NULL") == []
+
+
+async def test_a_tenants_removals_are_not_behind_thousands_of_another(bench: Bench) -> None:
+    await bench.gateway.store("bot", NewMemory("text"))
+    await bench.quiet()
+    await bench.change(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 12000) "
+        "INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at) "
+        "SELECT 'crowd', 'bot', printf('01K%023d', i), config.index_name, 'delete', 1, i "
+        "FROM n, embedding_config AS config"
+    )
+    accepted = await bench.gateway.erase("bot")
+    await bench.indexer.round()
+    await bench.later(300)
+    await bench.indexer.round()
+    assert await bench.index.sample("acme", "bot") == []
+    left = await bench.rows("SELECT count(*) AS n FROM outbox WHERE tenant_id = 'crowd' AND acknowledged_at IS NULL")
+    assert int(left[0]["n"] or 0) >= 11000
+    assert accepted.status == "running"
+
+
+async def test_an_index_without_grace_lets_an_erasure_finish_without_a_wait(tmp_path: Path) -> None:
+    async with bench_on(tmp_path) as bench:
+        await fill(bench)
+        accepted = await bench.gateway.erase("bot")
+        for _ in range(3):
+            assert await bench.indexer.round() == 0
+        assert (await bench.gateway.erasure(accepted.id)).status == "done"
+
+
+async def test_a_chunk_of_each_erasure_comes_before_the_next_of_any(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await fill(bench, "crowd", memories=5)
+    await fill(bench, memories=2)
+    for name, value in {"MAX_CHUNK": 1, "MAX_CHUNKS": 4}.items():
+        monkeypatch.setattr(erase, name, value)
+    crowd, mine = await bench.tenant("crowd").erase("bot"), await bench.gateway.erase("bot")
+    await bench.indexer.round()
+    erased = (await bench.tenant("crowd").erasure(crowd.id)).memories, (await bench.gateway.erasure(mine.id)).memories
+    assert erased == (2, 2)
 
 
 async def test_the_receipt_says_until_when_the_database_remembers(bench: Bench) -> None:

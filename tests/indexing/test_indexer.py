@@ -97,7 +97,7 @@ async def test_a_deletion_stays_until_the_vector_is_known_to_be_gone(bench: Benc
     await bench.gateway.delete("bot", memory_id)
     await bench.later(59)
     await bench.deliver()
-    assert await bench.queued() == {"delete": 1}
+    assert await bench.queued() == ({"delete": 1} if bench.index.removal_grace_ms else {})
     await bench.later(1)
     await bench.indexer.round()  # sends it once more: no upsert can be under way by now
     await bench.indexer.round()

@@ -8,8 +8,9 @@ import pytest
 from app.domain.errors import InvalidRequest, NotFound, Unavailable
 from app.domain.memory import NewMemory
 from app.domain.query import Filter, Query
+from app.domain.quotas import Kept
 from app.indexing.jobs import prune
-from app.indexing.jobs.prune import Prune
+from app.indexing.jobs.prune import Prune, Pruned
 from app.indexing.rate_limiter import RateLimiter
 from app.services.browse import Browser
 from app.storage.system.pruning import delete_expired
@@ -42,9 +43,13 @@ async def listed(bench: Bench) -> list[str]:
     return [memory.content for memory in page.memories]
 
 
+async def prune_all(bench: Bench, told: list[int]) -> Pruned:
+    return await Prune(bench.database, audit_days=400, rate_limiter=RateLimiter(1e9), report=told.append).run()
+
+
 async def pruned(bench: Bench, told: list[int] | None = None) -> int:
     counts: list[int] = [] if told is None else told
-    return await Prune(bench.database, rate_limiter=RateLimiter(1e9), report=counts.append).run()
+    return (await prune_all(bench, counts)).memories
 
 
 async def test_what_expires_at_once_is_refused_by_name(bench: Bench) -> None:
@@ -148,3 +153,37 @@ async def test_a_prune_that_stops_anywhere_is_finished_by_the_next_and_spares_wh
     assert await bench.contents("two") == await listed(bench) == ["two"]
     assert len(await bench.index.sample("acme", "bot")) == 1
     assert await bench.queued() == {}
+
+
+async def test_prune_deletes_old_keys_audit_rows_and_receipts_of_all_tenants_and_no_younger_ones(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prune, "MAX_CHUNK", 2)
+    for tenant in ("acme", "globex"):
+        for age in ("old", "young"):
+            for n in range(3):
+                await bench.tenant(tenant).store("bot", NewMemory(f"{age} {n}"), idempotency_key=f"{age}-{n}")
+        await bench.tenant(tenant).erase("never")
+        await bench.tenant(tenant).erase("never-either")
+    await bench.change(f"UPDATE idempotency SET created_at = created_at - {DAY_MS} WHERE key LIKE 'old%'")
+    await bench.change(
+        f"UPDATE audit SET created_at = created_at - 400 * {DAY_MS} WHERE memory_id IN "
+        "(SELECT id FROM long_term_memory WHERE content LIKE 'old%')"
+    )
+    await bench.change(f"UPDATE erasure SET accepted_at = accepted_at - 400 * {DAY_MS} WHERE agent_id = 'never'")
+    told: list[int] = []
+    assert await prune_all(bench, told) == Pruned(memories=0, idempotency_keys=6, audit_rows=6, receipts=2)
+    assert told == [2, 4, 6, 8, 10, 12, 14]
+    assert await prune_all(bench, []) == Pruned(0, 0, 0, 0)
+    assert await bench.memories() == 12
+    for tenant in ("acme", "globex"):
+        _, _, kept = await browser(bench, tenant).usage()
+        assert kept == Kept(idempotency_keys=3, audit_rows=3, agent_settings=0, receipts=1)
+
+
+async def test_an_erasure_under_way_is_not_pruned_however_old(bench: Bench) -> None:
+    await bench.gateway.store("bot", NewMemory("text"))
+    running = await bench.gateway.erase("bot")
+    await bench.change(f"UPDATE erasure SET accepted_at = accepted_at - 500 * {DAY_MS}")
+    assert (await prune_all(bench, [])).receipts == 0
+    assert (await bench.gateway.erasure(running.id)).status == "running"

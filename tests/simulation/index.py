@@ -45,6 +45,7 @@ class LateIndex:
     backend = "late"
     visible_at_once = False
     confirm_seconds = 180.0
+    removal_grace_ms = 60_000
 
     def __init__(
         self,

@@ -110,6 +110,10 @@ class InterceptedIndex:
         return self.inner.confirm_seconds
 
     @property
+    def removal_grace_ms(self) -> int:
+        return self.inner.removal_grace_ms
+
+    @property
     def filterable(self) -> Collection[str] | None:
         return self.inner.filterable
 

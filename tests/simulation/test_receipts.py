@@ -11,7 +11,7 @@ from tests.simulation import clock
 from tests.simulation.index import LateIndex
 from tests.simulation.settled import shown
 from tests.simulation.weather import calm
-from tests.simulation.world import World, world
+from tests.simulation.world import Kind, World, world
 from tests.support import generation
 
 _BOT = Scope("acme", "bot")
@@ -75,14 +75,21 @@ async def _erase(made: World) -> None:
 
 
 @pytest.mark.parametrize(
-    "prepare",
-    [_stall_after_storing, _stall_before_erasing, _store_while_calls_stall, _lose_sight_of_vectors],
+    ("kind", "prepare"),
+    [
+        ("late", _stall_after_storing),
+        ("late", _stall_before_erasing),
+        ("late", _store_while_calls_stall),
+        ("late", _lose_sight_of_vectors),
+        ("embedded", _store_while_calls_stall),
+        ("embedded", _lose_sight_of_vectors),
+    ],
 )
 def test_no_receipt_is_written_before_the_vectors_are_known_to_be_gone(
-    prepare: Callable[[World], Awaitable[None]],
+    kind: Kind, prepare: Callable[[World], Awaitable[None]]
 ) -> None:
     async def scenario(seed: int) -> None:
-        async with world("late", seed) as made:
+        async with world(kind, seed) as made:
             made.replica().start()
             await prepare(made)
             await _erase(made)

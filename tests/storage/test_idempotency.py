@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from app.domain import limits
 from app.domain.errors import IdempotencyKeyReused, InvalidRequest, Unavailable
 from app.domain.json_types import Json
 from app.domain.memory import NewMemory
@@ -135,3 +136,42 @@ async def test_a_declared_key_that_changes_sends_the_vector_again(tmp_path: Path
                 bench.database.journal.clear()
                 await bench.gateway.store("bot", NewMemory("text", metadata))
                 assert ("index.upsert" in bench.database.journal) is sent, metadata
+
+
+async def test_an_agent_keeps_so_many_keys_and_the_oldest_of_more_are_forgotten(bench: Bench) -> None:
+    async def keys(agent: str) -> list[object]:
+        rows = await bench.rows(f"SELECT key FROM idempotency WHERE agent_id = '{agent}' ORDER BY created_at")
+        return [row["key"] for row in rows]
+
+    first = await bench.gateway.store("bot", NewMemory("first"), idempotency_key="first")
+    await bench.gateway.store("other", NewMemory("text"), idempotency_key="of-another-agent")
+    await bench.change("UPDATE idempotency SET created_at = created_at - 60000")
+    await bench.change(
+        f"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {limits.MAX_IDEMPOTENCY_KEYS - 1}) "
+        "INSERT INTO idempotency (tenant_id, agent_id, key, request_hash, memory_id, created_at) "
+        "SELECT tenant_id, agent_id, 'key-' || i, request_hash, memory_id, created_at + i FROM idempotency, n "
+        "WHERE key = 'first'"
+    )
+    assert len(await keys("bot")) == limits.MAX_IDEMPOTENCY_KEYS
+    await bench.gateway.store("bot", NewMemory("last"), idempotency_key="last")
+    kept = await keys("bot")
+    assert (len(kept), kept[0], kept[-1]) == (limits.MAX_IDEMPOTENCY_KEYS - 999, "key-1000", "last")
+    assert await bench.gateway.store("bot", NewMemory("first"), idempotency_key="first") == first
+    assert await keys("other") == ["of-another-agent"]
+
+
+async def test_the_count_of_keys_is_that_of_the_rows_after_any_change(bench: Bench) -> None:
+    async def counted() -> list[tuple[object, ...]]:
+        rows = await bench.rows("SELECT tenant_id, agent_id, keys FROM idempotency_count ORDER BY 1, 2")
+        return [tuple(row.values()) for row in rows]
+
+    for agent in ("bot", "other"):
+        for n in range(3):
+            await bench.gateway.store(agent, NewMemory(f"text {n}"), idempotency_key=f"key-{n}")
+    await bench.gateway.store("bot", NewMemory("text 0"), idempotency_key="key-0")
+    assert await counted() == [("acme", "bot", 3), ("acme", "other", 3)]
+    await bench.change("DELETE FROM idempotency WHERE key = 'key-1'")
+    assert await counted() == [("acme", "bot", 2), ("acme", "other", 2)]
+    await bench.gateway.erase("bot")
+    await bench.quiet()
+    assert await counted() == [("acme", "other", 2)]

@@ -1,4 +1,5 @@
 import asyncio
+import re
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -90,7 +91,9 @@ async def test_the_record_is_kept_in_wranglers_own_form(database: SqliteDatabase
 
 def test_every_file_is_numbered_and_fits_what_d1_takes() -> None:
     migrations = known_migrations()
-    assert [migration.name[:5] for migration in migrations] == [f"{n:04}_" for n in range(1, len(migrations) + 1)]
+    numbers = [migration.name.partition("_")[0] for migration in migrations]
+    assert numbers == sorted(set(numbers))
+    assert all(re.fullmatch("[0-9]{4}", number) for number in numbers)
     for migration in migrations:
         assert len(migration.statements) + 2 <= 100
         assert all(len(statement.encode()) <= 100_000 for statement in migration.statements)

@@ -84,6 +84,10 @@ class FailingIndex:
         return self.inner.confirm_seconds
 
     @property
+    def removal_grace_ms(self) -> int:
+        return self.inner.removal_grace_ms
+
+    @property
     def filterable(self) -> Collection[str] | None:
         return self.inner.filterable
 

@@ -28,6 +28,7 @@ from app.domain.moments import milliseconds, parse_moment
 from app.domain.query import Filter
 from app.ports.index_admin import Held, IdPage
 from app.ports.vector_index import Hits, IndexedVector
+from app.storage.outbox import GRACE_MS
 
 IndexType: TypeAlias = Literal["string", "number", "boolean"]
 
@@ -75,6 +76,7 @@ class VectorizeIndex:
     visible_at_once = False
     confirm_seconds = 180.0
     """The margin of 120 s, and up to a minute for the processing of a batch."""
+    removal_grace_ms = GRACE_MS
 
     def __init__(
         self, client: CloudflareClient, config: EmbeddingConfig, *, filterable: Mapping[str, IndexType]

@@ -25,6 +25,8 @@ from app.domain.errors import DatabaseUnavailable
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
+_OVERWRITES = "PRAGMA secure_delete = ON"
+"""What is deleted is overwritten in the file, not only marked as free."""
 _MAX_GROUP = 64
 _BUSY_SECONDS = 5.0
 _BUSY_AGAIN_SECONDS = 0.005
@@ -189,7 +191,7 @@ class SqliteFile:
         """
         try:
             if connection is None:
-                connection = _open(self.path, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL")
+                connection = _open(self.path, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", _OVERWRITES)
             waiting = list(group)
             while waiting and not _commit(connection, waiting):
                 waiting = [job for job in waiting if job.error is None]

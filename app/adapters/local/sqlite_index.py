@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from app.adapters.local import removed_vectors
 from app.adapters.local.coalescer import Coalescer
 from app.adapters.local.scope_vectors import Numbers, ScopeCache, ScopeVectors
 from app.adapters.local.sqlite_file import SqliteFile, numbered
@@ -47,6 +48,7 @@ _SCHEMA = (
       PRIMARY KEY (tenant_id, agent_id, index_name)
     ) STRICT, WITHOUT ROWID
     """,
+    *removed_vectors.SCHEMA,
 )
 
 _SAMPLED = 100
@@ -128,6 +130,7 @@ class SqliteVectorIndex:
     backend = "sqlite-exact"
     visible_at_once = True
     confirm_seconds = 0.0
+    removal_grace_ms = 0
     filterable = None
 
     def __init__(self, file: SqliteFile, config: EmbeddingConfig, *, cache_bytes: int) -> None:
@@ -159,9 +162,13 @@ class SqliteVectorIndex:
         return await self.watermark()
 
     async def delete(self, scope: Scope, ids: Sequence[str]) -> int:
-        """Remove the vectors in one transaction; where there are several, as in an erasure, no copy stays in memory."""
+        """Remove the vectors in one transaction; where there are several, as in an erasure, no copy stays in memory.
+
+        What was queued before and arrives within a minute is left out.
+        """
 
         def work(connection: sqlite3.Connection) -> None:
+            removed_vectors.remember(connection, _argument(self._config, scope, ids=list(ids)))
             for id_ in ids:
                 _take(connection, _argument(self._config, scope, id=id_))
 
@@ -302,6 +309,8 @@ def _filtered(vector: IndexedVector) -> dict[str, Json]:
 
 
 def _put(connection: sqlite3.Connection, argument: str, values: bytes) -> None:
+    if removed_vectors.is_late(connection, argument):
+        return
     if connection.execute(_INSERT, numbered(argument, values)).rowcount:
         return
     if connection.execute(_RENEW, numbered(argument, values)).rowcount:

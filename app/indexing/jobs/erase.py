@@ -1,18 +1,22 @@
 """Carries out erasures chunk by chunk. Crosses tenants; no request imports it."""
 
+from collections import deque
+from collections.abc import Collection, Sequence
+
 import structlog
 
 from app.domain.embedding import EmbeddingConfig
 from app.domain.json_types import Json
 from app.indexing.embedding_registry import OpenIndex
 from app.ports.database import Database
+from app.storage.outbox import GRACE_MS
 from app.storage.system import erasing
 from app.storage.system.erasing import ErasureProgress, RunningErasure
 
 MAX_CHUNK = 500
 """How many memories one run of the database erases."""
-MAX_CHUNKS = 20
-"""How many chunks are erased before the indexer goes on with its other work."""
+MAX_CHUNKS = 8
+"""How many chunks of all erasures are erased before the indexer goes on with its other work."""
 
 _DAY_MS = 24 * 3600 * 1000
 
@@ -25,27 +29,38 @@ class Eraser:
         self._database = database
         self._index_of = index_of
 
-    async def advance(self, erasure: RunningErasure) -> None:
-        """Take an erasure as far as it gets now.
+    async def advance(self, erasures: Sequence[RunningErasure], configs: Collection[EmbeddingConfig]) -> None:
+        """Take erasures as far as they get now, a chunk of each in turn.
 
         Every statement can be repeated at any point: what was erased is not counted a second time.
+
+        Args:
+            erasures: Those that have something to do, in the order of their turns.
+            configs: The embedding configs whose indexes hold the vectors.
 
         Raises:
             Unavailable: the database or the index does not answer; the next call continues.
         """
+        grace_ms = max((self._index_of(config).removal_grace_ms for config in configs), default=GRACE_MS)
+        waiting = deque(erasures)
         for _ in range(MAX_CHUNKS):
-            progress, configs = erasing.read_progress(
-                await self._database.run(erasing.erase_chunk(erasure, MAX_CHUNK)),
-            )
-            if not progress.more:
-                break
-        else:
-            return
-        if progress.queued:
-            return
+            if not waiting:
+                return
+            erasure = waiting.popleft()
+            if await self._erase_chunk(erasure, grace_ms):
+                waiting.append(erasure)
+
+    async def _erase_chunk(self, erasure: RunningErasure, grace_ms: int) -> bool:
+        """Erase one chunk, and where nothing is left, finish; return whether memories are left."""
+        progress, configs = erasing.read_progress(
+            await self._database.run(erasing.erase_chunk(erasure, MAX_CHUNK, grace_ms=grace_ms)),
+        )
+        if progress.more or progress.queued:
+            return progress.more
         strays = [await self._queue_strays(erasure, config) for config in configs]
         if not any(strays):
             await self._finish(erasure, progress)
+        return False
 
     async def _queue_strays(self, erasure: RunningErasure, config: EmbeddingConfig) -> bool:
         """Queue the removal of vectors that a search still finds though no row names them; return whether any."""

@@ -1,43 +1,73 @@
-"""Deletes expired memories of all tenants, chunk by chunk. Crosses tenants; no request imports it.
+"""Deletes what has expired or is too old, of all tenants, chunk by chunk. Crosses tenants; no request imports it.
 
 Nothing is kept between two chunks: a prune that stops is simply run again, and several may run at once.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from app.indexing.rate_limiter import RateLimiter
-from app.ports.database import Database
+from app.ports.database import Database, Statement
+from app.storage.system import pruning
 from app.storage.system.clock import database_time
-from app.storage.system.pruning import delete_expired
 
 MAX_CHUNK = 500
-"""How many memories one run of the database deletes."""
+"""How many rows of one kind one run of the database deletes."""
+
+_DAY_MS = 24 * 3600 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """How much was deleted."""
+
+    memories: int
+    idempotency_keys: int
+    audit_rows: int
+    receipts: int
 
 
 class Prune:
-    """One deletion of everything that has expired."""
+    """One deletion of everything that has expired or is too old."""
 
-    def __init__(self, database: Database, *, rate_limiter: RateLimiter, report: Callable[[int], None]) -> None:
-        """Take the database, a rate limiter, and a callback that is given the number of memories deleted so far."""
+    def __init__(
+        self, database: Database, *, audit_days: int, rate_limiter: RateLimiter, report: Callable[[int], None]
+    ) -> None:
+        """Take the database, a rate limiter, and a callback that is given the number of rows deleted so far.
+
+        ``audit_days``: how old audit rows and the receipts of erasures become.
+        """
         self._database = database
+        self._audit_days = audit_days
         self._rate_limiter = rate_limiter
         self._report = report
+        self._deleted = 0
 
-    async def run(self) -> int:
-        """Delete the memories that had expired when the run began, and return their number.
+    async def run(self) -> Pruned:
+        """Delete the memories that had expired when the run began, and the rows that were too old by then.
 
-        Their vectors become pending deletes, which the indexer of a running server carries out.
+        The memories' vectors become pending deletes, which the indexer of a running server carries out.
 
         Raises:
             Unavailable: the database does not answer; running it again continues from there.
         """
         await self._rate_limiter.spend()
-        statements = delete_expired(await database_time(self._database), MAX_CHUNK)
-        pruned = 0
+        now = await database_time(self._database)
+        audited_until = now - self._audit_days * _DAY_MS
+        return Pruned(
+            memories=await self._repeat(pruning.delete_expired(now, MAX_CHUNK)),
+            idempotency_keys=await self._repeat(pruning.delete_keys(now, MAX_CHUNK)),
+            audit_rows=await self._repeat(pruning.delete_audit(audited_until, MAX_CHUNK)),
+            receipts=await self._repeat(pruning.delete_receipts(audited_until, MAX_CHUNK)),
+        )
+
+    async def _repeat(self, statements: Sequence[Statement]) -> int:
+        """Make a run until it deletes nothing more; return the number of rows that it has deleted."""
+        before = self._deleted
         while True:
             await self._rate_limiter.spend()
             *_, deleted = await self._database.run(statements)
             if not deleted:
-                return pruned
-            pruned += len(deleted)
-            self._report(pruned)
+                return self._deleted - before
+            self._deleted += len(deleted)
+            self._report(self._deleted)

@@ -1,9 +1,11 @@
-"""The command that deletes expired memories."""
+"""The command that deletes what has expired or is too old."""
+
+from dataclasses import asdict
 
 import click
 
 from app.bootstrap import open_database
-from app.indexing.jobs.prune import Prune
+from app.indexing.jobs.prune import Prune, Pruned
 from app.indexing.rate_limiter import RateLimiter
 from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
 from app.interfaces.cli.reconcile import rate_option
@@ -14,17 +16,27 @@ from app.runtime.maintenance import UNMETERED
 @rate_option
 @as_json_option
 def prune(*, calls_per_minute: float, as_json: bool) -> None:
-    """Delete the memories that have expired, of all tenants. Fit for cron; safe beside running servers."""
+    """Delete expired memories, and audit rows, receipts and idempotency keys that are too old, of all tenants.
+
+    Fit for cron; safe beside running servers.
+    """
     pruned = run(_prune(calls_per_minute))
-    print_answer({"pruned": pruned}, f"{pruned} expired memories deleted.", as_json)
+    said = (
+        f"{pruned.memories} expired memories deleted.\n"
+        f"Too old: {pruned.idempotency_keys} idempotency keys, {pruned.audit_rows} audit rows and {pruned.receipts} "
+        "receipts deleted."
+    )
+    others = {name: count for name, count in asdict(pruned).items() if name != "memories"}
+    print_answer({"pruned": pruned.memories} | others, said, as_json)
 
 
-async def _prune(calls_per_minute: float) -> int:
+async def _prune(calls_per_minute: float) -> Pruned:
     settings = quiet_settings()
     database, close = open_database(settings)
     try:
         rate_limiter = RateLimiter(calls_per_minute if settings.on_cloudflare else UNMETERED)
-        return await Prune(database, rate_limiter=rate_limiter, report=_tell).run()
+        job = Prune(database, audit_days=settings.audit_days, rate_limiter=rate_limiter, report=_tell)
+        return await job.run()
     finally:
         await close()
 

@@ -1,13 +1,15 @@
 """Commands over quotas: what a tenant or an agent may hold and store."""
 
 from dataclasses import asdict
+from typing import TypeAlias
 
 import click
 
 from app.bootstrap import open_database
-from app.domain.quotas import UNLIMITED, LimitName, Limits, Usage
+from app.domain.quotas import UNLIMITED, Kept, LimitName, Limits, Usage
 from app.interfaces.cli.parameters import Id, as_json_option, print_answer, quiet_settings, run
 from app.ports.database import Statement
+from app.storage import kept
 from app.storage.quotas import Quotas, usages
 
 _DEFAULT = -1
@@ -83,25 +85,31 @@ def clear(tenant: str, agent: str | None, *, as_json: bool) -> None:
     _print(run(_change(tenant, agent, None)), as_json=as_json)
 
 
-async def _read(tenant: str, agent: str | None, *changes: Statement) -> tuple[Usage, Limits]:
-    """Make changes, then return the usage, its limits in force, and the defaults."""
+_Found: TypeAlias = tuple[Usage, Limits, Kept | None]
+
+
+async def _read(tenant: str, agent: str | None, *changes: Statement) -> _Found:
+    """Make changes, then return the usage, its limits in force, the defaults, and of a tenant what else is kept."""
     settings = quiet_settings()
     defaults = settings.quota_defaults
     database, close = open_database(settings)
     try:
-        *_, rows = await database.run([*changes, Quotas(tenant, defaults).read(agent)])
-        return usages(rows)[0], defaults.tenant if agent is None else defaults.agent
+        *_, rows, (beside,) = await database.run([*changes, Quotas(tenant, defaults).read(agent), kept.read(tenant)])
+        if agent is not None:
+            return usages(rows)[0], defaults.agent, None
+        return usages(rows)[0], defaults.tenant, kept.kept(beside)
     finally:
         await close()
 
 
-async def _change(tenant: str, agent: str | None, chosen: dict[LimitName, int | None] | None) -> tuple[Usage, Limits]:
+async def _change(tenant: str, agent: str | None, chosen: dict[LimitName, int | None] | None) -> _Found:
     quotas = Quotas(tenant, quiet_settings().quota_defaults)
     return await _read(tenant, agent, quotas.clear(agent) if chosen is None else quotas.set(agent, chosen))
 
 
-def _print(found: tuple[Usage, Limits], *, as_json: bool) -> None:
-    usage, defaults = found
+def _print(found: _Found, *, as_json: bool) -> None:
+    usage, defaults, beside = found
+    rows = {} if beside is None else asdict(beside)
     used = {"memories": usage.memories, "bytes": usage.bytes, "stores_per_minute": usage.stores_this_minute}
     limits, usual = asdict(usage.limits), asdict(defaults)
     lines = [
@@ -109,4 +117,6 @@ def _print(found: tuple[Usage, Limits], *, as_json: bool) -> None:
         + (" (default)" if limit == usual[name] else "")
         for name, limit in limits.items()
     ]
-    print_answer({"used": used, "limits": limits, "defaults": usual}, "\n".join(lines), as_json)
+    lines += [f"{name.replace('_', ' '):<18} {count}" for name, count in rows.items()]
+    answer = {"used": used, "limits": limits, "defaults": usual} | ({"kept": rows} if rows else {})
+    print_answer(answer, "\n".join(lines), as_json)

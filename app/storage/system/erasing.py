@@ -7,11 +7,9 @@ from app.domain.embedding import EmbeddingConfig
 from app.domain.json_types import Json, to_json
 from app.ports.database import NOW, Row, Statement
 from app.storage.embedding_configs import READ_ALL, read_all
-from app.storage.outbox import GRACE_MS, QUEUED_AGAIN, RESET
+from app.storage.erasures import LAST_AGENT
+from app.storage.outbox import QUEUED_AGAIN, RESET
 from app.storage.rows import read_row
-
-_LAST_AGENT = "\U0010ffff"
-"""No agent id sorts behind it."""
 
 # A range of agents, which every index that begins with the tenant and the agent can search: the agent's own id as both
 # ends, or all ids of the tenant.
@@ -44,13 +42,14 @@ UPDATE erasure SET advanced_at = {NOW},
 WHERE {_ERASURE}
 """
 _UNQUEUE_UPSERTS = f"""
-UPDATE outbox SET operation = 'delete', vector = NULL, revision = max({NOW}, outbox.revision + 1), {RESET}
+UPDATE outbox SET operation = 'delete', vector = NULL, revision = max({NOW}, outbox.revision + 1),
+  due_at = {NOW} + ?1 ->> 'grace_ms', {RESET}
 WHERE {_OUTBOX} AND outbox.operation = 'upsert'
   AND NOT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE memory.id = outbox.id)
 """
 _QUEUE_DELETES = f"""
 INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
-SELECT memory.tenant_id, memory.agent_id, memory.id, config.index_name, 'delete', {NOW}, {NOW} + {GRACE_MS}
+SELECT memory.tenant_id, memory.agent_id, memory.id, config.index_name, 'delete', {NOW}, {NOW} + ?1 ->> 'grace_ms'
 FROM long_term_memory AS memory CROSS JOIN embedding_config AS config WHERE memory.id IN ({_CHUNK})
 {QUEUED_AGAIN}
 """
@@ -65,6 +64,30 @@ SELECT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE {_MEMORY}) AS more
   erasure.memories, erasure.outbox_rows, erasure.dead_letters, erasure.idempotency_keys, {NOW} AS now
 FROM erasure WHERE {_ERASURE}
 """
+
+_MAX_ERASURES = 8
+"""Of one round of the indexer."""
+_LOOKED_AT_MS = 60_000
+_OF_ERASURE = f"""
+{{table}}.tenant_id = erasure.tenant_id
+  AND {{table}}.agent_id BETWEEN coalesce(erasure.agent_id, '') AND coalesce(erasure.agent_id, '{LAST_AGENT}')
+"""
+# Tenants take turns, and so do the erasures of one. An erasure whose memories are gone waits for its rows of the
+# outbox, and is looked at once a minute all the same.
+READY = Statement.read(f"""
+SELECT id, tenant_id, agent_id FROM (
+  SELECT erasure.id, erasure.tenant_id, erasure.agent_id, erasure.advanced_at,
+    row_number() OVER (PARTITION BY erasure.tenant_id ORDER BY erasure.advanced_at, erasure.id) AS turn
+  FROM erasure
+  WHERE erasure.receipt IS NULL AND (
+    erasure.advanced_at = erasure.accepted_at OR erasure.advanced_at <= {NOW} - {_LOOKED_AT_MS}
+    OR EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE {_OF_ERASURE.format(table="memory")})
+    OR NOT EXISTS (SELECT 1 FROM outbox WHERE {_OF_ERASURE.format(table="outbox")})
+  )
+)
+ORDER BY turn, advanced_at, id LIMIT {_MAX_ERASURES}
+""")
+"""Reads the erasures that have something to do, in the order in which they are served."""
 
 _QUEUE_STRAYS = f"""
 INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
@@ -95,7 +118,7 @@ class RunningErasure:
             "id": self.id,
             "tenant_id": self.tenant_id,
             "first_agent": "" if self.agent_id is None else self.agent_id,
-            "last_agent": _LAST_AGENT if self.agent_id is None else self.agent_id,
+            "last_agent": LAST_AGENT if self.agent_id is None else self.agent_id,
         }
 
 
@@ -125,9 +148,12 @@ class ErasureProgress:
         }
 
 
-def erase_chunk(erasure: RunningErasure, limit: int) -> list[Statement]:
-    """Erase the next memories of an erasure; ``read_progress`` reads the results."""
-    argument = {**erasure.argument, "limit": limit}
+def erase_chunk(erasure: RunningErasure, limit: int, *, grace_ms: int) -> list[Statement]:
+    """Erase the next memories of an erasure; ``read_progress`` reads the results.
+
+    Their vectors are removed once ``grace_ms`` have passed (``VectorIndex.removal_grace_ms``).
+    """
+    argument = {**erasure.argument, "limit": limit, "grace_ms": grace_ms}
     changes = (
         _COUNT,
         _UNQUEUE_UPSERTS,

@@ -14,11 +14,12 @@ from app.domain.memory import Scope
 from app.ports.database import NOW, Row, Statement
 from app.ports.vector_index import IndexedVector
 from app.storage.embedding_configs import READ_ALL, read_all
+from app.storage.idempotency import KEPT_MS
 from app.storage.outbox import decode
 from app.storage.request_state import INDEXER
 from app.storage.rows import read_row, read_rows
 from app.storage.system import leases, outbox_status
-from app.storage.system.erasing import RunningErasure
+from app.storage.system.erasing import READY, RunningErasure
 from app.storage.system.outbox_status import OutboxStatus
 
 NEVER = 2**53 - 1
@@ -30,6 +31,8 @@ _WAIT_MS = 60_000
 _MAX_REFUSALS = 3
 _MAX_SEND = 500
 _MAX_CONFIRM = 1000
+_MAX_RANKED = 5000
+"""Of those due the longest, and as many of those that have just become due: more than erasures queue in a round."""
 _MAX_ACKNOWLEDGEMENTS = 2000
 """Of one statement: its argument stays well below the 2 MB that D1 accepts."""
 
@@ -49,7 +52,11 @@ _WRITES: dict[Outcome, str] = {
 UPDATE outbox SET acknowledged_at = coalesce(outbox.acknowledged_at, acknowledgement.at),
   due_at = {NOW} + acknowledgement.confirm_ms
 {_ACKNOWLEDGED_ROWS}""",
-    "lost": f"UPDATE outbox SET acknowledged_at = NULL, due_at = {NOW} {_ACKNOWLEDGED_ROWS}",
+    # What is sent again is newer than whatever may have removed it.
+    "lost": f"""
+UPDATE outbox SET acknowledged_at = NULL, due_at = {NOW},
+  revision = iif(outbox.operation = 'upsert', max({NOW}, outbox.revision + 1), outbox.revision)
+{_ACKNOWLEDGED_ROWS}""",
     "waits": f"UPDATE outbox SET due_at = {NOW} + {_WAIT_MS} {_ACKNOWLEDGED_ROWS}",
     "confirmed": f"UPDATE outbox SET confirmed_at = {NOW}, due_at = {NOW} + {_LINGER_MS} {_ACKNOWLEDGED_ROWS}",
     "settled": """
@@ -91,26 +98,50 @@ DELETE FROM outbox WHERE due_at <= {NOW} AND (
   OR NOT EXISTS (SELECT 1 FROM embedding_config AS config WHERE config.index_name = outbox.index_name)
 )
 """)
-# For so long a used Idempotency-Key keeps a store out (0011_writers.sql).
-_KEPT_MS = 24 * 3600 * 1000
-_DELETE_OLD_KEYS = Statement.write(f"DELETE FROM idempotency WHERE created_at <= {NOW} - {_KEPT_MS}")
+_DELETE_OLD_KEYS = Statement.write(f"DELETE FROM idempotency WHERE created_at <= {NOW} - {KEPT_MS}")
 
 _LEASE_HELD = f"""EXISTS (
   SELECT 1 FROM lease WHERE lease.name = ?1 ->> 'name' AND lease.holder = ?1 ->> 'holder' AND lease.expires_at > {NOW}
 )"""
+# Tenants take turns: the first of each, then the second of each, and so on, of the rows that have been due the longest
+# and of those that have just become due. So a tenant's thousands neither hold up another tenant's few, which are among
+# the latter, nor have all to be ranked. Only the index on due_at is read for it.
+_DUE = f"""
+FROM (
+  SELECT ranked.tenant_id, ranked.agent_id, ranked.id, ranked.index_name, ranked.due_at, ranked.turn
+  FROM (
+    SELECT tenant_id, agent_id, id, index_name, due_at,
+      row_number() OVER (PARTITION BY tenant_id ORDER BY due_at, id) AS turn
+    FROM (
+      SELECT * FROM (
+        SELECT tenant_id, agent_id, id, index_name, due_at FROM outbox INDEXED BY outbox_due
+        WHERE due_at <= {NOW} AND {_LEASE_HELD} ORDER BY due_at LIMIT {_MAX_RANKED}
+      )
+      UNION
+      SELECT * FROM (
+        SELECT tenant_id, agent_id, id, index_name, due_at FROM outbox INDEXED BY outbox_due
+        WHERE due_at <= {NOW} AND {_LEASE_HELD} ORDER BY due_at DESC LIMIT {_MAX_RANKED}
+      )
+    )
+  ) AS ranked
+  ORDER BY ranked.turn, ranked.due_at, ranked.id LIMIT {_MAX_SEND + _MAX_CONFIRM}
+) AS due CROSS JOIN outbox ON outbox.tenant_id = due.tenant_id AND outbox.agent_id = due.agent_id
+  AND outbox.id = due.id AND outbox.index_name = due.index_name
+"""
 _UNSENT = f"""
 SELECT outbox.tenant_id, outbox.agent_id, outbox.id, outbox.index_name, outbox.operation, outbox.revision,
   outbox.acknowledged_at, outbox.vector, memory.created_at, memory.metadata
-FROM outbox LEFT JOIN long_term_memory AS memory ON memory.id = outbox.id AND memory.tenant_id = outbox.tenant_id
-WHERE outbox.due_at <= {NOW} AND outbox.confirmed_at IS NULL AND outbox.acknowledged_at IS NULL AND {_LEASE_HELD}
-ORDER BY outbox.due_at, outbox.id LIMIT {_MAX_SEND}
+{_DUE}
+LEFT JOIN long_term_memory AS memory ON memory.id = outbox.id AND memory.tenant_id = outbox.tenant_id
+WHERE outbox.confirmed_at IS NULL AND outbox.acknowledged_at IS NULL
+ORDER BY due.turn, due.due_at, due.id LIMIT {_MAX_SEND}
 """
 _SENT = f"""
 SELECT outbox.tenant_id, outbox.agent_id, outbox.id, outbox.index_name, outbox.operation, outbox.revision,
   outbox.acknowledged_at
-FROM outbox
-WHERE outbox.due_at <= {NOW} AND outbox.confirmed_at IS NULL AND outbox.acknowledged_at IS NOT NULL AND {_LEASE_HELD}
-ORDER BY outbox.due_at, outbox.id LIMIT {_MAX_CONFIRM}
+{_DUE}
+WHERE outbox.confirmed_at IS NULL AND outbox.acknowledged_at IS NOT NULL
+ORDER BY due.turn, due.due_at, due.id LIMIT {_MAX_CONFIRM}
 """
 _LAST_SENT = f"""
 SELECT outbox.tenant_id, outbox.agent_id, outbox.id, outbox.index_name, outbox.operation, outbox.revision,
@@ -121,9 +152,6 @@ WHERE outbox.due_at <= {NOW} AND outbox.confirmed_at IS NULL AND outbox.acknowle
 GROUP BY outbox.index_name
 """
 _NEXT_DUE = Statement.read(f"SELECT min(due_at) - {NOW} AS milliseconds FROM outbox")
-_ERASURES = Statement.read(
-    "SELECT id, tenant_id, agent_id FROM erasure WHERE receipt IS NULL ORDER BY accepted_at LIMIT 8"
-)
 
 CHECK_WRITABLE = Statement.write("DELETE FROM outbox WHERE FALSE")
 """Changes nothing, and fails where the outbox can be read but not written."""
@@ -179,7 +207,7 @@ class Work:
         sent: Changes to confirm, without their vectors.
         last_sent: The last upsert sent to each index, with its vector.
         configs: The embedding configs in use, by the name of their index.
-        erasures: Erasures under way.
+        erasures: Erasures that have something to do, in the order of their turns.
         next_ms: In how many milliseconds the next row is due; None where no row is left.
         status: The status of the outbox.
     """
@@ -219,7 +247,7 @@ def take(holder: str, acknowledgements: Sequence[Acknowledgement]) -> list[State
         _DELETE_OLD_KEYS,
         *(Statement.read(sql, name=INDEXER, holder=holder) for sql in (_UNSENT, _SENT, _LAST_SENT)),
         READ_ALL,
-        _ERASURES,
+        READY,
         _NEXT_DUE,
         outbox_status.READ,
     ]

@@ -1,6 +1,7 @@
-"""Statements that delete expired memories. They cross tenants; no request imports them."""
+"""Statements that delete what has expired or is too old. They cross tenants; no request imports them."""
 
 from app.ports.database import NOW, Statement
+from app.storage.idempotency import KEPT_MS
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
 
 # Each statement of a run selects the same rows: the time is given, and only the last statement deletes.
@@ -20,6 +21,31 @@ SELECT memory.tenant_id, memory.agent_id, memory.id, 'expired', '{{}}', {NOW}
 FROM long_term_memory AS memory WHERE memory.id IN ({_CHUNK})
 """
 _DELETE = f"DELETE FROM long_term_memory AS memory WHERE memory.id IN ({_CHUNK}) RETURNING id"
+_DELETE_KEYS = """
+DELETE FROM idempotency WHERE (tenant_id, agent_id, key) IN (
+  SELECT old.tenant_id, old.agent_id, old.key FROM idempotency AS old
+  WHERE old.created_at <= ?1 ->> 'until' ORDER BY old.created_at LIMIT ?1 ->> 'limit'
+) RETURNING TRUE AS deleted
+"""
+# The index goes by tenant: each is looked up behind the one before.
+_DELETE_AUDIT = """
+DELETE FROM audit WHERE number IN (
+  WITH RECURSIVE tenant (id) AS (
+    SELECT min(first.tenant_id) FROM audit AS first
+    UNION ALL
+    SELECT (SELECT min(other.tenant_id) FROM audit AS other WHERE other.tenant_id > tenant.id) FROM tenant
+    WHERE tenant.id IS NOT NULL
+  )
+  SELECT old.number FROM tenant CROSS JOIN audit AS old
+  WHERE old.tenant_id = tenant.id AND old.created_at <= ?1 ->> 'until' LIMIT ?1 ->> 'limit'
+) RETURNING TRUE AS deleted
+"""
+_DELETE_RECEIPTS = """
+DELETE FROM erasure WHERE id IN (
+  SELECT old.id FROM erasure AS old WHERE old.receipt IS NOT NULL AND old.accepted_at <= ?1 ->> 'until'
+  LIMIT ?1 ->> 'limit'
+) RETURNING TRUE AS deleted
+"""
 
 
 def delete_expired(until: int, limit: int) -> list[Statement]:
@@ -29,3 +55,18 @@ def delete_expired(until: int, limit: int) -> list[Statement]:
     been stored again meanwhile, which replaces the delete by an upsert.
     """
     return [Statement.write(sql, until=until, limit=limit) for sql in (_QUEUE_DELETES, _AUDIT, _DELETE)]
+
+
+def delete_keys(now: int, limit: int) -> list[Statement]:
+    """Delete the next idempotency keys that keep no store out any more; returns a row for each."""
+    return [Statement.write(_DELETE_KEYS, until=now - KEPT_MS, limit=limit)]
+
+
+def delete_audit(until: int, limit: int) -> list[Statement]:
+    """Delete the next audit rows that had been written by then; returns a row for each."""
+    return [Statement.write(_DELETE_AUDIT, until=until, limit=limit)]
+
+
+def delete_receipts(until: int, limit: int) -> list[Statement]:
+    """Delete the next finished erasures that had been accepted by then; returns a row for each."""
+    return [Statement.write(_DELETE_RECEIPTS, until=until, limit=limit)]

@@ -189,11 +189,22 @@ class AgentUsage(Usage):
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """How many rows are kept of a tenant beside its memories; ``receipts`` are of finished erasures."""
+
+    idempotency_keys: int
+    audit_rows: int
+    agent_settings: int
+    receipts: int
+
+
+@dataclass(frozen=True, slots=True)
 class Usages:
     """Usage of the agents, those with the most first; of the tenant where all agents were asked for."""
 
     agents: tuple[AgentUsage, ...]
     tenant: Usage | None = None
+    kept: Kept | None = None
 
 
 @dataclass(frozen=True, slots=True)

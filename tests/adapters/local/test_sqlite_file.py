@@ -8,6 +8,8 @@ import pytest
 
 from app.adapters.local.sqlite_file import SqliteFile, open_to_others
 from app.domain.errors import DatabaseUnavailable
+from app.domain.memory import NewMemory
+from tests.support.gateways import bench_on
 
 
 async def test_a_file_that_is_closing_takes_no_more_work_and_finishes_what_it_took(tmp_path: Path) -> None:
@@ -61,3 +63,21 @@ def test_what_others_can_reach_is_told(tmp_path: Path) -> None:
     path.with_name("test.sqlite3-wal").touch(0o600)
     tmp_path.chmod(0o755)
     assert open_to_others(path) == [f"{tmp_path} (0755)", f"{path} (0644)"]
+
+
+async def test_what_was_deleted_is_in_no_byte_of_the_files_once_the_log_is_written_back(tmp_path: Path) -> None:
+    secret = "the launch code is 7-4-1"
+    async with bench_on(tmp_path) as bench:
+        long = await bench.gateway.store("bot", NewMemory(f"{secret} {'and more ' * 900}", {"note": secret}))
+        short = await bench.gateway.store("bot", NewMemory(secret))
+        kept = await bench.gateway.store("bot", NewMemory("what is kept"))
+        for memory_id in (long, short):
+            await bench.gateway.delete("bot", memory_id)
+        await bench.deliver()
+    held = _bytes_in(tmp_path)  # closing the file has written the log back
+    assert kept.encode() in held
+    assert secret.encode() not in held
+
+
+def _bytes_in(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.iterdir())

@@ -350,6 +350,10 @@ def test_quotas_are_set_shown_enforced_and_cleared(line: Line) -> None:
         "memories           0 of unlimited (default)",
         "bytes              0 of unlimited (default)",
         "stores per minute  0 of unlimited (default)",
+        "idempotency keys   0",
+        "audit rows         0",
+        "agent settings     0",
+        "receipts           0",
     ]
     chosen = ("--tenant", "default", "--agent", "default", "--memories", "1", "--bytes", "unlimited")
     shown = line.json("quota", "set", *chosen, AGENT_MEMORIES="5", AGENT_BYTES="9")
@@ -378,8 +382,12 @@ def test_prune_deletes_what_has_expired_and_says_how_much(line: Line) -> None:
         connection.execute("UPDATE long_term_memory SET expires_at = 1 WHERE content <> 'text 0'")
     connection.close()
     done = line.run("prune", "--calls-per-minute", "10")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "2 expired memories deleted.\n", "... 2 deleted\n")
-    assert line.json("prune") == {"pruned": 0}
+    assert (done.returncode, done.stdout, done.stderr) == (
+        0,
+        "2 expired memories deleted.\nToo old: 0 idempotency keys, 0 audit rows and 0 receipts deleted.\n",
+        "... 2 deleted\n",
+    )
+    assert line.json("prune") == {"pruned": 0, "idempotency_keys": 0, "audit_rows": 0, "receipts": 0}
 
 
 def test_the_help_names_every_command_and_an_unknown_one_is_refused(line: Line) -> None:

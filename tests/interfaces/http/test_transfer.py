@@ -11,6 +11,7 @@ import uvicorn
 
 from app.domain.errors import DatabaseUnavailable
 from app.interfaces.asgi import create_app
+from app.ports.database import Statement
 from app.services.transfer.record import Record
 from app.storage import batches
 from tests.services.transfer.corpus import file_of, numbered, told
@@ -105,6 +106,10 @@ async def test_a_body_larger_than_any_other_route_takes_is_imported(any_service:
 
 
 async def test_while_the_tenant_is_erased_nothing_is_imported(any_service: Service) -> None:
+    lease = "INSERT INTO lease VALUES ('indexer', 'another', 1000000000000000) ON CONFLICT DO UPDATE"
+    another = f"{lease} SET holder = excluded.holder, expires_at = excluded.expires_at"
+    await any_service.runtime.backends.database.run([Statement(another, writes=True)])  # so that it stays under way
+    await any_service.store("text")
     await any_service.runtime.services("acme").gateway.erase(None)
     assert_problem(await bring(any_service, file_of(numbered(1))), 409, "erasing")
 

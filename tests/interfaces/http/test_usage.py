@@ -3,8 +3,10 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import httpx
 import pytest
 
+from app.domain import limits
 from tests.support.backends import Backend
 from tests.support.problem_shape import assert_problem, named_fields
 from tests.support.service import Service, serving
@@ -54,6 +56,7 @@ async def test_usage_is_told_of_the_tenant_and_of_each_agent(service: Service) -
     ):
         of_one = (await service.client.get("/usage", params=query, headers=headers)).json()
         assert of_one == {"agents": told["agents"][:1]}
+    assert told["kept"] == {"idempotency_keys": 0, "audit_rows": 2, "agent_settings": 0, "receipts": 0}
     nobody = await service.client.get("/usage?agent_id=nobody", headers=service.credential(admin=True))
     assert [agent["memories"] for agent in nobody.json()["agents"]] == [0]
 
@@ -71,6 +74,24 @@ async def test_an_administrator_sets_how_long_an_agents_memories_live(service: S
     assert memory["expires_at"] > memory["created_at"]
     others = await service.client.get("/agents/bot", headers=service.credential("other", admin=True))
     assert others.json()["retention_days"] is None
+
+
+async def test_a_tenant_sets_so_many_agents_and_no_more(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_AGENT_SETTINGS", 2)
+    headers = service.credential(admin=True)
+
+    async def put(agent: str, days: int) -> httpx.Response:
+        return await service.client.put(f"/agents/{agent}", json={"retention_days": days}, headers=headers)
+
+    assert [(await put(agent, 1)).status_code for agent in ("one", "two")] == [200, 200]
+    problem = assert_problem(await put("three", 1), 429, "quota_exceeded")
+    assert "2 agents" in problem["detail"]
+    assert (await put("one", 9)).json()["retention_days"] == 9
+    kept = (await service.client.get("/usage", headers=headers)).json()["kept"]
+    assert kept["agent_settings"] == 2
+    theirs = service.credential("other", admin=True)
+    answer = await service.client.put("/agents/three", json={"retention_days": 1}, headers=theirs)
+    assert answer.status_code == 200
 
 
 async def test_an_agent_is_set_by_an_administrator_of_it_alone_and_to_what_can_be(service: Service) -> None:

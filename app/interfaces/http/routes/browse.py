@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
 
-from app.domain.errors import InvalidCursor, InvalidRequest, NotFound, Unavailable
+from app.domain.errors import InvalidCursor, InvalidRequest, NotFound, QuotaExceeded, Unavailable
 from app.domain.memory import Memory
 from app.interfaces.http.cursors import Cursors, ListingScope
 from app.interfaces.http.dependencies import Administrator, Caller, CredentialFirst, no_query
@@ -65,8 +65,8 @@ async def usage(caller: Caller, query: Annotated[UsageQuery, Query()]) -> Usages
     services, agent_id = caller.tenant(query.agent_id)
     if agent_id is not None:
         return UsagesAnswer.model_validate({"agents": [await services.browser.usage_of(agent_id)]})
-    tenant, agents = await services.browser.usage()
-    return UsagesAnswer.model_validate({"tenant": tenant, "agents": agents})
+    tenant, agents, kept = await services.browser.usage()
+    return UsagesAnswer.model_validate({"tenant": tenant, "agents": agents, "kept": kept})
 
 
 @data.get("/agents/{agent_id}", dependencies=[Depends(no_query)], responses=responses(*_READS))
@@ -76,7 +76,7 @@ async def get_agent(caller: Administrator, agent_id: Annotated[AgentId, Path()])
     return AgentAnswer(agent_id=agent_id, **asdict(await services.browser.agent(agent_id)))
 
 
-@data.put("/agents/{agent_id}", responses=responses(*ACCESS, *BODY, *WRITES))
+@data.put("/agents/{agent_id}", responses=responses(*ACCESS, *BODY, *WRITES, QuotaExceeded))
 async def set_agent(caller: Administrator, agent_id: Annotated[AgentId, Path()], request: AgentRequest) -> AgentAnswer:
     """Set an agent, as an administrator. What the request leaves out stays as it was."""
     services, _ = caller.tenant(agent_id)

@@ -146,12 +146,22 @@ class AgentUsageAnswer(UsageAnswer):
     agent_id: str
 
 
+class KeptAnswer(Answer):
+    """Rows that are kept beside memories."""
+
+    idempotency_keys: int = Field(description="Of the last 24 hours.")
+    audit_rows: int
+    agent_settings: int = Field(description="Agents that an administrator has set.")
+    receipts: int = Field(description="Of finished erasures.")
+
+
 class UsagesAnswer(Answer):
     """Usage of the tenant and of its agents."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [examples.USAGE]})
 
     tenant: UsageAnswer | None = Field(None, description="Present where all agents were asked for.")
+    kept: KeptAnswer | None = Field(None, description="Present where all agents were asked for.")
     agents: list[AgentUsageAnswer] = Field(description=f"At most {MAX_AGENTS}, those with the most bytes first.")
 
 

@@ -91,7 +91,11 @@ _USAGE: dict[str, Any] = {
     "stores_this_minute": 2,
     "limits": {"memories": 100, "stores_per_minute": 60},
 }
-USAGE: dict[str, Any] = {"tenant": _USAGE, "agents": [{**_USAGE, "limits": {}, "agent_id": AGENT_ID}]}
+USAGE: dict[str, Any] = {
+    "tenant": _USAGE,
+    "kept": {"idempotency_keys": 12, "audit_rows": 240, "agent_settings": 1, "receipts": 2},
+    "agents": [{**_USAGE, "limits": {}, "agent_id": AGENT_ID}],
+}
 
 SET_AGENT: dict[str, Any] = {"retention_days": 90}
 AGENT: dict[str, Any] = {"agent_id": AGENT_ID, "retention_days": 90, "long_term_enabled": True}

@@ -28,7 +28,12 @@ class ReceiptAnswer(Answer):
     finished_at: Timestamp
     erased: ErasedCounts
     found_by_id: int = Field(description="Vectors the index still shows under the erased ids: 0.")
-    found_by_search: int = Field(description="Vectors and rows that a search of the scope still finds: 0.")
+    found_by_search: int = Field(
+        description=(
+            "Vectors and rows that a search of the scope still finds: 0. Where nothing was stored in the scope, ever "
+            "or since its last receipt, the index is not searched again."
+        )
+    )
     history_until: Timestamp | None = Field(
         None, description="Until when an operator can restore the database to before the erasure (D1 Time Travel)."
     )
