@@ -1,7 +1,7 @@
 """How long the event loop is held up, in CPU time of its thread: what else the machine does is not counted.
 
 ``python -m bench.stalls FILE`` serves as ``memory-gateway serve`` does, and writes each step of the loop that takes
-more than ``LONG_SECONDS`` to the file, a line of JSON each. HOST, PORT and the other settings come from the environment.
+more than ``LONG_SECONDS`` to the file, a line of JSON each. Settings come from the environment.
 """
 
 import asyncio
