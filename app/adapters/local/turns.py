@@ -31,6 +31,12 @@ class Turns(Generic[T]):
         items.appendleft(item)
         self._of[tenant_id] = items
 
+    def put_first(self, tenant_id: str, item: T) -> None:
+        """Let an item wait before all others."""
+        items = self._of.pop(tenant_id, None) or deque()
+        items.appendleft(item)
+        self._of = {tenant_id: items, **self._of}
+
     def take(self, fits: Callable[[T], bool] = lambda _: True) -> tuple[str, T] | None:
         """Return the next item and its tenant, who then waits behind all others; None where no tenant's next fits."""
         for tenant_id, items in self._of.items():
