@@ -43,6 +43,10 @@ class WorkQueue(Generic[T]):
                 taken.append(next_)
             return taken
 
+    def others(self, tenant_id: str) -> bool:
+        """Tell whether another tenant waits."""
+        return self._turns.others(tenant_id)
+
     def close(self) -> None:
         """Let the threads end once all is done."""
         with self._changed:
