@@ -15,6 +15,7 @@ from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
 from app.services.backends import Clock, TenantBackends, TenantIndex
 from app.services.query_vectors import QueryCache, QueryVectors
+from app.services.recall_rates import RecallRates
 from app.services.refusals import Refusals
 from app.services.shares import READS, TEXT_CHARACTERS, Shares, TenantEmbedder
 from app.storage import embedding_configs
@@ -41,6 +42,9 @@ class Backends:
 
     refusals: Refusals = field(default_factory=Refusals)
     """Who was refused a store a moment ago."""
+
+    recalls: RecallRates = field(default_factory=RecallRates)
+    """How many recalls this process has answered in this minute."""
 
     reads: Shares = field(default_factory=lambda: Shares(READS))
     """What each tenant reads at once."""
@@ -77,6 +81,7 @@ class Backends:
             claim=self.claim,
             seen_configs=lambda: self.configs,
             refusals=self.refusals,
+            recalls=self.recalls,
         )
 
     def index_of(self, config: EmbeddingConfig) -> IndexAdmin:
