@@ -19,6 +19,7 @@ from app.adapters.local.sqlite_jobs import Job, Work, tell
 from app.adapters.local.sqlite_readers import Readers
 from app.adapters.local.work_queue import WorkQueue
 from app.domain.errors import DatabaseUnavailable
+from app.ports.database import RunRefused
 
 T = TypeVar("T")
 
@@ -138,7 +139,7 @@ def _commit(connection: sqlite3.Connection, jobs: list[Job[Any]]) -> bool:
     try:
         connection.execute("BEGIN IMMEDIATE")
         for job in jobs:
-            job.do(connection)
+            _do(connection, job)
             reached += 1
             if time.thread_time() > ends:
                 break
@@ -153,6 +154,18 @@ def _commit(connection: sqlite3.Connection, jobs: list[Job[Any]]) -> bool:
     for job in jobs[:reached]:
         job.finished = True
     return True
+
+
+def _do(connection: sqlite3.Connection, job: Job[Any]) -> None:
+    """Run a job. One that a trigger refused before it changed anything does not undo the others."""
+    before = connection.total_changes
+    try:
+        job.do(connection)
+    except sqlite3.Error as error:
+        refusal = mapped(error)
+        if not (isinstance(refusal, RunRefused) and connection.in_transaction and connection.total_changes == before):
+            raise
+        job.fail(refusal)
 
 
 def _after_failure(connection: sqlite3.Connection | None, error: sqlite3.Error) -> sqlite3.Connection | None:

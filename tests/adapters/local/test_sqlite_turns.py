@@ -11,7 +11,7 @@ import pytest
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
 from app.domain.errors import DatabaseUnavailable
-from app.ports.database import Statement
+from app.ports.database import RunRefused, Statement
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
 
@@ -117,3 +117,41 @@ async def test_a_write_that_fails_is_left_out_of_its_group(file: SqliteFile) -> 
     assert results == [[]] * 5
     assert isinstance(failure, Exception)
     assert await file.read(lambda connection: connection.execute("SELECT count(*) FROM t").fetchone()) == (5,)
+
+
+async def test_writes_are_not_made_again_because_a_trigger_refused_another(file: SqliteFile) -> None:
+    refusing = "CREATE TRIGGER refusing BEFORE INSERT ON t WHEN new.x < 0 BEGIN SELECT RAISE(ABORT, 'negative'); END"
+    await file.write(lambda connection: connection.execute(refusing).fetchall())
+    gate, made = threading.Event(), list[int]()
+    first = asyncio.create_task(file.write(lambda _: gate.wait(10)))
+
+    def insert(value: int) -> Callable[[sqlite3.Connection], None]:
+        def work(connection: sqlite3.Connection) -> None:
+            made.append(value)
+            connection.execute("INSERT INTO t VALUES (?)", (value,))
+
+        return work
+
+    writes = [
+        asyncio.create_task(file.write(insert(value), f"t{number}")) for number, value in enumerate([1, -1, 2, -2])
+    ]
+    await asyncio.sleep(0.05)
+    gate.set()
+    results = await asyncio.gather(*writes, return_exceptions=True)
+    await first
+    assert [isinstance(result, RunRefused) for result in results] == [False, True, False, True]
+    assert made == [1, -1, 2, -2]
+    assert await file.read(lambda connection: connection.execute("SELECT x FROM t").fetchall()) == [(1,), (2,)]
+
+
+async def test_what_a_refused_write_had_changed_before_is_undone(file: SqliteFile) -> None:
+    refusing = "CREATE TRIGGER refusing BEFORE INSERT ON t WHEN new.x < 0 BEGIN SELECT RAISE(ABORT, 'negative'); END"
+    await file.write(lambda connection: connection.execute(refusing).fetchall())
+
+    def half(connection: sqlite3.Connection) -> None:
+        connection.execute("INSERT INTO t VALUES (1)")
+        connection.execute("INSERT INTO t VALUES (-1)")
+
+    with pytest.raises(RunRefused):
+        await file.write(half)
+    assert await file.read(lambda connection: connection.execute("SELECT x FROM t").fetchall()) == []
