@@ -1,5 +1,6 @@
 """Goals, and the table and the file that say which of them are met."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,5 +33,6 @@ def table(goals: Sequence[Goal]) -> str:
 
 def write(goals: Sequence[Goal], seconds: float, path: Path = RESULT) -> None:
     """Write the table and the circumstances to the file of results."""
-    told = "\n".join(f"- {name}: {value}" for name, value in circumstances(seconds).items())
+    measured = {**circumstances(seconds), "load average at the end": round(os.getloadavg()[0], 1)}
+    told = "\n".join(f"- {name}: {value}" for name, value in measured.items())
     path.write_text(f"{_HEAD}\n\n{table(goals)}\n\n{_NOTES}\n{told}\n", "utf-8")
