@@ -40,6 +40,7 @@ from app.runtime.maintenance import UNMETERED, Maintenance
 from app.runtime.runtime import Pace, Runtime
 from app.services.credentials import Credentials
 from app.services.query_vectors import QueryCache
+from app.services.recall_rates import RecallRates
 from app.settings import Settings
 
 DATABASE_FILE = "memory.sqlite3"
@@ -76,6 +77,7 @@ def build_runtime(settings: Settings) -> Runtime:
             clock=wall_clock,
             registry=EmbeddingRegistry(stack.open_index, _opener(settings, stack.client, metrics, closers)),
             quotas=settings.quota_defaults,
+            recalls=RecallRates(settings.tenant_recalls_per_minute, settings.agent_recalls_per_minute),
         ),
         credentials,
         metrics,

@@ -121,6 +121,9 @@ class Settings(BaseSettings):
         None,
         description="Stores a tenant may make in a minute, where `memory-gateway quota` sets no other limit.",
     )
+    tenant_recalls_per_minute: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="Recalls and explanations a tenant may make in a minute, of each process."
+    )
     agent_memories: Annotated[int, Field(ge=0)] | None = Field(
         None, description="Memories an agent may hold, where `memory-gateway quota` sets no other limit."
     )
@@ -131,6 +134,9 @@ class Settings(BaseSettings):
     agent_stores_per_minute: Annotated[int, Field(ge=0)] | None = Field(
         None,
         description="Stores an agent may make in a minute, where `memory-gateway quota` sets no other limit.",
+    )
+    agent_recalls_per_minute: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="Recalls and explanations an agent may make in a minute, of each process."
     )
     audit_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
         400, description="Days for which `memory-gateway prune` keeps audit rows and the receipts of erasures."

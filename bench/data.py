@@ -51,9 +51,10 @@ def questions(seed: int) -> Iterator[str]:
     return _texts(_QUESTION, seed)
 
 
-def credential(scope: Scope) -> dict[str, str]:
+def credential(scope: Scope, *, admin: bool = False) -> dict[str, str]:
     """Sign a credential for the scope's tenant, as a header."""
-    return {"Authorization": f"Bearer {Credentials(SECRETS).issue(scope.tenant_id, now=wall_clock())}"}
+    token = Credentials(SECRETS).issue(scope.tenant_id, now=wall_clock(), admin=admin)
+    return {"Authorization": f"Bearer {token}"}
 
 
 class Requests:

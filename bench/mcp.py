@@ -39,10 +39,12 @@ async def mcp() -> list[Figure]:
     asked, noted = questions(_SEED + 1), notes(_SEED + 1)
 
     def recalls(version: str) -> _Make:
-        return lambda count: [_call(scope, RECALL_MEMORY, {"query": text}, version) for text in islice(asked, count)]
+        return lambda count: [
+            tool_call(scope, RECALL_MEMORY, {"query": text}, version) for text in islice(asked, count)
+        ]
 
     def stores(count: int) -> Sequence[bytes]:
-        return [_call(scope, STORE_MEMORY, {"content": text}, _MODERN) for text in islice(noted, count)]
+        return [tool_call(scope, STORE_MEMORY, {"content": text}, _MODERN) for text in islice(noted, count)]
 
     pairs: list[tuple[str, _Make, _Make]] = [
         (f"recall, protocol {_MODERN}", recalls(_MODERN), over_http.recalls),
@@ -61,7 +63,8 @@ async def mcp() -> list[Figure]:
     return figures
 
 
-def _call(scope: Scope, tool: Tool, arguments: dict[str, Any], version: str) -> bytes:
+def tool_call(scope: Scope, tool: Tool, arguments: dict[str, Any], version: str = _MODERN) -> bytes:
+    """Write a call of a tool as a request."""
     params = {"name": tool.name, "arguments": arguments, **({"_meta": _META} if version == _MODERN else {})}
     headers = {
         **credential(scope),

@@ -1,9 +1,10 @@
 """Fills a data directory through the project's own ports, in batches."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 
 from ulid import ULID
 
@@ -11,6 +12,7 @@ from app.adapters.local.hashing import HashingEmbedder
 from app.bootstrap import build_runtime, wall_clock
 from app.domain.author import Author
 from app.domain.embedding import Vector
+from app.domain.json_types import Json
 from app.domain.memory import NewMemory, Scope, Tenant
 from app.observability.logs import configure_logging
 from app.ports.vector_index import IndexedVector
@@ -23,17 +25,25 @@ _BATCH = 1000
 _SEED = 1
 
 
-def prefill(data_dir: Path, embedder: str, scopes: Sequence[Scope], memories: int) -> None:
+def prefill(
+    data_dir: Path,
+    embedder: str,
+    scopes: Sequence[Scope],
+    memories: int,
+    metadata: Mapping[str, Json] = MappingProxyType({}),
+) -> None:
     """Store this many memories, the same number in each scope, as if long ago: nothing waits in the outbox.
 
     Vectors come from the hashing embedder whatever the config in use: what a search costs does not depend
     on the values, and the model would take minutes.
     """
     configure_logging("text", "warning")
-    asyncio.run(_prefill(data_dir, embedder, scopes, memories))
+    asyncio.run(_prefill(data_dir, embedder, scopes, memories, metadata))
 
 
-async def _prefill(data_dir: Path, embedder: str, scopes: Sequence[Scope], memories: int) -> None:
+async def _prefill(
+    data_dir: Path, embedder: str, scopes: Sequence[Scope], memories: int, metadata: Mapping[str, Json]
+) -> None:
     runtime = build_runtime(load_settings(data_dir=data_dir, embedder=embedder, auth_secrets=SECRETS))
     try:
         await runtime.start()
@@ -43,15 +53,16 @@ async def _prefill(data_dir: Path, embedder: str, scopes: Sequence[Scope], memor
             left = memories // len(scopes)
             while batch := list(islice(texts, min(_BATCH, left))):
                 left -= len(batch)
-                await _put(runtime.backends, scope, batch, (await hashing.embed(batch, "document")).vectors)
+                vectors = (await hashing.embed(batch, "document")).vectors
+                await _put(runtime.backends, scope, [NewMemory(text, dict(metadata)) for text in batch], vectors)
     finally:
         await runtime.close()
 
 
-async def _put(backends: Backends, scope: Scope, texts: Sequence[str], vectors: Sequence[Vector]) -> None:
+async def _put(backends: Backends, scope: Scope, memories: Sequence[NewMemory], vectors: Sequence[Vector]) -> None:
     config, now = backends.embedder.config, wall_clock()
-    ids = [str(ULID()) for _ in texts]
-    lines = [Line(NewMemory(text).of(scope, id_, now), {}, {}) for id_, text in zip(ids, texts, strict=True)]
+    ids = [str(ULID()) for _ in memories]
+    lines = [Line(memory.of(scope, id_, now), {}, {}) for id_, memory in zip(ids, memories, strict=True)]
     await backends.database.run([insert(Tenant(scope.tenant_id), lines, config, Author(), now)])
     await backends.index.upsert(
         [IndexedVector(scope, id_, vector, now, now) for id_, vector in zip(ids, vectors, strict=True)]

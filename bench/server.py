@@ -70,14 +70,22 @@ async def embedded(
 
 @asynccontextmanager
 async def service(
-    data_dir: Path, settings: Mapping[str, str], first: bytes, *, without: str | None = None
+    data_dir: Path,
+    settings: Mapping[str, str],
+    first: bytes,
+    *,
+    without: str | None = None,
+    stalls: Path | None = None,
 ) -> AsyncIterator[Server]:
     """Run the service as an operator would, until the block ends; ``first`` is the request it answers first.
 
-    ``without`` names parts of the recall to leave out, separated by commas (``bench.ablation``).
+    ``without`` names parts of the recall to leave out, separated by commas (``bench.ablation``); ``stalls`` is a file
+    that is told of the long steps of the event loop (``bench.stalls``).
     """
     port = free_port()
     command = [*COMMAND, "serve"] if without is None else [sys.executable, "-m", "bench.ablation", without]
+    if stalls is not None:
+        command = [sys.executable, "-m", "bench.stalls", str(stalls)]
     served = {**settings, "HOST": HOST, "PORT": str(port), "PYTHONPATH": str(_ROOT)}
     async with _running(command, served, data_dir, port, first) as server:
         yield server

@@ -17,7 +17,7 @@
     |   |-- Erasing                      the agent, or its tenant, is being erased
     |   |-- LongTermDisabled             the agent's long-term memory is switched off
     |   |-- IdempotencyKeyReused         the key was used for another request
-    |-- QuotaExceeded                  the tenant or the agent may hold, or store in this minute, no more
+    |-- QuotaExceeded                  the tenant or the agent may hold, or ask in this minute, no more
     |-- AccessRefused                  who is calling
     |   |-- Unauthenticated              no credential, or one that does not hold
     |   |-- Forbidden                    a credential that does not reach this far
@@ -188,7 +188,7 @@ class IdempotencyKeyReused(Conflict):
 
 
 class QuotaExceeded(MemoryGatewayError):
-    """A limit of the tenant or of the agent is reached; nothing was stored."""
+    """A limit of the tenant or of the agent is reached; nothing was stored, or recalled."""
 
     code = "quota_exceeded"
     status = 429

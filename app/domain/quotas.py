@@ -59,7 +59,7 @@ def _numbers(limits: Limits) -> list[int]:
 class Use:
     """One limit, and how much of it is used."""
 
-    name: LimitName
+    name: LimitName | Literal["recalls_per_minute"]
     scope: Literal["agent", "tenant"]
     used: int
     limit: int
@@ -101,5 +101,5 @@ class Usage:
 
     def exceeded_by(self, needed: Needed) -> "list[Use]":
         """Return the limits that leave less than is needed; what needs nothing of a limit is within it."""
-        of = dict(zip(LIMIT_NAMES, needed, strict=True))
+        of: dict[str, int] = dict(zip(LIMIT_NAMES, needed, strict=True))
         return [use for use in self.uses if of[use.name] > max(0, use.limit - use.used)]

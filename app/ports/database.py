@@ -28,12 +28,15 @@ class Statement:
         writes: Whether the statement may change data. One that writes without saying so is refused.
         repeatable: Whether running a statement that writes twice leaves what running it once leaves, so
             that an adapter may make a run again whose end it does not know.
+        tenant_id: Whose it is: an adapter that computes on this machine lets tenants take turns. The service's own
+            statements have none.
     """
 
     sql: str
     argument: Mapping[str, Json] | Sequence[Json] | None = None
     writes: bool = False
     repeatable: bool = False
+    tenant_id: str = ""
 
     @classmethod
     def read(cls, sql: str, /, **values: Json) -> Self:

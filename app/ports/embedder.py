@@ -29,8 +29,11 @@ class Embedder(Protocol):
         """What its vectors are made with."""
         ...
 
-    async def embed(self, texts: Sequence[str], purpose: Purpose) -> Embeddings:
+    async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:
         """Embed each text and return the vectors in the texts' order.
+
+        ``tenant_id`` says for whom: an adapter that computes on this machine lets tenants take turns. The service's own
+        work has none.
 
         A vector has ``config.dimensions`` float32 values and unit length, and does not depend on the
         other texts of the call (to 1e-6). A text longer than the model's window is embedded in windows,

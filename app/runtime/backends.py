@@ -16,6 +16,7 @@ from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
 from app.services.backends import Clock, TenantBackends, TenantIndex
 from app.services.query_vectors import QueryCache, QueryVectors
+from app.services.recall_rates import RecallRates
 from app.services.refusals import Refusals
 from app.services.revocations import Revocations
 from app.services.shares import READS, TEXT_CHARACTERS, Shares, TenantEmbedder
@@ -46,6 +47,9 @@ class Backends:
 
     revocations: Revocations = field(default_factory=Revocations)
     """Which credentials hold no longer."""
+
+    recalls: RecallRates = field(default_factory=RecallRates)
+    """How many recalls this process has answered in this minute."""
 
     reads: Shares = field(default_factory=lambda: Shares(READS))
     """What each tenant reads at once."""
@@ -84,6 +88,7 @@ class Backends:
             claim=self.claim,
             seen_configs=lambda: self.configs,
             refusals=self.refusals,
+            recalls=self.recalls,
         )
 
     def index_of(self, config: EmbeddingConfig) -> IndexAdmin:

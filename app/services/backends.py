@@ -15,6 +15,7 @@ from app.ports.database import Row
 from app.ports.embedder import Embedder
 from app.ports.vector_index import Hits, IndexedVector, VectorIndex
 from app.retrieval.channels.channel import Channel
+from app.services.recall_rates import RecallRates
 from app.services.refusals import Refusals
 from app.storage.scoped import TenantDatabase
 
@@ -111,6 +112,8 @@ class TenantBackends:
     seen_configs: Callable[[], EmbeddingConfigs]
     refusals: Refusals
     """Who was refused a store in the last minute."""
+    recalls: RecallRates
+    """Counts recalls against their limits."""
 
     @property
     def configs(self) -> EmbeddingConfigs:

@@ -73,10 +73,12 @@ class LongTermMemoryGateway:
         Raises:
             InvalidRequest: a field is over its limits.
             LongTermDisabled: the agent's long-term memory is switched off.
+            QuotaExceeded: the agent or the tenant has made as many recalls in this minute as it may.
             Unavailable: there is no answer; an outage is never an empty one.
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
         scope = Scope(self._tenant_id, agent_id)
+        self._backends.recalls.admit(scope, self._backends.clock())
         recaller = Recaller(self._backends)
         return await settled(lambda: recaller.recall(scope, query))
 
@@ -87,10 +89,12 @@ class LongTermMemoryGateway:
             NotFound: the agent has no such memory.
             InvalidRequest: a field is over its limits, or the id has not the form of one.
             LongTermDisabled: the agent's long-term memory is switched off.
+            QuotaExceeded: the agent or the tenant has made as many recalls in this minute as it may.
             Unavailable: there is no answer.
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("memory_id", limits.MEMORY_ID, memory_id))
         scope = Scope(self._tenant_id, agent_id)
+        self._backends.recalls.admit(scope, self._backends.clock())
         explainer = Explainer(self._backends)
         return await settled(lambda: explainer.explain(scope, query, memory_id))
 

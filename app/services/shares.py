@@ -126,10 +126,16 @@ class TenantEmbedder:
         """Return the embedding config of its vectors."""
         return self._embedder.config
 
-    async def embed(self, texts: Sequence[str], purpose: Purpose) -> Embeddings:
-        """Embed texts once the tenant has room; see ``Embedder.embed``."""
+    async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:
+        """Embed texts once the tenant has room; see ``Embedder.embed``. No other tenant can be named.
+
+        Raises:
+            ValueError: another tenant is named. This is a defect.
+        """
+        if tenant_id not in {"", self._tenant_id}:
+            raise ValueError("Texts of another tenant were given to this tenant's embedder.")
         async with self._shares.take(self._tenant_id, sum(map(len, texts))):
-            return await self._embedder.embed(texts, purpose)
+            return await self._embedder.embed(texts, purpose, tenant_id=self._tenant_id)
 
     async def ping(self) -> None:
         """Ask whether the embedder answers; see ``Embedder.ping``."""

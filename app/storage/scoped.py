@@ -21,8 +21,6 @@ class ScopedStatement(Statement):
     of every table of tenants that it names.
     """
 
-    tenant_id: str = ""
-
     @classmethod
     def read(cls, scope: Scope | Tenant, sql: str, /, **values: Json) -> Self:  # type: ignore[override]
         """Make a statement that only reads."""

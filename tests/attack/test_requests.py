@@ -14,9 +14,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.attack.stalls import watched
+from bench.hostile import SHAPES, TEXTS
+from bench.stalls import watched
 from tests.support.cost import within
-from tests.support.hostile import SHAPES, TEXTS, cases
+from tests.support.hostile import cases
 from tests.support.service import Service, serving
 
 CONTENT, METADATA, BODY, PARAMETER = 32 * 1024, 10 * 1024, 250 * 1024, 4 * 1024

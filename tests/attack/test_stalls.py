@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from tests.attack.stalls import watched
+from bench.stalls import watched
 
 
 def busy(seconds: float) -> None:

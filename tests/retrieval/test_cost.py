@@ -12,9 +12,10 @@ from app.retrieval.query import names
 from app.retrieval.query.clipping import MAX_READ, clipped
 from app.retrieval.query.periods import periods
 from app.retrieval.query.terms import MAX_PHRASE, terms
+from bench.hostile import TEXTS
 from tests.retrieval.pools import candidate
 from tests.support.cost import best, within
-from tests.support.hostile import TEXTS, cases
+from tests.support.hostile import cases
 
 READERS: dict[str, Callable[[str], object]] = {
     "terms": terms,

@@ -69,14 +69,14 @@ class Watching:
     def config(self) -> EmbeddingConfig:
         return self.inner.config
 
-    async def embed(self, texts: Sequence[str], purpose: Purpose) -> Embeddings:
+    async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:
         size = sum(map(len, texts))
         self.under_way += size
         self.peak = max(self.peak, self.under_way)
         if size > 1000:
             await self.may_answer.wait()
         self.under_way -= size
-        return await self.inner.embed(texts, purpose)
+        return await self.inner.embed(texts, purpose, tenant_id=tenant_id)
 
     async def ping(self) -> None:
         await self.inner.ping()

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from app.adapters.local.sqlite_errors import mapped
-from app.adapters.local.sqlite_file import SqliteFile, T, Work, _open
+from app.adapters.local.sqlite_file import SqliteFile, T, _open
+from app.adapters.local.sqlite_jobs import Work
 
 _UNIX_EPOCH = 2_440_587.5
 _DAY_MS = 86_400_000
@@ -23,10 +24,12 @@ class InlineFile(SqliteFile):
         self.connection = _open(self.path)
         self.connection.create_function("julianday", -1, _julian_day(clock), deterministic=True)
 
-    async def read(self, work: Work[T]) -> T:
+    async def read(self, work: Work[T], tenant_id: str = "", *, seconds: float | None = None) -> T:
+        del tenant_id, seconds
         return self._run(work, "BEGIN", "ROLLBACK")
 
-    async def write(self, work: Work[T]) -> T:
+    async def write(self, work: Work[T], tenant_id: str = "") -> T:
+        del tenant_id
         return self._run(work, "BEGIN IMMEDIATE", "COMMIT")
 
     async def close(self) -> None:

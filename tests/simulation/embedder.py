@@ -20,8 +20,8 @@ class DigestEmbedder:
         self.config = config
         self._said = "" if config == CONFIG else config.model
 
-    async def embed(self, texts: Sequence[str], purpose: Purpose) -> Embeddings:
-        del purpose
+    async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:
+        del purpose, tenant_id
         return Embeddings([vector_of(f"{self._said}{text}", self.config.dimensions) for text in texts])
 
     async def ping(self) -> None:

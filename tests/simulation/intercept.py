@@ -82,9 +82,9 @@ class InterceptedEmbedder:
     def config(self) -> EmbeddingConfig:
         return self.inner.config
 
-    async def embed(self, texts: Sequence[str], purpose: Purpose) -> Embeddings:
+    async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:
         call = PortCall("embedder.embed", (purpose, *texts))
-        return await self.between.pass_on(call, lambda: self.inner.embed(texts, purpose))
+        return await self.between.pass_on(call, lambda: self.inner.embed(texts, purpose, tenant_id=tenant_id))
 
     async def ping(self) -> None:
         await self.between.pass_on(PortCall("embedder.ping"), self.inner.ping)

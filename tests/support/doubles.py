@@ -25,10 +25,10 @@ class FailingEmbedder:
     def config(self) -> EmbeddingConfig:
         return self.inner.config
 
-    async def embed(self, texts: Sequence[str], purpose: Purpose) -> Embeddings:
+    async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:
         self.calls.append((list(texts), purpose))
         _raise(self.error)
-        return await self.inner.embed(texts, purpose)
+        return await self.inner.embed(texts, purpose, tenant_id=tenant_id)
 
     async def ping(self) -> None:
         _raise(self.error)

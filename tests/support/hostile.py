@@ -1,72 +1,8 @@
-"""Texts and shapes that have cost more than they should somewhere, each of any size."""
+"""Which of the hostile texts and shapes a run of the tests takes."""
 
-import unicodedata
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 from tests.support.generation import LONG
-
-_MARKS = "".join(
-    sorted(filter(unicodedata.combining, map(chr, range(0x20000))), key=lambda mark: -unicodedata.combining(mark))
-)
-
-
-def _repeated(part: str) -> Callable[[int], str]:
-    return lambda size: part * (size // len(part.encode()))
-
-
-def _descending_marks(size: int) -> str:
-    each = size // len(_MARKS.encode()) + 1
-    return "".join(mark * each for mark in _MARKS).encode()[:size].decode(errors="ignore")
-
-
-TEXTS: dict[str, Callable[[int], str]] = {
-    "an identifier that is none": lambda size: "1" * (size - 3) + "'ab",
-    "opening quotes": _repeated("\u201c"),
-    "low opening quotes": _repeated("\u201ea"),
-    "corner brackets": _repeated("\u300c"),
-    "straight quotes": _repeated('"a'),
-    "one phrase": lambda size: '"' + "red " * ((size - 2) // 4) + '"',
-    "one long identifier": _repeated("1-"),
-    "combining marks in descending order": _descending_marks,
-    "one combining mark": _repeated("\u0301"),
-    "what becomes combining marks": _repeated("\u0f73"),
-    "marks and what becomes marks": _repeated("\u0301\uff9e"),
-    "ideographs": _repeated("\u6f22"),
-    "one ideograph and spaces": _repeated("\u6f22 "),
-    "Arabic": _repeated("\u0648\u0627\u0644"),
-    "Hangul": _repeated("\ud55c\uad6d"),
-    "capital letters": _repeated(" A"),
-    "apostrophes": _repeated("a'"),
-    "separators": lambda size: "a" + "-" * (size - 1),
-    "words": lambda size: " ".join(f"w{number}" for number in range(size // 7)),
-    "dates": _repeated("5/6/2023 "),
-    "half a shift": _repeated("the week before "),
-    "operators": _repeated("a AND b NEAR( "),
-    "white space": lambda size: "a" + " " * (size - 1),
-    "control characters": _repeated("\x01"),
-    "emoji": _repeated("\U0001f469\u200d"),
-}
-"""By size in bytes of UTF-8; none is longer."""
-
-SHAPES: dict[str, Callable[[int], Any]] = {
-    "a list of numbers": lambda size: {"a": [1] * (size // 2)},
-    "a list of lists": lambda size: {"a": [[]] * (size // 3)},
-    "many keys": lambda size: {f"{number:05}": 0 for number in range(size // 10)},
-    "long keys": lambda size: {f"{'k' * 500}{number}": 0 for number in range(size // 510)},
-    "one long text": lambda size: {"a": "\u201c" * (size // 3)},
-    "a deep list": lambda size: _deep(min(size // 2, 400)),
-    "large numbers": lambda size: {"a": [10**300] * (size // 302)},
-    "small fractions": lambda size: {"a": [0.1234567890123456] * (size // 19)},
-}
-"""Objects, by about their size in bytes of JSON."""
-
-
-def _deep(levels: int) -> Any:
-    value: Any = []
-    for _ in range(levels):
-        value = [value]
-    return {"a": value}
 
 
 def cases(fields: Iterable[str], made: Iterable[str], *, one_in: int) -> list[tuple[str, str]]:

@@ -76,8 +76,9 @@ class WorkersAIEmbedder:
         """Return the embedding config of its vectors."""
         return self._config
 
-    async def embed(self, texts: Sequence[str], purpose: Purpose) -> Embeddings:
+    async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:
         """Embed each text; a failed call is not retried."""
+        del tenant_id
         parts = windows.split(texts, self._model.window_bytes)
         vectors: list[Vector] = []
         for batch in windows.batches(parts, limit=self._model.inputs, max_bytes=_CALL_BYTES):

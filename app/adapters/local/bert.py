@@ -1,6 +1,6 @@
 """Computes the forward pass of a BERT encoder in numpy, from token ids to unit vectors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -151,27 +151,25 @@ class BertEncoder:
 
         A model with broken weights returns values that are not finite.
         """
-        lengths = [len(sequence) for sequence in sequences]
-        bounds = list(pairwise(accumulate(lengths, initial=0)))
-        scratch = _Scratch(self.shape, sum(lengths), max(lengths))
-        # The caller detects values that are not finite, so numpy does not warn.
-        with np.errstate(all="ignore"):
-            hidden = self._words[[token for sequence in sequences for token in sequence]]
-            for start, end in bounds:
-                hidden[start:end] += self._positions[: end - start]
-            self._embedding_norm(hidden)
-            for layer in self._layers:
-                self._transform(layer, hidden, bounds, scratch)
-            return [_unit(hidden[start:end].mean(axis=0)) for start, end in bounds]
+        vectors = self.begin(sequences).advance(lambda: False)
+        assert vectors is not None  # noqa: S101 - it was not told to stop
+        return vectors
 
-    def _transform(
-        self,
-        layer: _Layer,
-        hidden: Matrix,
-        bounds: Sequence[tuple[int, int]],
-        scratch: _Scratch,
-    ) -> None:
+    def begin(self, sequences: Sequence[Sequence[int]]) -> "BertPass":
+        """Return the forward pass that computes the vectors of ``encode``."""
+        return BertPass(self, sequences)
+
+    def embedded(self, sequences: Sequence[Sequence[int]], bounds: Sequence[tuple[int, int]]) -> Matrix:
+        """Return what the first layer takes."""
+        hidden = self._words[[token for sequence in sequences for token in sequence]]
+        for start, end in bounds:
+            hidden[start:end] += self._positions[: end - start]
+        self._embedding_norm(hidden)
+        return hidden
+
+    def transform(self, number: int, hidden: Matrix, bounds: Sequence[tuple[int, int]], scratch: _Scratch) -> None:
         """Apply one layer to ``hidden``, in place."""
+        layer = self._layers[number]
         layer.projections(hidden, scratch.projections)
         for start, end in bounds:
             self._attend(scratch, start, end)
@@ -199,6 +197,35 @@ class BertEncoder:
         context = scratch.context[start:end].reshape(length, heads, -1).transpose(1, 0, 2)
         # Divided after the product, where there are fewer values; a product with ones is the fastest sum.
         np.divide(scores @ values, scores @ scratch.ones[:length], out=context)
+
+
+class BertPass:
+    """A forward pass that may be interrupted between its layers; only ``hidden`` is kept meanwhile."""
+
+    def __init__(self, encoder: BertEncoder, sequences: Sequence[Sequence[int]]) -> None:
+        """Begin before the first layer."""
+        lengths = [len(sequence) for sequence in sequences]
+        self._encoder = encoder
+        self._sequences = sequences
+        self._bounds = list(pairwise(accumulate(lengths, initial=0)))
+        self._longest = max(lengths)
+        self._hidden: Matrix | None = None
+        self._layer = 0
+
+    def advance(self, stop: Callable[[], bool]) -> list[Vector] | None:
+        """Compute layers, at least one, until ``stop`` says so; return the vectors once all are computed."""
+        layers = self._encoder.shape.layers
+        # The caller detects values that are not finite, so numpy does not warn.
+        with np.errstate(all="ignore"):
+            if self._hidden is None:
+                self._hidden = self._encoder.embedded(self._sequences, self._bounds)
+            scratch = _Scratch(self._encoder.shape, len(self._hidden), self._longest)
+            while self._layer < layers:
+                self._encoder.transform(self._layer, self._hidden, self._bounds, scratch)
+                self._layer += 1
+                if self._layer < layers and stop():
+                    return None
+            return [_unit(self._hidden[start:end].mean(axis=0)) for start, end in self._bounds]
 
 
 class _Weights:

@@ -34,9 +34,9 @@ class HashingEmbedder:
         """Return the embedding config of its vectors."""
         return _CONFIG
 
-    async def embed(self, texts: Sequence[str], purpose: Purpose) -> Embeddings:
+    async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:
         """Embed each text, regardless of the purpose."""
-        del purpose
+        del purpose, tenant_id
         if sum(map(len, texts)) <= _INLINE_CHARACTERS:
             return Embeddings(_embed(texts))
         return Embeddings(await asyncio.to_thread(_embed, texts))

@@ -45,12 +45,22 @@ def mapped(error: sqlite3.Error) -> MemoryGatewayError:
     """Return the error of ``app.domain.errors`` for an error of SQLite."""
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_CONSTRAINT_TRIGGER and _REASON.fullmatch(str(error)):
         return RunRefused(str(error))
-    if _code(error) == sqlite3.SQLITE_INTERRUPT:
-        return DatabaseUnavailable("The read took too long and was stopped. Ask for less.")
+    if interrupted(error):
+        return too_slow()
     kind = _kind(error)
     if kind is None:
         return DatabaseRejected(f"The database refused a statement: {error}")
     return kind(f"{_SAYS[kind]} ({error})")
+
+
+def interrupted(error: sqlite3.Error) -> bool:
+    """Return whether a statement was stopped because it took too long."""
+    return _code(error) == sqlite3.SQLITE_INTERRUPT
+
+
+def too_slow() -> DatabaseUnavailable:
+    """Return the error of a read that took too long."""
+    return DatabaseUnavailable("The read took too long and was stopped. Ask for less.")
 
 
 def closes_connection(error: sqlite3.Error) -> bool:

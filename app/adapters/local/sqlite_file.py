@@ -1,7 +1,7 @@
 """Runs work on one SQLite file, which the local adapters share: a writer thread with group commit, reader threads.
 
-An operation costs one thread hop. Commits are durable (WAL, synchronous=FULL): the writes that wait while one commit
-reaches the disk go into the next, so that many writers share one fsync.
+An operation costs one thread hop, and tenants take turns. Commits are durable (WAL, synchronous=FULL): the writes that
+wait while one commit reaches the disk go into the next, so that many writers share one fsync.
 """
 
 import asyncio
@@ -10,24 +10,24 @@ import sqlite3
 import stat
 import threading
 import time
-from collections import deque
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, TypeVar
 
 from app.adapters.local.sqlite_errors import closes_connection, mapped, read_only
+from app.adapters.local.sqlite_jobs import Job, Work, tell
+from app.adapters.local.sqlite_readers import Readers
+from app.adapters.local.work_queue import WorkQueue
 from app.domain.errors import DatabaseUnavailable
+from app.ports.database import RunRefused
 
 T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], T]
 
 _OVERWRITES = "PRAGMA secure_delete = ON"
 """What is deleted is overwritten in the file, not only marked as free."""
 _MAX_GROUP = 64
+_GROUP_SECONDS = 0.02
+"""The processor time after which writes are committed, and those that were not reached come first in the next group."""
 _BUSY_SECONDS = 5.0
 _BUSY_AGAIN_SECONDS = 0.005
 _OF_OTHERS = 0o077
@@ -48,26 +48,6 @@ _D1_LIMITS = {
 }
 
 
-@dataclass(slots=True)
-class _Job(Generic[T]):
-    """A write that waits for its commit."""
-
-    work: Work[T]
-    loop: asyncio.AbstractEventLoop
-    future: "asyncio.Future[T]"
-    result: T | None = None
-    error: Exception | None = None
-    committed: bool = False
-
-    def resolve(self) -> None:
-        if self.future.done():  # the caller was cancelled
-            return
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(cast(T, self.result))
-
-
 class SqliteFile:
     """Access to one database file from any number of processes.
 
@@ -75,119 +55,64 @@ class SqliteFile:
     recovers by itself once a full disk or a lost permission is over.
     """
 
-    def __init__(self, path: Path, *, readers: int = 2) -> None:
+    def __init__(self, path: Path) -> None:
         """Start the threads; the first operation opens the file, and creates it where it is absent."""
         self.path = path
-        self._readers = ThreadPoolExecutor(max_workers=readers, thread_name_prefix="sqlite-read")
-        self._idle: deque[sqlite3.Connection] = deque()
-        self._generation = 0
         self._closed = False
-        self._jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
+        self._readers = Readers(lambda: _open(path, "PRAGMA query_only = ON"))
+        self._writes: WorkQueue[Job[Any]] = WorkQueue()
         self._writer = threading.Thread(target=self._write_forever, name="sqlite-write", daemon=True)
         self._writer.start()
 
-    async def read(self, work: Work[T]) -> T:
+    async def read(self, work: Work[T], tenant_id: str = "", *, seconds: float | None = None) -> T:
         """Run ``work`` on one consistent snapshot of the data; a write in it is refused.
+
+        Work that takes long is stopped and begun again. It may take so many seconds of a processor at last; None: any.
 
         Raises:
             DatabaseUnavailable, DatabaseRejected: see ``app.ports.database``.
         """
         self._check_open()
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._readers, self._read, work)
+        job = Job(work, seconds)
+        self._readers.read(tenant_id, job)
+        return await job.future
 
-    async def write(self, work: Work[T]) -> T:
+    async def write(self, work: Work[T], tenant_id: str = "") -> T:
         """Run ``work`` in a transaction and return once it is on the disk; if it raises, nothing is written.
 
         Raises:
             DatabaseUnavailable, DatabaseRejected: see ``app.ports.database``.
         """
         self._check_open()
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-        self._jobs.put(_Job(work, loop, future))
-        return await future
+        job = Job(work)
+        self._writes.put(tenant_id, job)
+        return await job.future
 
     async def close(self) -> None:
         """Finish the operations under way and close the file."""
         self._closed = True
-        self._jobs.put(None)
+        self._writes.close()
         await asyncio.to_thread(self._writer.join)
-        await asyncio.to_thread(self._readers.shutdown)
-        self._renew_readers()
+        await asyncio.to_thread(self._readers.close)
 
     def _check_open(self) -> None:
         if self._closed:
             raise DatabaseUnavailable("The database file is closed.")
 
-    def _read(self, work: Work[T]) -> T:
-        generation = self._generation
-        connection: sqlite3.Connection | None = None
-        try:
-            connection = self._idle_reader() or _open(self.path, "PRAGMA query_only = ON")
-            connection.execute("BEGIN")
-            try:
-                result = work(connection)
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-        except sqlite3.Error as error:
-            if connection is not None and closes_connection(error):
-                connection.close()
-                connection = None
-            raise mapped(error) from error
-        finally:
-            if connection is not None:
-                self._give_back(connection, generation)
-        return result
-
-    def _idle_reader(self) -> sqlite3.Connection | None:
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return None
-
-    def _give_back(self, connection: sqlite3.Connection, generation: int) -> None:
-        if generation == self._generation:
-            self._idle.append(connection)
-        else:
-            connection.close()
-
-    def _renew_readers(self) -> None:
-        """Close the readers' connections; those in use are closed when they are returned.
-
-        SQLite opens the -shm file once for all connections of a process: as long as one is left that found
-        it read-only, none can write.
-        """
-        self._generation += 1
-        while (connection := self._idle_reader()) is not None:
-            connection.close()
-
     def _write_forever(self) -> None:
         connection: sqlite3.Connection | None = None
-        while (first := self._jobs.get()) is not None:
-            group = [first]
-            stop = False
-            while len(group) < _MAX_GROUP and not stop:
-                try:
-                    following = self._jobs.get_nowait()
-                except Empty:
-                    break
-                stop = following is None
-                if following is not None:
-                    group.append(following)
-            connection = self._write_group(connection, group)
-            for loop in {job.loop for job in group}:
-                loop.call_soon_threadsafe(_resolve, [job for job in group if job.loop is loop])
-            if stop:
-                break
+        while taken := self._writes.take(_MAX_GROUP):
+            connection = self._write_group(connection, [job for _, job in taken])
+            tell([job for _, job in taken if job.finished])
+            if left := [each for each in taken if not each[1].finished]:
+                self._writes.put_first(left)
         if connection is not None:
             connection.close()
 
-    def _write_group(self, connection: sqlite3.Connection | None, group: list[_Job[Any]]) -> sqlite3.Connection | None:
+    def _write_group(self, connection: sqlite3.Connection | None, group: list[Job[Any]]) -> sqlite3.Connection | None:
         """Commit the jobs together; one that fails is left out, and the others are made without it.
 
-        Return the connection to continue with.
+        Return the connection to continue with. Jobs that are not finished have not been reached.
         """
         try:
             if connection is None:
@@ -197,32 +122,52 @@ class SqliteFile:
                 waiting = [job for job in waiting if job.error is None]
         except sqlite3.Error as error:
             for job in group:
-                if not job.committed and job.error is None:
-                    job.error = mapped(error)
+                if not job.finished:
+                    job.fail(mapped(error))
             if read_only(error):
-                self._renew_readers()
+                self._readers.renew()
             return _after_failure(connection, error)
         return connection
 
 
-def _commit(connection: sqlite3.Connection, jobs: list[_Job[Any]]) -> bool:
-    """Run the jobs in one transaction. Return whether it was committed; a failure of the file is raised."""
+def _commit(connection: sqlite3.Connection, jobs: list[Job[Any]]) -> bool:
+    """Run the jobs in one transaction, as many as its time allows. Return whether it was committed.
+
+    A failure of the file is raised.
+    """
     job = jobs[0]
+    ends = time.thread_time() + _GROUP_SECONDS
+    reached = 0
     try:
         connection.execute("BEGIN IMMEDIATE")
         for job in jobs:
-            job.result = job.work(connection)
+            _do(connection, job)
+            reached += 1
+            if time.thread_time() > ends:
+                break
         connection.execute("COMMIT")
     except Exception as error:
         if isinstance(error, sqlite3.Error) and closes_connection(error):
             raise
-        job.error = mapped(error) if isinstance(error, sqlite3.Error) else error
+        job.fail(mapped(error) if isinstance(error, sqlite3.Error) else error)
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         return False
-    for job in jobs:
-        job.committed = True
+    for job in jobs[:reached]:
+        job.finished = True
     return True
+
+
+def _do(connection: sqlite3.Connection, job: Job[Any]) -> None:
+    """Run a job. One that a trigger refused before it changed anything does not undo the others."""
+    before = connection.total_changes
+    try:
+        job.do(connection)
+    except sqlite3.Error as error:
+        refusal = mapped(error)
+        if not (isinstance(refusal, RunRefused) and connection.in_transaction and connection.total_changes == before):
+            raise
+        job.fail(refusal)
 
 
 def _after_failure(connection: sqlite3.Connection | None, error: sqlite3.Error) -> sqlite3.Connection | None:
@@ -240,11 +185,6 @@ def _after_failure(connection: sqlite3.Connection | None, error: sqlite3.Error) 
 def numbered(*values: str | bytes) -> dict[str, str | bytes]:
     """Return the values of ``?1``, ``?2``, ... for sqlite3, which treats numbered placeholders as named."""
     return {str(number): value for number, value in enumerate(values, start=1)}
-
-
-def _resolve(jobs: list[_Job[Any]]) -> None:
-    for job in jobs:
-        job.resolve()
 
 
 def open_to_others(path: Path) -> list[str]:

@@ -146,7 +146,9 @@ class SqliteVectorIndex:
 
     async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
         """Score every vector of the scope that passes the filter and return the best ``top_k``."""
-        hits = await self._searches.ask(scope, _ScopeSearch(vector, top_k, where))
+        search = _ScopeSearch(vector, top_k, where)
+        # A filter may take long: only its own caller waits for it.
+        hits = (await self._answer(scope, [search]))[0] if where else await self._searches.ask(scope, search)
         return Hits(hits, more=len(hits) == top_k)
 
     async def upsert(self, vectors: Sequence[IndexedVector]) -> int:
@@ -158,7 +160,7 @@ class SqliteVectorIndex:
                 _put(connection, argument, vector.values.astype("<f4", copy=False).tobytes())
 
         if vectors:
-            await self._file.write(work)
+            await self._file.write(work, vectors[0].scope.tenant_id)
         return await self.watermark()
 
     async def delete(self, scope: Scope, ids: Sequence[str]) -> int:
@@ -172,7 +174,7 @@ class SqliteVectorIndex:
             for id_ in ids:
                 _take(connection, _argument(self._config, scope, id=id_))
 
-        await self._file.write(work)
+        await self._file.write(work, scope.tenant_id)
         if len(ids) > 1:  # a single one stays in memory until the scope's next search: loading all again costs more
             self._cache.forget(scope)
         return await self.watermark()
@@ -186,7 +188,9 @@ class SqliteVectorIndex:
     async def vectors(self, tenant_id: str, ids: Sequence[str]) -> Mapping[str, Vector]:
         """Read the vectors from the file."""
         argument = to_json({"tenant_id": tenant_id, "index_name": self._config.index_name, "ids": list(ids)})
-        rows = await self._file.read(lambda connection: connection.execute(_BY_ID, numbered(argument)).fetchall())
+        rows = await self._file.read(
+            lambda connection: connection.execute(_BY_ID, numbered(argument)).fetchall(), tenant_id
+        )
         return {id_: np.frombuffer(values, "<f4").astype(np.float32, copy=False) for id_, values in rows}
 
     async def list_ids(self, cursor: str | None = None) -> IdPage:
@@ -222,7 +226,7 @@ class SqliteVectorIndex:
         await self._file.read(lambda connection: connection.execute("SELECT 1 FROM local_vector LIMIT 1").fetchone())
 
     async def _answer(self, scope: Scope, searches: Sequence[_ScopeSearch]) -> list[list[Hit]]:
-        return await self._file.read(lambda connection: self._search(connection, scope, searches))
+        return await self._file.read(lambda connection: self._search(connection, scope, searches), scope.tenant_id)
 
     def _search(
         self, connection: sqlite3.Connection, scope: Scope, searches: Sequence[_ScopeSearch]

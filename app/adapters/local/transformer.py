@@ -7,15 +7,14 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
 from app.adapters.local.bert import BertEncoder
-from app.adapters.local.coalescer import Coalescer
 from app.adapters.local.model_files import parse_json, read_json
+from app.adapters.local.passes import Passes
 from app.adapters.local.wordpiece import WordPiece
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.errors import ConfigurationError, EmbeddingUnavailable
@@ -51,8 +50,9 @@ class _TokenWindow:
 class TransformerEmbedder:
     """A BERT-like sentence-transformers model, computed in numpy on threads of its own.
 
-    Concurrent calls share forward passes, which read the weights once for all of them. A call queues one pass at a
-    time, so that a short text does not wait for all windows of a long one that came before it.
+    Short calls that come together share forward passes, which read the weights once for all of them. A call queues one
+    pass at a time, so that a short text does not wait for all windows of a long one that came before it; tenants take
+    turns, between passes and between the layers of a pass (ADR 0020).
     """
 
     def __init__(self, directory: Path, *, threads: int | None = None) -> None:
@@ -75,16 +75,15 @@ class TransformerEmbedder:
         self._window = _window(directory, self._encoder.shape.positions)
         threads = threads or os.cpu_count() or 1
         self._executor = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="embedder")
-        self._lanes = [0] * threads
-        self._passes: Coalescer[int, list[list[int]], list[Vector]] = Coalescer(self._forward)
+        self._passes = Passes(self._encoder.begin, self._run, threads)
 
     @property
     def config(self) -> EmbeddingConfig:
         """Return the embedding config of its vectors."""
         return self._config
 
-    async def embed(self, texts: Sequence[str], purpose: Purpose) -> Embeddings:
-        """Embed each text, regardless of the purpose."""
+    async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:
+        """Embed each text, regardless of the purpose; tenants take turns."""
         del purpose
         if sum(map(len, texts)) <= _INLINE_CHARACTERS:
             windows = self._split(texts)
@@ -93,7 +92,7 @@ class TransformerEmbedder:
         sums = np.zeros((len(texts), self._config.dimensions), np.float32)
         vectors: list[Vector] = []
         for batch in _batches([window.tokens for window in windows]):
-            vectors += await self._encode(batch)
+            vectors += await self._passes.encode(tenant_id, batch)
         for window, vector in zip(windows, vectors, strict=True):
             sums[window.text] += window.weight * vector
         norms = np.linalg.norm(sums, axis=1, keepdims=True)
@@ -108,23 +107,6 @@ class TransformerEmbedder:
     async def close(self) -> None:
         """Stop the threads after their current forward passes."""
         await asyncio.to_thread(self._executor.shutdown)
-
-    async def _encode(self, sequences: list[list[int]]) -> list[Vector]:
-        """Compute in the lane with the fewest calls; each thread has one lane."""
-        lane = min(range(len(self._lanes)), key=self._lanes.__getitem__)
-        self._lanes[lane] += 1
-        try:
-            return await self._passes.ask(lane, sequences)
-        finally:
-            self._lanes[lane] -= 1
-
-    async def _forward(self, _: int, calls: Sequence[list[list[int]]]) -> list[list[Vector]]:
-        """Compute the sequences of several calls in as few passes as their length allows."""
-        vectors: list[Vector] = []
-        for batch in _batches([tokens for call in calls for tokens in call]):
-            vectors += await self._run(self._encoder.encode, batch)
-        remaining = iter(vectors)
-        return [list(islice(remaining, len(call))) for call in calls]
 
     async def _run(self, work: Callable[..., _T], *arguments: object) -> _T:
         try:

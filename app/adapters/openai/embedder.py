@@ -96,9 +96,9 @@ class OpenAIEmbedder:
         """Return the embedding config of its vectors."""
         return self._config
 
-    async def embed(self, texts: Sequence[str], purpose: Purpose) -> Embeddings:
+    async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:
         """Embed each text, regardless of the purpose; a failed call is left to the caller to retry."""
-        del purpose
+        del purpose, tenant_id
         parts = windows.split(texts, _WINDOW_BYTES)
         vectors: list[Vector] = []
         tokens: int | None = 0

@@ -126,6 +126,36 @@ def test_a_short_text_does_not_wait_for_a_long_one_that_came_before() -> None:
     assert asyncio.run(order()) == ["short", "long"]
 
 
+def test_a_short_text_does_not_wait_for_the_long_ones_of_another_tenant() -> None:
+    async def order() -> list[str]:
+        finished: list[str] = []
+
+        async def embed(tenant: str, text: str) -> None:
+            await embedder.embed([text], "document", tenant_id=tenant)
+            finished.append(tenant)
+
+        embedder = TransformerEmbedder(packaged(), threads=1)
+        loud = (embed("loud", f"{number} " + "some words " * 60) for number in range(8))
+        await asyncio.gather(*loud, embed("quiet", "some words"))
+        await embedder.close()
+        return finished
+
+    assert asyncio.run(order()) == ["quiet", *["loud"] * 8]
+
+
+def test_a_vector_does_not_depend_on_who_comes_between() -> None:
+    async def vectors(*, alone: bool) -> list[Vector]:
+        embedder = TransformerEmbedder(packaged(), threads=1)
+        calls = [embedder.embed(["some long words " * 50], "document", tenant_id="a")]
+        if not alone:
+            calls.append(embedder.embed(["other words " * 60], "document", tenant_id="b"))
+        first, *_ = await asyncio.gather(*calls)
+        await embedder.close()
+        return list(first.vectors)
+
+    np.testing.assert_allclose(asyncio.run(vectors(alone=True)), asyncio.run(vectors(alone=False)), atol=1e-6)
+
+
 def test_the_packaged_model_is_known_by_its_published_name() -> None:
     assert config_of(packaged()) == EmbeddingConfig("local", "all-minilm-l6-v2", 384)
 

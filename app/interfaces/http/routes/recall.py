@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from app.domain.errors import LongTermDisabled, NotFound
+from app.domain.errors import LongTermDisabled, NotFound, QuotaExceeded
 from app.interfaces.http.dependencies import Caller, CredentialFirst
 from app.interfaces.http.failures import ACCESS, BODY, OUTAGE
 from app.interfaces.http.problems import responses
@@ -21,7 +21,7 @@ recalls = APIRouter(tags=["memory"], route_class=CredentialFirst)
 @recalls.post(
     "/recall",
     response_model=RecallAnswer,
-    responses=responses(*ACCESS, *BODY, LongTermDisabled, *OUTAGE),
+    responses=responses(*ACCESS, *BODY, LongTermDisabled, QuotaExceeded, *OUTAGE),
 )
 async def recall(caller: Caller, request: RecallRequest) -> Recall:
     """Return the agent's memories that answer the query best."""
@@ -31,7 +31,7 @@ async def recall(caller: Caller, request: RecallRequest) -> Recall:
 @recalls.post(
     "/recall/explain",
     response_model_exclude_unset=True,
-    responses=responses(*ACCESS, *BODY, NotFound, LongTermDisabled, *OUTAGE),
+    responses=responses(*ACCESS, *BODY, NotFound, LongTermDisabled, QuotaExceeded, *OUTAGE),
 )
 async def explain(caller: Caller, request: ExplainRequest) -> ExplainAnswer:
     """Tell why a memory is, or is not, in the answer of a recall, and which least change would return it."""

@@ -1,0 +1,120 @@
+"""Forward passes of the model on a few threads, for which tenants take turns (ADR 0020)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Protocol
+
+from app.adapters.local.turns import Turns
+from app.domain.embedding import Vector
+
+Sequences = Sequence[Sequence[int]]
+Run = Callable[..., Awaitable[Any]]
+"""Runs a function with its arguments on a thread."""
+
+_TOGETHER_TOKENS = 64
+"""Up to how many tokens calls share a pass: more would save little, and each would wait for the others.
+
+A pass of as few is not interrupted."""
+
+
+class ForwardPass(Protocol):
+    """A forward pass that may be interrupted between its layers."""
+
+    def advance(self, stop: Callable[[], bool]) -> list[Vector] | None:
+        """Compute layers, at least one, until ``stop`` says so; return the vectors once all are computed."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    sequences: Sequences
+    future: "asyncio.Future[list[Vector]]"
+    tokens: int
+    begun: "_Begun | None" = None
+
+    @property
+    def gone(self) -> bool:
+        return self.future.done()
+
+
+@dataclass(slots=True, eq=False)
+class _Begun:
+    """A pass that was begun, and whose calls it computes."""
+
+    forward: ForwardPass
+    calls: list[_Call] = field(default_factory=list)
+
+
+class Passes:
+    """Computes token sequences. A pass makes room for other tenants between its layers; short calls share one."""
+
+    def __init__(self, begin: Callable[[Sequences], ForwardPass], run: Run, threads: int) -> None:
+        """Take what begins a pass, and what runs its layers on one of so many threads."""
+        self._begin = begin
+        self._run = run
+        self._free = threads
+        self._waiting: Turns[_Call] = Turns()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def encode(self, tenant_id: str, sequences: Sequences) -> list[Vector]:
+        """Return the sequences' vectors, once the tenant has had its turns."""
+        future: asyncio.Future[list[Vector]] = asyncio.get_running_loop().create_future()
+        self._waiting.put(tenant_id, _Call(sequences, future, sum(map(len, sequences))))
+        self._dispatch()
+        return await future
+
+    def _dispatch(self) -> None:
+        """Give the free threads to those whose turn it is."""
+        while self._free and (taken := self._waiting.take()):
+            tenant_id, call = taken
+            if call.gone and (call.begun is None or all(each.gone for each in call.begun.calls)):
+                continue
+            self._free -= 1
+            task = asyncio.create_task(self._turn(tenant_id, call))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _turn(self, tenant_id: str, call: _Call) -> None:
+        begun = call.begun or self._with_company(call)
+
+        def stop() -> bool:
+            return call.tokens > _TOGETHER_TOKENS and self._waiting.others(tenant_id)
+
+        try:
+            vectors = await self._run(begun.forward.advance, stop)
+        except Exception as error:  # noqa: BLE001 - goes to everyone who asked
+            for each in begun.calls:
+                if not each.gone:
+                    each.future.set_exception(error)
+        else:
+            if vectors is None:
+                call.begun = begun
+                self._waiting.put_back(tenant_id, call)
+            else:
+                _resolve(begun.calls, vectors)
+        finally:
+            self._free += 1
+            self._dispatch()
+
+    def _with_company(self, call: _Call) -> _Begun:
+        """Begin a pass for a call, and for others that are short enough to share it."""
+        calls, tokens = [call], call.tokens
+
+        def fits(other: _Call) -> bool:
+            return other.begun is None and tokens + other.tokens <= _TOGETHER_TOKENS
+
+        while taken := self._waiting.take(fits):
+            if not taken[1].gone:
+                calls.append(taken[1])
+                tokens += taken[1].tokens
+        return _Begun(self._begin([tokens for each in calls for tokens in each.sequences]), calls)
+
+
+def _resolve(calls: Sequence[_Call], vectors: Sequence[Vector]) -> None:
+    remaining = iter(vectors)
+    for call in calls:
+        own = list(islice(remaining, len(call.sequences)))
+        if not call.gone:
+            call.future.set_result(own)

@@ -1,0 +1,57 @@
+"""Work on a SQLite file that a coroutine waits for and a thread does."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar, cast
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], T]
+
+
+@dataclass(slots=True, eq=False)
+class Job(Generic[T]):
+    """A piece of work; the thread that does it leaves the result or the error, and then says that it is finished."""
+
+    work: Work[T]
+    seconds: float | None = None
+    """The processor time that a read may take; None: any."""
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+    future: "asyncio.Future[T]" = field(init=False)
+    result: T | None = None
+    error: Exception | None = None
+    finished: bool = False
+
+    def __post_init__(self) -> None:
+        """Make what the caller waits for."""
+        self.future = self.loop.create_future()
+
+    def do(self, connection: sqlite3.Connection) -> None:
+        """Do the work, and keep its result."""
+        self.result = self.work(connection)
+
+    def fail(self, error: Exception) -> None:
+        """Finish with an error."""
+        self.error = error
+        self.finished = True
+
+    def resolve(self) -> None:
+        """Tell the caller, unless it was cancelled; called in its loop."""
+        if self.future.done():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(cast(T, self.result))
+
+
+def tell(jobs: Sequence[Job[T]]) -> None:
+    """Tell the callers of jobs that are finished, each in its loop."""
+    for loop in {job.loop for job in jobs}:
+        loop.call_soon_threadsafe(_resolve, [job for job in jobs if job.loop is loop])
+
+
+def _resolve(jobs: Sequence[Job[T]]) -> None:
+    for job in jobs:
+        job.resolve()

@@ -1,0 +1,180 @@
+"""Threads that read a SQLite file for all tenants, so that slow reads of one delay no other's (ADR 0020)."""
+
+import sqlite3
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from app.adapters.local.sqlite_errors import closes_connection, interrupted, mapped, too_slow
+from app.adapters.local.sqlite_jobs import Job, tell
+from app.adapters.local.work_queue import WorkQueue
+
+_Taken = tuple[str, Job[Any]]
+
+_LANES = 2
+_GROUP = 16
+_GROUP_SECONDS = 0.005
+"""For how long reads that came together share a snapshot and a wake-up, where others wait.
+
+What is not reached comes first in the next group.
+"""
+_TURN_SECONDS = 0.02
+"""The processor time after which a read is stopped and made again where the slow ones are made, one at a time."""
+_LOOK_EVERY = 100_000
+"""Instructions of SQLite's virtual machine between two looks at the clock: about a millisecond."""
+
+
+class Readers:
+    """Reads by turns of the tenants. Where one's read is slow, its reads are made beside those of the others."""
+
+    def __init__(self, open_connection: Callable[[], sqlite3.Connection], *, lanes: int = _LANES) -> None:
+        """Start the threads; the first read opens a connection."""
+        self._open = open_connection
+        self._idle: deque[sqlite3.Connection] = deque()
+        self._generation = 0
+        self._quick: WorkQueue[Job[Any]] = WorkQueue()
+        self._slow: WorkQueue[Job[Any]] = WorkQueue()
+        self._slow_of: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self._threads = [
+            *(threading.Thread(target=self._serve_quick, name=f"sqlite-read-{n}", daemon=True) for n in range(lanes)),
+            threading.Thread(target=self._serve_slow, name="sqlite-read-slow", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def read(self, tenant_id: str, job: Job[Any]) -> None:
+        """Let a read wait for its tenant's turn."""
+        self._quick.put(tenant_id, job)
+
+    def renew(self) -> None:
+        """Close the connections; those in use are closed when they are returned.
+
+        SQLite opens the -shm file once for all connections of a process: as long as one is left that found
+        it read-only, none can write.
+        """
+        self._generation += 1
+        while (connection := self._idle_connection()) is not None:
+            connection.close()
+
+    def close(self) -> None:
+        """Finish the reads that wait, and end the threads."""
+        self._quick.close()
+        for thread in self._threads[:-1]:
+            thread.join()
+        self._slow.close()
+        self._threads[-1].join()
+        self.renew()
+
+    def _serve_quick(self) -> None:
+        while taken := self._quick.take(_GROUP):
+            left: list[_Taken] = []
+            slow: list[_Taken] = []
+            try:
+                with self._snapshot() as connection:
+                    self._group(connection, taken, left, slow)
+            except sqlite3.Error as error:
+                _fail([job for _, job in taken], error)
+            tell([job for _, job in taken if job.finished])
+            for tenant_id, job in slow:
+                self._slow.put(tenant_id, job)
+            if left:
+                self._quick.put_first(left)
+
+    def _serve_slow(self) -> None:
+        while taken := self._slow.take(1):
+            ((tenant_id, job),) = taken
+            try:
+                with self._snapshot() as connection:
+                    if not job.future.done() and not _attempt(connection, job, job.seconds):
+                        job.fail(too_slow())
+            except sqlite3.Error as error:
+                _fail([job], error)
+            with self._lock:
+                self._slow_of[tenant_id] -= 1
+                self._slow_of += Counter()  # forgets those who have none left
+            tell([job])
+
+    def _group(
+        self, connection: sqlite3.Connection, taken: Sequence[_Taken], left: list[_Taken], slow: list[_Taken]
+    ) -> None:
+        """Make reads of one snapshot until their time is over; add those that were not reached, and slow ones."""
+        ends = time.thread_time() + _GROUP_SECONDS
+        for number, (tenant_id, job) in enumerate(taken):
+            if number and self._quick.others(tenant_id) and time.thread_time() > ends:
+                left += taken[number:]
+                return
+            if job.future.done():  # the caller was cancelled
+                continue
+            seconds = _TURN_SECONDS if job.seconds is None else min(job.seconds, _TURN_SECONDS)
+            if self._is_slow(tenant_id) or not _attempt(connection, job, seconds):
+                with self._lock:
+                    self._slow_of[tenant_id] += 1
+                slow.append((tenant_id, job))
+
+    def _is_slow(self, tenant_id: str) -> bool:
+        """Tell whether a tenant has slow reads; the service's own work is not one tenant's."""
+        with self._lock:
+            return bool(tenant_id) and self._slow_of[tenant_id] > 0
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection that sees one moment of the data; it is closed where the file has failed."""
+        generation = self._generation
+        connection = self._idle_connection() or self._open()
+        failed = False
+        try:
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+        except sqlite3.Error as error:
+            failed = closes_connection(error)
+            raise
+        finally:
+            if failed or generation != self._generation:
+                connection.close()
+            else:
+                self._idle.append(connection)
+
+    def _idle_connection(self) -> sqlite3.Connection | None:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
+
+
+def _attempt(connection: sqlite3.Connection, job: Job[Any], seconds: float | None) -> bool:
+    """Make a read within so much time of the processor. Return whether it is finished; it may also have failed.
+
+    A failure of the file is raised.
+    """
+    if seconds is not None:
+        ends = time.thread_time() + seconds  # of this thread: what others do on a busy machine does not count
+        connection.set_progress_handler(lambda: time.thread_time() > ends, _LOOK_EVERY)
+    try:
+        job.do(connection)
+        job.finished = True
+    except sqlite3.Error as error:
+        if interrupted(error):
+            return False
+        if closes_connection(error):
+            raise
+        job.fail(mapped(error))
+    except Exception as error:  # noqa: BLE001 - goes to the one who asked
+        job.fail(error)
+    finally:
+        connection.set_progress_handler(None, 0)
+    return True
+
+
+def _fail(jobs: Sequence[Job[Any]], error: sqlite3.Error) -> None:
+    """Let a failure of the file be that of all reads that it kept from being made."""
+    for job in jobs:
+        if not job.finished:
+            job.fail(mapped(error))

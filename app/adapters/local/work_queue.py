@@ -1,0 +1,54 @@
+"""Work that waits for threads; tenants take turns (ADR 0020)."""
+
+import threading
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from app.adapters.local.turns import Turns
+
+T = TypeVar("T")
+Taken = tuple[str, T]
+"""A tenant and its piece of work."""
+
+
+class WorkQueue(Generic[T]):
+    """Hands pieces of work to threads, one of each tenant after the other."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._turns: Turns[T] = Turns()
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def put(self, tenant_id: str, work: T) -> None:
+        """Let a piece of work wait for its tenant's turn."""
+        with self._changed:
+            self._turns.put(tenant_id, work)
+            self._changed.notify()
+
+    def put_first(self, taken: Sequence[Taken[T]]) -> None:
+        """Let what was taken and not reached wait before all others, in its order."""
+        with self._changed:
+            for tenant_id, work in reversed(taken):
+                self._turns.put_first(tenant_id, work)
+            self._changed.notify()
+
+    def take(self, most: int) -> list[Taken[T]]:
+        """Wait for work; return what waits, at most so much. Nothing is returned once it is closed and empty."""
+        with self._changed:
+            while not self._turns and not self._closed:
+                self._changed.wait()
+            taken: list[Taken[T]] = []
+            while len(taken) < most and (next_ := self._turns.take()) is not None:
+                taken.append(next_)
+            return taken
+
+    def others(self, tenant_id: str) -> bool:
+        """Tell whether another tenant waits."""
+        return self._turns.others(tenant_id)
+
+    def close(self) -> None:
+        """Let the threads end once all is done."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()

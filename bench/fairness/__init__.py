@@ -1,0 +1,1 @@
+"""Whether one caller can keep others from being answered: goals, and what a service reaches of them."""

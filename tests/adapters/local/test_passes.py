@@ -1,0 +1,110 @@
+"""Who waits for whom at the model, told by the order in which layers are computed."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.adapters.local.passes import Passes, Sequences
+from app.domain.embedding import Vector
+
+LAYERS = 3
+LONG = [[1] * 250]
+SHORT = [[2] * 10]
+
+
+class Pass:
+    """Says which layer it computes, and computes nothing."""
+
+    def __init__(self, sequences: Sequences, computed: list[int]) -> None:
+        self.sequences, self.computed, self.layer = sequences, computed, 0
+
+    def advance(self, stop: Callable[[], bool]) -> list[Vector] | None:
+        while self.layer < LAYERS:
+            self.computed.append(sum(map(len, self.sequences)))
+            self.layer += 1
+            if self.layer < LAYERS and stop():
+                return None
+        return [np.full(1, len(tokens), np.float32) for tokens in self.sequences]
+
+
+class Model:
+    """One thread, which computes when it is let."""
+
+    def __init__(self) -> None:
+        self.computed: list[int] = []
+        self.may = asyncio.Event()
+        self.broken: Exception | None = None
+        self.passes = Passes(lambda sequences: Pass(sequences, self.computed), self.run, 1)
+
+    async def run(self, work: Callable[..., Any], *arguments: object) -> object:
+        await self.may.wait()
+        if self.broken is not None:
+            raise self.broken
+        return work(*arguments)
+
+    async def asked(self, *calls: tuple[str, Sequences]) -> list[asyncio.Task[list[Vector]]]:
+        tasks = [asyncio.create_task(self.passes.encode(tenant, sequences)) for tenant, sequences in calls]
+        await asyncio.sleep(0)
+        return tasks
+
+
+async def told(tasks: Sequence["asyncio.Task[list[Vector]]"]) -> list[list[float]]:
+    async with asyncio.timeout(10):
+        return [[float(vector[0]) for vector in vectors] for vectors in await asyncio.gather(*tasks)]
+
+
+async def test_a_short_text_of_another_tenant_is_computed_between_the_layers_of_a_long_one() -> None:
+    model = Model()
+    tasks = await model.asked(("loud", LONG), ("loud", LONG), ("quiet", SHORT))
+    model.may.set()
+    assert await told(tasks) == [[250], [250], [10]]
+    assert model.computed == [250, 10, 10, 10, 250, 250, 250, 250, 250]
+
+
+async def test_a_tenant_alone_is_not_interrupted() -> None:
+    model = Model()
+    tasks = await model.asked(("loud", LONG), ("loud", [*SHORT, *LONG]))
+    model.may.set()
+    assert await told(tasks) == [[250], [10, 250]]
+    assert model.computed == [250] * LAYERS + [260] * LAYERS
+
+
+async def test_short_calls_share_a_pass_and_a_long_one_is_not_among_them() -> None:
+    model = Model()
+    tasks = await model.asked(("a", SHORT), ("b", SHORT), ("c", LONG), ("a", SHORT * 2), ("b", SHORT * 9))
+    model.may.set()
+    assert await told(tasks) == [[10], [10], [250], [10, 10], [10] * 9]
+    assert set(model.computed) == {40, 250, 90}
+
+
+async def test_who_has_gone_is_not_computed() -> None:
+    model = Model()
+    _, gone, last = tasks = await model.asked(("a", SHORT), ("a", LONG), ("b", SHORT * 2))
+    gone.cancel()
+    await asyncio.sleep(0)
+    model.may.set()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert await told([last]) == [[10, 10]]
+    assert 250 not in model.computed
+
+
+async def test_a_failure_is_told_to_all_who_share_the_pass_and_not_to_later_ones() -> None:
+    model = Model()
+    tasks = await model.asked(("a", LONG), ("a", SHORT), ("b", SHORT))
+    model.broken = ValueError("broken")
+    model.may.set()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [str(result) for result in results] == ["broken"] * 3
+    model.broken = None
+    assert await told(await model.asked(("a", SHORT))) == [[10]]
+
+
+@pytest.mark.parametrize("sequences", [LONG, SHORT])
+async def test_each_tenant_of_many_has_its_turn(sequences: Sequences) -> None:
+    model = Model()
+    tasks = await model.asked(*((f"t{number % 5}", sequences) for number in range(20)))
+    model.may.set()
+    assert len(await told(tasks)) == 20

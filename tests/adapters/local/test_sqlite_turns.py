@@ -1,0 +1,157 @@
+"""Who waits for whom at the SQLite file, told by the order in which work is done."""
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from app.adapters.local.sqlite_database import SqliteDatabase
+from app.adapters.local.sqlite_file import SqliteFile
+from app.domain.errors import DatabaseUnavailable
+from app.ports.database import RunRefused, Statement
+
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
+
+
+@pytest.fixture
+async def file(tmp_path: Path) -> AsyncIterator[SqliteFile]:
+    file = SqliteFile(tmp_path / "test.sqlite3")
+    await file.write(lambda connection: connection.execute("CREATE TABLE t (x)").fetchall())
+    yield file
+    await file.close()
+
+
+def named(done: list[str], name: str) -> Callable[[sqlite3.Connection], None]:
+    return lambda _: done.append(name)
+
+
+def slow(connection: sqlite3.Connection) -> None:
+    connection.execute(ENDLESS).fetchall()
+
+
+async def test_eight_slow_reads_of_a_tenant_are_not_waited_for_by_another(file: SqliteFile) -> None:
+    database = SqliteDatabase(file, read_seconds=1.0)
+    loud = [asyncio.create_task(database.run([Statement(ENDLESS, tenant_id="loud")])) for _ in range(8)]
+    await asyncio.sleep(0)
+    for _ in range(20):
+        assert await database.run([Statement("SELECT 1 AS one", tenant_id="quiet")]) == [[{"one": 1}]]
+    assert not any(task.done() for task in loud)
+    for task in loud:
+        task.cancel()
+    await asyncio.gather(*loud, return_exceptions=True)
+
+
+async def test_the_slow_reads_of_two_tenants_take_turns(file: SqliteFile) -> None:
+    finished: list[str] = []
+
+    async def read(tenant: str) -> None:
+        with pytest.raises(DatabaseUnavailable, match="took too long"):
+            await file.read(slow, tenant, seconds=0.05)
+        finished.append(tenant)
+
+    await asyncio.gather(*(read("loud") for _ in range(4)), read("quiet"))
+    assert finished.index("quiet") <= 2
+
+
+async def test_work_that_is_begun_again_gives_its_whole_result(file: SqliteFile) -> None:
+    begun: list[int] = []
+
+    def count(connection: sqlite3.Connection) -> int:
+        begun.append(1)
+        numbers = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 2000000) SELECT count(*) FROM n"
+        (found,) = connection.execute(numbers).fetchone()
+        return int(found)
+
+    assert await file.read(count, "loud") == 2_000_000
+    assert len(begun) == 2
+
+
+async def test_a_write_waits_for_one_of_each_tenant_and_not_for_all_of_another(file: SqliteFile) -> None:
+    gate, done = threading.Event(), list[str]()
+    first = asyncio.create_task(file.write(lambda _: gate.wait(10), "loud"))
+    await asyncio.sleep(0.05)
+    loud = [asyncio.create_task(file.write(named(done, "loud"), "loud")) for _ in range(100)]
+    await asyncio.sleep(0)
+    quiet = asyncio.create_task(file.write(named(done, "quiet"), "quiet"))
+    await asyncio.sleep(0)
+    gate.set()
+    await asyncio.gather(first, *loud, quiet)
+    assert done.index("quiet") <= 1
+
+
+async def test_a_group_of_long_writes_is_committed_before_all_are_made(file: SqliteFile) -> None:
+    gate, finished = threading.Event(), list[int]()
+    first = asyncio.create_task(file.write(lambda _: gate.wait(10)))
+
+    def long(connection: sqlite3.Connection) -> None:
+        connection.execute("INSERT INTO t VALUES (1)")
+        numbers = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 400000) SELECT count(*) FROM n"
+        connection.execute(numbers).fetchall()
+
+    async def write() -> None:
+        await file.write(long, "loud")
+        (seen,) = await file.read(lambda connection: connection.execute("SELECT count(*) FROM t").fetchone())
+        finished.append(seen)
+
+    writes = [asyncio.create_task(write()) for _ in range(8)]
+    await asyncio.sleep(0.05)
+    gate.set()
+    await asyncio.gather(first, *writes)
+    assert min(finished) < 8
+    assert max(finished) == 8
+
+
+async def test_a_write_that_fails_is_left_out_of_its_group(file: SqliteFile) -> None:
+    gate = threading.Event()
+    first = asyncio.create_task(file.write(lambda _: gate.wait(10)))
+    good = [file.write(lambda c: c.execute("INSERT INTO t VALUES (1)").fetchall(), f"t{n}") for n in range(5)]
+    bad = file.write(lambda c: c.execute("INSERT INTO absent VALUES (1)").fetchall(), "t1")
+    tasks = [asyncio.create_task(each) for each in (*good, bad)]
+    await asyncio.sleep(0.05)
+    gate.set()
+    *results, failure = await asyncio.gather(*tasks, return_exceptions=True)
+    await first
+    assert results == [[]] * 5
+    assert isinstance(failure, Exception)
+    assert await file.read(lambda connection: connection.execute("SELECT count(*) FROM t").fetchone()) == (5,)
+
+
+async def test_writes_are_not_made_again_because_a_trigger_refused_another(file: SqliteFile) -> None:
+    refusing = "CREATE TRIGGER refusing BEFORE INSERT ON t WHEN new.x < 0 BEGIN SELECT RAISE(ABORT, 'negative'); END"
+    await file.write(lambda connection: connection.execute(refusing).fetchall())
+    gate, made = threading.Event(), list[int]()
+    first = asyncio.create_task(file.write(lambda _: gate.wait(10)))
+
+    def insert(value: int) -> Callable[[sqlite3.Connection], None]:
+        def work(connection: sqlite3.Connection) -> None:
+            made.append(value)
+            connection.execute("INSERT INTO t VALUES (?)", (value,))
+
+        return work
+
+    writes = [
+        asyncio.create_task(file.write(insert(value), f"t{number}")) for number, value in enumerate([1, -1, 2, -2])
+    ]
+    await asyncio.sleep(0.05)
+    gate.set()
+    results = await asyncio.gather(*writes, return_exceptions=True)
+    await first
+    assert [isinstance(result, RunRefused) for result in results] == [False, True, False, True]
+    assert made == [1, -1, 2, -2]
+    assert await file.read(lambda connection: connection.execute("SELECT x FROM t").fetchall()) == [(1,), (2,)]
+
+
+async def test_what_a_refused_write_had_changed_before_is_undone(file: SqliteFile) -> None:
+    refusing = "CREATE TRIGGER refusing BEFORE INSERT ON t WHEN new.x < 0 BEGIN SELECT RAISE(ABORT, 'negative'); END"
+    await file.write(lambda connection: connection.execute(refusing).fetchall())
+
+    def half(connection: sqlite3.Connection) -> None:
+        connection.execute("INSERT INTO t VALUES (1)")
+        connection.execute("INSERT INTO t VALUES (-1)")
+
+    with pytest.raises(RunRefused):
+        await file.write(half)
+    assert await file.read(lambda connection: connection.execute("SELECT x FROM t").fetchall()) == []
