@@ -1,11 +1,18 @@
 """Texts of memories as they are shown: what would act instead of being read is escaped; data keep it."""
 
 import json
-import unicodedata
+import re
 from typing import Any
 
-_SELECTORS = range(0xE0100, 0xE01F0)
-"""Variation selectors beyond those that emoji use: invisible, and enough of them to spell a text."""
+# Characters of the categories Cc, Cf, Co, Cs, Zl and Zp but line breaks and tabs, and the variation selectors that no
+# emoji uses: they act on a terminal, reorder what is shown, or are not seen at all.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u2064\u2066-\u206f\ud800-\uf8ff\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f\U000e0100-\U000e01ef"
+    "\U000f0000-\U000ffffd\U00100000-\U0010fffd]+"
+)
+_MANY = 1000
 
 
 def visible(text: str) -> str:
@@ -13,22 +20,12 @@ def visible(text: str) -> str:
 
     Line breaks and tabs stay as they are.
     """
-    return "".join(
-        character.encode("unicode_escape", "surrogatepass").decode() if _is_hidden(character) else character
-        for character in text
-    )
+    return _HIDDEN.sub(lambda run: run[0].encode("unicode_escape", "surrogatepass").decode(), text)
 
 
 def json_text(value: Any) -> str:  # noqa: ANN401 - whatever JSON has
     """Return JSON without white space, in which the same characters are written as JSON's own escapes."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return "".join(json.dumps(character)[1:-1] if _is_hidden(character) else character for character in text)
-
-
-def _is_hidden(character: str) -> bool:
-    if character.isascii() and character.isprintable():
-        return False
-    category = unicodedata.category(character)
-    return (category in {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"} and character not in "\n\t") or ord(
-        character
-    ) in _SELECTORS
+    text, runs = _HIDDEN.subn(lambda run: json.dumps(run[0])[1:-1], text, count=_MANY)
+    # Where there are very many, everything beyond ASCII is escaped, which costs far less.
+    return text if runs < _MANY else json.dumps(value, separators=(",", ":"))

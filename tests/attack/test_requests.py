@@ -39,13 +39,21 @@ class Field:
 
     def request(self, service: Service, value: Any) -> httpx.Request:
         method, path = self.route.split()
-        headers = service.credential(admin=True) | {"Content-Type": "application/json"}
+        headers = service.credential(admin=True) | {"Content-Type": "application/json"} | _OF_MCP
         if method == "GET":
             return service.client.build_request(method, path, params=self.body(value), headers=headers)
         if path == "/import":
             headers |= {"Content-Type": "application/x-ndjson"}
         content = json.dumps(self.body(value), ensure_ascii=False).encode("utf-8", "surrogatepass")
         return service.client.build_request(method, path, content=content, headers=headers)
+
+
+_OF_MCP = {"X-Agent-Id": "bot", "Accept": "application/json"}
+
+
+def _call(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    params = {"name": tool, "arguments": arguments}
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
 
 
 TEXT_FIELDS = {
@@ -56,6 +64,10 @@ TEXT_FIELDS = {
         CONTENT,
         lambda text: {"agent_id": "bot", "query": text, "memory_id": "01K5ZZZZZZZZZZZZZZZZZZZZZZ"},
     ),
+    "tool's content": Field("POST /mcp", CONTENT, lambda text: _call("store_memory", {"content": text})),
+    "tool's query": Field("POST /mcp", CONTENT, lambda text: _call("recall_memory", {"query": text})),
+    "tool's argument": Field("POST /mcp", BODY, lambda text: _call("recall_memory", {"query": "x", text: 1})),
+    "writer": Field("GET /memories", PARAMETER, lambda text: {"agent_id": "bot", "written_by": text}),
     "metadata value": Field(
         "POST /store", METADATA, lambda text: {"agent_id": "bot", "content": "text", "metadata": {"a": text}}
     ),
@@ -76,6 +88,10 @@ SHAPE_FIELDS = {
     "metadata": Field("POST /store", BODY, lambda made: {"agent_id": "bot", "content": "text", "metadata": made}),
     "filter": Field("POST /recall", BODY, lambda made: {"agent_id": "bot", "query": "x", "filter": {"metadata": made}}),
     "fields": Field("POST /store", BODY, lambda made: made),
+    "tool's metadata": Field(
+        "POST /mcp", BODY, lambda made: _call("store_memory", {"content": "text", "metadata": made})
+    ),
+    "tool's message": Field("POST /mcp", BODY, lambda made: made),
     "list filter": Field("GET /memories", PARAMETER, lambda made: {"agent_id": "bot", "metadata": json.dumps(made)}),
 }
 

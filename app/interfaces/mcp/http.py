@@ -1,5 +1,6 @@
 """MCP over streamable HTTP, without sessions: every message carries its credential, and any replica answers it."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -8,9 +9,9 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
-from app.domain.errors import Forbidden, InvalidRequest, MemoryGatewayError, Unauthenticated
+from app.domain.errors import Forbidden, InvalidRequest, MalformedRequest, MemoryGatewayError, Unauthenticated
 from app.interfaces.mcp.server import Context, error_text, quiet_sdk, tool_server
 from app.interfaces.tools.calls import Toolbox
 from app.runtime.runtime import Runtime
@@ -18,6 +19,10 @@ from app.services.credentials import CHALLENGE
 
 PATH = "/mcp"
 AGENT_HEADER = "X-Agent-Id"
+_SMALL_BYTES = 4096
+_MEMBERS = {"jsonrpc", "id", "method", "params"}
+_PARAMS = {"name", "arguments", "_meta", "cursor"}
+"""Of the calls that this server answers where a message is large."""
 
 
 class McpEndpoint:
@@ -42,7 +47,7 @@ class McpEndpoint:
         scope["route"] = self.route
         try:
             scope["state"]["toolbox"] = await self._toolbox(Headers(scope=scope))
-            await self._sessions.handle_request(scope, receive, send)
+            await self._sessions.handle_request(scope, await _checked(receive), send)
         except MemoryGatewayError as error:
             await _refused(error)(scope, receive, send)
 
@@ -54,6 +59,49 @@ class McpEndpoint:
         if len(named) > 1:
             raise InvalidRequest(f"{AGENT_HEADER} is sent more than once: which agent is meant?")
         return Toolbox(self._runtime, principal, named[0] if named else None)
+
+
+async def _checked(receive: Receive) -> Receive:
+    """Read a message, and return what gives it once more.
+
+    The SDK writes what is wrong with a message many times over into its answer. So a large one that has not the form of
+    a message is refused here.
+
+    Raises:
+        MalformedRequest: it has not.
+    """
+    part = await receive()
+    body = bytearray(part.get("body", b""))
+    while part.get("more_body", False):
+        part = await receive()
+        body += part.get("body", b"")
+    if len(body) > _SMALL_BYTES and not _is_message(body):
+        raise MalformedRequest("This is no message of JSON-RPC.")
+    messages: list[Message] = [{**part, "body": bytes(body)}]
+
+    async def receive_again() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return receive_again
+
+
+def _is_message(body: bytes | bytearray) -> bool:
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(message, dict) or not message.keys() <= _MEMBERS:
+        return False
+    params = message.get("params", {})
+    return (
+        isinstance(message.get("jsonrpc"), str)
+        and isinstance(message.get("method"), str)
+        and isinstance(message.get("id"), str | int | None)
+        and isinstance(params, dict)
+        and isinstance(params.get("name"), str | None)
+        and isinstance(params.get("arguments"), dict | None)
+        and params.keys() <= _PARAMS
+    )
 
 
 def _toolbox_of(context: Context) -> Toolbox:

@@ -5,8 +5,8 @@ framework. A client's ``call_tool`` calls one for the client's agent, ``text`` a
 """
 
 import json
+import re
 import secrets
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,8 +17,13 @@ from memory_gateway_client.errors import InvalidRequest, MemoryGatewayError
 from memory_gateway_client.request import Call, one_agent
 from memory_gateway_client.types import Recall, Source, Stored
 
-_SELECTORS = range(0xE0100, 0xE01F0)
-"""Variation selectors that no emoji uses: invisible, and enough of them to spell a text."""
+# Control, bidirectional and invisible characters: they act where they are shown, or hide there.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u2064\u2066-\u206f\ud800-\uf8ff\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f\U000e0100-\U000e01ef"
+    "\U000f0000-\U000ffffd\U00100000-\U0010fffd]+"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +105,13 @@ def text(answer: Recall | Stored) -> str:
     }
     found |= {"degraded": answer.degraded} if answer.degraded else {}
     text = json.dumps(found, ensure_ascii=False)
-    return "".join(json.dumps(character)[1:-1] if _is_hidden(character) else character for character in text)
+    return _HIDDEN.sub(lambda run: json.dumps(run[0])[1:-1], text)
 
 
 def _source(source: Source | None) -> str:
     if source is None:
         return "unknown"
     return source.channel if source.credential_id is None else f"{source.channel} {source.credential_id}"
-
-
-def _is_hidden(character: str) -> bool:
-    """Tell whether a character may act where it is shown, or hide there: control, bidirectional and invisible ones."""
-    if ord(character) in _SELECTORS:
-        return True
-    return unicodedata.category(character) in {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"} and character not in "\n\t"
 
 
 def told(error: MemoryGatewayError) -> str:

@@ -1,0 +1,39 @@
+"""What is escaped where a memory is shown as text."""
+
+import json
+import sys
+import unicodedata
+
+import pytest
+
+from app.interfaces.text import json_text, visible
+from memory_gateway_client import tools
+from memory_gateway_client.types import Stored
+
+HIDDEN = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
+SELECTORS = range(0xE0100, 0xE01F0)
+
+
+def test_every_character_that_acts_or_hides_is_escaped_and_no_other() -> None:
+    for number in range(sys.maxunicode + 1):
+        character = chr(number)
+        category = unicodedata.category(character)
+        acts = (category in HIDDEN and character not in "\n\t") or number in SELECTORS
+        # What this Python's Unicode does not know yet may be one of them in a later version.
+        assert (visible(character) != character) is acts or category == "Cn", hex(number)
+
+
+@pytest.mark.parametrize("times", [1, 2000])
+def test_the_json_of_a_text_says_the_same(times: int) -> None:
+    value = {"a": "x\u200by\U000e0041\n\x1b[2J\u202e\U0001f469\u200d\ud800" * times, "b": [1, None, "\u00e9"]}
+    text = json_text(value)
+    assert json.loads(text) == value
+    assert text == visible(text)
+    assert ("\u00e9" in text) is (times == 1)
+
+
+def test_the_client_escapes_the_same() -> None:
+    characters = "".join(chr(number) for number in range(0xD800))
+    said = json.loads(tools.text(Stored(kept=(characters,))))
+    assert said["kept"] == [characters]
+    assert tools.text(Stored(kept=(characters,))) == visible(tools.text(Stored(kept=(characters,))))
