@@ -26,7 +26,11 @@ async def test_a_service_stores_recalls_and_deletes(database: Database, tmp_path
         assert second["metadata"] == {"topic": "calendar", "rooms": [1, None, {"x": 2}]}
         where = {"created_after": "2026-01-01T00:00:00Z", "metadata": {"topic": "calendar"}}
         assert await service.contents("invoices", filter=where) == ["The meeting is on Thursday"]
-        await service.store("Invoices go out in Swedish", metadata={"topic": "language"}, session_id="s1")
+        body = {"agent_id": "bot", "content": "Invoices go out in Swedish", "session_id": "s1"}
+        added = await service.post("/store", body | {"metadata": {"topic": "language", "year": 2026}})
+        assert added.json() == {"stored": True, "kept": ["metadata.topic"]}
+        assert len(await service.recall("invoices", filter={"metadata": {"topic": "billing", "year": 2026}})) == 1
+        await service.post("/store", body | {"metadata": {"topic": "language"}}, admin=True)
         (again,) = await service.recall("invoices", filter={"metadata": {"topic": "language"}})
         assert again["id"] == first["id"]
         assert (await service.delete(first["id"])).is_success
