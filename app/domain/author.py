@@ -20,10 +20,14 @@ class Author:
     credential_id: str | None = None
     """None: an operator at the command line."""
     channel: WriteChannel = "command"
+    issued_at: int | None = None
+    """When the credential was issued, in ms since the epoch."""
     may_replace: bool = False
     """Whether storing the same content again may shorten a memory's life and replace or remove its metadata."""
     speakers: frozenset[str] | None = None
     """For whom the author may speak, in lower case; None: for anybody."""
+    may_be_revoked: bool = False
+    """Whether it was not asked for revocations, since the service was not ready."""
 
     def may_speak_in(self, content: str, metadata: Mapping[str, Json]) -> bool:
         """Tell whether the author may speak for the speaker whom a memory names, if it names one."""

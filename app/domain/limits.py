@@ -34,6 +34,8 @@ MAX_IDEMPOTENCY_KEYS = 10_000
 """Of an agent, in 24 hours: beyond it the oldest thousand are forgotten (0012_kept.sql)."""
 MAX_AGENT_SETTINGS = 10_000
 """Agents of a tenant that have settings of their own."""
+MAX_REVOCATIONS = 10_000
+"""How many credentials a tenant may have revoked by undoing what they wrote."""
 MAX_RECEIPTS = 10_000
 """Finished erasures of a tenant that are kept: beyond it the oldest go."""
 

@@ -4,13 +4,13 @@ import json
 import re
 from typing import Any
 
-# Characters of the categories Cc, Cf, Co, Cs, Zl and Zp but line breaks and tabs, and the variation selectors that no
-# emoji uses: they act on a terminal, reorder what is shown, or are not seen at all.
+# Characters of the categories Cc, Cf, Co, Cs, Zl and Zp but line breaks and tabs; fillers; variation selectors but one
+# of an emoji. They act on a terminal, reorder what is shown, or are not seen at all.
 _HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u2064\u2066-\u206f\ud800-\uf8ff\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u2064\u2066-\u206f\u3164\ud800-\uf8ff\ufe00-\ufe0d\ufeff\uffa0\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f\U000e0100-\U000e01ef"
-    "\U000f0000-\U000ffffd\U00100000-\U0010fffd]+"
+    "\U000f0000-\U000ffffd\U00100000-\U0010fffd]+|(?<=[\ufe00-\ufe0f])[\ufe0e\ufe0f]+"
 )
 _MANY = 1000
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -179,7 +179,7 @@ class Runtime:
         return self._not_ready
 
     async def principal(self, authorization: Sequence[str]) -> Principal:
-        """Return who a request's ``Authorization`` headers speak for.
+        """Return who a request's ``Authorization`` headers speak for; while not ready, without asking for revocations.
 
         Raises:
             Unauthenticated: there is no credential that holds, or it was revoked.
@@ -188,8 +188,9 @@ class Runtime:
         """
         principal = self.credentials.verify_header(authorization, self.backends.clock())
         structlog.contextvars.bind_contextvars(tenant=principal.tenant_id, credential=principal.credential_id)
-        if self._not_ready is None:  # else it is refused in any case
-            await self.backends.revocations.check(principal, self._read_revocations)
+        if self._not_ready is not None:
+            return replace(principal, may_be_revoked=True)
+        await self.backends.revocations.check(principal, self._read_revocations)
         return principal
 
     def services(self, tenant_id: str, author: Author | None = None) -> TenantServices:
@@ -199,6 +200,8 @@ class Runtime:
             MemoryGatewayError: the service is not ready; the error says why.
         """
         self._check_ready()
+        if author is not None and author.may_be_revoked:
+            raise Unavailable("The service has just become ready. Try again.")
         return TenantServices(self.backends.of_tenant(tenant_id, author))
 
     async def parts(self) -> list[Part]:

@@ -61,10 +61,19 @@ class Principal:
     """Milliseconds since the epoch."""
     speakers: frozenset[str] | None = None
     """For whom it may speak, in lower case; None: for anybody."""
+    may_be_revoked: bool = False
+    """Whether it was not asked for revocations, since the service was not ready."""
 
     def author(self, channel: WriteChannel) -> Author:
         """Return who writes, where this principal writes by a channel."""
-        return Author(self.credential_id, channel, may_replace=self.admin, speakers=self.speakers)
+        return Author(
+            self.credential_id,
+            channel,
+            self.issued_at,
+            may_replace=self.admin,
+            speakers=self.speakers,
+            may_be_revoked=self.may_be_revoked,
+        )
 
     def check_agent(self, agent_id: str) -> None:
         """Raise ``Forbidden`` unless the credential is good for this agent."""

@@ -44,7 +44,7 @@ class LongTermMemoryGateway:
         Its life is then extended and metadata keys are added; only an author who may replace shortens and changes.
 
         Once this returns, every recall finds the memory, whatever becomes of the index. The same request with
-        the same key, in 24 hours, is answered the same and changes nothing, even if the memory has been deleted.
+        the same key, in 24 hours, is answered as stored and changes nothing, even if the memory has been deleted.
 
         Raises:
             InvalidRequest: a field is over its limits; nothing was written.

@@ -23,11 +23,11 @@ class Revocation:
     """Empty: all of the tenant's."""
     issued_before: int | None
     revoked_at: int
-    """By the database's clock."""
+    """By the database's clock; later than that of every revocation before it."""
 
 
 Read: TypeAlias = Callable[[int], Awaitable[list[Revocation]]]
-"""Reads the revocations since a moment (ms since the epoch, by the database's clock)."""
+"""Reads the next revocations after a moment (ms since the epoch, by the database's clock); none: there are no more."""
 
 
 class Revocations:
@@ -75,11 +75,15 @@ class Revocations:
 
     async def _read(self, read: Read) -> None:
         began = asyncio.get_running_loop().time()
-        for revocation in await read(self._last):
-            if revocation.issued_before is None:
-                self._credentials.add((revocation.tenant_id, revocation.credential_id))
-            else:
-                before = self._issued_before.get(revocation.tenant_id, 0)
-                self._issued_before[revocation.tenant_id] = max(before, revocation.issued_before)
-            self._last = max(self._last, revocation.revoked_at)
+        while page := await read(self._last):
+            for revocation in page:
+                self._take(revocation)
         self._known_at = began
+
+    def _take(self, revocation: Revocation) -> None:
+        if revocation.issued_before is None:
+            self._credentials.add((revocation.tenant_id, revocation.credential_id))
+        else:
+            before = self._issued_before.get(revocation.tenant_id, 0)
+            self._issued_before[revocation.tenant_id] = max(before, revocation.issued_before)
+        self._last = revocation.revoked_at

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import structlog
 
 from app.domain import limits
-from app.domain.errors import InvalidRequest
+from app.domain.errors import InvalidRequest, QuotaExceeded
 from app.domain.memory import Tenant
 from app.services.backends import TenantBackends
 from app.storage import request_state
@@ -58,6 +58,7 @@ class Undo:
         No recall finds them once this returns. What it may be called again for is said in the receipt.
 
         Raises:
+            QuotaExceeded: too many credentials of the tenant were revoked; what it has written is taken back so far.
             InvalidRequest: the id is none, or the caller's own.
             Unavailable: the database does not answer; some may be taken back, and calling again is safe.
         """
@@ -73,6 +74,12 @@ class Undo:
             *_, deleted, lost, (progress,), (state,) = results
             self._backends.observe(state)
             memories, changed = memories + len(deleted), changed + len(lost)
+            if not progress["revoked"]:
+                raise QuotaExceeded(
+                    f"{limits.MAX_REVOCATIONS} credentials of the tenant were undone, and this one is not revoked. The "
+                    "operator revokes it, or all that were issued before a moment (memory-gateway token revoke).",
+                    reached="revocations;scope=tenant",
+                )
             if not progress["more"]:
                 break
         self._backends.acknowledgements.wake()

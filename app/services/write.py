@@ -13,7 +13,7 @@ from ulid import ULID
 
 from app.domain.author import Author
 from app.domain.embedding import EmbeddingConfig, Vector
-from app.domain.errors import Erasing, LongTermDisabled, QuotaExceeded, Unavailable
+from app.domain.errors import Erasing, LongTermDisabled, QuotaExceeded, Unauthenticated, Unavailable
 from app.domain.json_types import Json
 from app.domain.memory import NewMemory, Scope, Tenant
 from app.domain.moments import moment
@@ -22,6 +22,7 @@ from app.indexing.delivery import deferred, deliver
 from app.ports.database import Row, RunRefused
 from app.ports.vector_index import IndexedVector
 from app.services.backends import EmbeddingConfigChanged, TenantBackends
+from app.services.credentials import REFUSED
 from app.services.stored_again import Held, stored_again
 from app.services.write_outcomes import Outcome, near, settle, store_outcome
 from app.storage import request_state
@@ -129,7 +130,7 @@ class Writer:
                 line, kept = (wanted, []) if found.held is None else _merged(wanted, found.held, batch.author)
                 continue
             expires_at = wanted.memory.expires_at
-            if expires_at is not None and outcome.expires_at is not None and outcome.expires_at != expires_at:
+            if outcome.written and expires_at is not None and outcome.expires_at != expires_at:
                 kept = [*kept, "expires_at"]
             return line, outcome, kept
         raise Unavailable(_CHANGING)
@@ -183,7 +184,7 @@ class Writer:
             row = rows[memory.scope.agent_id, memory.content_hash]
             id_ = str(row["id"])
             expires_at = None if row["expires_at"] is None else int(row["expires_at"])
-            outcome = Outcome(id_, created_at=int(row["created_at"] or 0), expires_at=expires_at)
+            outcome = Outcome(id_, written=True, created_at=int(row["created_at"] or 0), expires_at=expires_at)
             outcomes.append(replace(outcome, revisions=revisions[id_]))
         return outcomes
 
@@ -200,6 +201,8 @@ class Writer:
                 )
             case "disabled":
                 raise LongTermDisabled
+            case "revoked":
+                raise Unauthenticated(REFUSED)
             case "config_changed":
                 if seen is None:  # data without memories: whoever stores first decides with which config
                     await self._backends.claim()
@@ -262,6 +265,7 @@ def _merged(wanted: Line, held: Held, author: Author) -> tuple[Line, list[str]]:
         memory=replace(wanted.memory, metadata=result.metadata),
         detail={**wanted.detail, **result.changes},
         merged_from=held.metadata_json,
+        was_expired=held.expired,
         later_keys=result.later_keys,
     )
     return line, [f"metadata.{key}" for key in result.kept]

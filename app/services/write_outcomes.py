@@ -20,6 +20,8 @@ class Outcome:
     holder: str | None = None
     full: bool = False
     """Whether it is over a limit; where it is not and nothing holds its content, its id was used for something else."""
+    written: bool = False
+    """Whether this run has written it; else an earlier one had."""
     created_at: int = 0
     expires_at: int | None = None
     revisions: Mapping[str, int] = field(default_factory=dict)

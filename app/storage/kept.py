@@ -6,13 +6,18 @@ from app.ports.database import Row
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
 
-_READ = """
+MAX_COUNTED = 100_000
+"""So many audit rows are counted at most: each one is read for it."""
+
+_READ = f"""
 SELECT
   (
     SELECT coalesce(sum(counted.keys), 0) FROM idempotency_count AS counted
     WHERE counted.tenant_id = ?1 ->> 'tenant_id'
   ) AS idempotency_keys,
-  (SELECT count(*) FROM audit WHERE audit.tenant_id = ?1 ->> 'tenant_id') AS audit_rows,
+  (
+    SELECT count(*) FROM (SELECT 1 FROM audit WHERE audit.tenant_id = ?1 ->> 'tenant_id' LIMIT {MAX_COUNTED})
+  ) AS audit_rows,
   (SELECT count(*) FROM agent WHERE agent.tenant_id = ?1 ->> 'tenant_id') AS agent_settings,
   (
     SELECT count(*) FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id' AND erasure.receipt IS NOT NULL

@@ -19,12 +19,13 @@ from app.storage.scoped import ScopedStatement
 
 # The gate (0011_writers.sql). Should the run stop behind it, a store was counted and nothing else has happened.
 _ADMIT = """
-INSERT INTO write_admission (tenant_id, agent_id, id, content_hash, content_bytes, metadata, merged_from, undoes,
-  is_store, key, active, shadow, limits, before)
+INSERT INTO write_admission (tenant_id, agent_id, id, content_hash, content_bytes, metadata, merged_from,
+  was_expired, written_by, issued_at, undoes, is_store, key, active, shadow, limits, before)
 SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', line.value ->> 'id', line.value ->> 'content_hash',
-  line.value ->> 'content_bytes', line.value ->> 'metadata', line.value ->> 'merged_from', line.value ->> 'undoes',
-  ?1 ->> 'is_store',
-  ?1 ->> 'key', ?1 ->> '$.configs.active', ?1 ->> '$.configs.shadow', ?1 ->> 'limits', line.value ->> 'before'
+  line.value ->> 'content_bytes', line.value ->> 'metadata', line.value ->> 'merged_from',
+  line.value ->> 'was_expired', ?1 ->> '$.author.by', ?1 ->> '$.author.issued_at', line.value ->> 'undoes',
+  ?1 ->> 'is_store', ?1 ->> 'key', ?1 ->> '$.configs.active', ?1 ->> '$.configs.shadow', ?1 ->> 'limits',
+  line.value ->> 'before'
 FROM json_each(?1, '$.lines') AS line
 """
 # For each index where the memory is new, where its vector has not been delivered, and where the index filters on
@@ -72,7 +73,8 @@ ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET
       excluded.written_at WHERE expires_at <= {NOW}
     UNION ALL
     SELECT iif(?1 ->> '$.author.may_replace', excluded.expires_at, max(expires_at, excluded.expires_at)),
-      min(speaker_holds, excluded.speaker_holds), written_by, written_through, written_at
+      iif(metadata -> '$.speaker' IS excluded.metadata -> '$.speaker', speaker_holds, excluded.speaker_holds),
+      written_by, written_through, written_at
     LIMIT 1
   )
 RETURNING id, created_at, agent_id, content_hash, expires_at
@@ -123,6 +125,8 @@ class Line:
     """The revision of a deletion under way of the same id; 0: of none."""
     merged_from: str | None = None
     """The metadata of the agent's memory of this content that was read before this line was made."""
+    was_expired: bool = False
+    """Whether that memory had expired."""
     later_keys: Mapping[str, str] | None = None
     """What ``long_term_memory.later_keys`` becomes; None: it stays."""
 
@@ -160,6 +164,7 @@ def write(batch: Batch) -> list[ScopedStatement]:
             _ADMIT,
             is_store=batch.is_store,
             key=batch.key,
+            author=_signed(batch.author, batch.now),
             limits=batch.defaults.limits,
             configs=batch.configs.argument,
             lines=_admitted(lines),
@@ -229,6 +234,7 @@ def _admitted(lines: Sequence[Line]) -> list[Json]:
             "content_bytes": memory.content_bytes,
             "metadata": memory.metadata_json,
             "merged_from": line.merged_from,
+            "was_expired": line.was_expired,
             "undoes": line.undoes,
             "before": before,
         }
@@ -237,7 +243,13 @@ def _admitted(lines: Sequence[Line]) -> list[Json]:
 
 
 def _signed(author: Author, now: int) -> dict[str, Json]:
-    return {"by": author.credential_id, "through": author.channel, "at": now, "may_replace": author.may_replace}
+    return {
+        "by": author.credential_id,
+        "issued_at": author.issued_at,
+        "through": author.channel,
+        "at": now,
+        "may_replace": author.may_replace,
+    }
 
 
 def _queued(line: Line) -> dict[str, Json]:

@@ -5,6 +5,7 @@ It revokes the credential first. Every prefix of it is harmless, as ``app.storag
 
 from functools import partial
 
+from app.domain import limits
 from app.domain.author import Author
 from app.domain.memory import Tenant
 from app.ports.database import NOW
@@ -14,10 +15,21 @@ from app.storage.scoped import ScopedStatement
 MAX_CHUNK = 500
 """How many memories one run takes back, and from how many others it takes keys."""
 
+NEXT = f"max({NOW}, 1 + coalesce((SELECT max(last.revoked_at) FROM revocation AS last), 0))"
+"""When a credential is revoked: now, and later than every other."""
+
+# The last row says whether the credential is revoked: a tenant has a bounded number of such rows.
 _REVOKE = f"""
 INSERT INTO revocation (tenant_id, credential_id, issued_before, revoked_at)
-SELECT ?1 ->> 'tenant_id', ?1 ->> 'written_by', NULL, {NOW} WHERE TRUE
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'written_by', NULL, {NEXT}
+WHERE (SELECT count(*) FROM revocation AS kept WHERE kept.tenant_id = ?1 ->> 'tenant_id') < {limits.MAX_REVOCATIONS}
 ON CONFLICT (tenant_id, credential_id) DO NOTHING
+"""
+_REVOKED = """
+EXISTS (
+  SELECT 1 FROM revocation
+  WHERE revocation.tenant_id = ?1 ->> 'tenant_id' AND revocation.credential_id = ?1 ->> 'written_by'
+) AS revoked
 """
 # Each statement of a run selects the same memories: only the last one that reads this deletes them.
 _CHUNK = f"""
@@ -48,6 +60,7 @@ _KEYS = """
 """
 _HAS_KEYS = """
 memory.tenant_id = ?1 ->> 'tenant_id' AND memory.later_keys IS NOT NULL
+  AND memory.written_by IS NOT ?1 ->> 'written_by'
   AND EXISTS (SELECT 1 FROM json_each(memory.later_keys) AS later WHERE later.value = ?1 ->> 'written_by')
 """
 _TAKE_KEYS = f"""
@@ -58,7 +71,8 @@ WHERE tenant_id = ?1 ->> 'tenant_id' AND id IN (
 RETURNING id
 """
 _IS_MORE = f"""
-SELECT EXISTS ({_CHUNK}) OR EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE {_HAS_KEYS}) AS more, {NOW} AS now
+SELECT EXISTS ({_CHUNK}) OR EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE {_HAS_KEYS}) AS more, {NOW} AS now,
+  {_REVOKED}
 """
 _COUNT = f"""
 SELECT (
@@ -78,7 +92,7 @@ def undo_chunk(tenant: Tenant, credential_id: str, author: Author, *, now: int) 
     """Make the run that takes back the next chunk.
 
     The fourth statement returns a row for each memory that it deleted, the fifth for each that lost keys, the last
-    whether there is ``more`` and the database's time (``now``).
+    whether there is ``more``, the database's time (``now``), and whether the credential is ``revoked``.
     """
     make = partial(ScopedStatement.write, tenant, written_by=credential_id, by=author.credential_id, now=now)
     return [

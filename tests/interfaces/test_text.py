@@ -11,16 +11,31 @@ from memory_gateway_client import tools
 from memory_gateway_client.types import Stored
 
 HIDDEN = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
-SELECTORS = range(0xE0100, 0xE01F0)
+UNSEEN = {
+    *range(0xE0100, 0xE01F0),
+    *range(0xFE00, 0xFE0E),
+    0x34F,
+    0x115F,
+    0x1160,
+    *range(0x180B, 0x1810),
+    0x3164,
+    0xFFA0,
+}
+"""Variation selectors, and letters that show nothing."""
 
 
 def test_every_character_that_acts_or_hides_is_escaped_and_no_other() -> None:
     for number in range(sys.maxunicode + 1):
         character = chr(number)
         category = unicodedata.category(character)
-        acts = (category in HIDDEN and character not in "\n\t") or number in SELECTORS
+        acts = (category in HIDDEN and character not in "\n\t") or number in UNSEEN
         # What this Python's Unicode does not know yet may be one of them in a later version.
         assert (visible(character) != character) is acts or category == "Cn", hex(number)
+
+
+def test_a_variation_selector_behind_an_emoji_stays_and_no_more_than_one() -> None:
+    assert visible("\u2764\ufe0f \u2764\ufe0e") == "\u2764\ufe0f \u2764\ufe0e"
+    assert visible("\u2764\ufe0f\ufe0e\ufe0f") == "\u2764\ufe0f\\ufe0e\\ufe0f"
 
 
 @pytest.mark.parametrize("times", [1, 2000])

@@ -23,7 +23,7 @@ class Database:
         await asyncio.sleep(0)
         if self.away:
             raise DatabaseUnavailable("The database is away.")
-        return [revocation for revocation in self.revocations if revocation.revoked_at >= since]
+        return [revocation for revocation in self.revocations if revocation.revoked_at > since]
 
 
 @dataclass
@@ -70,7 +70,7 @@ async def test_what_is_known_is_read_again_once_it_is_20_seconds_old(clock: Cloc
     clock.now += 0.1
     with pytest.raises(Unauthenticated):
         await revocations.check(principal(), database.read)
-    assert database.asked == [0, 0]
+    assert database.asked == [0, 0, 7]
 
 
 async def test_while_requests_read_in_passing_that_nothing_is_new_nothing_is_read_for_it(clock: Clock) -> None:
@@ -79,7 +79,7 @@ async def test_while_requests_read_in_passing_that_nothing_is_new_nothing_is_rea
         await revocations.check(principal(), database.read)
         clock.now += MAX_AGE_SECONDS - 1
         revocations.seen(7)
-    assert database.asked == [0]
+    assert database.asked == [0, 7]
 
 
 async def test_a_revocation_that_is_seen_in_passing_is_read_before_the_next_request() -> None:
@@ -113,3 +113,15 @@ async def test_where_it_cannot_be_known_nobody_is_let_in() -> None:
         await revocations.check(principal(), database.read)
     database.away = False
     await revocations.check(principal(), database.read)
+
+
+async def test_revocations_are_read_page_by_page() -> None:
+    database, revocations = Database([Revocation("acme", f"c{n}", None, n) for n in range(1, 6)]), Revocations()
+
+    async def pages_of_two(since: int) -> list[Revocation]:
+        return (await database.read(since))[:2]
+
+    for number in range(1, 6):
+        with pytest.raises(Unauthenticated):
+            await revocations.check(principal(f"c{number}"), pages_of_two)
+    assert database.asked == [0, 2, 4, 5]

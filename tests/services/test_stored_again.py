@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -81,8 +82,8 @@ async def test_who_may_not_replace_extends_a_life_and_shortens_none(bench: Bench
     assert ((await only(bench))["expires_at"], kept) == (now + 3 * DAY, [])
     await by(bench, "second").store("bot", NewMemory("text"))
     assert (await only(bench))["expires_at"] is None
-    await by(bench, "second").store("bot", NewMemory("text", expires_at=now + DAY))
-    assert (await only(bench))["expires_at"] is None
+    await by(bench, "second").store("bot", NewMemory("text", expires_at=now + DAY), keep=kept.extend)
+    assert ((await only(bench))["expires_at"], kept) == (None, ["expires_at"])
 
 
 async def test_who_may_replace_replaces_removes_and_shortens(bench: Bench) -> None:
@@ -114,6 +115,32 @@ async def test_what_has_expired_is_stored_anew_by_anyone(bench: Bench) -> None:
     await by(bench, "second").store("bot", NewMemory("text", {"b": 2}), keep=kept.extend)
     memory = await only(bench)
     assert (memory["metadata"], memory["expires_at"], memory["written_by"], kept) == ({"b": 2}, None, "second", [])
+
+
+async def test_what_lives_again_meanwhile_is_not_replaced_by_one_who_saw_it_expired(bench: Bench) -> None:
+    await by(bench, "first").store("bot", NewMemory("text", {"a": 1}))
+    await bench.change("UPDATE long_term_memory SET expires_at = 1")
+    run, runs = bench.database.run, 0
+
+    async def revived_before_the_third(statements: Any) -> Any:
+        nonlocal runs
+        runs += 1
+        if runs == 3:  # refused, looked into, tried again
+            await bench.change("UPDATE long_term_memory SET expires_at = NULL")
+        return await run(statements)
+
+    bench.database.run = revived_before_the_third  # type: ignore[method-assign]
+    await by(bench, "second").store("bot", NewMemory("text", {"b": 2}))
+    assert (await only(bench))["metadata"] == {"a": 1, "b": 2}
+
+
+async def test_who_may_not_speak_for_somebody_takes_no_memory_from_them(bench: Bench) -> None:
+    await by(bench, "hers").store("bot", NewMemory("Ann: I like tea"))
+    bob = LongTermMemoryGateway(bench.backends.of_tenant("acme", Author("bob", "http", speakers=frozenset({"bob"}))))
+    for metadata, holds in (({}, 1), ({"speaker": "Ann"}, 0)):
+        await bob.store("bot", NewMemory("Ann: I like tea", metadata))
+        (row,) = await bench.rows("SELECT speaker_holds FROM long_term_memory")
+        assert row["speaker_holds"] == holds
 
 
 async def test_what_is_there_and_what_is_added_are_together_within_the_limits(bench: Bench) -> None:

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from app.domain import limits
 from app.domain.author import Author
-from app.domain.errors import DatabaseUnavailable, InvalidRequest
+from app.domain.errors import DatabaseUnavailable, InvalidRequest, QuotaExceeded, Unauthenticated
 from app.domain.memory import NewMemory
 from app.services.gateway import LongTermMemoryGateway
 from app.services.undo import Undo
+from app.storage import undoing
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 
@@ -91,3 +93,32 @@ async def test_a_credential_cannot_undo_itself(bench: Bench) -> None:
         await undo(bench).run("administrator")
     with pytest.raises(InvalidRequest, match="credential_id"):
         await undo(bench).run("no id")
+
+
+async def test_its_own_memory_to_which_it_added_a_key_counts_once(bench: Bench) -> None:
+    await by(bench, "stolen").store("bot", NewMemory("text"))
+    await by(bench, "stolen").store("bot", NewMemory("text", {"k": 1}))
+    counted = await undo(bench).count("stolen")
+    assert (counted.memories, counted.changed) == (1, 0)
+    receipt = await undo(bench).run("stolen")
+    assert (receipt.memories, receipt.changed) == (1, 0)
+
+
+async def test_once_it_is_undone_a_credential_writes_no_more_whatever_a_replica_knows(bench: Bench) -> None:
+    await undo(bench).run("stolen")
+    with pytest.raises(Unauthenticated):
+        await by(bench, "stolen").store("bot", NewMemory("text"))
+    await by(bench, "stolen", "globex").store("bot", NewMemory("text"))
+
+
+async def test_a_tenant_undoes_a_bounded_number_of_credentials(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    revoke = undoing._REVOKE  # noqa: SLF001 - a small bound
+    monkeypatch.setattr(undoing, "_REVOKE", revoke.replace(f"< {limits.MAX_REVOCATIONS}", "< 2"))
+    for name in ("one", "two"):
+        await undo(bench).run(name)
+    await undo(bench).run("one")
+    await by(bench, "three").store("bot", NewMemory("text"))
+    with pytest.raises(QuotaExceeded, match="not revoked"):
+        await undo(bench).run("three")
+    assert await contents(bench) == []
+    await undo(bench, "globex").run("three")

@@ -72,6 +72,8 @@ def revoke(credential: str | None, tenant: str, issued_before: int | None, *, as
     """Revoke CREDENTIAL, a token or its id: within 30 seconds no replica takes it."""
     if (credential is None) == (issued_before is None):
         raise click.UsageError("Give a credential or --issued-before.")
+    if issued_before is not None and issued_before > wall_clock():
+        raise click.UsageError("--issued-before is in the future: what is minted until then would not hold.")
     if credential is not None:
         credential_id = _id_of(credential, tenant)
         statement = revocations.revoke(tenant, credential_id)

@@ -21,8 +21,9 @@ PATH = "/mcp"
 AGENT_HEADER = "X-Agent-Id"
 _SMALL_BYTES = 4096
 _MEMBERS = {"jsonrpc", "id", "method", "params"}
-_PARAMS = {"name", "arguments", "_meta", "cursor"}
-"""Of the calls that this server answers where a message is large."""
+# What the protocol's requests have as params, of those that this server answers.
+_TEXTS = {"name", "cursor", "protocolVersion", "requestState"}
+_OBJECTS = {"arguments", "_meta", "capabilities", "clientInfo", "task", "inputResponses"}
 
 
 class McpEndpoint:
@@ -98,9 +99,9 @@ def _is_message(body: bytes | bytearray) -> bool:
         and isinstance(message.get("method"), str)
         and isinstance(message.get("id"), str | int | None)
         and isinstance(params, dict)
-        and isinstance(params.get("name"), str | None)
-        and isinstance(params.get("arguments"), dict | None)
-        and params.keys() <= _PARAMS
+        and params.keys() <= _TEXTS | _OBJECTS
+        and all(isinstance(params.get(name), str | None) for name in _TEXTS)
+        and all(isinstance(params.get(name), dict | None) for name in _OBJECTS)
     )
 
 

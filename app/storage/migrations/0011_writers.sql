@@ -18,8 +18,8 @@ CREATE INDEX long_term_memory_later ON long_term_memory (tenant_id, id) WHERE la
 
 ALTER TABLE audit ADD COLUMN written_by TEXT;
 
--- Credentials that hold no longer: one by its id, or with the id '' all of a tenant (or, with the tenant '', of everybody)
--- that were issued before a moment. Rows are for replicas to read, and go once no such credential could hold.
+-- Credentials that hold no longer: one by its id, or with the id '' all of a tenant that were issued before a moment.
+-- revoked_at is later in each row than in those before it, so that a replica reads what is new.
 CREATE TABLE revocation (
   tenant_id TEXT NOT NULL,
   credential_id TEXT NOT NULL,
@@ -28,7 +28,7 @@ CREATE TABLE revocation (
   PRIMARY KEY (tenant_id, credential_id)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX revocation_order ON revocation (revoked_at);
+CREATE UNIQUE INDEX revocation_order ON revocation (revoked_at);
 
 -- The gate of 0010, with metadata in place of its size.
 DROP TRIGGER write_admission_checked;
@@ -39,7 +39,10 @@ SELECT
   -- The memory that is to be written.
   NULL AS tenant_id, NULL AS agent_id, NULL AS id, NULL AS content_hash, NULL AS content_bytes, NULL AS metadata,
   -- The metadata that the agent's memory of this content must still have; NULL: the new memory's own, or no such memory.
-  NULL AS merged_from,
+  -- And whether that memory must still have expired.
+  NULL AS merged_from, NULL AS was_expired,
+  -- The credential that writes, and when it was issued; NULL: none.
+  NULL AS written_by, NULL AS issued_at,
   -- The revision of the deletion of this id that the write undoes; 0: of none.
   NULL AS undoes,
   -- Whether it is a store: one counts in stores_per_minute, is refused while the agent's long-term memory is switched
@@ -54,6 +57,7 @@ SELECT
 CREATE TRIGGER write_admission_checked INSTEAD OF INSERT ON write_admission
 BEGIN
   SELECT CASE
+    WHEN gate.revoked THEN RAISE(ABORT, 'revoked')
     WHEN gate.erasing THEN RAISE(ABORT, 'erasing')
     WHEN gate.deleted THEN RAISE(ABORT, 'deleted')
     WHEN gate.key_used THEN RAISE(ABORT, 'key_used')
@@ -67,6 +71,14 @@ BEGIN
   END
   FROM (
     SELECT
+      -- Nothing that a credential writes is let in once it is revoked, whatever replicas know.
+      EXISTS (
+        SELECT 1 FROM revocation
+        WHERE revocation.tenant_id = new.tenant_id AND (
+          revocation.credential_id = new.written_by
+          OR revocation.credential_id = '' AND revocation.issued_before > new.issued_at
+        )
+      ) AS revoked,
       EXISTS (
         SELECT 1 FROM erasure
         WHERE erasure.tenant_id = new.tenant_id AND (erasure.agent_id IS NULL OR erasure.agent_id = new.agent_id)
@@ -114,7 +126,10 @@ BEGIN
       new.is_store AND EXISTS (
         SELECT 1 FROM long_term_memory AS held
         WHERE held.tenant_id = new.tenant_id AND held.agent_id = new.agent_id AND held.content_hash = new.content_hash
-          AND held.metadata <> new.metadata AND held.metadata IS NOT new.merged_from
+          AND held.metadata <> new.metadata AND (
+            held.metadata IS NOT new.merged_from
+            OR new.was_expired AND (held.expires_at IS NULL OR held.expires_at > CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER))
+          )
       ) AS differs,
       -- The same content again is no new memory: only what its metadata grows by counts.
       EXISTS (

@@ -1,24 +1,25 @@
 """Statements about revoked credentials. They read those of all tenants; no request imports them."""
 
-from app.ports.database import NOW, Statement
+from app.ports.database import Statement
+from app.storage.undoing import NEXT
 
-# A revocation that was written in the moment of the last read, or by a run that began before it, is read once more.
-_OVERLAP_MS = 60_000
+PAGE = 5_000
+"""How many one statement reads."""
 
 _READ = f"""
 SELECT revocation.tenant_id, revocation.credential_id, revocation.issued_before, revocation.revoked_at
-FROM revocation WHERE revocation.revoked_at >= ?1 ->> 'since' - {_OVERLAP_MS} ORDER BY revocation.revoked_at
+FROM revocation WHERE revocation.revoked_at > ?1 ->> 'since' ORDER BY revocation.revoked_at LIMIT {PAGE}
 """
 _REVOKE = f"""
 INSERT INTO revocation (tenant_id, credential_id, issued_before, revoked_at)
-SELECT ?1 ->> 'tenant_id', ?1 ->> 'credential_id', ?1 ->> 'issued_before', {NOW} WHERE TRUE
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'credential_id', ?1 ->> 'issued_before', {NEXT} WHERE TRUE
 ON CONFLICT (tenant_id, credential_id) DO UPDATE SET
   issued_before = max(issued_before, excluded.issued_before), revoked_at = excluded.revoked_at
 """
 
 
 def read(since: int) -> Statement:
-    """Read the revocations since a moment, oldest first: the columns of ``app.services.revocations.Revocation``."""
+    """Read the next revocations after one, oldest first: the columns of ``app.services.revocations.Revocation``."""
     return Statement.read(_READ, since=since)
 
 

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path
 
+from app.domain.errors import QuotaExceeded
 from app.interfaces.http.dependencies import Administrator, CredentialFirst, no_query
 from app.interfaces.http.failures import ACCESS, WRITES
 from app.interfaces.http.problems import responses
@@ -17,7 +18,7 @@ credentials = APIRouter(tags=["data"], route_class=CredentialFirst)
     "/credentials/{credential_id}/memories",
     dependencies=[Depends(no_query)],
     response_model=UndoAnswer,
-    responses=responses(*ACCESS, *WRITES),
+    responses=responses(*ACCESS, QuotaExceeded, *WRITES),
 )
 async def undo(caller: Administrator, credential_id: Annotated[CredentialId, Path()]) -> UndoReceipt:
     """Revoke a credential and take back all that it has written, as an administrator of all agents."""

@@ -26,7 +26,7 @@ IDEMPOTENCY_KEY: dict[str, Any] = {
     "required": False,
     "description": (
         "Names this request, for 24 hours and this agent: sent again with the same body it changes nothing and is "
-        "answered the same; with another body it is refused."
+        "answered as stored; with another body it is refused."
     ),
     "schema": {"type": "string", **limits.IDEMPOTENCY_KEY.schema},
     "example": "call-17-message-4",
