@@ -18,7 +18,7 @@ RESIDENT_MB = 150
 
 _RUN = """
 import re, sys, time
-from app.cli import main
+from app.interfaces.cli import main
 started = time.monotonic()
 sys.argv[0] = "memory-gateway"
 try:
