@@ -9,7 +9,7 @@ from app.domain.limits import METADATA, check
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldMemory:
     """The memory that has the content. Its fields are the columns of ``app.storage.memories.present``."""
 
     metadata: Mapping[str, Json]
@@ -34,7 +34,7 @@ class StoredAgain:
     """The keys that were added, replaced and removed, for the audit."""
 
 
-def stored_again(held: Held, wanted: Mapping[str, Json], author: Author) -> StoredAgain:
+def stored_again(held: HeldMemory, wanted: Mapping[str, Json], author: Author) -> StoredAgain:
     """Say what a memory becomes: an author without the right to replace adds keys, and changes none.
 
     One that has expired is as good as gone, and becomes what is asked for.

@@ -23,7 +23,7 @@ from app.ports.database import Row, RunRefused
 from app.ports.vector_index import IndexedVector
 from app.services.backends import EmbeddingConfigChanged, TenantBackends
 from app.services.credentials import REFUSED
-from app.services.stored_again import Held, stored_again
+from app.services.stored_again import HeldMemory, stored_again
 from app.services.write_outcomes import Outcome, near, settle, store_outcome
 from app.storage import request_state
 from app.storage.batches import Bulk
@@ -52,7 +52,7 @@ _CHANGING = "What it depends on is just being changed. Try again."
 class _HeldOtherwise(Exception):
     """The content is there with other metadata than was last read."""
 
-    def __init__(self, held: Held | None) -> None:
+    def __init__(self, held: HeldMemory | None) -> None:
         self.held = held
         """The memory as it is now; None: it is gone."""
 
@@ -209,7 +209,7 @@ class Writer:
                 raise EmbeddingConfigChanged
             case "differs":
                 held = rows[1]
-                raise _HeldOtherwise(read_row(Held, held[0]) if held else None)
+                raise _HeldOtherwise(read_row(HeldMemory, held[0]) if held else None)
             case "key_used" | "deleted" | "stored" | "taken" | "quota_exceeded":
                 if not batch.is_store:
                     return settle(refusal.reason, batch.lines, rows)
@@ -257,7 +257,7 @@ def audited(config: EmbeddingConfig) -> dict[str, Json]:
     return {"provider": config.provider, "model": config.model, "dimensions": config.dimensions}
 
 
-def _merged(wanted: Line, held: Held, author: Author) -> tuple[Line, list[str]]:
+def _merged(wanted: Line, held: HeldMemory, author: Author) -> tuple[Line, list[str]]:
     """Return the line that makes of a memory that is there what the author may, and the keys that keep their values."""
     result = stored_again(held, wanted.memory.metadata, author)
     line = replace(

@@ -215,7 +215,7 @@ def remembered(scope: Scope, key: str | None) -> ScopedStatement:
 
 
 def present(scope: Scope, content_hash: str) -> ScopedStatement:
-    """Read the memory with this content, where there is one: the columns of ``app.services.stored_again.Held``."""
+    """Read the memory with this content, if there is one: the columns of ``app.services.stored_again.HeldMemory``."""
     return ScopedStatement.read(scope, _PRESENT, content_hash=content_hash)
 
 

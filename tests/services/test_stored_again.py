@@ -17,7 +17,7 @@ from app.domain.memory import Memory, NewMemory
 from app.domain.query import Query
 from app.domain.quotas import Defaults, Limits
 from app.services.gateway import LongTermMemoryGateway
-from app.services.stored_again import Held, stored_again
+from app.services.stored_again import HeldMemory, stored_again
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on
 
@@ -160,7 +160,7 @@ def memory(metadata: dict[str, Json]) -> Memory:
 def test_who_may_not_replace_leaves_all_that_is_there_and_all_that_is_asked_for_is_there_or_kept(
     before: dict[str, Json], wanted: dict[str, Json]
 ) -> None:
-    held = Held(before, memory(before).metadata_json, expired=False, later_keys=None)
+    held = HeldMemory(before, memory(before).metadata_json, expired=False, later_keys=None)
     result = stored_again(held, wanted, Author("second", "mcp"))
     assert {key: result.metadata[key] for key in before} == before
     assert result.metadata.keys() == before.keys() | wanted.keys()
