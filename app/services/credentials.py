@@ -57,8 +57,8 @@ class Principal:
     agent_id: str | None = None
     admin: bool = False
     credential_id: str | None = None
-    issued_at: int = 0
-    """Milliseconds since the epoch."""
+    issued_at: int | None = None
+    """Milliseconds since the epoch; None where there is no credential."""
     speakers: frozenset[str] | None = None
     """For whom it may speak, in lower case; None: for anybody."""
     may_be_revoked: bool = False

@@ -60,7 +60,7 @@ class Revocations:
         await self.refresh(read)
         before = self._issued_before.get(principal.tenant_id, 0)
         revoked = (principal.tenant_id, principal.credential_id) in self._credentials
-        if revoked or principal.issued_at < before:
+        if revoked or (principal.issued_at or 0) < before:
             structlog.contextvars.bind_contextvars(refused="it was revoked")
             raise Unauthenticated(REFUSED)
 

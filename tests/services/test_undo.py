@@ -10,9 +10,11 @@ from app.domain import limits
 from app.domain.author import Author
 from app.domain.errors import DatabaseUnavailable, InvalidRequest, QuotaExceeded, Unauthenticated
 from app.domain.memory import NewMemory
+from app.services.credentials import Principal
 from app.services.gateway import LongTermMemoryGateway
 from app.services.undo import Undo
 from app.storage import undoing
+from app.storage.system import revocations
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 
@@ -109,6 +111,18 @@ async def test_once_it_is_undone_a_credential_writes_no_more_whatever_a_replica_
     with pytest.raises(Unauthenticated):
         await by(bench, "stolen").store("bot", NewMemory("text"))
     await by(bench, "stolen", "globex").store("bot", NewMemory("text"))
+
+
+async def test_who_writes_without_a_credential_is_not_revoked_with_those_that_were_issued_before(bench: Bench) -> None:
+    now = bench.backends.clock()
+    await bench.database.run([revocations.revoke_all("acme", now)])
+    tools = bench.backends.of_tenant("acme", Principal("acme").author("mcp"))
+    await LongTermMemoryGateway(tools).store("bot", NewMemory("by the tool server on its own data"))
+    issued = Principal("acme", credential_id="old", issued_at=now - 1)
+    with pytest.raises(Unauthenticated):
+        await LongTermMemoryGateway(bench.backends.of_tenant("acme", issued.author("http"))).store(
+            "bot", NewMemory("x")
+        )
 
 
 async def test_a_tenant_undoes_a_bounded_number_of_credentials(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
