@@ -43,6 +43,11 @@ class Source:
     channel: str
     written_at: int
 
+    @classmethod
+    def of(cls, credential_id: str | None, channel: str | None, written_at: int | None) -> "Source | None":
+        """Make it of the columns that keep it; None where they were not kept yet."""
+        return None if channel is None or written_at is None else cls(credential_id, channel, written_at)
+
 
 def speaker_of(content: str, metadata: Mapping[str, Json]) -> str:
     """Return who speaks in a memory: what metadata has as ``speaker``, else what stands before a colon at its start."""

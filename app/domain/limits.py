@@ -144,9 +144,10 @@ def future(now: int) -> Bound:
     return Bound(lambda value: None if value > now else Violation("must be in the future"))
 
 
-AGENT_ID = _form(ID_FORM, "must be 1 to 64 of the characters A-Z a-z 0-9 . _ : -", minLength=1, maxLength=64)
+AGENT_ID = CREDENTIAL_ID = _form(
+    ID_FORM, "must be 1 to 64 of the characters A-Z a-z 0-9 . _ : -", minLength=1, maxLength=64
+)
 MEMORY_ID = _form(MEMORY_ID_FORM, "must be a memory's id, a ULID")
-CREDENTIAL_ID = _form(ID_FORM, "must be 1 to 64 of the characters A-Z a-z 0-9 . _ : -", minLength=1, maxLength=64)
 OPERATION_ID = _form(MEMORY_ID_FORM, "must be an operation's id, a ULID")
 IDEMPOTENCY_KEY = _form(r"[!-~]{1,255}", "must be 1 to 255 visible ASCII characters")
 CONTENT = _text(CONTENT_BYTES, whole_request=True)

@@ -152,6 +152,4 @@ class Memory(Storable):
     @property
     def source(self) -> Source | None:
         """Who wrote it; None where that was not kept yet."""
-        if self.written_through is None or self.written_at is None:
-            return None
-        return Source(self.written_by, self.written_through, self.written_at)
+        return Source.of(self.written_by, self.written_through, self.written_at)

@@ -151,10 +151,10 @@ class Credentials:
     def verify_header(self, authorization: Sequence[str], now: int) -> Principal:
         """Return who a request's ``Authorization`` headers speak for; raises as ``verify`` does, unless it is one."""
         if len(authorization) > 1:  # a proxy and this service may not take the same one
-            raise _refused("more than one Authorization header")
+            raise refused("more than one Authorization header")
         scheme, _, token = "".join(authorization).partition(" ")
         if scheme.lower() != "bearer" or not token:
-            raise _refused("no bearer token")
+            raise refused("no bearer token")
         return self.verify(token, now)
 
     def verify(self, token: str, now: int) -> Principal:
@@ -171,9 +171,9 @@ class Credentials:
                 self._verified.pop(next(iter(self._verified)))
             self._verified[token] = verified
         if now >= verified.expires_at:
-            raise _refused("it has expired")
+            raise refused("it has expired")
         if now < verified.not_before:
-            raise _refused("it does not hold yet")
+            raise refused("it does not hold yet")
         return verified.principal
 
 
@@ -186,7 +186,8 @@ class _Verified:
     expires_at: float
 
 
-def _refused(reason: str) -> Unauthenticated:
+def refused(reason: str) -> Unauthenticated:
+    """Return the refusal of a credential; the reason is for the log alone."""
     structlog.contextvars.bind_contextvars(refused=reason)
     return Unauthenticated(REFUSED)
 
@@ -195,13 +196,13 @@ def _verify(token: str, secrets: Mapping[str, str]) -> _Verified:
     try:
         header = jwt.get_unverified_header(token)
         if header.get("typ") != _TYPE:
-            raise _refused("its header names another type of token, or none")
+            raise refused("its header names another type of token, or none")
         secret = secrets.get(header.get("kid", ""))
         if secret is None:
-            raise _refused("its kid is none of AUTH_SECRETS")
+            raise refused("its kid is none of AUTH_SECRETS")
         claims = jwt.decode(token, secret, algorithms=[_ALGORITHM], options=_CHECKED_HERE, issuer=_NAME, audience=_NAME)
     except jwt.InvalidTokenError as error:
-        raise _refused(f"it does not hold: {type(error).__name__}") from error
+        raise refused(f"it does not hold: {type(error).__name__}") from error
     return _Verified(_principal(claims), _moment(claims, "nbf", -inf), _moment(claims, "exp", inf))
 
 
@@ -209,9 +210,9 @@ def _moment(claims: Mapping[str, Any], name: str, default: float) -> float:
     """Return a claim in seconds as milliseconds."""
     value = claims.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _refused(f"its {name} is not a number")
+        raise refused(f"its {name} is not a number")
     if isnan(value):  # which is neither before nor after any moment
-        raise _refused(f"its {name} is no moment")
+        raise refused(f"its {name} is no moment")
     return value * 1000
 
 
@@ -219,12 +220,12 @@ def _principal(claims: Mapping[str, Any]) -> Principal:
     tenant_id, agent_id, credential_id = claims["tenant"], claims.get("agent"), claims["jti"]
     for name, id_ in (("tenant", tenant_id), ("jti", credential_id)):
         if not is_id(id_):
-            raise _refused(f"it names no valid {name}")
+            raise refused(f"it names no valid {name}")
     if agent_id is not None and not is_id(agent_id):
-        raise _refused("it names no valid agent")
+        raise refused("it names no valid agent")
     issued_at = _moment(claims, "iat", 0)
     if not isfinite(issued_at):
-        raise _refused("its iat is no moment")
+        raise refused("its iat is no moment")
     scopes = claims["scope"].split() if isinstance(claims["scope"], str) else []
     if _MEMORY not in scopes:
         raise Forbidden("The credential's scope does not include 'memory'.")
@@ -236,5 +237,5 @@ def _speakers(claims: Mapping[str, Any]) -> frozenset[str] | None:
     if speakers is None:
         return None
     if not isinstance(speakers, list) or len(speakers) > _MAX_SPEAKERS or not all(isinstance(s, str) for s in speakers):
-        raise _refused("its speakers are no list of names")
+        raise refused("its speakers are no list of names")
     return frozenset(speaker.strip().lower() for speaker in speakers)

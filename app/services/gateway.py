@@ -49,6 +49,7 @@ class LongTermMemoryGateway:
         Raises:
             InvalidRequest: a field is over its limits; nothing was written.
             IdempotencyKeyReused: the key came with another request; nothing was written.
+            Unauthenticated: the credential was revoked meanwhile; nothing was written.
             Erasing: the agent or the tenant is being erased; nothing was written.
             LongTermDisabled: the agent's long-term memory is switched off; nothing was written.
             QuotaExceeded: the agent or the tenant may have no more; nothing was written.

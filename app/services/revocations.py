@@ -5,10 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import structlog
-
-from app.domain.errors import Unauthenticated
-from app.services.credentials import REFUSED, Principal
+from app.services.credentials import Principal, refused
 
 MAX_AGE_SECONDS = 20.0
 """From this age on, what is known is read again before a request goes on."""
@@ -61,8 +58,7 @@ class Revocations:
         before = self._issued_before.get(principal.tenant_id, 0)
         revoked = (principal.tenant_id, principal.credential_id) in self._credentials
         if revoked or (principal.issued_at or 0) < before:
-            structlog.contextvars.bind_contextvars(refused="it was revoked")
-            raise Unauthenticated(REFUSED)
+            raise refused("it was revoked")
 
     async def refresh(self, read: Read) -> None:
         """Read what is new, unless that is known; requests that come meanwhile wait for the same reading."""

@@ -82,6 +82,5 @@ class Undo:
                 )
             if not progress["more"]:
                 break
-        self._backends.acknowledgements.wake()
         structlog.get_logger().info("undone", of=credential_id, memories=memories, changed=changed)
         return UndoReceipt(credential_id, memories, changed, bool(progress["more"]), int(progress["now"] or 0))

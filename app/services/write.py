@@ -12,8 +12,8 @@ from dataclasses import replace
 from ulid import ULID
 
 from app.domain.author import Author
-from app.domain.embedding import EmbeddingConfig, Vector
-from app.domain.errors import Erasing, LongTermDisabled, QuotaExceeded, Unauthenticated, Unavailable
+from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs, Vector
+from app.domain.errors import Erasing, LongTermDisabled, QuotaExceeded, Unavailable
 from app.domain.json_types import Json
 from app.domain.memory import NewMemory, Scope, Tenant
 from app.domain.moments import moment
@@ -22,7 +22,7 @@ from app.indexing.delivery import deferred, deliver
 from app.ports.database import Row, RunRefused
 from app.ports.vector_index import IndexedVector
 from app.services.backends import EmbeddingConfigChanged, TenantBackends
-from app.services.credentials import REFUSED
+from app.services.credentials import refused
 from app.services.stored_again import HeldMemory, stored_again
 from app.services.write_outcomes import Outcome, near, settle, store_outcome
 from app.storage import request_state
@@ -75,6 +75,7 @@ class Writer:
         Raises:
             EmbeddingConfigChanged: another config is in use than was last seen; nothing was written.
             Erasing, IdempotencyKeyReused, LongTermDisabled, QuotaExceeded: nothing was written.
+            Unauthenticated: the credential was revoked; nothing was written.
             Unavailable: as ``LongTermMemoryGateway.store`` says.
         """
         used = self._backends.configs
@@ -107,13 +108,16 @@ class Writer:
         assert outcome.holder is not None  # noqa: S101 - a store that is not refused has its memory
         if keep is not None:
             keep(kept)
-        for name, revision in outcome.revisions.items():
-            vector = IndexedVector(
-                scope, outcome.holder, vectors[name], outcome.created_at, revision, line.memory.metadata
-            )
-            index, first_time = self._backends.index_of(used.by_index[name]), outcome.holder == new.id
-            await deliver(index, name, [vector], self._backends.acknowledgements, first_time=first_time)
+        await self._deliver(line, outcome, used)
         return outcome.holder
+
+    async def _deliver(self, line: Line, outcome: Outcome, used: EmbeddingConfigs) -> None:
+        """Bring what a store has queued to the indexes; what fails is left to the indexer."""
+        memory, id_ = line.memory, outcome.holder or line.memory.id
+        for name, revision in outcome.revisions.items():
+            vector = IndexedVector(memory.scope, id_, line.vectors[name], outcome.created_at, revision, memory.metadata)
+            index = self._backends.index_of(used.by_index[name])
+            await deliver(index, name, [vector], self._backends.acknowledgements, first_time=id_ == memory.id)
 
     async def _store(self, batch: Batch, warn: Warn | None) -> tuple[Line, Outcome, list[str]]:
         """Write a store's line; where its content is there with other metadata, what the author may make of both.
@@ -183,9 +187,15 @@ class Writer:
         for memory in (line.memory for line in batch.lines):
             row = rows[memory.scope.agent_id, memory.content_hash]
             id_ = str(row["id"])
-            expires_at = None if row["expires_at"] is None else int(row["expires_at"])
-            outcome = Outcome(id_, written=True, created_at=int(row["created_at"] or 0), expires_at=expires_at)
-            outcomes.append(replace(outcome, revisions=revisions[id_]))
+            outcomes.append(
+                Outcome(
+                    id_,
+                    written=True,
+                    created_at=int(row["created_at"] or 0),
+                    expires_at=None if row["expires_at"] is None else int(row["expires_at"]),
+                    revisions=revisions[id_],
+                )
+            )
         return outcomes
 
     async def _refused(self, refusal: RunRefused, batch: Batch, warn: Warn | None) -> dict[int, Outcome]:
@@ -202,7 +212,7 @@ class Writer:
             case "disabled":
                 raise LongTermDisabled
             case "revoked":
-                raise Unauthenticated(REFUSED)
+                raise refused("it was revoked")
             case "config_changed":
                 if seen is None:  # data without memories: whoever stores first decides with which config
                     await self._backends.claim()

@@ -26,13 +26,15 @@ INSERT INTO erasure (id, tenant_id, agent_id, accepted_at, advanced_at)
 SELECT ?1 ->> 'id', ?1 ->> 'tenant_id', ?1 ->> 'agent_id', {NOW}, {NOW} WHERE NOT EXISTS (SELECT 1 {_UNDER_WAY})
 ON CONFLICT DO NOTHING
 """
-# Every write of a memory leaves a row of usage, which stays until an erasure has proved that the index shows nothing of
-# the scope. So where there is none, and nothing of the scope is being erased, the index holds nothing either.
-_OF_SCOPE = """
+# A range of agents, which every index that begins with the tenant and the agent can search: the agent's own id as both
+# ends, or all ids of the tenant.
+OF_SCOPE = """
 {table}.tenant_id = ?1 ->> 'tenant_id' AND {table}.agent_id BETWEEN ?1 ->> 'first_agent' AND ?1 ->> 'last_agent'
 """
+# Every write of a memory leaves a row of usage, which stays until an erasure has proved that the index shows nothing of
+# the scope. So where there is none, and nothing of the scope is being erased, the index holds nothing either.
 _NOTHING_IS_HELD = " AND ".join(
-    f"NOT EXISTS (SELECT 1 FROM {table} WHERE {_OF_SCOPE.format(table=table)})"
+    f"NOT EXISTS (SELECT 1 FROM {table} WHERE {OF_SCOPE.format(table=table)})"
     for table in ("usage", "long_term_memory", "outbox", "idempotency", "agent")
 )
 _FINISH_WHERE_NOTHING_IS_HELD = f"""
@@ -45,7 +47,7 @@ WHERE erasure.tenant_id = ?1 ->> 'tenant_id' AND erasure.id = ?1 ->> 'id' AND er
   AND {_NOTHING_IS_HELD}
   AND NOT EXISTS (
     SELECT 1 FROM erasure AS other
-    WHERE {_OF_SCOPE.format(table="other")} AND other.receipt IS NULL AND other.id <> ?1 ->> 'id'
+    WHERE {OF_SCOPE.format(table="other")} AND other.receipt IS NULL AND other.id <> ?1 ->> 'id'
   )
 """
 _DROP_OLDEST_RECEIPTS = f"""

@@ -39,13 +39,14 @@ class MemoryListing:
 
         Its rows are for ``read_memory``.
         """
-        # Left to choose, SQLite would walk the whole tenant for an agent of which there is little.
-        index = "" if agent_id is None else "INDEXED BY long_term_memory_newest"
-        index = index if written_by is None else "INDEXED BY long_term_memory_writer"
+        # Left to choose, SQLite would walk the whole tenant for an agent or a writer of which there is little.
+        index = ""
         conditions = [_TENANT]
         if agent_id is not None:
+            index = "INDEXED BY long_term_memory_newest"
             conditions.append(_AGENT)
         if written_by is not None:
+            index = "INDEXED BY long_term_memory_writer"
             conditions.append("memory.written_by = ?1 ->> 'written_by'")
         if after is not None:
             conditions.append(_AFTER)

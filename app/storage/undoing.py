@@ -12,16 +12,16 @@ from app.ports.database import NOW
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
 from app.storage.scoped import ScopedStatement
 
-MAX_CHUNK = 500
+_MAX_CHUNK = 500
 """How many memories one run takes back, and from how many others it takes keys."""
 
-NEXT = f"max({NOW}, 1 + coalesce((SELECT max(last.revoked_at) FROM revocation AS last), 0))"
-"""When a credential is revoked: now, and later than every other."""
+REVOKED_AT = f"max({NOW}, 1 + coalesce((SELECT max(last.revoked_at) FROM revocation AS last), 0))"
+"""When a credential that is revoked now counts as revoked: later than every other."""
 
-# The last row says whether the credential is revoked: a tenant has a bounded number of such rows.
+# A tenant has a bounded number of such rows; the run's last statement says whether the credential has one.
 _REVOKE = f"""
 INSERT INTO revocation (tenant_id, credential_id, issued_before, revoked_at)
-SELECT ?1 ->> 'tenant_id', ?1 ->> 'written_by', NULL, {NEXT}
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'written_by', NULL, {REVOKED_AT}
 WHERE (SELECT count(*) FROM revocation AS kept WHERE kept.tenant_id = ?1 ->> 'tenant_id') < {limits.MAX_REVOCATIONS}
 ON CONFLICT (tenant_id, credential_id) DO NOTHING
 """
@@ -35,7 +35,7 @@ EXISTS (
 _CHUNK = f"""
 SELECT memory.id FROM long_term_memory AS memory
 WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.written_by = ?1 ->> 'written_by'
-ORDER BY memory.created_at DESC, memory.id DESC LIMIT {MAX_CHUNK}
+ORDER BY memory.created_at DESC, memory.id DESC LIMIT {_MAX_CHUNK}
 """
 _QUEUE_DELETES = f"""
 INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
@@ -66,7 +66,7 @@ memory.tenant_id = ?1 ->> 'tenant_id' AND memory.later_keys IS NOT NULL
 _TAKE_KEYS = f"""
 UPDATE long_term_memory SET metadata = json_patch(metadata, {_KEYS}), later_keys = json_patch(later_keys, {_KEYS})
 WHERE tenant_id = ?1 ->> 'tenant_id' AND id IN (
-  SELECT memory.id FROM long_term_memory AS memory WHERE {_HAS_KEYS} ORDER BY memory.id LIMIT {MAX_CHUNK}
+  SELECT memory.id FROM long_term_memory AS memory WHERE {_HAS_KEYS} ORDER BY memory.id LIMIT {_MAX_CHUNK}
 )
 RETURNING id
 """

@@ -90,6 +90,26 @@ async def test_an_undo_that_is_cut_goes_on_where_it_was(bench: Bench) -> None:
     assert (await undo(bench).run("stolen")).memories == 0
 
 
+async def test_what_is_more_than_one_call_takes_back_is_taken_back_by_the_next(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.services.undo.MAX_CHUNKS", 1)
+    for name in ("_QUEUE_DELETES", "_AUDIT", "_DELETE", "_TAKE_KEYS", "_IS_MORE"):
+        monkeypatch.setattr(undoing, name, getattr(undoing, name).replace("LIMIT 500", "LIMIT 2"))
+    for number in range(3):
+        await by(bench, "stolen").store("bot", NewMemory(f"bad {number}"))
+        await by(bench, "good").store("bot", NewMemory(f"good {number}"))
+        await by(bench, "stolen").store("bot", NewMemory(f"good {number}", {"k": 1}))
+    receipts = [await undo(bench).run("stolen") for _ in range(3)]
+    assert [(each.memories, each.changed, each.more) for each in receipts] == [
+        (2, 2, True),
+        (1, 1, False),
+        (0, 0, False),
+    ]
+    rows = await bench.rows("SELECT content, metadata FROM long_term_memory ORDER BY content")
+    assert [(row["content"], row["metadata"]) for row in rows] == [(f"good {n}", "{}") for n in range(3)]
+
+
 async def test_a_credential_cannot_undo_itself(bench: Bench) -> None:
     with pytest.raises(InvalidRequest, match="its own"):
         await undo(bench).run("administrator")

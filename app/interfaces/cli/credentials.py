@@ -1,4 +1,4 @@
-"""Commands that mint and revoke credentials."""
+"""Commands that mint and revoke credentials, and take back what one has written."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def token(
     for_ever: bool,
     as_json: bool,
 ) -> None:
-    """Mint a credential, or revoke one."""
+    """Mint a credential; the commands below revoke one."""
     if context.invoked_subcommand is not None:
         return
     if tenant is None:

@@ -7,16 +7,11 @@ from app.domain.embedding import EmbeddingConfig
 from app.domain.json_types import Json, to_json
 from app.ports.database import NOW, Row, Statement
 from app.storage.embedding_configs import READ_ALL, read_all
-from app.storage.erasures import LAST_AGENT
+from app.storage.erasures import LAST_AGENT, OF_SCOPE
 from app.storage.outbox import QUEUED_AGAIN, RESET
 from app.storage.rows import read_row
 
-# A range of agents, which every index that begins with the tenant and the agent can search: the agent's own id as both
-# ends, or all ids of the tenant.
-_SCOPE = """
-{table}.tenant_id = ?1 ->> 'tenant_id' AND {table}.agent_id BETWEEN ?1 ->> 'first_agent' AND ?1 ->> 'last_agent'
-"""
-_MEMORY, _OUTBOX, _IDEMPOTENCY = (_SCOPE.format(table=table) for table in ("memory", "outbox", "idempotency"))
+_MEMORY, _OUTBOX, _IDEMPOTENCY = (OF_SCOPE.format(table=table) for table in ("memory", "outbox", "idempotency"))
 
 # Each statement of a run selects the same memories: none before the last of them changes what this reads.
 _CHUNK = f"""
@@ -55,9 +50,9 @@ FROM long_term_memory AS memory CROSS JOIN embedding_config AS config WHERE memo
 """
 _DELETE_MEMORIES = f"DELETE FROM long_term_memory AS memory WHERE memory.id IN ({_CHUNK})"
 _DELETE_KEYS = f"DELETE FROM idempotency WHERE {_IDEMPOTENCY}"
-_DELETE_SETTINGS = f"DELETE FROM agent WHERE {_SCOPE.format(table='agent')}"
+_DELETE_SETTINGS = f"DELETE FROM agent WHERE {OF_SCOPE.format(table='agent')}"
 # Counts that the deletion has brought to 0 still name an agent. The limits that an operator has set (quota) stay.
-_DELETE_USAGE = f"DELETE FROM usage WHERE {_SCOPE.format(table='usage')} AND usage.memories <= 0"
+_DELETE_USAGE = f"DELETE FROM usage WHERE {OF_SCOPE.format(table='usage')} AND usage.memories <= 0"
 _PROGRESS = f"""
 SELECT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE {_MEMORY}) AS more,
   EXISTS (SELECT 1 FROM outbox WHERE {_OUTBOX}) AS queued,

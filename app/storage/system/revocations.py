@@ -1,18 +1,18 @@
 """Statements about revoked credentials. They read those of all tenants; no request imports them."""
 
 from app.ports.database import Statement
-from app.storage.undoing import NEXT
+from app.storage.undoing import REVOKED_AT
 
-PAGE = 5_000
-"""How many one statement reads."""
+_MAX_ROWS = 5_000
+"""Of one read."""
 
 _READ = f"""
 SELECT revocation.tenant_id, revocation.credential_id, revocation.issued_before, revocation.revoked_at
-FROM revocation WHERE revocation.revoked_at > ?1 ->> 'since' ORDER BY revocation.revoked_at LIMIT {PAGE}
+FROM revocation WHERE revocation.revoked_at > ?1 ->> 'since' ORDER BY revocation.revoked_at LIMIT {_MAX_ROWS}
 """
 _REVOKE = f"""
 INSERT INTO revocation (tenant_id, credential_id, issued_before, revoked_at)
-SELECT ?1 ->> 'tenant_id', ?1 ->> 'credential_id', ?1 ->> 'issued_before', {NEXT} WHERE TRUE
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'credential_id', ?1 ->> 'issued_before', {REVOKED_AT} WHERE TRUE
 ON CONFLICT (tenant_id, credential_id) DO UPDATE SET
   issued_before = max(issued_before, excluded.issued_before), revoked_at = excluded.revoked_at
 """
