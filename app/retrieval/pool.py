@@ -7,11 +7,12 @@ from functools import cached_property
 
 from app.domain.author import Source
 from app.domain.json_types import Json
+from app.domain.words import normalised
 
 _SHORT_BYTES = 350
 
 
-@dataclass(slots=True)
+@dataclass
 class Candidate:
     """A memory that may be an entry. Its fields are the columns of ``app/storage/candidates.sql``."""
 
@@ -47,6 +48,11 @@ class Candidate:
     def source(self) -> Source | None:
         """Who wrote it; None where that was not kept yet."""
         return Source.of(self.written_by, self.written_through, self.written_at)
+
+    @cached_property
+    def folded(self) -> str:
+        """Its content without what a collapse ignores: case, white space and Unicode form."""
+        return " ".join(normalised(self.content).casefold().split())
 
     @property
     def terms(self) -> Iterator[int]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 
-from app.domain.words import normalised
 from app.retrieval.pool import Candidate
 
 MAX_COMPARED = 1024 * 1024
@@ -12,15 +11,20 @@ MAX_COMPARED = 1024 * 1024
 def distinct(ranked: Iterable[Candidate]) -> Iterator[Candidate]:
     """Leave out what differs from something better only in case, white space and Unicode form."""
     seen = set[str]()
+    for candidate in compared(ranked):
+        if candidate.folded not in seen:
+            seen.add(candidate.folded)
+            yield candidate
+
+
+def compared(ranked: Iterable[Candidate]) -> Iterator[Candidate]:
+    """Give the candidates that are compared with each other."""
     left = MAX_COMPARED
     for candidate in ranked:
         left -= len(candidate.content)
         if left < 0:
             return
-        folded = " ".join(normalised(candidate.content).casefold().split())
-        if folded not in seen:
-            seen.add(folded)
-            yield candidate
+        yield candidate
 
 
 def within(ranked: Iterable[Candidate], max_tokens: int | None) -> Iterator[Candidate]:
@@ -40,5 +44,5 @@ def tokens(text: str) -> int:
 
     Tokenizers differ by more than this is off; for English it is a little too much, for most others too.
     """
-    plain = sum(character < "\x80" for character in text) if not text.isascii() else len(text)
+    plain = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
     return -(-plain // 4) + len(text) - plain

@@ -15,6 +15,7 @@ from app.ports.index_admin import IndexAdmin
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
 from app.services.backends import Clock, TenantBackends, TenantIndex
+from app.services.beginnings import Beginnings
 from app.services.query_vectors import QueryCache, QueryVectors
 from app.services.recall_rates import RecallRates
 from app.services.refusals import Refusals
@@ -51,6 +52,8 @@ class Backends:
     recalls: RecallRates = field(default_factory=RecallRates)
     """How many recalls this process has answered in this minute."""
 
+    beginnings: Beginnings = field(default_factory=Beginnings)
+    """Whose request begins next."""
     reads: Shares = field(default_factory=lambda: Shares(READS))
     """What each tenant reads at once."""
     texts: Shares = field(default_factory=lambda: Shares(TEXT_CHARACTERS))

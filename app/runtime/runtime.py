@@ -179,7 +179,9 @@ class Runtime:
         return self._not_ready
 
     async def principal(self, authorization: Sequence[str]) -> Principal:
-        """Return who a request's ``Authorization`` headers speak for; while not ready, without asking for revocations.
+        """Return who a request's ``Authorization`` headers speak for, once it is the tenant's turn to begin one.
+
+        While the service is not ready, nobody is asked for revocations.
 
         Raises:
             Unauthenticated: there is no credential that holds, or it was revoked.
@@ -188,6 +190,7 @@ class Runtime:
         """
         principal = self.credentials.verify_header(authorization, self.backends.clock())
         structlog.contextvars.bind_contextvars(tenant=principal.tenant_id, credential=principal.credential_id)
+        await self.backends.beginnings.turn(principal.tenant_id)
         if self._not_ready is not None:
             return replace(principal, may_be_revoked=True)
         await self.backends.revocations.check(principal, self._read_revocations)

@@ -1,5 +1,6 @@
 """One tenant's recalls: ask each channel, fuse what they find, and say when one of them did not answer."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -31,6 +32,9 @@ from app.storage.rows import read_row, read_rows
 _DAY_MS = 86_400_000
 _MAX_WIDTH = 16
 """How many times as many candidates as usual a recall gathers where others took the places of entries."""
+
+_FOLDED_AT_ONCE = 16 * 1024
+"""Characters whose folding takes some milliseconds, whatever they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,8 @@ class Recaller:
                 width=width,
             )
             gathered = await self._gather(scope, active, wanted)
+            if query.collapse:
+                await _fold(gathered.candidates)
             more = hits.more or len(gathered.candidates) >= wanted.most
             if _is_enough(gathered.candidates, query) or not more or width >= _MAX_WIDTH:
                 break
@@ -107,6 +113,8 @@ class Recaller:
         fusion = Fusion(parsed, pool, self._channels)
         if away is not None:
             _check(fusion, away.error)
+        if query.collapse:
+            await _fold(fusion.ranked)
         return Search(fusion, [*_degraded(away, hits, fusion, query), *gathered.degraded])
 
     def _parse(self, query: Query) -> ParsedQuery:
@@ -181,6 +189,18 @@ class _Gathered:
     stats: ScopeStats
     pending: Sequence[Row]
     degraded: Sequence[str]
+
+
+async def _fold(candidates: Sequence[Candidate]) -> None:
+    """Fold the candidates that a collapse compares; the event loop goes on between parts of them."""
+    if sum(len(candidate.content) for candidate in candidates) <= _FOLDED_AT_ONCE:
+        return  # those that are needed are folded when they are
+    characters = 0
+    for candidate in selection.compared(candidates):
+        characters += len(candidate.folded)
+        if characters > _FOLDED_AT_ONCE:
+            characters = 0
+            await asyncio.sleep(0)
 
 
 def _is_enough(candidates: Iterable[Candidate], query: Query) -> bool:

@@ -9,11 +9,15 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from ulid import ULID
 
+from app.services.transfer.lines import write_memory
+from app.services.transfer.record import Record
 from bench.hostile import SHAPES, TEXTS
 from bench.stalls import watched
 from tests.support.cost import within
@@ -56,6 +60,13 @@ def _call(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
 
 
+def imported(text: str) -> dict[str, Any]:
+    """Return a line of an import, whole, so that nothing refuses it before its content is read."""
+    line, _ = write_memory(Record("bot", text, id=str(ULID()), created_at=1_700_000_000_000))
+    read: dict[str, Any] = json.loads(line)
+    return read
+
+
 TEXT_FIELDS = {
     "content": Field("POST /store", CONTENT, lambda text: {"agent_id": "bot", "content": text}),
     "query": Field("POST /recall", CONTENT, lambda text: {"agent_id": "bot", "query": text, "collapse": True}),
@@ -80,9 +91,7 @@ TEXT_FIELDS = {
     "agent": Field("POST /recall", CONTENT, lambda text: {"agent_id": text, "query": "text"}),
     "unknown field": Field("POST /store", BODY, lambda text: {"agent_id": "bot", "content": "text", text: 1}),
     "cursor": Field("GET /memories", PARAMETER, lambda text: {"agent_id": "bot", "cursor": text}),
-    "imported content": Field(
-        "POST /import", CONTENT, lambda text: {"type": "memory", "agent_id": "bot", "content": text}
-    ),
+    "imported content": Field("POST /import", CONTENT, imported),
 }
 SHAPE_FIELDS = {
     "metadata": Field("POST /store", BODY, lambda made: {"agent_id": "bot", "content": "text", "metadata": made}),
@@ -139,3 +148,40 @@ async def test_a_text_costs_in_proportion_to_its_size(service: Service, field: s
 @pytest.mark.parametrize(("field", "shape"), cases(SHAPE_FIELDS, SHAPES, one_in=5))
 async def test_a_shape_costs_in_proportion_to_its_size(service: Service, field: str, shape: str) -> None:
     await check(service, SHAPE_FIELDS[field], SHAPES[shape])
+
+
+LARGE_TEXTS = ["what becomes combining marks", "low opening quotes"]
+"""What takes longest to fold, and to count as tokens."""
+
+
+def shaped_recall(shaped: dict[str, Any]) -> Field:
+    return Field("POST /recall", 0, lambda query: {"agent_id": "bot", "query": query, **shaped})
+
+
+@pytest.mark.parametrize("text", LARGE_TEXTS)
+async def test_many_of_the_largest_memories_hold_nobody_up(tmp_path: Path, text: str) -> None:
+    contents = [f"red fox {number} {TEXTS[text](CONTENT - 20)}" for number in range(90)]
+    lines = "\n".join(json.dumps(imported(content)) for content in contents)
+    async with serving(tmp_path / "data") as service:
+        headers = service.credential(admin=True) | {"Content-Type": "application/x-ndjson"}
+        with watched() as stalls:
+            await asyncio.sleep(0)
+            report = await service.client.post("/import", content=lines, headers=headers)
+            await asyncio.sleep(0)
+        assert json.loads(report.text.splitlines()[-1])["imported"] == len(contents)
+        assert within(stalls.longest, STALL_SECONDS)
+        for shaped in ({"collapse": True, "top_k": 20}, {"max_tokens": 1}):
+            field = shaped_recall(shaped)
+            spent, longest = await cost(service, field, "red fox")
+            assert within(spent, BUDGET_SECONDS)
+            assert within(longest, STALL_SECONDS)
+
+
+async def test_an_import_of_line_ends_holds_nobody_up(service: Service) -> None:
+    headers = service.credential(admin=True) | {"Content-Type": "application/x-ndjson"}
+    with watched() as stalls:
+        await asyncio.sleep(0)
+        answer = await service.client.post("/import", content=b"\n" * 256 * 1024, headers=headers)
+        await asyncio.sleep(0)
+    assert json.loads(answer.text.splitlines()[-1])["rejected"] == 256 * 1024
+    assert within(stalls.longest, STALL_SECONDS)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Protocol
 
-from app.adapters.local.turns import Turns
 from app.domain.embedding import Vector
+from app.domain.turns import Turns
 
 Sequences = Sequence[Sequence[int]]
 Run = Callable[..., Awaitable[Any]]
@@ -17,6 +17,8 @@ _TOGETHER_TOKENS = 64
 """Up to how many tokens calls share a pass: more would save little, and each would wait for the others.
 
 A pass of as few is not interrupted."""
+_KEPT_FREE_SECONDS = 2.0
+"""For how long after a call of another tenant longer passes leave one thread free for its next."""
 
 
 class ForwardPass(Protocol):
@@ -29,10 +31,15 @@ class ForwardPass(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _Call:
+    tenant_id: str
     sequences: Sequences
     future: "asyncio.Future[list[Vector]]"
     tokens: int
     begun: "_Begun | None" = None
+
+    @property
+    def long(self) -> bool:
+        return self.tokens > _TOGETHER_TOKENS
 
     @property
     def gone(self) -> bool:
@@ -54,33 +61,46 @@ class Passes:
         """Take what begins a pass, and what runs its layers on one of so many threads."""
         self._begin = begin
         self._run = run
-        self._free = threads
+        self._threads = self._free = threads
+        self._long = 0
+        """How many threads compute long passes."""
+        self._asked_at: dict[str, float] = {}
+        """When a tenant asked last, of those that did so lately."""
         self._waiting: Turns[_Call] = Turns()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def encode(self, tenant_id: str, sequences: Sequences) -> list[Vector]:
         """Return the sequences' vectors, once the tenant has had its turns."""
         future: asyncio.Future[list[Vector]] = asyncio.get_running_loop().create_future()
-        self._waiting.put(tenant_id, _Call(sequences, future, sum(map(len, sequences))))
+        self._waiting.put(tenant_id, _Call(tenant_id, sequences, future, sum(map(len, sequences))))
+        self._asked_at[tenant_id] = asyncio.get_running_loop().time()
         self._dispatch()
         return await future
 
     def _dispatch(self) -> None:
         """Give the free threads to those whose turn it is."""
-        while self._free and (taken := self._waiting.take()):
+        lately = asyncio.get_running_loop().time() - _KEPT_FREE_SECONDS
+        self._asked_at = {tenant_id: at for tenant_id, at in self._asked_at.items() if at > lately}
+        while self._free and (taken := self._waiting.take(self._may_begin)):
             tenant_id, call = taken
             if call.gone and (call.begun is None or all(each.gone for each in call.begun.calls)):
                 continue
             self._free -= 1
+            self._long += call.long
             task = asyncio.create_task(self._turn(tenant_id, call))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+
+    def _may_begin(self, call: _Call) -> bool:
+        """Tell whether a call may have a free thread; the last one is kept where another tenant has asked lately."""
+        others = len(self._asked_at) > (call.tenant_id in self._asked_at)
+        return not (call.long and others and self._long and self._long == self._threads - 1)
 
     async def _turn(self, tenant_id: str, call: _Call) -> None:
         begun = call.begun or self._with_company(call)
 
         def stop() -> bool:
-            return call.tokens > _TOGETHER_TOKENS and self._waiting.others(tenant_id)
+            return call.long and self._waiting.others(tenant_id)
 
         try:
             vectors = await self._run(begun.forward.advance, stop)
@@ -96,6 +116,7 @@ class Passes:
                 _resolve(begun.calls, vectors)
         finally:
             self._free += 1
+            self._long -= call.long
             self._dispatch()
 
     def _with_company(self, call: _Call) -> _Begun:

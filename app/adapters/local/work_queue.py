@@ -4,7 +4,7 @@ import threading
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-from app.adapters.local.turns import Turns
+from app.domain.turns import Turns
 
 T = TypeVar("T")
 Taken = tuple[str, T]

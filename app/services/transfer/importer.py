@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 import structlog
 
@@ -33,6 +33,8 @@ _LINE_BYTES = 400
 """What a line takes in a statement beside its texts and its vector."""
 _EMBED_TEXTS = 100
 _EMBED_BYTES = 500_000
+_READ_AT_ONCE = 16 * 1024
+"""Characters that are read for words before the event loop goes on: some milliseconds, whatever they are."""
 
 
 class Import:
@@ -188,7 +190,7 @@ class Import:
         used, now = self._used, self._backends.clock()
         if self._embedded_with != used.active:
             raise EmbeddingConfigChanged
-        lines = [_line(entry, self._tenant_id, used.active, now) for entry in entries]
+        lines = [line async for line in _lines(entries, self._tenant_id, used.active, now)]
         batch = Batch(
             Tenant(self._tenant_id), lines, used, now, self._backends.quotas, self._backends.author, is_store=False
         )
@@ -211,6 +213,20 @@ class Import:
             return
         index, name = self._backends.index_of(self._config), self._config.index_name
         await deliver(index, name, vectors, self._backends.acknowledgements, first_time=True)
+
+
+async def _lines(
+    entries: Sequence[ImportLine], tenant_id: str, config: EmbeddingConfig, now: int
+) -> AsyncIterator[Line]:
+    """Yield what is to be written; the event loop goes on between parts of it."""
+    characters = 0
+    for entry in entries:
+        line = _line(entry, tenant_id, config, now)
+        characters += len(line.memory.content) + len(line.memory.segments)  # reading these takes the time
+        yield line
+        if characters > _READ_AT_ONCE:
+            characters = 0
+            await asyncio.sleep(0)
 
 
 def _line(entry: ImportLine, tenant_id: str, config: EmbeddingConfig, now: int) -> Line:

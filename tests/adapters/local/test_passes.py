@@ -108,3 +108,56 @@ async def test_each_tenant_of_many_has_its_turn(sequences: Sequences) -> None:
     tasks = await model.asked(*((f"t{number % 5}", sequences) for number in range(20)))
     model.may.set()
     assert len(await told(tasks)) == 20
+
+
+class Threads:
+    """Threads that compute a pass once they are told to."""
+
+    def __init__(self, threads: int) -> None:
+        self.running: list[tuple[int, asyncio.Event]] = []
+        self.passes = Passes(lambda sequences: Pass(sequences, []), self.run, threads)
+
+    async def run(self, work: Any, stop: Callable[[], bool]) -> object:
+        may = asyncio.Event()
+        entry = (sum(len(each) for each in work.__self__.sequences), may)
+        self.running.append(entry)
+        await may.wait()
+        self.running.remove(entry)
+        return work(stop)
+
+    def tokens(self) -> list[int]:
+        return sorted(tokens for tokens, _ in self.running)
+
+    async def ask(self, tenant: str, sequences: Sequences) -> "asyncio.Task[list[Vector]]":
+        task = asyncio.create_task(self.passes.encode(tenant, sequences))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        return task
+
+    async def finish(self, tokens: int) -> None:
+        next(may for number, may in self.running if number == tokens).set()
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+async def test_long_texts_of_one_tenant_alone_have_all_threads() -> None:
+    threads = Threads(2)
+    tasks = [await threads.ask("a", LONG) for _ in range(2)]
+    assert threads.tokens() == [250, 250]
+    for _ in tasks:
+        await threads.finish(250)
+    await told(tasks)
+
+
+async def test_a_thread_is_kept_free_for_a_tenant_that_asked_lately() -> None:
+    threads = Threads(2)
+    first = await threads.ask("b", SHORT)
+    await threads.finish(10)
+    long = [await threads.ask("a", LONG) for _ in range(2)]
+    assert threads.tokens() == [250]
+    second = await threads.ask("b", SHORT)
+    assert threads.tokens() == [10, 250]
+    await threads.finish(10)
+    for _ in long:
+        await threads.finish(250)
+    await told([first, second, *long])

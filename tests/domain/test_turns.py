@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.adapters.local.turns import Turns
+from app.domain.turns import Turns
 
 
 def drained(turns: Turns[int]) -> list[tuple[str, int]]:
