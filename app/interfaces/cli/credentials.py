@@ -8,6 +8,7 @@ import jwt
 from app.bootstrap import build_credentials, wall_clock
 from app.domain.limits import is_id
 from app.interfaces.cli.parameters import (
+    DEFAULT,
     Duration,
     Id,
     Moment,
@@ -25,7 +26,7 @@ _DEFAULT_DAYS = DEFAULT_SECONDS // (24 * 3600)
 
 
 @click.group(invoke_without_command=True)
-@click.option("--tenant", type=Id(), help="The tenant it speaks for.")
+@click.option("--tenant", type=Id(), default=DEFAULT, show_default=True, help="The tenant it speaks for.")
 @click.option("--agent", type=Id(), help="The only agent it is good for; without it, all of the tenant's.")
 @click.option("--admin", is_flag=True, help="Allow what agents may not do, such as deleting.")
 @click.option("--expires", type=Duration(), help=f"How long it holds, such as 12h; without it, {_DEFAULT_DAYS} days.")
@@ -35,7 +36,7 @@ _DEFAULT_DAYS = DEFAULT_SECONDS // (24 * 3600)
 @click.pass_context
 def token(
     context: click.Context,
-    tenant: str | None,
+    tenant: str,
     agent: str | None,
     expires: int | None,
     speakers: tuple[str, ...],
@@ -47,8 +48,6 @@ def token(
     """Mint a credential; the commands below revoke one."""
     if context.invoked_subcommand is not None:
         return
-    if tenant is None:
-        raise click.UsageError("Missing option '--tenant'.")
     if for_ever and expires is not None:
         raise click.UsageError("--expires and --for-ever exclude each other.")
     minted = build_credentials(quiet_settings()).issue(

@@ -151,10 +151,10 @@ def test_another_tenants_credential_is_not_revoked_by_mistake(line: Line) -> Non
     assert line.run("token", "revoke", token, "--tenant", "globex").returncode == 2
 
 
-def test_a_credential_is_minted_for_a_tenant(line: Line) -> None:
-    done = line.run("token")
-    assert (done.returncode, "--tenant" in done.stderr) == (2, True)
-    assert line.run("token", "--tenant", "acme", "--expires", "1d", "--for-ever").returncode == 2
+def test_a_credential_is_minted_for_the_tenant_that_all_commands_have_by_default(line: Line) -> None:
+    claims = jwt.decode(line.ok("token").strip(), options={"verify_signature": False})
+    assert claims["tenant"] == "default"
+    assert line.run("token", "--expires", "1d", "--for-ever").returncode == 2
 
 
 def test_the_data_directorys_secret_is_made_once_for_its_owner_only(line: Line) -> None:
@@ -213,7 +213,6 @@ def test_a_text_over_the_limits_is_refused_in_one_line(line: Line, arguments: tu
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("token",),
         ("token", "--tenant", "a b"),
         ("token", "--tenant", "acme", "--expires", "soon"),
         ("store", "text", "--metadata", "[]"),

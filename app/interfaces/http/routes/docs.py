@@ -13,7 +13,7 @@ from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRouter
 from fastapi.staticfiles import StaticFiles
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, RedirectResponse
 
 from app.domain.errors import InvalidRequest
 from app.interfaces.fields import JSON_VALUE_SCHEMA
@@ -21,6 +21,12 @@ from app.interfaces.http.problems import MEDIA_TYPE, Problem, ProblemField, exam
 
 _ASSETS = "/docs/assets"
 router = APIRouter(include_in_schema=False)
+
+
+@router.get("/")
+async def root(request: Request) -> RedirectResponse:
+    """Lead a browser to the documentation."""
+    return RedirectResponse(f"{request.scope.get('root_path', '')}/docs")
 
 
 @router.get("/docs")

@@ -1,0 +1,61 @@
+"""The distribution, built and installed as a user does it, has the model. It needs a package index."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.commands import SETTINGS
+
+ROOT = Path(__file__).parents[2]
+_LEFT_OUT = SETTINGS | {"VIRTUAL_ENV", "PYTHONPATH"}
+
+
+class Installed:
+    """``memory-gateway`` in a virtual environment of its own, run in a folder that is not the project's."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        kept = {name: value for name, value in os.environ.items() if name not in _LEFT_OUT}
+        self._environment = kept | {"HOME": str(folder), "XDG_DATA_HOME": str(folder / "share")}
+        source = folder / "source"
+        listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", "app", "deploy"]
+        names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+        for name in [*filter(None, names), "pyproject.toml", "README.md"]:
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            (source / name).write_bytes((ROOT / name).read_bytes())
+        self._run(sys.executable, "-m", "venv", "made")
+        self._run("made/bin/python", "-m", "pip", "install", "--quiet", "./source")
+
+    def run(self, *arguments: str) -> str:
+        return self._run("made/bin/memory-gateway", *arguments)
+
+    def _run(self, *command: str) -> str:
+        done = subprocess.run(
+            command, cwd=self.folder, env=self._environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    return Installed(tmp_path_factory.mktemp("installed"))
+
+
+def test_what_pip_installs_recalls_by_meaning(installed: Installed) -> None:
+    installed.run("store", "Ann cannot eat nuts")
+    installed.run("store", "The office closes at six")
+    first = installed.run("recall", "which allergies does she have?").splitlines()[0]
+    assert "Ann cannot eat nuts" in first
+
+
+def test_it_keeps_memories_in_a_folder_of_the_user(installed: Installed) -> None:
+    installed.run("store", "text")
+    assert (installed.folder / "share" / "memory-gateway" / "memory.sqlite3").is_file()
+
+
+def test_it_says_its_version(installed: Installed) -> None:
+    assert installed.run("--version").startswith("memory-gateway, version ")
