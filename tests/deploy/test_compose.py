@@ -1,9 +1,11 @@
-"""``deploy/compose.yaml``: every service closed as far as it can be, and set up with what there is."""
+"""``compose.yaml``: every service closed as far as it can be, and set up with what there is."""
 
+import re
 from typing import Any
 
 import pytest
 import yaml
+from pydantic import ValidationError
 
 from app.settings import Settings
 from tests.deploy.commands import SETTINGS, refusal
@@ -13,12 +15,13 @@ _SECRETS = "test=a secret of the tests that is long enough to sign"
 
 
 def _read() -> dict[str, Any]:
-    read: dict[str, Any] = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8"))
+    read: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
     return read
 
 
 _FILE = _read()
 _SERVICES: dict[str, dict[str, Any]] = _FILE["services"]
+_GATEWAYS = ["gateway", "gateway-cloudflare", "gateway-rehearsal"]
 every_service = pytest.mark.parametrize("service", _SERVICES.values(), ids=_SERVICES)
 
 
@@ -29,7 +32,7 @@ def image() -> Stage:
 
 def _image_of(service: dict[str, Any]) -> Stage:
     """Return the last stage of what a service is built from."""
-    context = ROOT / "deploy" / service["build"]["context"]
+    context = ROOT / service["build"]["context"]
     return read_stages(context / service["build"].get("dockerfile", "Dockerfile"))[-1]
 
 
@@ -66,7 +69,7 @@ def test_every_variable_of_a_service_is_a_setting(service: dict[str, Any]) -> No
 
 @every_service
 def test_a_service_runs_a_command_there_is(service: dict[str, Any]) -> None:
-    assert (ROOT / "deploy" / service["build"]["context"]).resolve() == ROOT
+    assert (ROOT / service["build"]["context"]).resolve() == ROOT
     entry, *default = _image_of(service).command
     assert service["image"] == entry, "an image is named after what it runs"
     command = service.get("command", default)
@@ -80,33 +83,57 @@ def test_the_double_alone_has_an_image_of_its_own() -> None:
 
 
 def test_only_the_embedded_service_starts_when_nothing_else_is_asked_for() -> None:
-    assert [name for name, service in _SERVICES.items() if "profiles" not in service] == ["gateway"]
-    assert all(service.get("profiles", ["cloudflare"]) == ["cloudflare"] for service in _SERVICES.values())
+    profiles = {name: service.get("profiles") for name, service in _SERVICES.items()}
+    assert profiles == {
+        "gateway": None,
+        "gateway-cloudflare": ["cloudflare"],
+        "double": ["rehearsal"],
+        "provision": ["rehearsal"],
+        "gateway-rehearsal": ["rehearsal"],
+    }
 
 
-def test_the_embedded_service_is_given_no_setting_and_keeps_its_data() -> None:
-    assert "environment" not in _SERVICES["gateway"]
+def test_every_setting_is_passed_on_but_those_that_are_the_image_s_own() -> None:
+    own = {"HOST", "PORT", "DATA_DIR", "LOCAL_MODEL_DIR", "ENV_FILE"}
+    account = {name for name in SETTINGS if name.startswith("CLOUDFLARE_")}
+    given = {name: set(service.get("environment", {})) for name, service in _SERVICES.items()}
+    assert given["gateway"] == SETTINGS - own - account
+    assert given["gateway-cloudflare"] == SETTINGS - own
+    assert given["gateway-rehearsal"] >= SETTINGS - own - account
+
+
+def test_the_embedded_service_stays_embedded_and_keeps_its_data() -> None:
+    assert not [name for name in _SERVICES["gateway"]["environment"] if name.startswith("CLOUDFLARE_")]
+    assert set(_SERVICES["gateway"]["environment"].values()) == {None}, "the shell's, or those of .env"
     assert _mounts(_SERVICES["gateway"]) == {"gateway": "/data"}
 
 
-@pytest.mark.parametrize("name", ["gateway", "gateway-cloudflare"])
+def test_without_an_account_the_service_on_cloudflare_refuses_to_start_and_names_the_setting() -> None:
+    without = _SERVICES["gateway-cloudflare"]["environment"]["CLOUDFLARE_ACCOUNT_ID"]
+    default = re.fullmatch(r"\$\{CLOUDFLARE_ACCOUNT_ID:-(.+)\}", without)
+    assert default is not None
+    with pytest.raises(ValidationError, match="cloudflare_account_id"):
+        Settings(_env_file=None, cloudflare_account_id=default[1])
+
+
+@pytest.mark.parametrize("name", _GATEWAYS)
 def test_a_gateway_is_asked_after_as_the_image_says(name: str, image: Stage) -> None:
     assert _SERVICES[name]["healthcheck"]["test"] == ["CMD", *image.last("HEALTHCHECK").json]
 
 
 def test_a_gateway_is_given_longer_to_stop_than_its_requests_have_to_end() -> None:
-    assert {_SERVICES[name]["stop_grace_period"] for name in ("gateway", "gateway-cloudflare")} == {"20s"}
+    assert {_SERVICES[name]["stop_grace_period"] for name in _GATEWAYS} == {"20s"}
 
 
-def test_the_gateway_on_cloudflare_starts_after_the_account_was_made_ready() -> None:
+def test_the_rehearsal_s_gateway_starts_after_the_account_was_made_ready() -> None:
     assert _SERVICES["provision"]["depends_on"] == {"double": {"condition": "service_healthy"}}
-    assert _SERVICES["gateway-cloudflare"]["depends_on"] == {
+    assert _SERVICES["gateway-rehearsal"]["depends_on"] == {
         "provision": {"condition": "service_completed_successfully"}
     }
 
 
 def test_the_gateway_reads_the_database_s_id_where_provision_writes_it() -> None:
-    provision, gateway = _SERVICES["provision"], _SERVICES["gateway-cloudflare"]
+    provision, gateway = _SERVICES["provision"], _SERVICES["gateway-rehearsal"]
     written = provision["command"][provision["command"].index("--write-env") + 1]
     assert gateway["environment"]["ENV_FILE"] == written
     assert _mounts(provision) == {"provisioned": "/data"}
@@ -114,17 +141,21 @@ def test_the_gateway_reads_the_database_s_id_where_provision_writes_it() -> None
     assert written.startswith("/data/")
 
 
-def test_the_settings_are_those_of_a_service_on_the_double() -> None:
-    environment = _SERVICES["gateway-cloudflare"]["environment"] | {"AUTH_SECRETS": _SECRETS}
-    settings = Settings(_env_file=None, **{name.lower(): value for name, value in environment.items()})
+def test_the_rehearsal_s_settings_are_those_of_a_service_on_the_double() -> None:
+    environment = _given("gateway-rehearsal")
+    given: dict[str, Any] = {name.lower(): value for name, value in environment.items()}
+    settings = Settings(_env_file=None, auth_secrets=_SECRETS, **given)
     assert settings.on_cloudflare
     assert settings.cloudflare_account_id == "0" * 32
     assert settings.cloudflare_api_base_url == "http://double:8787/client/v4"
     assert settings.openai_base_url == "http://double:8787/v1"
-    made_ready_with = _SERVICES["provision"]["environment"]
-    assert made_ready_with.items() <= environment.items(), "the index is that of the gateway's embedder"
+    assert _given("provision").items() <= environment.items(), "the index is that of the gateway's embedder"
 
 
 def test_no_secret_that_signs_is_in_the_file() -> None:
-    given = [service.get("environment", {}).get("AUTH_SECRETS") for service in _SERVICES.values()]
-    assert {secret for secret in given if secret is not None} == {"${AUTH_SECRETS:-}"}
+    assert {service.get("environment", {}).get("AUTH_SECRETS") for service in _SERVICES.values()} == {None}
+
+
+def _given(name: str) -> dict[str, Any]:
+    """Return the variables of a service that the file itself sets."""
+    return {name: value for name, value in _SERVICES[name]["environment"].items() if value is not None}
