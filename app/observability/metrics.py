@@ -1,4 +1,4 @@
-"""Counts the calls to other services and the state of the outbox, for Prometheus."""
+"""Counts requests, the calls to other services and the state of the outbox, for Prometheus."""
 
 from collections.abc import Callable
 
@@ -19,6 +19,13 @@ class Metrics:
     def __init__(self) -> None:
         """Create the metrics."""
         self._registry = CollectorRegistry()
+        self._requests = Histogram(
+            "memory_gateway_request_seconds",
+            "Duration of requests, by method, route and outcome (the answer's status, or gone: nobody waited for one).",
+            ["method", "route", "outcome"],
+            buckets=_SECONDS,
+            registry=self._registry,
+        )
         self._calls = Histogram(
             "memory_gateway_upstream_seconds",
             "Duration of calls to other services, by operation and outcome (ok, or the error's code).",
@@ -43,6 +50,10 @@ class Metrics:
             registry=self._registry,
         )
         self._outbox = _OutboxGauges(self._registry)
+
+    def request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count one request; ``route`` is the path as it is declared, empty where none is, ``status`` 0 for none."""
+        self._requests.labels(method, route, str(status) if status else "gone").observe(seconds)
 
     def call(self, operation: str, outcome: str, seconds: float) -> None:
         """Count one call; ``outcome`` is ``ok`` or an error's code."""

@@ -59,7 +59,7 @@ def create_http_app(runtime: Runtime, endpoint: Endpoint, hosts: Collection[str]
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.runtime = runtime
-    app.add_middleware(RequestContext, hosts=hosts)
+    app.add_middleware(RequestContext, hosts=hosts, observe=runtime.metrics.request)
     problems.install(app)
     for router in (memory, recalls, erasures, credentials, data, operations, transfer, tools, discovery):
         app.include_router(router)

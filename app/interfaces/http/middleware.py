@@ -3,7 +3,7 @@
 import random
 import re
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
@@ -22,12 +22,26 @@ _PORT = re.compile(r":\d*$")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 
 
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+Observe = Callable[[str, str, int, float], None]
+"""Takes a request's method, its route, the status of its answer, and how many seconds it took."""
+
+
+def _ignore(*_: object) -> None:
+    """Count nothing."""
+
+
 class RequestContext:
     """Pure ASGI, so that it costs little and a body can be refused while it arrives."""
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str] = ()) -> None:
-        """Wrap the application; ``hosts`` are the names that it may be asked for by, all where none is said."""
+    def __init__(self, app: ASGIApp, hosts: Collection[str] = (), observe: Observe = _ignore) -> None:
+        """Wrap the application.
+
+        ``hosts`` are the names that it may be asked for by, all where none is said; ``observe`` counts requests.
+        """
         self._app = app
+        self._observe = observe
         self._hosts = frozenset(hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -62,7 +76,16 @@ class RequestContext:
             error = MemoryGatewayError("The service failed in a way it should not. The request id finds it in the log.")
             await problem_response(error, request_id)(scope, receive, send_with_id)
         finally:
-            _log(scope, status, time.perf_counter() - started)
+            self._tell(scope, status, time.perf_counter() - started)
+
+    def _tell(self, scope: Scope, status: int, seconds: float) -> None:
+        """Log a request, and count it. A method that HTTP does not know counts as one, whatever its name."""
+        route = getattr(scope.get("route"), "path", None)
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self._observe(method, route or "", status, seconds)
+        structlog.get_logger().info(
+            "request", method=scope["method"], route=route, status=status, duration_ms=round(seconds * 1000, 2)
+        )
 
 
 def _request_id(headers: Headers) -> str:
@@ -106,14 +129,3 @@ def _limited(scope: Scope, receive: Receive) -> Receive:
 
 def _too_large() -> ContentTooLarge:
     return ContentTooLarge(f"The body has more than {BODY_BYTES} bytes.")
-
-
-def _log(scope: Scope, status: int, seconds: float) -> None:
-    route = scope.get("route")
-    structlog.get_logger().info(
-        "request",
-        method=scope["method"],
-        route=getattr(route, "path", None),
-        status=status,
-        duration_ms=round(seconds * 1000, 2),
-    )

@@ -1,6 +1,7 @@
 """Erasing over HTTP, keys on stores, and what an operator is told."""
 
 import asyncio
+import re
 from typing import Any
 
 import httpx
@@ -138,3 +139,21 @@ async def test_metrics_tell_how_the_outbox_stands(service: Service) -> None:
     for name in ("outbox_oldest_undelivered_seconds", "outbox_delivery_lag_seconds", "erasures"):
         assert f"memory_gateway_{name} " in metrics
     assert f'memory_gateway_indexer_lease{{holder="{service.runtime.name}"}} 1.0' in metrics
+
+
+async def test_metrics_count_requests_by_route_and_outcome_and_name_no_tenant(service: Service) -> None:
+    await service.store("counted", agent_id="of-metrics")
+    await service.recall("counted", agent_id="of-metrics")
+    await service.client.get("/memories/x", params={"agent_id": "of-metrics"}, headers=service.credential(admin=True))
+    await service.client.get("/of/no/route")
+    await service.client.request("BREW", "/store")
+    shown = (await service.client.get("/metrics")).text
+    counted = set(re.findall(r"^memory_gateway_request_seconds_count\{(.*?)\} [1-9]", shown, re.MULTILINE))
+    assert {
+        'method="POST",outcome="201",route="/store"',
+        'method="POST",outcome="200",route="/recall"',
+        'method="GET",outcome="404",route=""',
+        'method="other",outcome="405",route="/store"',
+    } <= counted
+    assert "acme" not in shown
+    assert "of-metrics" not in shown
