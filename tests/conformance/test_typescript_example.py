@@ -1,5 +1,6 @@
 """The example in TypeScript, by the commands of its README, against the service as it starts without settings."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -115,3 +116,14 @@ def test_the_readme_prepares_it_with_commands_there_are() -> None:
     (words,) = invocations(PREPARATION)
     assert refusal(words) is None
     assert PREPARATION[-2:] == ["cd clients/typescript", "npm install"]
+
+
+def test_an_older_node_is_told_which_version_is_needed(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLE / ".npmrc", tmp_path)
+    package = json.loads((EXAMPLE / "package.json").read_text(encoding="utf-8"))
+    newer = package | {"engines": {"node": ">=99.0"}}
+    (tmp_path / "package.json").write_text(json.dumps(newer), encoding="utf-8")
+    install = ["npm", "install", "--offline", "--no-audit", "--no-fund"]
+    done = subprocess.run(install, cwd=tmp_path, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    assert done.returncode != 0
+    assert 'Required: {"node":">=99.0"}' in done.stderr

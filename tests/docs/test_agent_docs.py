@@ -104,6 +104,17 @@ async def test_the_servers_of_mcp_hosts_are_as_the_readme_says(server: Server, t
     assert recalled.structured_content["entries"][0]["content"] == "Bo wears size 43"
 
 
+async def test_a_user_is_remembered_and_known_to_nobody_else(server: Server) -> None:
+    (block,) = blocks((ROOT / "docs" / "users.md").read_text("utf-8"), "python")
+    names: dict[str, Any] = {}
+    exec(compile(block, "docs/users.md", "exec"), names)  # noqa: S102 - our own document
+    tenant = Credentials({"test": SECRET}).issue("default", now=time.time_ns() // 1_000_000)
+    with MemoryClient(server.url, tenant) as memory:
+        names["remember"](memory, "17", "My shoe size is 43")
+        assert names["known"](memory, "17", "which shoe size?") == ["My shoe size is 43"]
+        assert names["known"](memory, "18", "which shoe size?") == []
+
+
 async def test_an_always_on_first_call_puts_memories_before_the_message(server: Server, token: str) -> None:
     (block,) = blocks((ROOT / "docs" / "agents.md").read_text("utf-8"), "python")
     names: dict[str, Any] = {}
