@@ -27,7 +27,10 @@ class _Url(click.ParamType[str]):
 
 @click.command()
 @click.option(
-    "--agent", type=Id(), envvar="MEMORY_GATEWAY_AGENT", help="Whose memory, where the credential names none."
+    "--agent",
+    type=Id(),
+    envvar="MEMORY_GATEWAY_AGENT",
+    help="Whose memory, where the credential names none; without --url default where not said.",
 )
 @click.option("--url", type=_Url(), help="A running gateway to pass everything on to; else this process.")
 @click.option("--tenant", type=Id(), help="Whose memory, without --url; default where not said.")
@@ -41,7 +44,7 @@ def mcp(agent: str | None, url: str | None, tenant: str | None) -> None:
     settings = quiet_settings(folder_file=False)
     if url is None:
         _end_when_interrupted()
-        asyncio.run(_serve_here(settings, tenant or DEFAULT, agent))
+        asyncio.run(_serve_here(settings, tenant or DEFAULT, agent or DEFAULT))
         return
     if tenant is not None:
         raise click.UsageError("With --url the tenant is the credential's: leave --tenant out.")
@@ -57,7 +60,7 @@ def _end_when_interrupted() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-async def _serve_here(settings: Settings, tenant_id: str, agent_id: str | None) -> None:
+async def _serve_here(settings: Settings, tenant_id: str, agent_id: str) -> None:
     runtime = build_runtime(settings)
     try:
         await runtime.start()

@@ -23,7 +23,7 @@ you answer what may depend on it. Once a store has answered, every recall finds 
   credential names one; memories of one agent are not recalled for
   another. Over MCP it is the agent of the credential, or of the header `X-Agent-Id`.
 - A credential goes with every call: `Authorization: Bearer $TOKEN`. The operator of the service mints it, with
-  `memory-gateway token --tenant acme`; with `--agent billing` it is good for one agent alone, and with `--admin` its
+  `memory-gateway token --tenant ...`; with `--agent ...` it is good for one agent alone, and with `--admin` its
   scope is `memory admin`, which may also delete, list, export and import. There is no sign-up and no authorization
   server: without a credential, ask the operator for one.
 - The tenant is read from the credential and from nowhere else; a request that names one is refused.

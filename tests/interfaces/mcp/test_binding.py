@@ -99,13 +99,12 @@ async def test_the_command_takes_the_tenant_and_the_agent(service: Service, tmp_
     assert await service.contents("of", tenant="bolt", agent_id="ann") == ["of bolt's ann"]
 
 
-async def test_the_command_without_an_agent_names_both_ways(tmp_path: Path) -> None:
+async def test_the_command_without_an_agent_is_for_the_one_that_all_commands_have_by_default(tmp_path: Path) -> None:
     async with over_stdio(tmp_path / "data") as client:
-        assert len((await client.list_tools()).tools) == 2
-        for tool, arguments in CALLS:
-            code, text = await refused(client, tool, **arguments)
-            assert code == "forbidden"
-            assert "--agent" in text
+        await answered(client, "store_memory", content="of nobody named")
+    async with over_stdio(tmp_path / "data", "--agent", "default") as client:
+        recalled = await answered(client, "recall_memory", query="nobody named")
+    assert [entry["content"] for entry in recalled["entries"]] == ["of nobody named"]
 
 
 async def test_the_command_passes_the_agent_on(service: Service, tmp_path: Path) -> None:
