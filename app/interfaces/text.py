@@ -23,6 +23,12 @@ def visible(text: str) -> str:
     return _HIDDEN.sub(lambda run: run[0].encode("unicode_escape", "surrogatepass").decode(), text)
 
 
+def one_line(text: str, most: int | None = None) -> str:
+    """Return a text as ``visible`` does and on one line; what stands behind so many characters becomes an ellipsis."""
+    shown = text if most is None or len(text) <= most else f"{text[:most].rstrip()} ..."
+    return visible(shown).replace("\n", "\\n").replace("\t", "\\t")
+
+
 def json_text(value: Any) -> str:  # noqa: ANN401 - whatever JSON has
     """Return JSON without white space, in which the same characters are written as JSON's own escapes."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -3,10 +3,11 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import ConfigurationError, MemoryGatewayError
 from app.domain.memory import NewMemory
 from app.domain.query import Query
-from app.runtime.runtime import Runtime
+from app.runtime.runtime import Part, Runtime
 from app.storage.migrations.runner import applied_migrations
 from app.storage.system.clock import database_time
 
@@ -15,12 +16,18 @@ _AGENT = "doctor"
 _SENTENCE = "The doctor looks in from time to time."
 _MAX_SKEW_MS = 60_000
 
+_WITHOUT_MEANING = {"hashing"}
+_NO_MEANING = (
+    "This embedder compares letters and has no meaning: a memory is found by its words alone. Install the model of "
+    "deploy/lock/model.txt, or set EMBEDDER, and move the data with: memory-gateway reembed start"
+)
 _ADVICE = {
     "storage_full": "Free some space; the service recovers by itself.",
     "storage_read_only": "Make the data directory writable for this user; the service recovers by itself.",
     "database_unavailable": "Embedded: look at DATA_DIR and the rights of this user there. On Cloudflare: at the "
     "D1 database's id.",
-    "database_rejected": "Run: memory-gateway migrate",
+    "database_rejected": "The schema is not what the migrations make. Set the database back to a state before it was "
+    "changed, as deploy/README.md says at its end.",
     "embedding_unavailable": "Look at the model's directory (LOCAL_MODEL_DIR).",
     "embedding_config_mismatch": "Start with the embedder the data was made with (EMBEDDER, EMBEDDING_MODEL).",
     "index_not_provisioned": "See deploy/README.md, Provision.",
@@ -43,14 +50,13 @@ class Check:
     name: str
     ok: bool
     finding: str
+    warning: bool = False
+    """Whether it works, and yet is not what most want."""
 
 
 async def diagnose(runtime: Runtime) -> list[Check]:
     """Check each part; if all are well, store, recall and delete a memory of the doctor's own tenant."""
-    checks = [
-        Check(part.name, part.error is None, _advice(part.error) if part.error else part.notice or part.backend)
-        for part in await runtime.parts()
-    ]
+    checks = [_look_at(part, runtime.config) for part in await runtime.parts()]
     deeper: list[tuple[str, Callable[[Runtime], Awaitable[str]]]] = [
         ("migrations", _migrations),
         ("index made for this service", _index),
@@ -60,6 +66,18 @@ async def diagnose(runtime: Runtime) -> list[Check]:
     if all(check.ok for check in checks):
         checks.append(await _check("store, recall, delete", runtime, _round_trip))
     return checks
+
+
+def _look_at(part: Part, config: EmbeddingConfig) -> Check:
+    if part.error is not None:
+        return Check(part.name, ok=False, finding=_advice(part.error))
+    if part.notice is not None:
+        return Check(part.name, ok=True, finding=part.notice, warning=True)
+    if part.name != "embedder":
+        return Check(part.name, ok=True, finding=part.backend)
+    if config.provider in _WITHOUT_MEANING:
+        return Check(part.name, ok=True, finding=f"{config}. {_NO_MEANING}", warning=True)
+    return Check(part.name, ok=True, finding=str(config))
 
 
 async def _check(name: str, runtime: Runtime, look: Callable[[Runtime], Awaitable[str]]) -> Check:

@@ -103,7 +103,10 @@ class Principal:
     def check_admin(self) -> None:
         """Raise ``Forbidden`` unless the credential has the admin scope."""
         if not self.admin:
-            raise Forbidden("This needs a credential with the scope 'memory admin'.")
+            raise Forbidden(
+                "This needs a credential with the scope 'memory admin': "
+                f"memory-gateway token --tenant {self.tenant_id} --admin makes one."
+            )
 
 
 class Credentials:

@@ -28,6 +28,7 @@ TIME, SENT_TIME = datetime(2026, 1, 2, 3, 4, 5, 6000, timezone(timedelta(hours=2
 EXAMPLES: Mapping[str, Any] = {
     "agent_id": "a",
     "collapse": True,
+    "confirm": "acme",
     "content": "c",
     "created_after": TIME,
     "created_before": TIME,

@@ -118,7 +118,7 @@ async def test_an_erasure_is_followed_to_its_receipt(bot: Asked, service: Servic
     done = await bot.operation(erasure.id)
     assert (done.status, done.receipt.erased.memories) == ("done", 1)
     assert (done.receipt.found_by_id, done.receipt.found_by_search) == (0, 0)
-    assert (await bot.erase_tenant()).agent_id is None
+    assert (await bot.erase_tenant("acme")).agent_id is None
 
 
 @pytest.mark.parametrize("agent_id", ["..", ".", "a.b:c_-", "A" * 64])
@@ -157,7 +157,7 @@ async def test_who_is_not_let_in_is_told_so(service: Service, kind: str) -> None
     assert (caught.value.status, len(caught.value.request_id)) == (401, 32)
     token = service.credential()["Authorization"].removeprefix("Bearer ")
     with pytest.raises(Forbidden):
-        await ask(kind, transport, token=token).erase_tenant()
+        await ask(kind, transport, token=token).erase_tenant("acme")
 
 
 async def test_what_is_wrong_with_a_request_is_told_by_field(bot: Asked) -> None:

@@ -116,7 +116,7 @@ async def test_an_erasure_is_sent_again_only_where_it_was_never_sent(connect: Co
     ):
         script = Script(lost, ERASING)
         with pytest.raises(Unavailable) as caught:
-            await connect(script).erase_tenant()
+            await connect(script).erase_tenant("acme")
         assert caught.value.code == code
         assert len(script.asked) == 1
 

@@ -110,6 +110,9 @@ async def test_a_lost_index_is_rebuilt_from_the_database_alone(bench: Bench, mon
     findings = await comparison(bench, repair=True, told=told).run()
     assert (findings.missing, findings.repaired) == (50, 50)
     assert told[-1].memories == 50
+    parts = [progress.done / progress.of for progress in told]
+    assert parts == sorted(parts)
+    assert (parts[-1], len(set(parts)) > 3) == (1, True)
     await bench.quiet()
     assert set(await bench.index.held(ids)) == set(ids)
     assert await bench.contents("memory number 17", top_k=1) == ["memory number 17"]

@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from app.interfaces.text import json_text, visible
+from app.interfaces.text import json_text, one_line, visible
 from memory_gateway_client import tools
 from memory_gateway_client.types import Stored
 
@@ -31,6 +31,12 @@ def test_every_character_that_acts_or_hides_is_escaped_and_no_other() -> None:
         acts = (category in HIDDEN and character not in "\n\t") or number in UNSEEN
         # What this Python's Unicode does not know yet may be one of them in a later version.
         assert (visible(character) != character) is acts or category == "Cn", hex(number)
+
+
+def test_a_text_on_one_line_shows_its_breaks_and_where_it_is_cut() -> None:
+    assert one_line("a\nb\tc\x1b") == "a\\nb\\tc\\x1b"
+    assert one_line("one two three", 8) == "one two ..."
+    assert one_line("one two", 7) == "one two"
 
 
 def test_a_variation_selector_behind_an_emoji_stays_and_no_more_than_one() -> None:

@@ -54,8 +54,9 @@ async def test_a_migration_that_stopped_half_way_is_refused_by_what_is_there_and
     before = await migrate(database, known[:number])
     await database.run([Statement(known[number].statements[0], writes=True)])
     for _ in range(2):
-        with pytest.raises(DatabaseRejected, match=r"already exists|duplicate column name|no such table"):
+        with pytest.raises(DatabaseRejected, match=r"already exists|duplicate column name|no such table") as caught:
             await migrate(database)
+        assert "Migrating again does not help" in caught.value.detail
     assert await applied_migrations(database) == before
 
 

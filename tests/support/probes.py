@@ -145,7 +145,7 @@ async def probe_erase(service: Service, tenant: str, agent_id: str) -> list[http
 async def probe_erase_tenant(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
     del agent_id
     other = "other" if tenant == "owner" else tenant  # an owner may erase what it owns
-    return [await service.client.delete("/tenant", headers=service.credential(other, admin=True))]
+    return [await service.client.delete(f"/tenant?confirm={other}", headers=service.credential(other, admin=True))]
 
 
 async def probe_export(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:

@@ -57,9 +57,14 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress: the findings so far, and the number of memories at the start."""
+    """The progress: how much is done and of how much, and the number of memories at the start.
 
-    findings: Findings
+    The listing of the index is at most half of it. What is listed then counts with the memories, so that an index which
+    holds little, as a lost or a new one, leaves most of the progress to the memories.
+    """
+
+    done: int
+    of: int
     memories: int
 
 
@@ -88,6 +93,8 @@ class Reconcile:
         self._findings = Findings()
         self._acknowledgements: list[Acknowledgement] = []
         self._memories = 0
+        self._checked: int | None = None
+        """Memories that were checked, with those of the present window that are embedded; None while listing."""
 
     async def run(self) -> Findings:
         """Continue where the last comparison stopped, and return the findings of the whole.
@@ -146,6 +153,7 @@ class Reconcile:
     async def _check_memories(self, after: str, started_at: int) -> None:
         """Find the memories without a vector, window by window."""
         while True:
+            self._checked = self._findings.walked
             _, rows, (window_row,) = await self._step(
                 statements.save("missing", after, asdict(self._findings)),
                 *statements.read_missing(after, self._embedder.config),
@@ -155,6 +163,7 @@ class Reconcile:
             await self._embed_again(missing)
             window = read_row(MemoryWindow, window_row)
             self._findings.walked += window.memories
+            self._checked = self._findings.walked
             self._report_progress()
             if window.last is None:
                 return
@@ -203,6 +212,8 @@ class Reconcile:
             )
             await self._send(read_rows(QueuedChange, queued))
             self._findings.repaired += len(queued)
+            if self._checked is not None:
+                self._checked += len(ids)
             self._report_progress()
 
     async def _send(self, changes: Sequence[QueuedChange]) -> None:
@@ -235,7 +246,11 @@ class Reconcile:
         return await self._database.run(run)
 
     def _report_progress(self) -> None:
-        self._report(Progress(self._findings, self._memories))
+        listed, memories = self._findings.listed, self._memories
+        if self._checked is None:
+            self._report(Progress(min(listed, memories), 2 * memories, memories))
+        else:
+            self._report(Progress(listed + min(self._checked, memories), listed + memories, memories))
 
 
 def _batches(memories: Sequence[UnindexedMemory]) -> Iterator[list[str]]:

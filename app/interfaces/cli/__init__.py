@@ -1,38 +1,50 @@
 """The command line: ``memory-gateway``."""
 
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
 import click
 
 from app.domain.errors import MemoryGatewayError
+from app.interfaces.cli.sections import CommandGroup
+from app.interfaces.text import visible
 
-_COMMANDS = {
-    "serve": "serving.serve",
-    "mcp": "mcp.mcp",
-    "migrate": "migrating.migrate",
-    "token": "credentials.token",
-    "store": "memories.store",
-    "recall": "memories.recall",
-    "provision": "operations.provision",
-    "doctor": "operations.doctor",
-    "export": "transfer.export",
-    "import": "transfer.import_",
-    "verify": "transfer.verify",
-    "outbox": "outbox.outbox",
-    "reconcile": "reconcile.reconcile",
-    "rebuild": "reconcile.rebuild",
-    "reembed": "reembed.reembed",
-    "quota": "quota.quota",
-    "prune": "prune.prune",
+_SECTIONS: Mapping[str, Mapping[str, str]] = {
+    "Start": {"serve": "serving.serve", "mcp": "mcp.mcp", "doctor": "operations.doctor"},
+    "Memories": {
+        "store": "memories.store",
+        "recall": "memories.recall",
+        "list": "browsing.list_memories",
+        "get": "browsing.get",
+        "delete": "browsing.delete",
+        "agents": "usage.agents",
+        "usage": "usage.usage",
+    },
+    "Credentials": {"token": "credentials.token"},
+    "Operate": {
+        "migrate": "migrating.migrate",
+        "quota": "quota.quota",
+        "prune": "prune.prune",
+        "outbox": "outbox.outbox",
+        "reconcile": "reconcile.reconcile",
+        "rebuild": "reconcile.rebuild",
+        "reembed": "reembed.reembed",
+    },
+    "Move data": {"export": "transfer.export", "import": "transfer.import_", "verify": "transfer.verify"},
+    "Cloudflare": {"provision": "operations.provision"},
 }
-"""The module of each command. It is imported when the command is called: a server needs far more than ``token``."""
+"""The sections of the help, each with its commands and the module of each.
+
+A module is imported when its command is called: a server needs far more than ``token``.
+"""
+_COMMANDS = {name: where for commands in _SECTIONS.values() for name, where in commands.items()}
 
 _INSTALLED_COMMANDS = "memory_gateway.commands"
 """The group of entry points under which another distribution adds a command."""
 _APART = {"double": "pip install ./double"}
-"""Commands of this project's other distributions, and how each is installed."""
+"""Commands of this project's other distributions, and how each is installed. The help shows them under Cloudflare."""
 
 
 def main() -> None:
@@ -40,13 +52,19 @@ def main() -> None:
     try:
         cli()
     except MemoryGatewayError as error:
-        click.echo(f"Error: {error.detail}", err=True)
+        click.echo(f"Error: {visible(error.detail)}", err=True)
         sys.exit(1)
 
 
-class _Commands(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click asks
-        return [*_COMMANDS, *sorted(_installed_commands().keys() - _COMMANDS.keys())]
+class _Commands(CommandGroup):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for names in self.sections(ctx).values() for name in names]
+
+    def sections(self, ctx: click.Context) -> dict[str, list[str]]:  # noqa: ARG002 - as the base class asks
+        sections = {title: list(commands) for title, commands in _SECTIONS.items()}
+        added = sorted(_installed_commands().keys() - _COMMANDS.keys())
+        sections["Cloudflare"] += [name for name in added if name in _APART]
+        return sections | {"Added by other packages": [name for name in added if name not in _APART]}
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
@@ -73,4 +91,7 @@ def _load_installed(name: str) -> click.Command | None:
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="memory-gateway")
 def cli() -> None:
-    """Long-term memory for AI agents. Settings come from the environment or a .env file."""
+    """Keep long-term memories for AI agents.
+
+    Settings come from the environment, from the file that ENV_FILE names and from .env. README.md lists them.
+    """

@@ -18,6 +18,7 @@ from app.interfaces.cli.parameters import (
     run,
     with_runtime,
 )
+from app.interfaces.cli.sections import CommandGroup
 from app.runtime.runtime import Runtime
 from app.services.credentials import DEFAULT_SECONDS
 from app.storage.system import revocations
@@ -25,13 +26,22 @@ from app.storage.system import revocations
 _DEFAULT_DAYS = DEFAULT_SECONDS // (24 * 3600)
 
 
-@click.group(invoke_without_command=True)
-@click.option("--tenant", type=Id(), default=DEFAULT, show_default=True, help="The tenant it speaks for.")
-@click.option("--agent", type=Id(), help="The only agent it is good for; without it, all of the tenant's.")
-@click.option("--admin", is_flag=True, help="Allow what agents may not do, such as deleting.")
-@click.option("--expires", type=Duration(), help=f"How long it holds, such as 12h; without it, {_DEFAULT_DAYS} days.")
-@click.option("--for-ever", is_flag=True, help="It holds until it is revoked.")
-@click.option("--speaker", "speakers", multiple=True, help="Whom it may speak for, repeated; without it, anybody.")
+@click.group(cls=CommandGroup, invoke_without_command=True)
+@click.option("--tenant", type=Id(), default=DEFAULT, show_default=True, help="Mint it for this tenant.")
+@click.option("--agent", type=Id(), help="Mint it for this agent alone; without it, it reaches all of the tenant's.")
+@click.option("--admin", is_flag=True, help="Allow what agents may not do, such as deleting and listing.")
+@click.option(
+    "--expires",
+    type=Duration(),
+    help=f"Let it expire after this time, such as 12h; without it, after {_DEFAULT_DAYS} days.",
+)
+@click.option("--for-ever", is_flag=True, help="Let it hold until it is revoked.")
+@click.option(
+    "--speaker",
+    "speakers",
+    multiple=True,
+    help="Let it speak for this person; give it again for each other. Without it, it speaks for anybody.",
+)
 @as_json_option
 @click.pass_context
 def token(
@@ -45,7 +55,10 @@ def token(
     for_ever: bool,
     as_json: bool,
 ) -> None:
-    """Mint a credential; the commands below revoke one."""
+    """Mint a credential, or revoke one.
+
+    Without a command it mints one for --tenant and prints it.
+    """
     if context.invoked_subcommand is not None:
         return
     if for_ever and expires is not None:
@@ -64,11 +77,16 @@ def token(
 
 @token.command()
 @click.argument("credential", required=False)
-@click.option("--tenant", type=Id(), required=True, help="Whose credential it is.")
-@click.option("--issued-before", type=Moment(), help="Revoke all of the tenant's that were issued before (RFC 3339).")
+@click.option("--tenant", type=Id(), required=True, help="Name the tenant whose credential it is.")
+@click.option(
+    "--issued-before", type=Moment(), help="Revoke all of the tenant's that were issued before this (RFC 3339)."
+)
 @as_json_option
 def revoke(credential: str | None, tenant: str, issued_before: int | None, *, as_json: bool) -> None:
-    """Revoke CREDENTIAL, a token or its id: within 30 seconds no replica takes it."""
+    """Revoke CREDENTIAL, a token or its id.
+
+    Within 30 seconds no replica takes it.
+    """
     if (credential is None) == (issued_before is None):
         raise click.UsageError("Give a credential or --issued-before.")
     if issued_before is not None and issued_before > wall_clock():
@@ -90,11 +108,14 @@ def revoke(credential: str | None, tenant: str, issued_before: int | None, *, as
 
 @token.command()
 @click.argument("credential")
-@click.option("--tenant", type=Id(), required=True, help="Whose credential it is.")
-@click.option("--yes", is_flag=True, help="Do it; without it, what it has written is counted.")
+@click.option("--tenant", type=Id(), required=True, help="Name the tenant whose credential it is.")
+@click.option("--yes", is_flag=True, help="Do it; without this, what it has written is only counted.")
 @as_json_option
 def undo(credential: str, tenant: str, *, yes: bool, as_json: bool) -> None:
-    """Revoke CREDENTIAL, a token or its id, and take back all that it has written."""
+    """Revoke CREDENTIAL and take back all that it has written.
+
+    CREDENTIAL is a token or its id.
+    """
     credential_id = _id_of(credential, tenant)
     if not yes:
         found = run(with_runtime(lambda runtime: runtime.services(tenant).undo.count(credential_id)))

@@ -30,10 +30,14 @@ class _Url(click.ParamType[str]):
     "--agent",
     type=Id(),
     envvar="MEMORY_GATEWAY_AGENT",
-    help="Whose memory, where the credential names none; without --url default where not said.",
+    help="Use the memory of this agent, where the credential names none; without --url, that of default.",
 )
-@click.option("--url", type=_Url(), help="A running gateway to pass everything on to; else this process.")
-@click.option("--tenant", type=Id(), help="Whose memory, without --url; default where not said.")
+@click.option(
+    "--url", type=_Url(), help="Pass everything on to the gateway that runs here; without it, this process answers."
+)
+@click.option(
+    "--tenant", type=Id(), help="Use the memory of this tenant, without --url; without this, that of default."
+)
 def mcp(agent: str | None, url: str | None, tenant: str | None) -> None:
     """Serve the memory tools over MCP on standard input and output.
 

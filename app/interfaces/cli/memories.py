@@ -5,12 +5,15 @@ from collections.abc import Awaitable
 from typing import Any
 
 import click
+from pydantic import ValidationError
 
+from app.domain import limits
 from app.domain.author import Author
 from app.domain.memory import NewMemory
 from app.domain.moments import format_moment
 from app.domain.query import Filter, Query
 from app.interfaces.cli.parameters import (
+    Bounded,
     JsonObject,
     Moment,
     agent_option,
@@ -20,18 +23,35 @@ from app.interfaces.cli.parameters import (
     tenant_option,
     with_runtime,
 )
+from app.interfaces.fields import RecallFilter, invalid
 from app.interfaces.text import visible
 from app.runtime.runtime import Runtime
 from app.services.recall import Recall
+
+
+class _Filter(click.ParamType[Filter]):
+    """The filter of ``POST /recall``, as JSON."""
+
+    name = "json"
+
+    def convert(self, value: str | Filter, param: click.Parameter | None, ctx: click.Context | None) -> Filter:
+        """Read it."""
+        if isinstance(value, Filter):
+            return value
+        try:
+            return RecallFilter.model_validate(JsonObject().convert(value, param, ctx)).to_filter()
+        except ValidationError as error:
+            wrong = invalid([dict(each) for each in error.errors()], within=0).detail
+            self.fail(f"{wrong} (it may have created_after, created_before and metadata)", param, ctx)
 
 
 @click.command()
 @click.argument("content")
 @tenant_option
 @agent_option
-@click.option("--metadata", type=JsonObject(), default="{}", help="A JSON object.")
-@click.option("--session", help="The conversation it comes from.")
-@click.option("--occurred-at", type=Moment(), help="When it happened (RFC 3339).")
+@click.option("--metadata", type=JsonObject(limits.METADATA), default="{}", help="Keep this JSON object with it.")
+@click.option("--session", type=Bounded(limits.SESSION_ID), help="Name the conversation that it comes from.")
+@click.option("--occurred-at", type=Moment(), help="Say when it happened (RFC 3339).")
 @as_json_option
 def store(
     content: str,
@@ -43,7 +63,7 @@ def store(
     *,
     as_json: bool,
 ) -> None:
-    """Store CONTENT, or what comes on standard input where CONTENT is -."""
+    """Store CONTENT as a memory. Where CONTENT is -, it is read from standard input."""
     text = sys.stdin.read() if content == "-" else content
     memory = NewMemory(text, metadata, session, occurred_at)
 
@@ -58,12 +78,26 @@ def store(
 @click.argument("query")
 @tenant_option
 @agent_option
-@click.option("--top-k", type=int, default=5, show_default=True, help="The most entries to return.")
-@click.option("--filter", "metadata", type=JsonObject(), default="{}", help="Metadata that must match, as JSON.")
+@click.option(
+    "--top-k",
+    type=click.IntRange(1, limits.MAX_TOP_K),
+    default=5,
+    show_default=True,
+    help="Print at most this many memories.",
+)
+@click.option(
+    "--filter",
+    "where",
+    type=_Filter(),
+    default=Filter(),
+    help=(
+        "Recall only what passes this filter of the API: a JSON object with any of created_after, created_before "
+        '(RFC 3339) and metadata, as in \'{"created_after": "2026-01-31T00:00:00Z", "metadata": {"kind": "invoice"}}\'.'
+    ),
+)
 @as_json_option
-def recall(query: str, tenant: str, agent: str, top_k: int, metadata: dict[str, Any], *, as_json: bool) -> None:
+def recall(query: str, tenant: str, agent: str, top_k: int, where: Filter, *, as_json: bool) -> None:
     """Print the memories that answer QUERY best."""
-    where = Filter(metadata=metadata)
 
     def ask(runtime: Runtime) -> Awaitable[Recall]:
         return runtime.services(tenant).gateway.recall(agent, Query(query, top_k=top_k, where=where))

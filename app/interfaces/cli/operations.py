@@ -1,6 +1,7 @@
 """Commands for operators: ``provision`` and ``doctor``."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -18,12 +19,20 @@ _LOCATIONS = ["wnam", "enam", "weur", "eeur", "apac", "oc"]
 
 
 @click.command()
-@click.option("--database", default="memory-gateway", show_default=True, help="Name of the D1 database.")
-@click.option("--location", type=click.Choice(_LOCATIONS), help="Region near which a new database is to live.")
-@click.option("--jurisdiction", type=click.Choice(["eu", "fedramp", "us"]), help="Where a new database must stay.")
-@click.option("--poll-seconds", type=float, default=5.0, show_default=True, help="Pause between looks at the index.")
+@click.option("--database", default="memory-gateway", show_default=True, help="Use the D1 database of this name.")
+@click.option("--location", type=click.Choice(_LOCATIONS), help="Put a new database near this region.")
+@click.option(
+    "--jurisdiction", type=click.Choice(["eu", "fedramp", "us"]), help="Keep a new database in this jurisdiction."
+)
+@click.option(
+    "--poll-seconds",
+    type=click.FloatRange(min=0),
+    default=5.0,
+    show_default=True,
+    help="Pause for so long between looks at the index.",
+)
 @click.option("--write-env", type=click.Path(dir_okay=False, path_type=Path), help="Write the settings to this file.")
-@click.option("--yes", is_flag=True, help="Do it; without it the plan is shown.")
+@click.option("--yes", is_flag=True, help="Do it; without this, the plan is only shown.")
 def provision(
     database: str,
     location: str | None,
@@ -33,7 +42,10 @@ def provision(
     *,
     yes: bool,
 ) -> None:
-    """Make a Cloudflare account ready: database, schema, index, metadata indexes. Safe to run again."""
+    """Create what the service needs in a Cloudflare account.
+
+    That is a database, its schema, an index and its metadata indexes. It is safe to run again.
+    """
     settings = load_settings(before_env_file=True)
     configure_logging(settings.log_format, "warning" if settings.log_level == "info" else settings.log_level)
     if yes and write_env is not None:
@@ -52,13 +64,30 @@ def provision(
 @click.command()
 @as_json_option
 def doctor(*, as_json: bool) -> None:
-    """Check every part, with advice for what fails; exits with 1 if anything does."""
-    checks = run(_diagnose(quiet_settings()))
-    lines = [f"{'ok  ' if check.ok else 'FAIL'}  {check.name}: {check.finding}" for check in checks]
-    found = [{"name": check.name, "ok": check.ok, "finding": check.finding} for check in checks]
-    print_answer({"checks": found}, "\n".join(lines), as_json)
+    """Check every part and say what to do about what fails.
+
+    It exits with 1 where a part fails. A warning is about what works and is yet not what most want.
+    """
+    settings = quiet_settings()
+    checks = [_place(settings), *run(_diagnose(settings))]
+    lines = [f"{_mark(check)}  {check.name}: {check.finding}" for check in checks]
+    print_answer({"checks": [asdict(check) for check in checks]}, "\n".join(lines), as_json)
     if not all(check.ok for check in checks):
         sys.exit(1)
+
+
+def _mark(check: Check) -> str:
+    return "FAIL" if not check.ok else "warn" if check.warning else "ok  "
+
+
+def _place(settings: Settings) -> Check:
+    """Say where the memories are."""
+    if settings.on_cloudflare:
+        return Check("D1 database", ok=True, finding=settings.cloudflare_d1_database_id or "not set")
+    folder = settings.data_dir.resolve()
+    if folder.exists() and not folder.is_dir():
+        return Check("data folder", ok=False, finding=f"{folder} is not a directory. Set DATA_DIR to another.")
+    return Check("data folder", ok=True, finding=str(folder))
 
 
 async def _provision(

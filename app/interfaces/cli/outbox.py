@@ -9,19 +9,25 @@ import click
 from app.bootstrap import open_database
 from app.indexing.jobs.dead_letters import DeadLetters
 from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
+from app.interfaces.cli.sections import CommandGroup
 from app.storage.system.dead_letters import OutboxRow
 
 T = TypeVar("T")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def outbox() -> None:
-    """Look at the outbox; send dead letters again, or drop them."""
+    """Look at vectors that wait for the index; retry or drop them.
+
+    The outbox holds them until the index shows them. Dead letters are those that it has refused.
+    """
 
 
 @outbox.command("list")
-@click.option("--dead", is_flag=True, help="Only dead letters: vectors the index has refused.")
-@click.option("--most", type=click.IntRange(1, 10_000), default=100, show_default=True, help="The most rows to show.")
+@click.option("--dead", is_flag=True, help="Show only dead letters, which the index has refused.")
+@click.option(
+    "--most", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Show at most this many rows."
+)
 @as_json_option
 def list_rows(*, dead: bool, most: int, as_json: bool) -> None:
     """Show rows, dead letters first, then the oldest."""
@@ -31,7 +37,7 @@ def list_rows(*, dead: bool, most: int, as_json: bool) -> None:
 
 @outbox.command()
 @click.argument("ids", nargs=-1)
-@click.option("--all", "every", is_flag=True, help="Every dead letter.")
+@click.option("--all", "every", is_flag=True, help="Take every dead letter.")
 @as_json_option
 def retry(ids: tuple[str, ...], *, every: bool, as_json: bool) -> None:
     """Send dead letters again."""
@@ -41,11 +47,14 @@ def retry(ids: tuple[str, ...], *, every: bool, as_json: bool) -> None:
 
 @outbox.command()
 @click.argument("ids", nargs=-1)
-@click.option("--all", "every", is_flag=True, help="Every dead letter.")
-@click.option("--yes", is_flag=True, help="Do it; without it nothing is changed.")
+@click.option("--all", "every", is_flag=True, help="Take every dead letter.")
+@click.option("--yes", is_flag=True, help="Do it; without this, nothing is changed.")
 @as_json_option
 def drop(ids: tuple[str, ...], *, every: bool, yes: bool, as_json: bool) -> None:
-    """Take dead letters out of the outbox; their memories stay, and an audit row tells."""
+    """Take dead letters out of the outbox; their memories stay.
+
+    An audit row tells of each.
+    """
     _check_choice(ids, every=every)
     if not yes:
         raise click.UsageError("Dropped vectors are not sent any more. Add --yes to do it.")

@@ -4,13 +4,13 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 import structlog
 
 from app.bootstrap import build_runtime
-from app.domain.limits import is_id
+from app.domain.limits import Bound, is_id
 from app.domain.moments import milliseconds, parse_moment
 from app.observability.logs import configure_logging
 from app.runtime.runtime import Runtime
@@ -35,6 +35,21 @@ class Id(click.ParamType[str]):
         return value
 
 
+class Bounded(click.ParamType[str]):
+    """A text that a field of the API may have."""
+
+    def __init__(self, bound: Bound, name: str = "text") -> None:
+        """Take the field's bound, and what the help calls such a text."""
+        self.name = name
+        self._bound = bound
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Check the bound."""
+        if (violation := self._bound.violation(value)) is not None:
+            self.fail(violation.message, param, ctx)
+        return value
+
+
 class Duration(click.ParamType[int]):
     """A time span such as ``30d``, in seconds."""
 
@@ -45,22 +60,31 @@ class Duration(click.ParamType[int]):
         match = re.fullmatch(r"(\d{1,9})([smhd])", value)
         if match is None:
             self.fail("write a number and s, m, h or d, as in 30d", param, ctx)
-        return int(match[1]) * _UNITS[match[2]]
+        seconds = int(match[1]) * _UNITS[match[2]]
+        if not seconds:
+            self.fail("must be longer than nothing", param, ctx)
+        return seconds
 
 
 class JsonObject(click.ParamType[dict[str, Any]]):
-    """A JSON object."""
+    """A JSON object that a field of the API may have."""
 
     name = "json"
 
+    def __init__(self, bound: Bound | None = None) -> None:
+        """Take the field's bound; without one every object is taken."""
+        self._bound = bound
+
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, Any]:
-        """Read it."""
+        """Read it, and check the bound."""
         try:
-            read = json.loads(value)
-        except ValueError:
+            read = json.loads(value, parse_constant=_no_constant)
+        except (ValueError, RecursionError):
             self.fail("is not valid JSON", param, ctx)
         if not isinstance(read, dict):
             self.fail("must be a JSON object", param, ctx)
+        if self._bound is not None and (violation := self._bound.violation(read)) is not None:
+            self.fail(violation.message, param, ctx)
         return read
 
 
@@ -69,17 +93,25 @@ class Moment(click.ParamType[int]):
 
     name = "timestamp"
 
+    def __init__(self, *, up: bool = False) -> None:
+        """Say whether a part of a millisecond is rounded up."""
+        self._up = up
+
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Read it."""
         try:
-            return milliseconds(parse_moment(value))
+            return milliseconds(parse_moment(value), up=self._up)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-tenant_option = click.option("--tenant", type=Id(), default=DEFAULT, show_default=True, help="Whose memory.")
-agent_option = click.option("--agent", type=Id(), default=DEFAULT, show_default=True, help="Which agent's memory.")
+tenant_option = click.option(
+    "--tenant", type=Id(), default=DEFAULT, show_default=True, help="Use the memories of this tenant."
+)
+agent_option = click.option(
+    "--agent", type=Id(), default=DEFAULT, show_default=True, help="Use the memories of this agent."
+)
 
 
 def quiet_settings(*, folder_file: bool = True) -> Settings:
@@ -112,6 +144,10 @@ def run(work: Awaitable[T]) -> T:
 def print_answer(data: dict[str, Any], text: str, as_json: bool) -> None:  # noqa: FBT001 - a command's flag
     """Print the answer as JSON or as a person reads it."""
     click.echo(json.dumps(data, ensure_ascii=False) if as_json else text)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
 
 
 async def with_runtime(work: Callable[[Runtime], Awaitable[T]]) -> T:

@@ -16,9 +16,10 @@ from app.runtime.maintenance import UNMETERED
 @rate_option
 @as_json_option
 def prune(*, calls_per_minute: float, as_json: bool) -> None:
-    """Delete expired memories, and audit rows, receipts and idempotency keys that are too old, of all tenants.
+    """Delete what has expired or is too old, of all tenants.
 
-    Fit for cron; safe beside running servers.
+    These are expired memories, and old audit rows, receipts and idempotency keys. It is made for cron, and safe
+    beside running servers.
     """
     pruned = run(_prune(calls_per_minute))
     said = (

@@ -8,6 +8,7 @@ import click
 from app.bootstrap import open_database
 from app.domain.quotas import UNLIMITED, Kept, LimitName, Limits, Usage
 from app.interfaces.cli.parameters import Id, as_json_option, print_answer, quiet_settings, run
+from app.interfaces.cli.sections import CommandGroup
 from app.ports.database import Statement
 from app.storage import kept
 from app.storage.quotas import Quotas, usages
@@ -30,13 +31,13 @@ class Limit(click.ParamType[int]):
         return int(value)
 
 
-_tenant = click.option("--tenant", type=Id(), required=True, help="Whose limits.")
-_agent = click.option("--agent", type=Id(), help="One of its agents; without it, the tenant as a whole.")
+_tenant = click.option("--tenant", type=Id(), required=True, help="Use the limits of this tenant.")
+_agent = click.option("--agent", type=Id(), help="Use those of this agent; without it, those of the tenant as a whole.")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def quota() -> None:
-    """Show and set what a tenant, or one of its agents, may hold and store."""
+    """Show and set what a tenant or an agent may hold and store."""
 
 
 @quota.command()
@@ -51,9 +52,9 @@ def show(tenant: str, agent: str | None, *, as_json: bool) -> None:
 @quota.command("set")
 @_tenant
 @_agent
-@click.option("--memories", type=Limit(), help="Memories it may hold: a number, unlimited or default.")
-@click.option("--bytes", "bytes_", type=Limit(), help="Bytes of content and metadata it may hold.")
-@click.option("--stores-per-minute", type=Limit(), help="Stores it may make in a minute.")
+@click.option("--memories", type=Limit(), help="Limit the memories it may hold: a number, unlimited or default.")
+@click.option("--bytes", "bytes_", type=Limit(), help="Limit the bytes of content and metadata it may hold.")
+@click.option("--stores-per-minute", type=Limit(), help="Limit the stores it may make in a minute.")
 @as_json_option
 def set_limits(
     tenant: str,
@@ -64,7 +65,10 @@ def set_limits(
     *,
     as_json: bool,
 ) -> None:
-    """Set limits; those that are not named stay as they are. It holds from the next store on, on every server."""
+    """Set limits; those that are not named stay as they are.
+
+    They hold from the next store on, on every server.
+    """
     named: dict[LimitName, int | None] = {
         "memories": memories,
         "bytes": bytes_,

@@ -1,6 +1,5 @@
 """Commands that compare the index with the database, and rebuild it."""
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -12,6 +11,7 @@ from app.bootstrap import build_provisioning, open_maintenance
 from app.domain.errors import MemoryGatewayError
 from app.indexing.jobs.reconcile import Findings, Progress
 from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
+from app.interfaces.cli.progress import progress_bar
 from app.settings import Settings
 
 rate_option = click.option(
@@ -19,7 +19,7 @@ rate_option = click.option(
     type=click.FloatRange(min=1),
     default=100.0,
     show_default=True,
-    help="The most Cloudflare calls to spend.",
+    help="Make at most this many Cloudflare calls.",
 )
 
 
@@ -28,18 +28,30 @@ rate_option = click.option(
 @rate_option
 @as_json_option
 def reconcile(*, repair: bool, calls_per_minute: float, as_json: bool) -> None:
-    """Compare the index with the database, id by id. What was stopped goes on where it was."""
+    """Compare the index with the database, id by id.
+
+    What was stopped goes on where it was.
+    """
     findings = run(_reconcile(repair=repair, calls_per_minute=calls_per_minute))
     print_answer(asdict(findings), _report(findings, repair=repair), as_json)
 
 
 @click.command()
-@click.option("--yes", is_flag=True, help="Do it; without it nothing is changed.")
-@click.option("--poll-seconds", type=float, default=5.0, show_default=True, help="Pause between looks at the index.")
+@click.option("--yes", is_flag=True, help="Do it; without this, nothing is changed.")
+@click.option(
+    "--poll-seconds",
+    type=click.FloatRange(min=0),
+    default=5.0,
+    show_default=True,
+    help="Pause for so long between looks at the index.",
+)
 @rate_option
 @as_json_option
 def rebuild(*, yes: bool, poll_seconds: float, calls_per_minute: float, as_json: bool) -> None:
-    """Make a lost index again from the database alone: create it where absent, embed every memory, send it."""
+    """Make a lost index again from the database alone.
+
+    The index is created where it is absent, and every memory is embedded and sent to it.
+    """
     if not yes:
         raise click.UsageError("Every memory whose vector is gone is embedded again. Add --yes to do it.")
     findings = run(_rebuild(poll_seconds, calls_per_minute))
@@ -62,14 +74,8 @@ async def _reconcile(*, repair: bool, calls_per_minute: float) -> Findings:
 @contextmanager
 def comparing(label: str) -> Iterator[Callable[[Progress], None]]:
     """Show a progress bar while an index is compared with the database; yield the function that updates it."""
-    with click.progressbar(length=1, label=label, file=sys.stderr) as bar:
-
-        def report(progress: Progress) -> None:
-            bar.length = max(2 * progress.memories, 1)
-            done = min(progress.findings.listed + progress.findings.walked, 2 * progress.memories)
-            bar.update(done - bar.pos)
-
-        yield report
+    with progress_bar(label) as move:
+        yield lambda progress: move(progress.done, progress.of)
 
 
 async def provision_index(settings: Settings, poll_seconds: float) -> None:

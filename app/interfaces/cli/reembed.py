@@ -1,8 +1,8 @@
 """Commands that move the data to another embedding model while it is served (docs/operations.md)."""
 
 import json
-import sys
 from dataclasses import asdict
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +16,36 @@ from app.indexing.jobs import parity as comparison
 from app.indexing.jobs.parity import ParityQuery
 from app.indexing.jobs.reembed import Reembedding, wait_until_shown
 from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
+from app.interfaces.cli.progress import progress_bar
 from app.interfaces.cli.reconcile import comparing, provision_index, rate_option
+from app.interfaces.cli.sections import CommandGroup
 from app.runtime.maintenance import UNMETERED
 from app.storage.system.reembedding import ReembeddingState
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def reembed() -> None:
-    """Move the data to another embedding model: start, parity, switch, and in the end drop the old index."""
+    """Move the data to another embedding model, step by step.
+
+    The steps are start, parity, switch and, in the end, drop.
+    """
 
 
 @reembed.command()
-@click.option("--poll-seconds", type=float, default=5.0, show_default=True, help="Pause between looks at the index.")
+@click.option(
+    "--poll-seconds",
+    type=click.FloatRange(min=0),
+    default=5.0,
+    show_default=True,
+    help="Pause for so long between looks at the index.",
+)
 @rate_option
 @as_json_option
 def start(*, poll_seconds: float, calls_per_minute: float, as_json: bool) -> None:
-    """Begin to move to the model in the settings, and copy every memory. What was stopped goes on where it was."""
+    """Begin to move to the model in the settings; copy the memories.
+
+    What was stopped goes on where it was.
+    """
     state = run(_start(poll_seconds, calls_per_minute))
     print_answer(_as_json(state), _report(state), as_json)
 
@@ -48,13 +62,22 @@ def status(*, as_json: bool) -> None:
 @click.option(
     "--queries",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="JSON lines: tenant, agent_id, query and, where known, the memory_id that ought to be found.",
+    help="Ask the queries of this file, lines of JSON with tenant, agent_id, query and, where known, memory_id.",
 )
-@click.option("--sample", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Memories asked for.")
+@click.option(
+    "--sample",
+    type=click.IntRange(1, 10_000),
+    default=100,
+    show_default=True,
+    help="Ask for this many memories, without --queries.",
+)
 @rate_option
 @as_json_option
 def parity(*, queries: Path | None, sample: int, calls_per_minute: float, as_json: bool) -> None:
-    """Compare what both models find: for queries of yours, or for the first words of some memories."""
+    """Compare what both models find.
+
+    They are asked the queries of a file, or the first words of some memories.
+    """
     result = run(_parity(queries, sample, calls_per_minute))
     lines = [
         f"{'queries':<32} {result['queries']}",
@@ -67,7 +90,7 @@ def parity(*, queries: Path | None, sample: int, calls_per_minute: float, as_jso
 
 
 @reembed.command()
-@click.option("--force", is_flag=True, help="Without having compared the two.")
+@click.option("--force", is_flag=True, help="Do it without having compared the two.")
 @as_json_option
 def switch(*, force: bool, as_json: bool) -> None:
     """Have recalls use the new model from the next one on."""
@@ -78,16 +101,22 @@ def switch(*, force: bool, as_json: bool) -> None:
 @reembed.command()
 @as_json_option
 def rollback(*, as_json: bool) -> None:
-    """Have recalls use the old model again; both are still kept up to date."""
+    """Have recalls use the old model again.
+
+    Both are still kept up to date.
+    """
     state = run(_switch(force=True, back=True))
     print_answer(_as_json(state), _report(state), as_json)
 
 
 @reembed.command()
-@click.option("--yes", is_flag=True, help="Do it; without it nothing is changed.")
+@click.option("--yes", is_flag=True, help="Do it; without this, nothing is changed.")
 @as_json_option
 def drop(*, yes: bool, as_json: bool) -> None:
-    """End the move: remove the index that is not in use. There is no way back but another move."""
+    """End the move: remove the index that is not in use.
+
+    There is no way back but another move.
+    """
     if not yes:
         raise click.UsageError("The index that is not in use is removed for good. Add --yes to do it.")
     dropped = run(_drop())
@@ -122,14 +151,15 @@ async def _parity(file: Path | None, sample: int, calls_per_minute: float) -> di
         state = await _under_way(moving)
         database = prepared.runtime.backends.database
         queries = given if given is not None else await comparison.sample(database, sample)
-        with click.progressbar(length=max(len(queries), 1), label="Asking both", file=sys.stderr) as bar:
+        asked = count(1)
+        with progress_bar("Asking both") as move:
             result = await comparison.compare(
                 database,
                 prepared.side(state.used),
                 prepared.side(state.other),
                 queries,
                 rate_limiter=prepared.rate_limiter,
-                report=lambda: bar.update(1),
+                report=lambda: move(next(asked), len(queries)),
             )
         await moving.compared(asdict(result))
         return asdict(result)

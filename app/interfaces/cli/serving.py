@@ -12,11 +12,11 @@ from app.settings import load_settings
 
 
 @click.command()
-@click.option("--host", help="Address to listen on, instead of HOST.")
-@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on, instead of PORT.")
-@click.option("--quickstart", is_flag=True, help="Once ready, print commands to try, with a credential.")
+@click.option("--host", help="Listen on this address, instead of HOST.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Listen on this port, instead of PORT.")
+@click.option("--quickstart", is_flag=True, help="Print commands to try, with a credential, once it is ready.")
 def serve(host: str | None, port: int | None, *, quickstart: bool) -> None:
-    """Migrate and serve over HTTP."""
+    """Bring the data up to date and serve the API and MCP over HTTP."""
     settings = load_settings(host=host, port=port)
     configure_logging(settings.log_format, settings.log_level)
     show_notices(settings)

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
 from io import TextIOWrapper
@@ -14,7 +14,16 @@ from typing import IO, BinaryIO
 import click
 
 from app.domain.author import Author
-from app.interfaces.cli.parameters import Id, as_json_option, print_answer, run, tenant_option, with_runtime
+from app.interfaces.cli.parameters import (
+    DEFAULT,
+    Id,
+    as_json_option,
+    print_answer,
+    run,
+    tenant_option,
+    with_runtime,
+)
+from app.interfaces.cli.progress import MoveBar, progress_bar
 from app.runtime.runtime import Runtime
 from app.services.transfer.export import Export
 from app.services.transfer.formats import FORMATS
@@ -26,22 +35,26 @@ from app.services.transfer.retry_budget import RetryBudget
 from app.services.transfer.verify import Verdict
 from app.services.transfer.verify import verify as verify_lines
 
-_CHUNK = 64 * 1024
+_CHUNK = 16 * 1024
 _PATIENCE_SECONDS = 3600.0
 _MAX_SHOWN = 20
-_DEFAULT_AGENT = "default"
 
 file_argument = click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
 
 
 @click.command()
 @tenant_option
-@click.option("--agent", type=Id(), help="One agent alone.")
+@click.option("--agent", type=Id(), help="Export the memories of this agent alone.")
 @click.option("--vectors", is_flag=True, help="Add the vectors, so that an import need not embed.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write here, once all is there.")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file, once all is there."
+)
 def export(tenant: str, agent: str | None, output: Path | None, *, vectors: bool) -> None:
-    """Write a tenant's memories, line by line."""
-    with _written(output) as file, _bar("Exporting") as progress:
+    """Write a tenant's memories to a file, line by line.
+
+    Without --output they go to standard output.
+    """
+    with _written(output) as file, progress_bar("Exporting") as move:
 
         async def work(runtime: Runtime) -> None:
             running = Export(
@@ -52,7 +65,7 @@ def export(tenant: str, agent: str | None, output: Path | None, *, vectors: bool
             )
             async for chunk in running.chunks():
                 file.write(chunk)
-                progress(running.total.memories, running.memories)
+                move(running.total.memories, running.memories)
 
         run(with_runtime(work))
 
@@ -60,44 +73,55 @@ def export(tenant: str, agent: str | None, output: Path | None, *, vectors: bool
 @click.command("import")
 @file_argument
 @tenant_option
-@click.option("--agent", type=Id(), help="One agent alone; in other formats, whose the memories are.")
+@click.option("--agent", type=Id(), help="Write every memory to this agent, whatever agent its line names.")
 @click.option(
     "--format",
     "format_",
     type=click.Choice([FORMAT, *sorted(FORMATS)]),
     default=FORMAT,
     show_default=True,
-    help="The file's format, where it is not our own.",
+    help="Read a file of this format.",
 )
 @as_json_option
 def import_(file: Path, tenant: str, agent: str | None, format_: str, *, as_json: bool) -> None:
-    """Store what an export wrote to FILE, or to standard input where FILE is -. What is there already stays."""
+    """Store the memories of a file, an export's or another system's.
+
+    Where FILE is -, standard input is read. What is there already stays as it is. With --agent every memory is written
+    to that agent. Without it each goes to the agent that its line names, or to default where another system's names
+    none. The last line of the output names the agents that were written to.
+    """
     with closing(Report()) as report:
         _import(report, file, tenant, agent, format_)
         _show_problems(report)
         counts = ", ".join(f"{report.counts[status]} {status}" for status in STATUSES)
-        print_answer(report.summary, f"{counts}. {_END[report.end]}", as_json)
+        print_answer(
+            report.summary | {"agents": dict(report.agents)},
+            f"{counts}. {_END[report.end]}{_written_to(report)}",
+            as_json,
+        )
         if not report.flawless:
             sys.exit(1)
 
 
 def _import(report: Report, file: Path, tenant: str, agent: str | None, format_: str) -> None:
-    with _opened(file) as stream, _bar("Importing", _size(stream)) as progress:
+    with _opened(file) as stream, progress_bar("Importing") as move:
 
         async def work(runtime: Runtime) -> None:
             importing = Import(
                 runtime.backends.of_tenant(tenant, Author(channel="import")),
                 report,
-                only_agent=agent if format_ == FORMAT else None,
+                to_agent=agent,
                 retry_budget=RetryBudget(_PATIENCE_SECONDS),
             )
             indexing = asyncio.create_task(runtime.indexer.run(runtime.pace.indexer_seconds))
             try:
                 if format_ == FORMAT:
-                    await import_lines(_chunks(stream, progress), importing, report)
+                    await import_lines(_chunks(stream, move), importing, report)
                 else:
-                    text = TextIOWrapper(stream, "utf-8")
-                    await import_records(FORMATS[format_].read(text, agent or _DEFAULT_AGENT), importing, report)
+                    size = _size(stream)
+                    with _text(stream) as text:
+                        records = FORMATS[format_].read(text, agent or DEFAULT, lambda done, of: move(done, of or size))
+                        await import_records(records, importing, report)
             finally:
                 indexing.cancel()
                 with suppress(asyncio.CancelledError):
@@ -110,9 +134,12 @@ def _import(report: Report, file: Path, tenant: str, agent: str | None, format_:
 @file_argument
 @as_json_option
 def verify(file: Path, *, as_json: bool) -> None:
-    """Check a file that an export wrote: its form, its hashes, its order and its end. Needs no database."""
-    with _opened(file) as stream, _bar("Verifying", _size(stream)) as progress:
-        verdict = verify_lines(_read(stream, progress))
+    """Check that an exported file is whole and unchanged.
+
+    Its form, its hashes, its order and its end are looked at. No database is needed.
+    """
+    with _opened(file) as stream, progress_bar("Verifying") as move:
+        verdict = verify_lines(_read(stream, move))
     print_answer(asdict(verdict), _verdict_text(verdict), as_json)
     if verdict.flaws:
         sys.exit(1)
@@ -123,6 +150,15 @@ _END = {
     "wrong": "The closing line is not that of the lines before it.",
     "missing": "There is no closing line: the file is cut off.",
 }
+
+
+def _written_to(report: Report) -> str:
+    """Name the agents that were written to, those with the most memories first."""
+    if not report.agents:
+        return ""
+    named = ", ".join(f"{agent_id} ({count})" for agent_id, count in report.agents.most_common(_MAX_SHOWN))
+    left = report.counts["imported"] - sum(count for _, count in report.agents.most_common(_MAX_SHOWN))
+    return f"\nWritten to the agents: {named}{f' and others ({left})' if left else ''}."
 
 
 def _verdict_text(verdict: Verdict) -> str:
@@ -156,7 +192,11 @@ def _written(path: Path | None) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+    try:
+        draft = NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False)  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise click.BadParameter(f"{path} cannot be written: {error.strerror}.", param_hint="'--output'") from error
+    with draft as file:
         try:
             yield file
             file.flush()
@@ -181,31 +221,30 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _bar(label: str, length: int = 0) -> Iterator[Callable[[int, int], None]]:
-    """Show on standard error how much of how much is done."""
-    with click.progressbar(length=max(length, 1), label=label, file=sys.stderr) as bar:
-
-        def progress(done: int, of: int) -> None:
-            bar.length = max(of, 1)
-            bar.update(min(done, bar.length) - bar.pos)
-
-        yield progress
+def _text(stream: BinaryIO) -> Iterator[TextIOWrapper]:
+    """Read a stream as UTF-8; whoever opened it closes it."""
+    text = TextIOWrapper(stream, "utf-8")
+    try:
+        yield text
+    finally:
+        text.detach()
 
 
-def _size(stream: BinaryIO) -> int:
+def _size(stream: BinaryIO) -> int | None:
+    """Return the size of a file; None where it is not known, as of a pipe."""
     with suppress(OSError):
-        return os.fstat(stream.fileno()).st_size
-    return 0
+        return os.fstat(stream.fileno()).st_size or None
+    return None
 
 
-async def _chunks(stream: BinaryIO, progress: Callable[[int, int], None]) -> AsyncIterator[bytes]:
-    for chunk in _read(stream, progress):
+async def _chunks(stream: BinaryIO, move: MoveBar) -> AsyncIterator[bytes]:
+    for chunk in _read(stream, move):
         yield chunk
 
 
-def _read(stream: BinaryIO, progress: Callable[[int, int], None]) -> Iterator[bytes]:
+def _read(stream: BinaryIO, move: MoveBar) -> Iterator[bytes]:
     size, done = _size(stream), 0
     while chunk := stream.read(_CHUNK):
         yield chunk
         done += len(chunk)
-        progress(done, max(size, done))
+        move(done, size)

@@ -36,6 +36,8 @@ class ImportLine:
     """The revision of the deletion under way that storing it undoes; 0: of none."""
     vector: Vector | None = None
     embedded: bool = False
+    moved: bool = False
+    """Whether the line names another agent than the one that its memory is imported to."""
 
     def settle(self, status: Status, detail: str | None = None) -> None:
         """Say what became of it."""
@@ -51,17 +53,24 @@ class Known:
     holders: Mapping[int, str]
     removed: Mapping[str, tuple[str | None, int]] = field(default_factory=dict)
 
-    def free(self, id_: str, agent_id: str) -> bool:
-        """Whether the tenant may use the id for this agent, or does so already."""
+    def free(self, id_: str, agent_id: str, *, moved: bool = False) -> bool:
+        """Whether the tenant may use the id for this agent, or does so already.
+
+        A memory that is ``moved`` from one agent to another leaves the first agent's memory its id.
+        """
+        if moved and id_ in self.own and self.own[id_]["agent_id"] != agent_id:
+            return False
         return id_ not in self.taken and (id_ not in self.removed or self.removed[id_][0] == agent_id)
 
 
-def candidates(tenant_id: str, record: Record) -> list[str]:
+def candidates(tenant_id: str, record: Record, *, moved: bool = False) -> list[str]:
     """Return the ids a memory may be stored under, in the order in which they are tried.
 
     An id is unique over all tenants. Should another one have it, the memory gets one that follows from its tenant
     and its id, so that importing it again finds it; and who could guess that one has taken nothing but the first.
+    Where a memory is ``moved`` from one agent to another, it follows from the other agent too.
     """
+    whose = (tenant_id, record.agent_id) if moved else (tenant_id,)
     if record.id is None:
         moment = 0 if record.created_at is None else max(0, min(record.created_at, 2**48 - 1))
         first = _ulid(moment, tenant_id, record.agent_id, record.content_hash)
@@ -69,7 +78,7 @@ def candidates(tenant_id: str, record: Record) -> list[str]:
         first = record.id
     ids = [first]
     while len(ids) < _CANDIDATES:
-        ids.append(ids[-1][:_TIME_CHARACTERS] + _random_part(tenant_id, ids[-1]))
+        ids.append(ids[-1][:_TIME_CHARACTERS] + _random_part(*whose, ids[-1]))
     return ids
 
 
@@ -102,7 +111,7 @@ def judge(entries: Sequence[ImportLine], known: Known) -> list[ImportLine]:
         record = entry.record
         if record is None or _is_there(entry, known):
             continue
-        free = next((id_ for id_ in entry.candidates if known.free(id_, record.agent_id)), None)
+        free = next((id_ for id_ in entry.candidates if known.free(id_, record.agent_id, moved=entry.moved)), None)
         content = (record.agent_id, record.content_hash)
         if free is None:
             entry.settle("rejected", "its id cannot be used")

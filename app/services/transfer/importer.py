@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -50,13 +51,18 @@ class Import:
         report: Report,
         *,
         only_agent: str | None = None,
+        to_agent: str | None = None,
         retry_budget: RetryBudget | None = None,
     ) -> None:
-        """Bind the tenant; what becomes of each line goes into the report."""
+        """Bind the tenant; what becomes of each line goes into the report.
+
+        Every memory becomes ``to_agent``'s, where that is given, whatever agent its line names.
+        """
         self._tenant_id = backends.tenant_id
         self._backends = backends
         self._report = report
         self._only_agent = only_agent
+        self._to_agent = to_agent
         self._retry_budget = retry_budget or RetryBudget(RETRY_SECONDS)
         self._bulk = Bulk(backends.tenant_id)
         self._entries: list[ImportLine] = []
@@ -80,7 +86,7 @@ class Import:
             EmbeddingConfigMismatch: the data was embedded with another config.
             Unavailable: the database does not answer.
         """
-        under_way = Erasures(self._tenant_id).under_way(self._only_agent)
+        under_way = Erasures(self._tenant_id).under_way(self._to_agent or self._only_agent)
         (running,) = await self._run([under_way])
         if running:
             raise Erasing("The agent, or its tenant, is being erased. Import again once the erasure has its receipt.")
@@ -97,7 +103,11 @@ class Import:
         except BadLineError as error:
             await self.reject(line, error.detail, error.id)
             return
-        entry = ImportLine(line, record, candidates(self._tenant_id, record), record.id)
+        moved = False
+        if self._to_agent is not None and record.agent_id != self._to_agent:
+            moved, record = True, replace(record, agent_id=self._to_agent)
+        ids = candidates(self._tenant_id, record, moved=moved)
+        entry = ImportLine(line, record, ids, record.id, moved=moved)
         size = len(to_json([record.content, record.metadata_json, record.session_id]).encode())
         size += _LINE_BYTES + self._used.active.dimensions * 8 // 3
         if self._bytes + size > _BATCH_BYTES:
@@ -123,7 +133,13 @@ class Import:
         if new:
             await settled(lambda: self._store(new))
         for entry in entries:
-            self._report.add(entry.number, entry.status or "rejected", id_=entry.told_id, detail=entry.detail)
+            self._report.add(
+                entry.number,
+                entry.status or "rejected",
+                id_=entry.told_id,
+                detail=entry.detail,
+                agent_id=None if entry.record is None else entry.record.agent_id,
+            )
 
     async def finish(self) -> None:
         """Store and report what is left, and bring the last vectors to the index. Raises as ``flush`` does."""

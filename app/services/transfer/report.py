@@ -23,6 +23,8 @@ End: TypeAlias = Literal["holds", "wrong", "missing"]
 MAX_REJECTED_LISTED = 1000
 """Rejected lines that a report lists; more of them are only counted: a line of a byte would get a line of 60."""
 
+_MAX_AGENTS = 1000
+"""Agents whose memories a report counts one by one."""
 _IN_MEMORY = 256 * 1024
 _CHUNK = 64 * 1024
 
@@ -33,14 +35,30 @@ class Report:
     def __init__(self) -> None:
         """Begin with none."""
         self.counts: Counter[Status] = Counter()
+        self.agents: Counter[str] = Counter()
+        """How many memories were imported to each agent; those of the agents beyond the first thousand are left out."""
         self.lines = 0
         self.manifest = False
         self.end: End = "missing"
         self._file: IO[bytes] = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed by whoever made the report
 
-    def add(self, line: int, status: Status, *, id_: str | None = None, detail: str | None = None) -> None:
-        """Note what became of a line."""
+    def add(
+        self,
+        line: int,
+        status: Status,
+        *,
+        id_: str | None = None,
+        detail: str | None = None,
+        agent_id: str | None = None,
+    ) -> None:
+        """Note what became of a line, and of a memory that was imported to which agent."""
         self.counts[status] += 1
+        if (
+            status == "imported"
+            and agent_id is not None
+            and (agent_id in self.agents or len(self.agents) < _MAX_AGENTS)
+        ):
+            self.agents[agent_id] += 1
         if status == "rejected" and self.counts[status] > MAX_REJECTED_LISTED:
             return
         told: dict[str, Json] = {"line": line}

@@ -6,7 +6,8 @@ used, in any order (https://developers.cloudflare.com/d1/reference/migrations/).
 A migration and its record are one run of the database. SQLite makes it whole or not at all. Cloudflare does not
 document that a REST batch on D1 is atomic (docs/decisions/0005-cloudflare-over-rest.md): should one stop half way,
 the migration is half applied and not recorded. Nothing here repairs that: every later attempt is refused by the
-first statement that was already done (``DatabaseRejected``), so that no service starts on what is half there.
+first statement that was already done (``DatabaseRejected``), so that no service starts on what is half there. The
+error says what helps.
 """
 
 import sqlite3
@@ -25,6 +26,13 @@ CREATE TABLE IF NOT EXISTS d1_migrations (
   applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL
 )
 """
+
+
+_WHAT_HELPS = (
+    "Migrating again does not help. Stop the service and set the database back to before this migration: on Cloudflare "
+    "with D1's Time Travel, embedded with a copy of DATA_DIR. A database without memories may be deleted instead. Then "
+    "run: memory-gateway migrate"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +97,11 @@ async def _apply(database: Database, migration: Migration) -> bool:
     body = [Statement(sql, writes=True) for sql in (_TABLE, *migration.statements)]
     try:
         await database.run([*body, record])
-    except DatabaseRejected:
+    except DatabaseRejected as error:
         if migration.name in await applied_migrations(database):
             return False
-        raise
+        raise DatabaseRejected(
+            f"The migration {migration.name} does not fit the database, which may have a part of it already "
+            f"({error.detail.rstrip('.')}). {_WHAT_HELPS}"
+        ) from error
     return True

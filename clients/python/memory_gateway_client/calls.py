@@ -320,13 +320,17 @@ def erase_agent(_own: str | None, /, agent_id: str) -> Call[types.Operation]:
     return Call("DELETE", f"/agents/{segment(agent_id)}", types.Operation, status=202, repeatable=False)
 
 
-def erase_tenant(_own: str | None, /) -> Call[types.Operation]:
+def erase_tenant(_own: str | None, /, confirm: str) -> Call[types.Operation]:
     """Begin to erase everything of the tenant, as an administrator. An erasure under way is returned instead.
 
+    Args:
+        confirm: The tenant that the credential names, so that no other is erased by mistake.
+
     Raises:
+        InvalidRequest: the credential names another tenant; nothing is erased.
         Unavailable: it may have begun.
     """
-    return Call("DELETE", "/tenant", types.Operation, status=202, repeatable=False)
+    return Call("DELETE", "/tenant", types.Operation, query={"confirm": confirm}, status=202, repeatable=False)
 
 
 def operation(_own: str | None, /, operation_id: str) -> Call[types.Operation]:

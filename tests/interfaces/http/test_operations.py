@@ -58,14 +58,27 @@ async def test_an_erasure_is_accepted_can_be_followed_and_ends_with_a_receipt(se
 async def test_a_tenant_is_erased_by_its_own_credential_and_named_nowhere_else(service: Service) -> None:
     await service.store("mine")
     await service.store("theirs", tenant="other")
-    operation = (await erase(service, "/tenant")).json()
+    operation = (await erase(service, "/tenant?confirm=acme")).json()
     assert "agent_id" not in operation
-    assert (await erase(service, "/tenant")).json()["id"] == operation["id"]
+    assert (await erase(service, "/tenant?confirm=acme")).json()["id"] == operation["id"]
     await finish(service, operation["id"])
     assert await service.contents("theirs", tenant="other") == ["theirs"]
 
 
-@pytest.mark.parametrize("path", ["/agents/bot", "/tenant"])
+@pytest.mark.parametrize("query", ["", "?confirm=", "?confirm=other", "?confirm=acm", "?confirm=acme&confirm=acme"])
+async def test_a_tenant_that_is_not_confirmed_by_its_name_is_not_erased(service: Service, query: str) -> None:
+    await service.store("kept")
+    answer = await erase(service, f"/tenant{query}")
+    assert named_fields(assert_problem(answer, 422, "invalid_request")) == {"confirm"}
+    assert await service.contents("kept") == ["kept"]
+
+
+async def test_who_lacks_the_admin_scope_is_told_how_a_credential_with_it_is_minted(service: Service) -> None:
+    problem = assert_problem(await service.client.delete("/agents/bot", headers=service.credential()), 403, "forbidden")
+    assert "memory-gateway token --tenant acme --admin" in problem["detail"]
+
+
+@pytest.mark.parametrize("path", ["/agents/bot", "/tenant?confirm=acme"])
 async def test_erasing_needs_the_admin_scope_and_reaches_no_other_agent(service: Service, path: str) -> None:
     answer = await service.client.delete(path, headers=service.credential())
     assert_problem(answer, 403, "forbidden")
@@ -128,6 +141,14 @@ async def test_only_an_administrator_is_told_how_the_outbox_stands(service: Serv
         "lease_holder",
     }
     assert_problem(await service.client.get("/readyz?other"), 422, "invalid_request")
+
+
+async def test_details_that_are_not_wanted_are_not_told_and_need_no_credential(service: Service) -> None:
+    for headers in ({}, service.credential(), service.credential(admin=True)):
+        answer = await service.client.get("/readyz?details=false", headers=headers)
+        assert (answer.status_code, "outbox" in answer.json()) == (200, False)
+    answer = await service.client.get("/readyz?details=no", headers=service.credential(admin=True))
+    assert named_fields(assert_problem(answer, 422, "invalid_request")) == {"details"}
 
 
 async def test_metrics_tell_how_the_outbox_stands(service: Service) -> None:

@@ -2,13 +2,14 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 
-from app.domain.errors import InvalidRequest, NotFound, Unavailable
+from app.domain.errors import FieldError, InvalidRequest, NotFound, Unavailable
+from app.interfaces.fields import refused
 from app.interfaces.http.dependencies import Administrator, CredentialFirst, no_query
 from app.interfaces.http.failures import ACCESS, UPSTREAM, WRITES
 from app.interfaces.http.problems import responses
-from app.interfaces.http.schemas.operations import OperationAnswer, OperationId
+from app.interfaces.http.schemas.operations import EraseTenantQuery, OperationAnswer, OperationId
 from app.interfaces.http.schemas.store import AgentId
 from app.storage.erasures import Erasure
 
@@ -30,15 +31,21 @@ async def erase_agent(caller: Administrator, agent_id: Annotated[AgentId, Path()
 
 @erasures.delete(
     "/tenant",
-    dependencies=[Depends(no_query)],
     status_code=202,
     response_model=OperationAnswer,
     response_model_exclude_none=True,
     responses=responses(*ACCESS, *WRITES),
 )
-async def erase_tenant(caller: Administrator, response: Response) -> Erasure:
-    """Begin to erase everything of the tenant, as an administrator. An erasure under way is returned instead."""
+async def erase_tenant(
+    caller: Administrator, query: Annotated[EraseTenantQuery, Query()], response: Response
+) -> Erasure:
+    """Begin to erase everything of the tenant, as an administrator. An erasure under way is returned instead.
+
+    `confirm` names the tenant once more, so that a credential that was taken by mistake erases nothing.
+    """
     caller.principal.check_every_agent()
+    if query.confirm != caller.principal.tenant_id:
+        raise refused([FieldError("confirm", "must be the tenant that the credential names; nothing was erased")])
     services, _ = caller.tenant()
     return _accepted(await services.gateway.erase(None), response)
 

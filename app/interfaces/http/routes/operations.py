@@ -38,7 +38,8 @@ async def healthz() -> HealthAnswer:
 async def readyz(request: Request, response: Response, query: Annotated[ReadinessQuery, Query()]) -> ReadinessAnswer:
     """Ask each part about itself: 200 when every one answers, else 503."""
     runtime = runtime_of(request)
-    if query.details is not None:
+    with_details = query.details != "false"
+    if with_details:
         (await principal_of(request)).check_admin()
     parts = await runtime.parts()
     ready = all(part.error is None for part in parts)
@@ -47,7 +48,7 @@ async def readyz(request: Request, response: Response, query: Annotated[Readines
         status="ready" if ready else "not_ready",
         embedding_config=EmbeddingConfigAnswer.model_validate(runtime.config),
         parts=[_part(part) for part in parts],
-        outbox=None if query.details is None or not ready else await _outbox(runtime),
+        outbox=await _outbox(runtime) if with_details and ready else None,
     )
 
 

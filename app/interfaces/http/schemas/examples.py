@@ -18,6 +18,7 @@ from app.services.transfer.lines import Manifest, Total, write_end, write_manife
 from app.services.transfer.record import Record
 from app.services.transfer.report import Report
 
+TENANT = "acme"
 AGENT_ID = "billing"
 MEMORY_ID = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 OPERATION_ID = "01K2Z6Q9D4W1X8R5T2Y7V3B6NC"

@@ -57,9 +57,28 @@ class ReadinessQuery(Request):
     """How much to tell."""
 
     details: Annotated[
-        str | None,
-        Field(description="Tell how the outbox stands, too; needs the scope `memory admin`.", examples=["true"]),
-    ] = None
+        Literal["", "true", "false"],
+        Field(
+            description=(
+                "Whether to tell how the outbox stands, too; this needs the scope `memory admin`. "
+                "An empty value is `true`."
+            ),
+            examples=["true"],
+        ),
+    ] = "false"
+
+
+class EraseTenantQuery(Request):
+    """Whether the caller means this tenant."""
+
+    confirm: Annotated[
+        str,
+        Within(limits.AGENT_ID),
+        Field(
+            description="The tenant that the credential names. Any other value is refused, and nothing is erased.",
+            json_schema_extra={"examples": [examples.TENANT]},
+        ),
+    ]
 
 
 class EmbeddingConfigAnswer(Answer):

@@ -9,6 +9,8 @@ from app.domain.json_types import Json
 from app.services.transfer.formats.values import Document, values
 from app.services.transfer.record import Record
 
+ReadingProgress: TypeAlias = Callable[[int, int | None], object]
+"""Is told how much of a file was taken and of how much: entries of a document, bytes of lines; None is all it has."""
 Located: TypeAlias = tuple[str, Json]
 """A value and where in the file it stands."""
 
@@ -44,10 +46,12 @@ class Format:
     entries: Callable[[Json], Sequence[Located] | None]
     take: Callable[[Json, str], Record]
 
-    def read(self, stream: TextIO, agent_id: str) -> Iterator[Record | Flaw]:
+    def read(
+        self, stream: TextIO, agent_id: str, progress: ReadingProgress = lambda _done, _of: None
+    ) -> Iterator[Record | Flaw]:
         """Yield what a file holds, in its order: a JSON document, or lines of JSON.
 
-        Of lines, one is held at a time; a document is held whole.
+        Of lines, one is held at a time; a document is held whole. ``progress`` is called after each.
 
         Raises:
             InvalidRequest: the document is not of the format.
@@ -58,8 +62,13 @@ class Format:
             entries = self.entries(value.value)
             if entries is None and not line:
                 raise InvalidRequest(f"The file is JSON, but not of the format {self.name}.")
-            for place, entry in entries if entries is not None else [("", None)]:
+            located: Sequence[Located] = [("", None)] if entries is None else entries
+            for number, (place, entry) in enumerate(located, start=1):
                 yield self._taken(": ".join(filter(None, (line, place))) or "the document", entry, agent_id)
+                if isinstance(value, Document):
+                    progress(number, len(located))
+            if not isinstance(value, Document):
+                progress(value.end, None)
 
     def _taken(self, place: str, entry: Json, agent_id: str) -> Record | Flaw:
         try:

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TextIO, cast
+from typing import TextIO, TypeAlias, cast
 
 from app.domain.errors import MalformedRequest
 from app.domain.json_types import Json
@@ -22,10 +22,14 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """One line of several; ``value`` is None, as JSON ``null`` is, where it is not JSON."""
+    """One line of several; ``value`` is None, as JSON ``null`` is, where it is not JSON.
+
+    ``end`` is how many bytes of UTF-8 the file has up to the line's end.
+    """
 
     number: int
     value: Json
+    end: int
 
 
 def values(stream: TextIO) -> Iterator[Document | SourceLine]:
@@ -40,36 +44,42 @@ def values(stream: TextIO) -> Iterator[Document | SourceLine]:
     first = next(lines, None)
     if first is None:
         return
-    number, text = first
+    number, end, text = first
     try:
         value = _parsed(text)
     except ValueError:
-        yield Document(_document([text, *(line for _, line in lines)]))
+        yield Document(_document([text, *(line for _, _, line in lines)]))
         return
     second = next(lines, None)
     if second is None:
         yield Document(value)
         return
-    yield SourceLine(number, value)
-    for number, text in _and_then(second, lines):
+    yield SourceLine(number, value, end)
+    for number, end, text in _and_then(second, lines):
         try:
             value = _parsed(text)
         except ValueError:
             value = None
-        yield SourceLine(number, value)
+        yield SourceLine(number, value, end)
 
 
-def _and_then(first: tuple[int, str], rest: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+_Line: TypeAlias = tuple[int, int, str]
+"""A line's number, where it ends in the file, and its text."""
+
+
+def _and_then(first: _Line, rest: Iterator[_Line]) -> Iterator[_Line]:
     yield first
     yield from rest
 
 
-def _lines(stream: TextIO) -> Iterator[tuple[int, str]]:
+def _lines(stream: TextIO) -> Iterator[_Line]:
+    end = 0
     try:
         for number, line in enumerate(stream, 1):
+            end += len(line.encode("utf-8", "surrogatepass"))
             text = line.removeprefix("\ufeff") if number == 1 else line
             if text.strip():
-                yield number, text
+                yield number, end, text
     except UnicodeDecodeError as error:
         raise MalformedRequest("The file is not UTF-8.") from error
 

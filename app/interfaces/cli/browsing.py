@@ -1,0 +1,172 @@
+"""Commands that list memories, show one and delete one."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import click
+
+from app.domain import limits
+from app.domain.errors import NotFound
+from app.domain.memory import Memory
+from app.domain.moments import format_moment
+from app.domain.query import Filter
+from app.interfaces.cli.parameters import (
+    Bounded,
+    JsonObject,
+    Moment,
+    agent_option,
+    as_json_option,
+    run,
+    tenant_option,
+    with_runtime,
+)
+from app.interfaces.text import json_text, one_line, visible
+from app.runtime.runtime import Runtime
+
+T = TypeVar("T")
+
+_PAGE = 100
+_SHOWN = 120
+"""Characters of a memory that a line of the list shows."""
+
+_id_argument = click.argument("memory_id", metavar="ID", type=Bounded(limits.MEMORY_ID))
+
+
+@click.command("list")
+@tenant_option
+@agent_option
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Print at most this many.")
+@click.option("--created-after", type=Moment(), help="List only what was stored later than this (RFC 3339).")
+@click.option("--created-before", type=Moment(up=True), help="List only what was stored earlier than this (RFC 3339).")
+@click.option(
+    "--metadata",
+    type=JsonObject(limits.FILTER_METADATA),
+    default="{}",
+    help="List only what has each key of this JSON object, with an equal value.",
+)
+@click.option(
+    "--written-by",
+    type=Bounded(limits.CREDENTIAL_ID, "id"),
+    help="List only what the credential with this id has written.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each memory.")
+def list_memories(
+    tenant: str,
+    agent: str,
+    limit: int,
+    created_after: int | None,
+    created_before: int | None,
+    metadata: dict[str, Any],
+    written_by: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    """List an agent's memories, newest first.
+
+    Each line shows the id, the time and the beginning of a memory; memory-gateway get shows all of it.
+    """
+    where = Filter(created_after, created_before, metadata)
+
+    async def work(runtime: Runtime) -> tuple[int, bool]:
+        browser, after, shown = runtime.services(tenant).browser, None, 0
+        while True:
+            most = min(_PAGE, limit - shown)
+            page = await browser.list(agent, where, limit=most, after=after, written_by=written_by)
+            for memory in page.memories:
+                click.echo(json_text(_as_json(memory)) if as_json else _line(memory))
+            after, shown = page.after, shown + len(page.memories)
+            if after is None or shown == limit:
+                return shown, after is not None
+
+    shown, more = run(with_runtime(work))
+    if not shown:
+        click.echo("nothing found", err=as_json)
+    if more:
+        click.echo(f"There are more than these {shown}: a higher --limit shows them.", err=True)
+
+
+@click.command()
+@_id_argument
+@tenant_option
+@agent_option
+@as_json_option
+def get(memory_id: str, tenant: str, agent: str, *, as_json: bool) -> None:
+    """Print the memory ID with everything that was stored of it."""
+
+    def read(runtime: Runtime) -> Awaitable[Memory]:
+        return runtime.services(tenant).browser.get(agent, memory_id)
+
+    memory = _of_one(read, memory_id, tenant, agent)
+    click.echo(json_text(_as_json(memory)) if as_json else _text(memory))
+
+
+@click.command()
+@_id_argument
+@tenant_option
+@agent_option
+@as_json_option
+def delete(memory_id: str, tenant: str, agent: str, *, as_json: bool) -> None:
+    """Delete the memory ID for good."""
+
+    async def work(runtime: Runtime) -> None:
+        services = runtime.services(tenant)
+        await services.browser.get(agent, memory_id)  # the gateway does not tell a mistyped id from a deleted memory
+        await services.gateway.delete(agent, memory_id)
+
+    _of_one(work, memory_id, tenant, agent)
+    click.echo(json_text({"deleted": True, "id": memory_id}) if as_json else f"deleted {memory_id}")
+
+
+def _of_one(work: Callable[[Runtime], Awaitable[T]], memory_id: str, tenant: str, agent: str) -> T:
+    """Do work with one memory; an error that there is none says where to look for it."""
+    try:
+        return run(with_runtime(work))
+    except NotFound as error:
+        raise NotFound(
+            f"The agent {agent} of the tenant {tenant} has no memory {memory_id}: "
+            f"memory-gateway list --tenant {tenant} --agent {agent} shows those it has."
+        ) from error
+
+
+def _line(memory: Memory) -> str:
+    return f"{memory.id}  {format_moment(memory.created_at)}  {one_line(memory.content, _SHOWN)}"
+
+
+def _text(memory: Memory) -> str:
+    """Write all of a memory, a field a line and its content below them."""
+    fields = {
+        name.replace("_", " "): value if isinstance(value, str) else json_text(value)
+        for name, value in _as_json(memory).items()
+        if name != "content"
+    }
+    lines = [f"{name:<11} {one_line(value)}" for name, value in fields.items()]
+    return "\n".join([*lines, "", visible(memory.content)])
+
+
+def _as_json(memory: Memory) -> dict[str, Any]:
+    """Return a memory as ``GET /memories/{id}`` has it: what it lacks is left out."""
+    moments = {
+        name: None if at is None else format_moment(at)
+        for name, at in (("occurred_at", memory.occurred_at), ("expires_at", memory.expires_at))
+    }
+    fields = {
+        "id": memory.id,
+        "agent_id": memory.agent_id,
+        "content": memory.content,
+        "metadata": memory.metadata,
+        "session_id": memory.session_id,
+        "occurred_at": moments["occurred_at"],
+        "created_at": format_moment(memory.created_at),
+        "expires_at": moments["expires_at"],
+        "source": _source(memory),
+        "later_keys": memory.later_keys,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _source(memory: Memory) -> dict[str, Any] | None:
+    source = memory.source
+    if source is None:
+        return None
+    credential = {} if source.credential_id is None else {"credential_id": source.credential_id}
+    return {"channel": source.channel, **credential, "written_at": format_moment(source.written_at)}

@@ -1,0 +1,77 @@
+"""Commands that tell which agents a tenant has, and what it uses of its limits."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from app.domain.quotas import LIMIT_NAMES, Kept, Usage
+from app.interfaces.cli.parameters import Id, as_json_option, print_answer, run, tenant_option, with_runtime
+from app.runtime.runtime import Runtime
+from app.storage.quotas import MAX_AGENTS
+
+
+@click.command()
+@tenant_option
+@as_json_option
+def agents(tenant: str, *, as_json: bool) -> None:
+    """List a tenant's agents and how much each of them holds."""
+    _, found, _ = run(with_runtime(lambda runtime: runtime.services(tenant).browser.usage()))
+    listed = [{"agent_id": each.agent_id, "memories": each.memories, "bytes": each.bytes} for each in found]
+    rows = [[each.agent_id or "", str(each.memories), str(each.bytes)] for each in found]
+    text = _table(["agent", "memories", "bytes"], rows) if rows else f"The tenant {tenant} has no agents."
+    print_answer({"agents": listed}, text + _cut(found), as_json)
+
+
+@click.command()
+@tenant_option
+@click.option("--agent", type=Id(), help="Tell of this agent alone.")
+@as_json_option
+def usage(tenant: str, agent: str | None, *, as_json: bool) -> None:
+    """Show what a tenant and its agents use of their limits.
+
+    It tells what GET /usage tells. Memories that have expired count until memory-gateway prune deletes them.
+    """
+
+    async def work(runtime: Runtime) -> tuple[Usage | None, Sequence[Usage], Kept | None]:
+        browser = runtime.services(tenant).browser
+        return await browser.usage() if agent is None else (None, [await browser.usage_of(agent)], None)
+
+    whole, found, kept = run(with_runtime(work))
+    answer: dict[str, Any] = {"agents": [_as_json(each) for each in found]}
+    rows = [_row(f"agent {each.agent_id}", each) for each in found]
+    if whole is not None and kept is not None:
+        answer = {"tenant": _as_json(whole), "kept": asdict(kept)} | answer
+        rows.insert(0, _row(f"tenant {tenant}", whole))
+    text = _table(["", *(name.replace("_", " ") for name in LIMIT_NAMES)], rows) + _cut(found)
+    if kept is not None:
+        text += "\n\nkept beside the memories:"
+        text += "".join(f"\n{name.replace('_', ' '):<18} {count}" for name, count in asdict(kept).items())
+    print_answer(answer, text, as_json)
+
+
+def _row(whose: str, usage: Usage) -> list[str]:
+    limits = asdict(usage.limits)
+    used = zip(LIMIT_NAMES, (usage.memories, usage.bytes, usage.stores_this_minute), strict=True)
+    return [whose, *(f"{count} of {'unlimited' if (most := limits[name]) is None else most}" for name, count in used)]
+
+
+def _as_json(usage: Usage) -> dict[str, Any]:
+    """Return usage as ``GET /usage`` has it: a limit that is absent does not exist."""
+    limits = {name: limit for name, limit in asdict(usage.limits).items() if limit is not None}
+    whose = {} if usage.agent_id is None else {"agent_id": usage.agent_id}
+    used = {"memories": usage.memories, "bytes": usage.bytes, "stores_this_minute": usage.stores_this_minute}
+    return {**used, "limits": limits, **whose}
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    lines = (zip(row, widths, strict=True) for row in (head, *rows))
+    return "\n".join("  ".join(f"{cell:<{width}}" for cell, width in line).rstrip() for line in lines)
+
+
+def _cut(found: Sequence[Usage]) -> str:
+    if len(found) < MAX_AGENTS:
+        return ""
+    return f"\nThese are the {MAX_AGENTS} agents with the most bytes; there may be more."
