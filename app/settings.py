@@ -229,9 +229,10 @@ class Settings(BaseSettings):
     @property
     def kept_in(self) -> str:
         """Where the memories are, as an operator knows the place."""
-        if self.on_cloudflare:
-            return f"D1 database {self.cloudflare_d1_database_id} of Cloudflare account {self.cloudflare_account_id}"
-        return str(self.data_dir.absolute())
+        if not self.on_cloudflare:
+            return str(self.data_dir.absolute())
+        names = {"Cloudflare account": self.cloudflare_account_id, "D1 database": self.cloudflare_d1_database_id}
+        return ", ".join(f"{what} {name}" for what, name in names.items() if name)
 
     @property
     def on_cloudflare(self) -> bool:

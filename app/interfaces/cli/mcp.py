@@ -45,7 +45,7 @@ def mcp(agent: str | None, url: str | None, tenant: str | None) -> None:
     over the data of this process's own settings, the embedded default or Cloudflare, for --tenant. Settings come from
     the environment and from the file that ENV_FILE names, never from the .env of the folder that a host has opened.
     """
-    settings = quiet_settings(folder_file=False)
+    settings = quiet_settings(folder_file=False, kept_here=url is None)
     if url is None:
         _end_when_interrupted()
         asyncio.run(_serve_here(settings, tenant or DEFAULT, agent or DEFAULT))

@@ -114,15 +114,23 @@ agent_option = click.option(
 )
 
 
-def quiet_settings(*, folder_file: bool = True) -> Settings:
+def quiet_settings(*, folder_file: bool = True, kept_here: bool = True) -> Settings:
     """Load the settings, and log warnings and errors only unless another level is set.
 
-    What is noteworthy of the settings goes to standard error; ``folder_file`` is as for ``load_settings``.
+    What is noteworthy of the settings goes to standard error, and where the memories are, unless they are not
+    ``kept_here`` but with another service; ``folder_file`` is as for ``load_settings``.
     """
     settings = load_settings(folder_file=folder_file)
     configure_logging(settings.log_format, "warning" if settings.log_level == "info" else settings.log_level)
     show_notices(settings, folder_file=folder_file)
+    if kept_here:
+        show_place(settings)
     return settings
+
+
+def show_place(settings: Settings) -> None:
+    """Tell on standard error where the memories are: whoever finds none may have looked in another folder."""
+    click.echo(f"Memories are kept in {settings.kept_in}.", err=True)
 
 
 def show_notices(settings: Settings, *, folder_file: bool = True) -> None:

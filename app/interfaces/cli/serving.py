@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from app.interfaces.cli.parameters import show_notices
+from app.interfaces.cli.parameters import show_notices, show_place
 from app.interfaces.server import serve_http
 from app.observability.logs import configure_logging
 from app.settings import load_settings
@@ -20,6 +20,7 @@ def serve(host: str | None, port: int | None, *, quickstart: bool) -> None:
     settings = load_settings(host=host, port=port)
     configure_logging(settings.log_format, settings.log_level)
     show_notices(settings)
+    show_place(settings)
     try:
         served = asyncio.run(serve_http(settings, announce=click.echo if quickstart else None))
     except KeyboardInterrupt:  # how uvicorn passes on the Ctrl-C that it has obeyed

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import chdir
@@ -15,6 +16,8 @@ from click.testing import CliRunner
 
 from app.interfaces.cli import cli, main
 
+_PLACE = re.compile(r"^Memories are kept in (.*)\.\n", re.MULTILINE)
+
 
 @dataclass(frozen=True, slots=True)
 class Done:
@@ -23,6 +26,8 @@ class Done:
     returncode: int
     stdout: str
     stderr: str
+    place: str = ""
+    """Where it said that the memories are."""
 
 
 class Line:
@@ -51,7 +56,9 @@ class Line:
             main()
         code = ended.value.code
         assert isinstance(code, int)
-        return Done(code, stdout.getvalue().decode(), stderr.getvalue().decode())
+        told = stderr.getvalue().decode()
+        place = _PLACE.search(told)
+        return Done(code, stdout.getvalue().decode(), _PLACE.sub("", told), "" if place is None else place[1])
 
     def ok(self, *arguments: str, **more: Any) -> str:
         done = self.run(*arguments, **more)

@@ -28,6 +28,28 @@ def test_what_one_command_stores_the_next_recalls(line: Line) -> None:
     assert line.json("recall", "invoices", "--filter", '{"metadata": {"k": 1}}')["entries"] == []
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("store", "text"),
+        ("list",),
+        ("agents",),
+        ("usage",),
+        ("token",),
+        ("doctor",),
+        ("export",),
+        ("outbox", "list"),
+    ],
+)
+def test_a_command_names_the_folder_that_it_uses(line: Line, arguments: tuple[str, ...]) -> None:
+    assert line.run(*arguments).place == str(line.folder / "data")
+
+
+def test_a_command_on_cloudflare_names_the_account(line: Line) -> None:
+    account = {"CLOUDFLARE_ACCOUNT_ID": "0" * 32, "CLOUDFLARE_API_BASE_URL": "http://127.0.0.1:9"}
+    assert line.run("list", **account).place == f"Cloudflare account {'0' * 32}"
+
+
 def test_migrating_twice_applies_once(line: Line) -> None:
     assert line.json("migrate") == {"applied": [migration.name for migration in known_migrations()]}
     assert line.ok("migrate") == "nothing to apply\n"

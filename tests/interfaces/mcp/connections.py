@@ -65,8 +65,9 @@ async def over_stdio(data_dir: Path, *options: str, mode: str = "auto", **settin
 
 
 def log_of(data_dir: Path) -> str:
-    """Return what the commands over this data have written to standard error."""
-    return _log_file(data_dir).read_text(encoding="utf-8")
+    """Return what the commands over this data have written to standard error, but for where the memories are."""
+    written = _log_file(data_dir).read_text(encoding="utf-8")
+    return written.replace(f"Memories are kept in {data_dir}.\n", "")
 
 
 def _log_file(data_dir: Path) -> Path:
