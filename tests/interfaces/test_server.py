@@ -1,9 +1,30 @@
 """What a server makes of its settings."""
 
+import platform
+import subprocess
+import sys
+
 import pytest
 
 from app.interfaces.server import allowed_hosts
 from app.settings import Settings
+
+_FREED = """
+import asyncio, sys, psutil
+from app.interfaces.server import give_memory_back
+kept = [bytearray(60_000) for _ in range(2_000)]
+holds = [bytearray(60_000)]
+kept.clear()
+before = psutil.Process().memory_info().rss
+
+async def main():
+    giving = asyncio.create_task(give_memory_back(0.05))
+    await asyncio.sleep(0.5)
+    giving.cancel()
+
+asyncio.run(main())
+print(before - psutil.Process().memory_info().rss)
+"""
 
 LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
 
@@ -27,3 +48,9 @@ def test_on_a_loopback_address_only_its_names_are_answered_unless_others_are_set
     host: str, allowed: str, answered: list[str]
 ) -> None:
     assert allowed_hosts(Settings(host=host, allowed_hosts=allowed)) == answered
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries keep less, and have no such call")
+def test_freed_memory_is_returned_to_the_system() -> None:
+    done = subprocess.run([sys.executable, "-c", _FREED], capture_output=True, text=True, check=True)
+    assert int(done.stdout) > 60_000_000
