@@ -10,6 +10,7 @@ NODE = _MODULES / "node" / "bin" / "node"
 WRANGLER = _MODULES / "wrangler" / "bin" / "wrangler.js"
 INSPECTOR = _MODULES / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
 TSC = _MODULES / "typescript" / "bin" / "tsc"
+COMPOSE_SCHEMA = _MODULES / "dclint" / "schemas" / "compose.schema.json"
 _TYPES = EXAMPLE / "node_modules" / "openapi-typescript"
 
 
@@ -20,6 +21,7 @@ def missing() -> list[str]:
         "wrangler": WRANGLER,
         "typescript": TSC,
         "inspector": INSPECTOR,
+        "compose schema": COMPOSE_SCHEMA,
         "openapi-typescript": _TYPES,
     }
     return [name for name, path in tools.items() if not path.exists()]
