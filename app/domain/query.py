@@ -46,6 +46,9 @@ class Query:
     """Whether entries tell what their score is made of."""
     recency_days: float | None = None
     """The age at which a preference for recent memories has halved; None: there is none."""
+    for_model: bool = False
+    """Whether a model reads the entries: rows that a program keeps for itself, which have the metadata key
+    ``store.key``, are left out before anything is counted."""
 
     def __post_init__(self) -> None:
         """Check the bounds of all fields, under the names that callers know them by."""

@@ -1,7 +1,7 @@
 """One tenant's recalls: ask each channel, fuse what they find, and say when one of them did not answer."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -85,7 +85,7 @@ class Recaller:
         parsed = self._parse(query)
         embedded, away = await self._embed(active, query.text)
         hits = Hits([], filtered=False, more=embedded is not None)
-        width = 1
+        width, crowded = 1, False
         while True:
             # The index comes first: what the indexer confirms meanwhile is then in the hits, not in neither.
             if embedded is not None and hits.more:
@@ -96,21 +96,22 @@ class Recaller:
                 index_name=active.index_name,
                 max_pending=MAX_PENDING,
                 where=query.where,
-                fill=0 if hits.filtered else query.top_k,
+                fill=0 if hits.filtered and not crowded else query.top_k,
                 also=also,
                 width=width,
+                for_model=query.for_model,
             )
             gathered = await self._gather(scope, active, wanted)
             if query.collapse:
                 await _fold(gathered.candidates)
-            more = hits.more or len(gathered.candidates) >= wanted.most
-            if _is_enough(gathered.candidates, query) or not more or width >= _MAX_WIDTH:
+            crowded = _is_crowded(hits, gathered.candidates, query)
+            more = hits.more or len(gathered.candidates) >= wanted.most or (crowded and not wanted.fill)
+            enough = _is_enough(gathered.candidates, query) and not crowded
+            if enough or not more or width >= _MAX_WIDTH:
                 break
-            width *= 4  # vectors whose memory is gone, or memories of one content, took the places
-        exact = self._backends.index_of(active).visible_at_once
+            width *= 4  # vectors whose memory is gone, memories of one content, or rows of a program took the places
         queued = {} if embedded is None else score(gathered.pending[:MAX_PENDING], embedded)
-        pool = Pool.of(gathered.candidates, gathered.stats, vector.cosines_of(hits.hits, queued, exact=exact))
-        fusion = Fusion(parsed, pool, self._channels)
+        fusion = Fusion(parsed, self._pool(active, gathered, hits, queued, query), self._channels)
         if away is not None:
             _check(fusion, away.error)
         if query.collapse:
@@ -122,6 +123,15 @@ class Recaller:
         recency = None if query.recency_days is None else Recency(reference, query.recency_days * _DAY_MS)
         text = clipped(query.text)
         return ParsedQuery(text, terms(text), periods(text, reference), recency)
+
+    def _pool(
+        self, config: EmbeddingConfig, gathered: "_Gathered", hits: Hits, queued: Mapping[str, float], query: Query
+    ) -> Pool:
+        exact = self._backends.index_of(config).visible_at_once
+        cosines = vector.cosines_of(hits.hits, queued, exact=exact)
+        if query.for_model:  # what a program keeps takes no place among the nearest either
+            cosines = {one.id: cosines[one.id] for one in gathered.candidates if one.id in cosines}
+        return Pool.of(gathered.candidates, gathered.stats, cosines)
 
     async def _embed(self, config: EmbeddingConfig, text: str) -> tuple[Vector | None, _Away | None]:
         """Embed the query; where that fails, say so and why.
@@ -176,7 +186,7 @@ class Recaller:
         (state,), pending, rows = await self._backends.database.run(
             [
                 request_state.read_for_recall(scope),
-                Outbox(scope).pending(wanted.where, wanted.index_name),
+                Outbox(scope).pending(wanted.where, wanted.index_name, for_model=wanted.for_model),
                 find_candidates(scope, wanted),
             ]
         )
@@ -209,11 +219,25 @@ def _is_enough(candidates: Iterable[Candidate], query: Query) -> bool:
     return sum(1 for _ in islice(different, query.top_k)) == query.top_k
 
 
+def _is_crowded(hits: Hits, candidates: Iterable[Candidate], query: Query) -> bool:
+    """Tell whether rows that a program keeps may have taken the places of memories among the index's hits.
+
+    The index does not leave them out. Who compares fewer memories than are asked for, though the index gave as many
+    hits as it was asked for, has to look further.
+    """
+    if not query.for_model or len(hits.hits) < vector.DEPTH:
+        return False
+    present = {candidate.id for candidate in candidates}
+    return sum(hit.id in present for hit in hits.hits) < query.top_k
+
+
 def _degraded(away: _Away | None, hits: Hits, fusion: Fusion, query: Query) -> list[str]:
     if away is not None:
         return [away.what]
-    compared = sum(id_ in fusion.pool.cosines for id_ in fusion.pool.candidates)
-    return ["filter_beyond_index"] if not hits.filtered and compared < query.top_k else []
+    candidates = fusion.pool.candidates
+    compared = sum(id_ in fusion.pool.cosines for id_ in candidates)
+    crowded = _is_crowded(hits, candidates.values(), query) and compared < len(candidates)
+    return ["filter_beyond_index"] if compared < query.top_k and (crowded or not hits.filtered) else []
 
 
 def _check(fusion: Fusion, away: Unavailable) -> None:

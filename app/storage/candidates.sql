@@ -1,8 +1,9 @@
 -- Finds what a recall chooses from, and reads it: one statement, which sqlite3 runs as it stands with JSON text as ?1.
 -- ?1: tenant_id, agent_id; an array for each channel's section (lexical, semantic, dated), which may be absent; where
--- (created_after, created_before, metadata; absent without a filter); index_name, max_pending, fill, also, and width:
--- how many times as many candidates as usual. A line "-- name: ..." begins a section. One that finds candidates gives
--- their rows of long_term_memory with points from 0 to 1, and is named in the section seeds.
+-- (created_after, created_before, metadata; absent without a filter); index_name, max_pending, fill, also; width: how
+-- many times as many candidates as usual; for_model: whether a model reads the answer. A line "-- name: ..." begins a
+-- section. One that finds candidates gives their rows of long_term_memory with points from 0 to 1, and is named in the
+-- section seeds.
 
 -- It begins with SELECT, by which the adapters know a statement that only reads.
 SELECT * FROM (
@@ -10,6 +11,7 @@ WITH
 -- name: own
 -- The scope's memories. passes: whether one passes the filter. A value of metadata is equal when it is the same JSON
 -- value: 1 is 1.0, but neither is true. Keys are compared by json_each, so that none is taken for a path.
+-- A row that a program keeps for itself, by the metadata key "store.key", does not exist for a model (as in filters.py).
 -- CASE keeps what is seldom needed from being computed for every row.
 own AS NOT MATERIALIZED (
   SELECT rowid AS row, id, content, metadata, session_id, created_at, happened_at,
@@ -28,6 +30,7 @@ own AS NOT MATERIALIZED (
       )
     ) END AS passes
   FROM long_term_memory WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id'
+    AND CASE WHEN (SELECT ?1 ->> 'for_model') THEN metadata -> '$."store.key"' IS NULL ELSE TRUE END
 ),
 passing AS NOT MATERIALIZED (SELECT * FROM own WHERE passes AND NOT expired),
 -- name: stats

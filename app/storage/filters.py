@@ -31,6 +31,14 @@ def condition(where: Filter, table: str) -> str:
     return " AND ".join(parts)
 
 
+def kept_by_no_program(table: str) -> str:
+    """Return a boolean SQL expression: a memory is no row that a program keeps for itself.
+
+    ``candidates.sql`` says the same.
+    """
+    return f"""{table}.metadata -> '$."store.key"' IS NULL"""
+
+
 def living(table: str, now: str = NOW) -> str:
     """Return a boolean SQL expression: a memory has not expired by ``now``, an SQL expression."""
     return f"({table}.expires_at IS NULL OR {table}.expires_at > {now})"

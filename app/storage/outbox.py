@@ -67,14 +67,18 @@ class Outbox:
 
     scope: Scope
 
-    def pending(self, where: Filter, index_name: str) -> ScopedStatement:
+    def pending(self, where: Filter, index_name: str, *, for_model: bool = False) -> ScopedStatement:
         """Read the ids of the memories queued for an index that pass the filter, with their vectors, newest first.
 
-        One more than is scored at most is read, to tell that there are more.
+        One more than is scored at most is read, to tell that there are more. For a model, what a program keeps for
+        itself is left out.
         """
+        condition = filters.of_living(where, "memory")
+        if for_model:
+            condition += f" AND {filters.kept_by_no_program('memory')}"
         return ScopedStatement.read(
             self.scope,
-            _PENDING.format(condition=filters.of_living(where, "memory")),
+            _PENDING.format(condition=condition),
             index_name=index_name,
             where=filters.argument(where),
             most=MAX_PENDING + 1,

@@ -36,6 +36,7 @@ EXAMPLES: Mapping[str, Any] = {
     "cursor": "next",
     "expires_at": TIME,
     "explain": True,
+    "for_model": True,
     "idempotency_key": "k",
     "limit": 7,
     "long_term_enabled": False,

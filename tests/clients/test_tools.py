@@ -30,6 +30,16 @@ async def test_a_model_stores_and_recalls(bot: Asked) -> None:
     assert recalled.keys() == set(recall["required"])
 
 
+async def test_a_model_recalls_nothing_of_what_a_program_keeps(bot: Asked) -> None:
+    await bot.store('{"count": 1}', metadata={"store": "langgraph", "store.key": "count"})
+    await bot.store("Ann likes to count")
+    recalled = json.loads(tools.text(await bot.call_tool("recall_memory", {"query": "count"})))
+    assert [entry["content"] for entry in recalled["entries"]] == ["Ann likes to count"]
+    assert len((await bot.recall("count")).entries) == 2
+    (entry,) = (await bot.recall("count", for_model=True)).entries
+    assert entry.content == "Ann likes to count"
+
+
 async def test_null_stands_for_what_is_left_out(bot: Asked) -> None:
     await bot.call_tool("store_memory", {"content": "Ann likes tea", "metadata": None})
     answer = await bot.call_tool("recall_memory", {"query": "tea", "top_k": None, "filter": None})
@@ -46,6 +56,7 @@ async def test_null_stands_for_what_is_left_out(bot: Asked) -> None:
         ("recall_memory", {"query": "x", "top_k": 21}, "top_k"),
         ("recall_memory", {"query": "x", "agent_id": "other"}, "agent_id"),
         ("recall_memory", {"query": "x", "explain": True}, "explain"),
+        ("recall_memory", {"query": "x", "for_model": False}, "for_model"),
         ("store_memory", {"content": "x", "tenant_id": "other"}, "tenant_id"),
         ("store_memory", {"content": "x" * 40_000}, "content"),
     ],

@@ -262,6 +262,28 @@ async def test_a_neighbour_that_does_not_pass_is_no_candidate(memories: Memories
     assert {one.content for one in pool.candidates.values()} == {"the fox"}
 
 
+async def test_a_row_that_a_program_keeps_does_not_exist_for_a_model(memories: Memories, database: Database) -> None:
+    row: dict[str, Any] = {"metadata": {"store.key": None}, "session": "s"}
+    first, row_between, last, fox_row = await memories.put(
+        Held("the fox", session="s", at=1),
+        Held("between", at=2, **row),
+        Held("after", {"store": 1, "other": {"store.key": 1}}, session="s", at=3),
+        Held("a fox", at=4, **row),
+    )
+    queued = {"tenant_id": OWN.tenant_id, "agent_id": OWN.agent_id, "id": fox_row}
+    await database.run([Statement(QUEUE, queued, writes=True)])
+    everything: dict[str, Any] = {"hits": [(row_between, 1.0)], "fill": 9, "sections": {"dated": [[0, 9]]}}
+    assert len((await memories.gather("fox", **everything)).candidates) == 4
+    for words in (True, False):
+        pool = await memories.gather("fox", for_model=True, search_words=words, **everything)
+        assert {one.id: (one.before, one.after) for one in pool.candidates.values()} == {
+            first: (None, last),
+            last: (first, None),
+        }
+    pool = await memories.gather("fox", for_model=True)
+    assert {one.content for one in pool.candidates.values()} == {"the fox", "after"}
+
+
 async def test_what_is_queued_for_the_index_is_a_candidate(memories: Memories, database: Database) -> None:
     queued, expired = await memories.put("queued", Held("expired", expires=1))
     for id_, index in ((queued, INDEX), (expired, INDEX), (queued, "another")):

@@ -42,7 +42,7 @@ class RecallArguments(_Arguments):
 
     def to_query(self) -> Query:
         """Return the domain's query."""
-        return Query(self.query, self.top_k, self.filter.to_filter())
+        return Query(self.query, self.top_k, self.filter.to_filter(), for_model=True)
 
 
 class StoreArguments(_Arguments):

@@ -77,6 +77,7 @@ def recall(
     max_tokens: int | None = None,
     collapse: bool = False,
     explain: bool = False,
+    for_model: bool = False,
 ) -> Call[types.Recall]:
     """Return the agent's memories that answer the query best.
 
@@ -93,6 +94,7 @@ def recall(
         max_tokens: The most tokens of all content together, about.
         collapse: Give copies once.
         explain: Tell what each score is made of.
+        for_model: Leave out what a program keeps for itself: memories with the metadata key ``store.key``.
 
     Raises:
         InvalidRequest: a field is over its limits.
@@ -109,6 +111,7 @@ def recall(
         max_tokens=max_tokens,
         collapse=collapse or None,
         explain=explain or None,
+        for_model=for_model or None,
     )
     return Call("POST", "/recall", types.Recall, body=asked)
 

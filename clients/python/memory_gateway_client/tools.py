@@ -73,7 +73,7 @@ def call_tool(_own: str | None, /, name: str, arguments: Mapping[str, Any]) -> C
         raise InvalidRequest(f"The arguments are not JSON: {error}.", advice="Correct them and try again.") from error
     body = {**said, "agent_id": one_agent(None, _own)}
     if name == "recall_memory":
-        recall: Call[Recall | Stored] = Call("POST", "/recall", Recall, body=body)
+        recall: Call[Recall | Stored] = Call("POST", "/recall", Recall, body={**body, "for_model": True})
         return recall
     once = {"Idempotency-Key": secrets.token_hex(16)}
     return Call("POST", "/store", Stored, body=body, headers=once, status=201)

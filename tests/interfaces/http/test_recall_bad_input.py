@@ -72,10 +72,15 @@ REFUSED: list[tuple[str, list[Any]]] = [
     ("tenant_id", ["other"]),
     ("min_scores", [0.5]),
 ]
-OF_RECALL: list[tuple[str, list[Any]]] = [("explain", [0, 1, "true", None, {}]), ("memory_id", [ID])]
+OF_RECALL: list[tuple[str, list[Any]]] = [
+    ("explain", [0, 1, "true", None, {}]),
+    ("for_model", [0, 1, "true", None, {}]),
+    ("memory_id", [ID]),
+]
 OF_EXPLAIN: list[tuple[str, list[Any]]] = [
     ("memory_id", ["", "no ulid", ID.lower(), f"{ID}A", ID[:25], 5, None]),
     ("explain", [True]),
+    ("for_model", [True]),
 ]
 
 

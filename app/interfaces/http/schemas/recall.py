@@ -89,10 +89,20 @@ class RecallRequest(Question):
     model_config = ConfigDict(json_schema_extra={"examples": [examples.RECALL, examples.RECALL_FILTERED]})
 
     explain: Annotated[bool, Field(strict=True, description="Tell what each score is made of.")] = False
+    for_model: Annotated[
+        bool,
+        Field(
+            strict=True,
+            description=(
+                "A model reads the entries: leave out what a program keeps for itself, which are memories with the "
+                "metadata key `store.key`. The tool `recall_memory` of the MCP server always does."
+            ),
+        ),
+    ] = False
 
     def to_query(self) -> Query:
         """Return the domain's query."""
-        return replace(super().to_query(), explain=self.explain)
+        return replace(super().to_query(), explain=self.explain, for_model=self.for_model)
 
 
 class ExplainRequest(Question):
@@ -152,8 +162,8 @@ class RecallAnswer(Answer):
         description=(
             "Present when the answer may not be all there is: why. `index_unavailable`, `embedder_unavailable`, "
             "`lexical_unavailable`: this did not answer, and the other channels did. `pending_bound`: of what is new "
-            "only the newest was compared. `filter_beyond_index`: the last entries match the filter, but their vectors "
-            "were not compared with the query's."
+            "only the newest was compared. `filter_beyond_index`: the last entries match the filter, or are what "
+            "`for_model` leaves, but their vectors were not compared with the query's."
         ),
     )
 

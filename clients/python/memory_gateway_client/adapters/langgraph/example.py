@@ -53,8 +53,7 @@ def _answer(result: ToolMessage) -> str:
         return f"My memory failed. {result.text}"
     if result.name == "store_memory":
         return "I will remember it."
-    # The memory also holds what the store keeps.
-    said = [entry["content"] for entry in json.loads(result.text)["entries"] if "store" not in entry["metadata"]]
+    said = [entry["content"] for entry in json.loads(result.text)["entries"]]
     return str(said[0]) if said else "I remember nothing of it."
 
 

@@ -6,6 +6,7 @@ is a part of these entries.
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from langgraph.store.base import (
@@ -93,21 +94,40 @@ def search_item(memory: Memory | Entry) -> SearchItem:
     return SearchItem(namespace, key, json.loads(memory.content), moment, moment, score)
 
 
+def expiry(ttl: float) -> datetime:
+    """Return when a value that is put now expires, by the clock of this machine.
+
+    Raises:
+        ValueError: there is no such moment, or it is past.
+    """
+    try:
+        moment = datetime.now(UTC) + timedelta(minutes=ttl)
+    except (OverflowError, ValueError) as error:
+        raise ValueError(f"A ttl of {ttl} minutes has no end that a calendar knows.") from error
+    if ttl <= 0:
+        raise ValueError(f"A ttl is more than 0 minutes, not {ttl}.")
+    return moment
+
+
+def outlives(memory: Memory, moment: datetime) -> bool:
+    """Whether a memory is there after the moment."""
+    return memory.expires_at is None or memory.expires_at > moment
+
+
 def check(op: Op) -> None:
     """Check an operation before anything of its batch is done.
 
     Raises:
         InvalidNamespaceError: a label is empty, is no text, or has a period or NUL.
-        TypeError, ValueError: the value is not JSON, or over the limits of a memory.
+        TypeError, ValueError: the value is not JSON, or over the limits of a memory; a number is out of its range.
         NotImplementedError: the operation has a part that is not supported.
     """
     if isinstance(op, GetOp | PutOp):
         _check_labels(op.namespace)
     if isinstance(op, SearchOp):
         _check_labels(op.namespace_prefix)
-        _refuse(filter=bool(op.filter), offset=op.offset != 0)
-        if op.query and op.limit > MAX_FOUND:
-            raise NotImplementedError(f"MemoryStore: a limit above {MAX_FOUND} with a query is not supported.")
+        if op.offset < 0 or op.limit < 0:
+            raise ValueError(f"An offset and a limit are 0 or more, not {op.offset} and {op.limit}.")
     if isinstance(op, ListNamespacesOp):
         for condition in op.match_conditions or ():
             _check_labels(condition.path)
@@ -116,11 +136,14 @@ def check(op: Op) -> None:
 
 
 def _check_put(op: PutOp) -> None:
-    _refuse(ttl=op.ttl is not None, index=op.index is not None)
+    if op.index is not None:
+        raise NotImplementedError("MemoryStore: index is not supported.")
     if not op.namespace:
         raise InvalidNamespaceError("A namespace has at least one label.")
     if op.value is None:
         return
+    if op.ttl is not None:
+        expiry(op.ttl)
     where = metadata(Place(op.namespace, op.key))
     for what, text, most in (
         ("The value", content(op.value), CONTENT_BYTES),
@@ -135,9 +158,3 @@ def _check_labels(labels: Sequence[object]) -> None:
     for label in labels:
         if not isinstance(label, str) or not label or "." in label or "\0" in label:
             raise InvalidNamespaceError(f"{label!r} is no label of a namespace: a text without periods and NUL.")
-
-
-def _refuse(**parts: bool) -> None:
-    for name, given in parts.items():
-        if given:
-            raise NotImplementedError(f"MemoryStore: {name} is not supported.")

@@ -4,6 +4,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from itertools import islice
 
 from langgraph.store.base import (
@@ -18,12 +19,14 @@ from langgraph.store.base import (
     SearchOp,
 )
 
-from memory_gateway_client import Memory, MemoryClient
-from memory_gateway_client.adapters.langgraph import items
+from memory_gateway_client import Forbidden, Memory, MemoryClient
+from memory_gateway_client.adapters.langgraph import conditions, items
 from memory_gateway_client.adapters.langgraph.items import Place
 
 _PAGE = 100
 _APART_SECONDS = 0.002
+_NO_MEMORY = "0" * 26
+"""An id that no memory has."""
 
 
 class MemoryStore(BaseStore):
@@ -31,7 +34,12 @@ class MemoryStore(BaseStore):
 
     A put adds a value and keeps the older ones; a get gives the newest. Reading by key needs a credential for this
     agent alone or an administrator's, deleting an administrator's. What goes wrong is raised as the client raises it.
+
+    A value with a ttl expires that many minutes after it was put. Reading does not extend its life: ``refresh_ttl`` is
+    accepted and does nothing.
     """
+
+    supports_ttl = True
 
     __slots__ = ("_client",)
 
@@ -52,7 +60,8 @@ class MemoryStore(BaseStore):
 
         Raises:
             NotImplementedError: one asks for what is not supported: nothing was done.
-            ValueError: a namespace or a value cannot be kept: nothing was done.
+            TypeError, ValueError: a namespace, a value, a ttl or a filter is none: nothing was done.
+            Forbidden: a put or a delete needs an administrator's credential: nothing of its key was changed.
             MemoryGatewayError: the service refused it, or does not answer.
         """
         asked = list(ops)
@@ -73,9 +82,7 @@ class MemoryStore(BaseStore):
             newest = self._newest(Place(op.namespace, op.key))
             return None if newest is None else items.item(newest)
         if isinstance(op, SearchOp):
-            if op.query:
-                return self._found(op, op.query)
-            return [items.search_item(memory) for memory in islice(self._current(op.namespace_prefix), op.limit)]
+            return self._search(op)
         if isinstance(op, ListNamespacesOp):
             return self._namespaces(op)
         return None
@@ -86,28 +93,66 @@ class MemoryStore(BaseStore):
             for memory in reversed(list(self._listed(items.at(place)))):
                 self._client.delete_memory(memory.id)
             return
+        expires_at = None if op.ttl is None else items.expiry(op.ttl)
+        older = [] if expires_at is None else self._to_delete(place, expires_at)
         # With a session of its own the same value again, or under another key, is a memory of its own.
         session = secrets.token_hex(16)
-        self._client.store(items.content(op.value), metadata=items.metadata(place), session_id=session)
+        text, metadata = items.content(op.value), items.metadata(place)
+        self._client.store(text, metadata=metadata, session_id=session, expires_at=expires_at)
+        for memory in older:
+            self._client.delete_memory(memory.id)
         # The service tells the time in milliseconds: what is put after this is to be newer.
         time.sleep(_APART_SECONDS)
 
-    def _found(self, op: SearchOp, query: str) -> list[SearchItem]:
-        """Recall, and leave out what a newer value has superseded: one more call for each key that was found."""
-        where = items.within(op.namespace_prefix)
-        recalled = self._client.recall(query, top_k=items.MAX_FOUND, metadata=where)
+    def _to_delete(self, place: Place, expires_at: datetime) -> list[Memory]:
+        """Return the values of the key that would show again once a newer one has expired, the oldest first.
+
+        They are deleted after the newer one is stored, so that there is a value at any time. That they may be is asked
+        before, by a deletion of nothing.
+
+        Raises:
+            Forbidden: there are some, and the credential does not allow to delete them.
+        """
+        older = [memory for memory in self._listed(items.at(place)) if items.outlives(memory, expires_at)][::-1]
+        try:
+            if older:
+                self._client.delete_memory(_NO_MEMORY)
+        except Forbidden as error:
+            raise Forbidden(
+                f"MemoryStore: {place.key[:80]!r} has an older value, which lives longer than the ttl and would show "
+                "again. To delete it needs an administrator's credential. Nothing was stored.",
+                code=error.code,
+                request_id=error.request_id,
+                advice="Put the value without a ttl, with a longer one, or under a key that has none yet.",
+            ) from error
+        return older
+
+    def _search(self, op: SearchOp) -> list[SearchItem]:
+        current = self._ranked(op.namespace_prefix, op.query) if op.query else self._listing(op.namespace_prefix)
+        passing = (item for item in current if conditions.passes(item.value, op.filter or {}))
+        return list(islice(passing, op.offset, op.offset + op.limit))
+
+    def _ranked(self, prefix: tuple[str, ...], query: str) -> Iterator[SearchItem]:
+        """Give what a recall finds, best first, and then what else there is, newest first and without a score.
+
+        What a newer value has superseded is left out: one more call for each key that was found.
+        """
+        recalled = self._client.recall(query, top_k=items.MAX_FOUND, metadata=items.within(prefix))
         newest: dict[Place, Memory | None] = {}
-        found: list[SearchItem] = []
+        given: set[Place] = set()
         for entry in filter(items.is_value, recalled.entries):
-            if len(found) == op.limit:
-                break
             place = items.place(entry)
             if place not in newest:
                 newest[place] = self._newest(place)
             current = newest[place]
             if current is not None and current.id == entry.id:
-                found.append(items.search_item(entry))
-        return found
+                given.add(place)
+                yield items.search_item(entry)
+        if len(recalled.entries) == items.MAX_FOUND or recalled.degraded:  # else these were all
+            yield from (item for item in self._listing(prefix) if Place(item.namespace, item.key) not in given)
+
+    def _listing(self, prefix: tuple[str, ...]) -> Iterator[SearchItem]:
+        return map(items.search_item, self._current(prefix))
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         conditions = op.match_conditions or ()

@@ -157,10 +157,6 @@ def test_a_client_without_an_agent_is_refused() -> None:
 @pytest.mark.parametrize(
     ("op", "named"),
     [
-        (SearchOp(HOME, filter={"drink": "tea"}), "filter"),
-        (SearchOp(HOME, offset=1), "offset"),
-        (SearchOp(HOME, query="tea", limit=21), "limit above 20"),
-        (PutOp(HOME, "likes", COFFEE, ttl=0.0), "ttl"),
         (PutOp(HOME, "likes", COFFEE, index=False), "index"),
         (PutOp(HOME, "likes", COFFEE, index=["drink"]), "index"),
     ],
@@ -194,6 +190,29 @@ async def test_the_largest_value_that_is_taken_is_kept(store: MemoryStore) -> No
     largest = {"drink": "é" * ((32_768 - len('{"drink": ""}')) // 2)}
     await store.aput(HOME, "likes", largest)
     assert await value(store, "likes") == largest
+
+
+@pytest.mark.parametrize(
+    ("op", "says"),
+    [
+        (PutOp(HOME, "likes", COFFEE, ttl=0.0), "more than 0 minutes"),
+        (PutOp(HOME, "likes", COFFEE, ttl=-1.0), "more than 0 minutes"),
+        (PutOp(HOME, "likes", COFFEE, ttl=float("nan")), "no end"),
+        (PutOp(HOME, "likes", COFFEE, ttl=float("inf")), "no end"),
+        (PutOp(HOME, "likes", COFFEE, ttl=1e12), "no end"),
+        (SearchOp(HOME, offset=-1), "0 or more"),
+        (SearchOp(HOME, limit=-1), "0 or more"),
+        (SearchOp(HOME, filter={"drink": {"$like": "t"}}), "no operator '\\$like'"),
+        (SearchOp(HOME, filter={"drink": {"$gt": 1}}), "could not convert string to float"),
+    ],
+)
+async def test_a_number_or_a_filter_that_is_none_is_refused_and_nothing_is_done(
+    store: MemoryStore, client: MemoryClient, op: Op, says: str
+) -> None:
+    await store.aput(HOME, "likes", TEA)
+    with pytest.raises(ValueError, match=says):
+        await store.abatch([PutOp(HOME, "other", TEA), op])
+    assert await held(client) == ['{"drink": "tea"}']
 
 
 @pytest.mark.parametrize("label", ["", "a.b", "a\0b", 7])
