@@ -116,7 +116,10 @@ def _text(max_bytes: int, *, whole_request: bool = False) -> Bound:
             return Violation(f"has {size} bytes in UTF-8, at most {max_bytes} are allowed", too_large=whole_request)
         return None
 
-    return Bound(violation, {"minLength": 1, "maxLength": max_bytes, "pattern": _NOT_BLANK})
+    # A body that breaks its schema is a 422. One that is too large is a 413, whatever else it says: so the bound that
+    # decides this is no part of the schema.
+    longest = {} if whole_request else {"maxLength": max_bytes}
+    return Bound(violation, {"minLength": 1, **longest, "pattern": _NOT_BLANK})
 
 
 def _metadata(*, filters: bool = False) -> Bound:

@@ -3,7 +3,7 @@
 A field type applies a bound of ``app.domain.limits`` and shows it in the JSON schema.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, TypeAlias
@@ -31,33 +31,48 @@ _MAX_NAMED = 20
 _MAX_FIELDS = 100
 _OUT_OF_BOUNDS = "out_of_bounds"
 
-_NUMBER_SCHEMA = {"type": "number", "minimum": -MAX_NUMBER, "maximum": MAX_NUMBER}
-_TEXT_SCHEMA = {"type": "string", "pattern": NO_NUL}
+_LARGEST_FLOAT = MAX_NUMBER + 1 - 1024
+"""The largest double that is no larger than ``MAX_NUMBER``, which is none itself."""
+_ANY_TEXT: dict[str, Any] = {"type": "string", "pattern": NO_NUL}
+_SCALARS: list[dict[str, Any]] = [
+    _ANY_TEXT,
+    {"type": "integer", "minimum": -MAX_NUMBER, "maximum": MAX_NUMBER},
+    {"type": "number", "minimum": -_LARGEST_FLOAT, "maximum": _LARGEST_FLOAT},
+    {"type": ["boolean", "null"]},
+]
+
+
+def _open_object(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe an object with any keys, each with such a value.
+
+    Generators of clients read that it is open, and pass over the patterns of its keys; a union or a recursive type in
+    the place of any value stops some of them, and the others make classes of it that nobody wants to fill.
+    """
+    return {
+        "type": "object",
+        "propertyNames": {"pattern": NO_NUL},
+        "additionalProperties": True,
+        "patternProperties": {"^": value},
+    }
+
+
+def _metadata_values() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Describe the values of metadata by how deep they may still be nested: a schema for each depth, none recursive."""
+    inner: dict[str, Any] = {"anyOf": _SCALARS}
+    for depth in range(1, METADATA_DEPTH):
+        yield f"value_{depth}", {"anyOf": [*_SCALARS, {"type": "array", "items": inner}, _open_object(inner)]}
+        inner = {"$ref": f"{_METADATA_VALUES_AT}value_{depth}"}
+
+
+_METADATA_VALUES_AT = "#/components/schemas/StoreRequest/$defs/"
+METADATA_VALUES = dict(_metadata_values())
+"""The ``$defs`` of a store's request in the document: generators make no classes of what is there."""
 _METADATA_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "propertyNames": {"pattern": NO_NUL},
-    "additionalProperties": {"$ref": "#/components/schemas/JsonValue"},
+    **_open_object({"$ref": f"{_METADATA_VALUES_AT}value_{METADATA_DEPTH - 1}"}),
     "description": f"At most {METADATA_BYTES} bytes as JSON, nested at most {METADATA_DEPTH} deep.",
 }
-JSON_VALUE_SCHEMA = {
-    "description": "Any JSON value; no text in it holds NUL.",
-    "anyOf": [
-        _TEXT_SCHEMA,
-        _NUMBER_SCHEMA,
-        {"type": ["boolean", "null"]},
-        # In two parts: what generators of types write for a list of itself, TypeScript refuses as circular.
-        {"type": "array", "allOf": [{"items": {"$ref": "#/components/schemas/JsonValue"}}]},
-        {
-            "type": "object",
-            "propertyNames": {"pattern": NO_NUL},
-            "additionalProperties": {"$ref": "#/components/schemas/JsonValue"},
-        },
-    ],
-}
 FILTER_METADATA_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "propertyNames": {"pattern": NO_NUL},
-    "additionalProperties": {"anyOf": [_TEXT_SCHEMA, _NUMBER_SCHEMA, {"type": ["boolean", "null"]}]},
+    **_open_object({"anyOf": _SCALARS}),
     "maxProperties": limits.MAX_FILTER_KEYS,
     "description": "Each key must be present with an equal value of the same type.",
 }

@@ -1,7 +1,7 @@
 """Dependencies of routes: the verified credential, and the services it gives access to."""
 
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -58,15 +58,17 @@ class Access:
 class _Credential(HTTPBearer):
     """Checks a request's bearer credential, its media type and its query parameters."""
 
-    def __init__(self, *, admin: bool, media_type: str = "application/json", channel: WriteChannel = "http") -> None:
-        """Require the scope ``memory admin`` or only ``memory``, and bodies of this media type."""
+    def __init__(
+        self, *, admin: bool, media_types: Sequence[str] = ("application/json",), channel: WriteChannel = "http"
+    ) -> None:
+        """Require the scope ``memory admin`` or only ``memory``, and bodies of one of these media types."""
         super().__init__(
             bearerFormat="JWT",
             scheme_name="credential",
             description="A credential from `memory-gateway token`: it names the tenant.",
         )
         self._admin = admin
-        self._media_type = media_type
+        self._media_types = media_types
         self._channel = channel
 
     async def __call__(self, request: Request) -> Access:  # type: ignore[override]  # returns more than the base class
@@ -80,7 +82,7 @@ class _Credential(HTTPBearer):
         if self._admin:
             principal.check_admin()
         if request.method in {"POST", "PUT"}:
-            _check_media_type(request, self._media_type)
+            _check_media_type(request, self._media_types)
             await no_query(request)
         await no_repeats(request)
         return Access(principal, runtime_of(request), self._channel)
@@ -122,10 +124,10 @@ async def no_repeats(request: Request) -> None:
             raise refused([FieldError(name, "is given more than once") for name in repeated])
 
 
-def _check_media_type(request: Request, wanted: str) -> None:
+def _check_media_type(request: Request, wanted: Sequence[str]) -> None:
     media_type = request.headers.get("content-type", "").split(";")[0]
-    if media_type.strip().lower() != wanted:
-        raise UnsupportedMediaType(f"Send the body as Content-Type: {wanted}.")
+    if media_type.strip().lower() not in wanted:
+        raise UnsupportedMediaType(f"Send the body as Content-Type: {' or '.join(wanted)}.")
 
 
 def runtime_of(request: Request) -> Runtime:
@@ -138,5 +140,7 @@ Caller = Annotated[Access, Depends(_Credential(admin=False))]
 """Anyone with a credential of the scope ``memory``."""
 Administrator = Annotated[Access, Depends(_Credential(admin=True))]
 """Anyone with a credential of the scope ``memory admin``."""
-Importer = Annotated[Access, Depends(_Credential(admin=True, media_type="application/x-ndjson", channel="import"))]
+NDJSON, OCTETS = LINES_TYPES = ("application/x-ndjson", "application/octet-stream")
+"""The media types of lines. Some generated clients can send and read only the second."""
+Importer = Annotated[Access, Depends(_Credential(admin=True, media_types=LINES_TYPES, channel="import"))]
 """The same, with a body of lines."""

@@ -1,12 +1,15 @@
 """Every error as one shape: application/problem+json (RFC 9457)."""
 
+from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match, Mount
 
 from app.domain.advice import advice
 from app.domain.errors import (
@@ -24,6 +27,7 @@ from app.observability.logs import log_failure
 from app.services.credentials import CHALLENGE
 
 MEDIA_TYPE = "application/problem+json"
+_METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 QUOTA_WARNING = "Quota-Warning"
 """The header that names quotas that are reached, or nearly."""
 
@@ -125,7 +129,18 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
         return problem_response(MalformedRequest("The body cannot be read as JSON."), request.state.request_id)
     response = problem_response(_FrameworkError(error), request.state.request_id)
     response.headers.update(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        response.headers["Allow"] = ", ".join(_allowed(request))
     return response
+
+
+def _allowed(request: Request) -> list[str]:
+    """Return the methods that the path has, of all routes: the framework names those of the first one alone."""
+    if isinstance(request.scope.get("endpoint"), StaticFiles):
+        return ["GET", "HEAD"]
+    scopes = [dict(request.scope, method=method) for method in _METHODS]
+    routes = [route for route in request.app.routes if not isinstance(route, Mount)]
+    return [each["method"] for each in scopes if any(route.matches(each)[0] == Match.FULL for route in routes)]
 
 
 class _FrameworkError(InvalidRequest):

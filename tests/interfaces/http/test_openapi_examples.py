@@ -163,9 +163,9 @@ async def test_a_problem_is_shown_with_all_members_it_has(service: Service, docu
 
 async def test_every_example_of_a_request_is_taken(service: Service, document: Document) -> None:
     admin = service.credential(admin=True)
-    lines = document["paths"]["/import"]["post"]["requestBody"]["content"]["application/x-ndjson"]["example"]
+    lines = document["paths"]["/import"]["post"]["requestBody"]["content"]["application/octet-stream"]["example"]
     report = document["paths"]["/import"]["post"]["responses"]["200"]["content"]["application/x-ndjson"]["example"]
-    headers = {**admin, "Content-Type": "application/x-ndjson"}
+    headers = {**admin, "Content-Type": "application/octet-stream"}
     assert (await service.client.post("/import", content=lines, headers=headers)).text == report
     taken = 0
     for name, operation in operations(document):
@@ -177,3 +177,15 @@ async def test_every_example_of_a_request_is_taken(service: Service, document: D
             assert answer.status_code < 300, f"{name}: {json.dumps(example)}: {answer.text}"
             taken += 1
     assert taken >= 6
+
+
+async def test_every_example_of_a_query_is_taken(service: Service, document: Document) -> None:
+    admin = service.credential(admin=True)
+    await service.store("text", agent_id="billing")
+    for name, operation in operations(document):
+        method, path = name.split()
+        for parameter in operation.get("parameters", []) if method == "GET" and "{" not in path else []:
+            for example in examples_of(document, parameter.get("content", {}).get("application/json", parameter)):
+                text = json.dumps(example) if isinstance(example, dict) else str(example)
+                answer = await service.client.get(path, params={parameter["name"]: text}, headers=admin)
+                assert answer.status_code == 200, f"{name}: {parameter['name']}={text}: {answer.text}"

@@ -58,6 +58,23 @@ async def test_what_one_service_gives_out_another_takes_in(any_service: Service)
     assert "memory 2" in await any_service.contents("memory 2")
 
 
+@pytest.mark.parametrize(
+    ("accept", "media_type"),
+    [
+        ("*/*", "application/x-ndjson"),
+        ("application/octet-stream, application/x-ndjson", "application/x-ndjson"),
+        ("application/octet-stream, application/problem+json", "application/octet-stream"),
+    ],
+)
+async def test_lines_are_taken_and_given_as_bytes_too(service: Service, accept: str, media_type: str) -> None:
+    headers = service.credential(admin=True) | {"Content-Type": "application/octet-stream", "Accept": accept}
+    answer = await service.client.post("/import", content=file_of(numbered(1)), headers=headers)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, media_type)
+    assert told([answer.content])[-1]["imported"] == 1
+    answer = await service.client.get("/export", headers=headers)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, media_type)
+
+
 async def test_only_an_administrator_may(any_service: Service) -> None:
     assert_problem(await fetch(any_service, admin=False), 403, "forbidden")
     assert_problem(await bring(any_service, b"", admin=False), 403, "forbidden")

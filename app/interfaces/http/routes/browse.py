@@ -39,7 +39,7 @@ async def list_memories(caller: Caller, query: Annotated[ListQuery, Query()]) ->
     services, agent_id = caller.tenant(query.agent_id)
     where, writer, now = query.to_filter(), query.written_by, caller.runtime.backends.clock()
     cursors = Cursors(caller.runtime.credentials, ListingScope(caller.principal.tenant_id, agent_id, where, writer))
-    after = None if query.cursor is None else cursors.read(query.cursor, now=now)
+    after = cursors.read(query.cursor, now=now) if query.cursor else None
     page = await services.browser.list(agent_id, where, limit=query.limit, after=after, written_by=writer)
     cursor = None if page.after is None else cursors.write(page.after, now=now)
     return ListAnswer.model_validate({"memories": page.memories, "cursor": cursor})

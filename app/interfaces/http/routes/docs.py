@@ -16,10 +16,13 @@ from fastapi.staticfiles import StaticFiles
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from app.domain.errors import InvalidRequest
-from app.interfaces.fields import JSON_VALUE_SCHEMA
+from app.interfaces.fields import METADATA_VALUES
 from app.interfaces.http.problems import MEDIA_TYPE, Problem, ProblemField, example
+from app.interfaces.http.schemas.store import StoreRequest
 
 _ASSETS = "/docs/assets"
+_SERVERS = [{"url": "/", "description": "The host that this document came from."}]
+_MAX_INT32 = 2**31 - 1
 router = APIRouter(include_in_schema=False)
 
 
@@ -64,20 +67,25 @@ def install(app: FastAPI) -> None:
     @cache
     def openapi() -> dict[str, Any]:
         document = get_openapi(
-            title=app.title, version=app.version, description=app.description, routes=app.routes, tags=app.openapi_tags
+            title=app.title,
+            version=app.version,
+            description=app.description,
+            routes=app.routes,
+            tags=app.openapi_tags,
+            servers=_SERVERS,
         )
         for operation in _operations(document):
             _summarize(operation)
             _prefer_written_out(operation)
             _share_examples(operation, document["components"].setdefault("examples", {}))
         schemas = document["components"]["schemas"]
-        schemas["JsonValue"] = JSON_VALUE_SCHEMA
+        schemas[StoreRequest.__name__]["$defs"] = METADATA_VALUES
         for model in (Problem, ProblemField):
             schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
             schema.pop("$defs", None)
             schemas[model.__name__] = schema
         schemas[Problem.__name__]["examples"] = [example(InvalidRequest)]
-        return document
+        return {**document, **{part: _with_widths(document[part]) for part in ("paths", "components")}}
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's documented way
 
@@ -106,3 +114,13 @@ def _share_examples(operation: dict[str, Any], shared: dict[str, Any]) -> None:
         for code in examples:
             shared[code] = examples[code]
             examples[code] = {"$ref": f"#/components/examples/{code}"}
+
+
+def _with_widths(part: Any) -> Any:  # noqa: ANN401 - any part of the document
+    """Name the width of every integer that may be beyond 32 bits, which generators of typed clients take it for."""
+    if isinstance(part, list):
+        return [_with_widths(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    wide = part.get("type") == "integer" and part.get("maximum", _MAX_INT32 + 1) > _MAX_INT32
+    return {name: _with_widths(each) for name, each in part.items()} | ({"format": "int64"} if wide else {})

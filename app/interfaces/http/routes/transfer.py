@@ -12,7 +12,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from app.domain.errors import Erasing, InvalidRequest, MalformedRequest, MemoryGatewayError, UnsupportedMediaType
-from app.interfaces.http.dependencies import Administrator, CredentialFirst, Importer
+from app.interfaces.http.dependencies import LINES_TYPES, NDJSON, OCTETS, Administrator, CredentialFirst, Importer
 from app.interfaces.http.failures import ACCESS, OUTAGE
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas import examples
@@ -23,14 +23,23 @@ from app.services.transfer.intake import import_lines
 from app.services.transfer.lines import LINE_BYTES
 from app.services.transfer.report import Report
 
-NDJSON = "application/x-ndjson"
-_LINES: dict[str, Any] = {"content": {NDJSON: {"schema": {"type": "string"}, "example": examples.LINES}}}
-_REPORT: dict[str, Any] = {"content": {NDJSON: {"schema": {"type": "string"}, "example": examples.REPORT}}}
+
+def _lines(example: str, *media_types: str) -> dict[str, Any]:
+    """Describe a body of lines, as bytes: a client reads them one by one, or writes them to a file."""
+    body = {"schema": {"type": "string", "format": "binary"}, "example": example}
+    return {"content": dict.fromkeys(media_types, body)}
+
+
+_LINES = _lines(examples.LINES, *LINES_TYPES)
+_REPORT = _lines(examples.REPORT, *LINES_TYPES)
 _IN_LINES: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "description": f"Lines as an export has them, each at most {LINE_BYTES} bytes; as many as there are.",
-        **_LINES,
+        "description": (
+            f"Lines as an export has them, each at most {LINE_BYTES} bytes; as many as there are. They are taken as "
+            f"`{NDJSON}` too."
+        ),
+        **_lines(examples.LINES, OCTETS),  # a generator that does not know the other would leave the operation out
     }
 }
 
@@ -73,7 +82,7 @@ class ExportResponse(StreamingResponse):
     response_class=Response,
     responses={200: _LINES, **responses(*ACCESS, InvalidRequest, *OUTAGE)},
 )
-async def export(caller: Administrator, query: Annotated[ExportQuery, Query()]) -> Response:
+async def export(caller: Administrator, query: Annotated[ExportQuery, Query()], request: Request) -> Response:
     """Give out the tenant's memories, or an agent's, line by line, as an administrator.
 
     The last line has the type `end`: an answer without it is not whole.
@@ -82,7 +91,7 @@ async def export(caller: Administrator, query: Annotated[ExportQuery, Query()]) 
     running = Export(services.backends, agent_id=agent_id, vectors=query.vectors == "true")
     chunks = running.chunks()
     first = await anext(chunks)  # a failure before the first chunk is answered as a problem
-    return ExportResponse(_with_first(first, chunks), media_type=NDJSON)
+    return ExportResponse(_with_first(first, chunks), media_type=_accepted(request))
 
 
 @transfer.post(
@@ -108,7 +117,13 @@ async def import_(caller: Importer, request: Request) -> Response:
     except BaseException:
         report.close()
         raise
-    return StreamingResponse(_chunks(report), media_type=NDJSON)
+    return StreamingResponse(_chunks(report), media_type=_accepted(request))
+
+
+def _accepted(request: Request) -> str:
+    """Return the media type to answer with: bytes for who names them and not lines."""
+    accepted = request.headers.get("accept", "").lower()
+    return OCTETS if OCTETS in accepted and NDJSON not in accepted else NDJSON
 
 
 async def _with_first(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

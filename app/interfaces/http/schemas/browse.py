@@ -31,7 +31,7 @@ _Agent: TypeAlias = Annotated[
 _Moment: TypeAlias = Annotated[
     Moment | None, WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
 ]
-_Cursor: TypeAlias = Annotated[str | None, WithJsonSchema({"type": "string", "examples": [examples.CURSOR]})]
+_Cursor: TypeAlias = Annotated[str | None, WithJsonSchema({"type": "string", "examples": [""]})]
 
 
 def _digits(value: object) -> object:
@@ -72,9 +72,10 @@ class ListQuery(Request):
         Within(limits.LIST_LIMIT),
         Field(description="The most memories of one answer.", json_schema_extra={"examples": [20]}),
     ] = 20
-    cursor: Annotated[_Cursor, Field(description="Of the answer before, to the same question; good for 24 hours.")] = (
-        None
-    )
+    cursor: Annotated[
+        _Cursor,
+        Field(description="Of the answer before, to the same question; good for 24 hours. Empty: from the beginning."),
+    ] = None
     written_by: Annotated[
         Annotated[str, Within(limits.CREDENTIAL_ID)] | None,
         WithJsonSchema({"type": "string", **limits.CREDENTIAL_ID.schema, "examples": [examples.CREDENTIAL_ID]}),

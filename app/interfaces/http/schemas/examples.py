@@ -19,11 +19,12 @@ from app.services.transfer.record import Record
 from app.services.transfer.report import Report
 
 TENANT = "acme"
-AGENT_ID = "billing"
+AGENT_ID = "default"
 MEMORY_ID = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 OPERATION_ID = "01K2Z6Q9D4W1X8R5T2Y7V3B6NC"
 CREDENTIAL_ID = "01K2Z3H5J7K9M2N4P6R8S0T1V3"
 MOMENT = "2026-11-20T09:30:00.000Z"
+FUTURE = "2999-12-31T23:59:59Z"
 
 _CONTENT = "The customer prefers invoices in Swedish"
 _METADATA: dict[str, Any] = {"source": "call", "customer": 4711}

@@ -1,8 +1,8 @@
 """Requests and answers of the routes that store and delete one memory."""
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
 from app.domain.limits import SESSION_ID_BYTES
@@ -20,6 +20,16 @@ AgentId: TypeAlias = Annotated[
 MemoryId: TypeAlias = Annotated[
     str, Field(json_schema_extra={"examples": [examples.MEMORY_ID]}), Within(limits.MEMORY_ID)
 ]
+_FUTURE_SCHEMA = {
+    "type": "string",
+    "format": "date-time",
+    # No schema knows the time. It is past these years, and a generator of requests that goes by a pattern does not make
+    # up the moment at which it runs.
+    "pattern": r"^[2-9]\d{3}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$",
+    "not": {"pattern": "^20(?:[01]|2[0-5])"},
+    "examples": [examples.FUTURE],
+}
+_Future: TypeAlias = Annotated[Moment, WithJsonSchema(_FUTURE_SCHEMA)]
 IDEMPOTENCY_KEY: dict[str, Any] = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -61,7 +71,7 @@ class StoreRequest(Request):
     ] = None
     occurred_at: Annotated[Moment | None, Field(description="When it happened, where that is not now.")] = None
     expires_at: Annotated[
-        Moment | None,
+        _Future | None,
         Field(description="When it is forgotten, in the future. Absent: as its agent is set, which is never at first."),
     ] = None
 
@@ -77,7 +87,9 @@ class StoreAnswer(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [examples.STORED]})
 
-    stored: Literal[True] = True
+    stored: Annotated[
+        bool, Field(description="Always true: a memory that is not stored is answered with a problem.")
+    ] = True
     kept: Annotated[
         list[str] | None,
         Field(

@@ -1,0 +1,53 @@
+"""A method that a path does not have is refused with those it has."""
+
+import pytest
+
+from tests.support.problem_shape import assert_problem
+from tests.support.service import Service
+
+IDS = {
+    "agent_id": "bot",
+    "memory_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
+    "operation_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
+    "credential_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
+}
+
+
+@pytest.fixture
+def service(shared_service: Service) -> Service:
+    return shared_service
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "PATCH", "HEAD"])
+async def test_every_documented_path_names_all_its_methods(service: Service, method: str) -> None:
+    document = (await service.client.get("/openapi.json")).json()
+    assert len(document["paths"]) > 15
+    for path, methods in document["paths"].items():
+        answer = await service.client.request(method, path.format(**IDS))
+        assert (answer.status_code, answer.headers["allow"]) == (405, ", ".join(sorted(map(str.upper, methods)))), path
+        if method != "HEAD":
+            assert_problem(answer, 405, "method_not_allowed")
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/mcp", "POST"),
+        ("/docs", "GET"),
+        ("/openapi.json", "GET, HEAD"),
+        ("/docs/assets/swagger-ui.css", "GET, HEAD"),
+        ("/llms.txt", "GET, HEAD, OPTIONS"),
+        ("/.well-known/oauth-protected-resource", "GET, HEAD, OPTIONS"),
+        ("/.well-known/oauth-protected-resource/mcp", "GET, HEAD, OPTIONS"),
+    ],
+)
+async def test_every_other_path_names_all_its_methods(service: Service, path: str, allowed: str) -> None:
+    answer = await service.client.delete(path)
+    assert_problem(answer, 405, "method_not_allowed")
+    assert answer.headers["allow"] == allowed
+
+
+async def test_a_path_that_is_not_there_has_no_methods(service: Service) -> None:
+    answer = await service.client.options("/memory")
+    assert_problem(answer, 404, "no_such_path")
+    assert "allow" not in answer.headers
