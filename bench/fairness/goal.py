@@ -12,8 +12,8 @@ _HEAD = "# Fairness\n\n`python -m bench.fairness` wrote this."
 _NOTES = """\
 Each latency is taken by one client on a connection that it keeps, one request after the other; the others are sent by
 another process on the same machine, whose work counts in what the service is slowed down by. Answers that are no
-success are said. Steps of the event loop are in CPU time of its thread. On a virtual machine that clock goes on while the
-host runs others; what the host took meanwhile is subtracted.
+success are said. Steps of the event loop are in CPU time of its thread. On a virtual machine that clock goes on while
+the host runs others; what the host took meanwhile is subtracted.
 """
 
 
