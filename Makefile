@@ -75,16 +75,23 @@ soak: $(VENV)/dev ## the long proofs (SOAK_SEEDS, SOAK_OPERATIONS, SOAK_TRANSFER
 attack: $(VENV)/dev ## every route and reader with what is made to cost as much as it can
 	LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/attack tests/retrieval/test_cost.py tests/interfaces/test_connections.py
 
+# Generators of clients, and what the clients that they make need, apart from ours. Where they cannot be installed, the
+# proofs that need them are skipped as below.
+$(VENV)/generators/installed: $(LOCK)/generators.txt | $(VENV)/python
+	$(PYTHON) -m venv $(VENV)/generators
+	@if $(VENV)/generators/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $<; \
+	  then touch $@; else echo 'no generators of clients: proofs will be skipped' >&2; fi
+
 # Cloudflare's own software and the MCP inspector, from npm, with the node they ask for, and what the TypeScript example
 # needs; a package.json names every version. Where there is no npm the proofs that need it are skipped, which is a
 # failure where CI is set.
-$(VENV)/conformance: $(NODE)/package.json $(TS)/package.json | $(VENV)/dev
+$(VENV)/conformance: $(NODE)/package.json $(TS)/package.json | $(VENV)/dev $(VENV)/generators/installed
 	@if ! command -v npm >/dev/null; then echo 'npm is not installed: proofs will be skipped' >&2; exit; fi; \
 	  for folder in $(NODE) $(TS); do \
 	    npm install --prefix $$folder --engine-strict=false --no-package-lock --no-audit --no-fund --loglevel=error || exit; \
 	  done; touch $@
 
-conformance: $(VENV)/dev $(VENV)/conformance ## hold the code against what others made: Cloudflare's engine and clients (npm)
+conformance: $(VENV)/dev $(VENV)/conformance ## hold the code against what others made: Cloudflare's engine and clients (npm), generators
 	LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m cloudflare --ignore=tests/conformance tests
 	LONG=1 $(BIN)/python -m pytest tests/conformance tests/docs/test_agent_docs.py tests/clients/test_adapters.py clients
 
@@ -114,6 +121,8 @@ lock: $(VENV)/uv ## resolve the locks anew from pyproject.toml
 	  --no-emit-index-url --upgrade pyproject.toml --group build -o $(LOCK)/runtime.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  --no-emit-index-url --upgrade --constraint $(LOCK)/runtime.txt --group dev $(NEEDS) -o $(LOCK)/dev.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	  --no-emit-index-url --upgrade --group generators -o $(LOCK)/generators.txt
 
 clean: ## remove what make has made
 	rm -rf $(VENV) $(NODE)/node_modules $(TS)/node_modules .mypy_cache .ruff_cache .hypothesis .schemathesis .import_linter_cache

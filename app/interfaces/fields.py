@@ -31,13 +31,13 @@ _MAX_NAMED = 20
 _MAX_FIELDS = 100
 _OUT_OF_BOUNDS = "out_of_bounds"
 
-_LARGEST_FLOAT = MAX_NUMBER + 1 - 1024
-"""The largest double that is no larger than ``MAX_NUMBER``, which is none itself."""
-_ANY_TEXT: dict[str, Any] = {"type": "string", "pattern": NO_NUL}
+# Bounds that are doubles, as MAX_NUMBER is not: what reads them as such would let the next number pass.
+_BOUNDS = {"exclusiveMinimum": -MAX_NUMBER - 1, "exclusiveMaximum": MAX_NUMBER + 1}
+# Of a union that names every type one by one openapi-generator makes no class.
 _SCALARS: list[dict[str, Any]] = [
-    _ANY_TEXT,
-    {"type": "integer", "minimum": -MAX_NUMBER, "maximum": MAX_NUMBER},
-    {"type": "number", "minimum": -_LARGEST_FLOAT, "maximum": _LARGEST_FLOAT},
+    {"type": "string", "pattern": NO_NUL},
+    {"type": "integer", **_BOUNDS},
+    {"type": "number", **_BOUNDS},
     {"type": ["boolean", "null"]},
 ]
 
@@ -45,14 +45,14 @@ _SCALARS: list[dict[str, Any]] = [
 def _open_object(value: Mapping[str, Any]) -> dict[str, Any]:
     """Describe an object with any keys, each with such a value.
 
-    Generators of clients read that it is open, and pass over the patterns of its keys; a union or a recursive type in
-    the place of any value stops some of them, and the others make classes of it that nobody wants to fill.
+    Generators of clients read that it is open, and pass over the condition; a union or a recursive type in the place of
+    any value stops some of them, and the others make classes of it that nobody wants to fill.
     """
     return {
         "type": "object",
-        "propertyNames": {"pattern": NO_NUL},
         "additionalProperties": True,
-        "patternProperties": {"^": value},
+        "if": {"type": "object"},
+        "then": {"propertyNames": {"pattern": NO_NUL}, "additionalProperties": value},
     }
 
 
@@ -64,11 +64,10 @@ def _metadata_values() -> Iterator[tuple[str, dict[str, Any]]]:
         inner = {"$ref": f"{_METADATA_VALUES_AT}value_{depth}"}
 
 
-_METADATA_VALUES_AT = "#/components/schemas/StoreRequest/$defs/"
-METADATA_VALUES = dict(_metadata_values())
-"""The ``$defs`` of a store's request in the document: generators make no classes of what is there."""
+_METADATA_VALUES_AT = "#/components/schemas/StoreRequest/properties/metadata/if/$defs/"
 _METADATA_SCHEMA: dict[str, Any] = {
     **_open_object({"$ref": f"{_METADATA_VALUES_AT}value_{METADATA_DEPTH - 1}"}),
+    "if": {"type": "object", "$defs": dict(_metadata_values())},
     "description": f"At most {METADATA_BYTES} bytes as JSON, nested at most {METADATA_DEPTH} deep.",
 }
 FILTER_METADATA_SCHEMA: dict[str, Any] = {

@@ -122,7 +122,9 @@ def _check_port(host: str, port: int) -> None:
                 probe.bind(address)
             except OSError as error:
                 if error.errno == errno.EADDRINUSE:
-                    raise ConfigurationError(f"PORT {port} is taken on {host}. Set another: PORT={port + 1}") from error
+                    raise ConfigurationError(
+                        f"PORT {port} is taken on {host}. Stop what listens there, or set another: PORT={port + 1}"
+                    ) from error
                 if error.errno == errno.EACCES:
                     raise ConfigurationError(f"PORT {port} needs rights that this user has not.") from error
 

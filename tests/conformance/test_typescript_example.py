@@ -81,7 +81,7 @@ async def test_the_example_compiles_against_the_services_document_and_prints_wha
         ("agent_id, query,", "agent: agent_id, query,", "'agent_id' is missing"),
         ("top_k: 3", 'top_k: "3"', "Type 'string' is not assignable to type 'number'"),
         ("entry.score", "entry.rank", "Property 'rank' does not exist"),
-        ('source: "example"', "source: new Date()", "Type 'Date' is not assignable"),
+        ('{ source: "example" }', '"example"', "metadata: string; }' is not assignable"),
     ],
 )
 async def test_what_the_service_does_not_have_does_not_compile(

@@ -1,5 +1,7 @@
-"""What ``make conformance`` installs from npm, and where."""
+"""What ``make conformance`` installs from npm and, of generators, from PyPI; and where."""
 
+import shutil
+import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).with_name("node")
@@ -12,6 +14,17 @@ INSPECTOR = _MODULES / "@modelcontextprotocol" / "inspector" / "clients" / "laun
 TSC = _MODULES / "typescript" / "bin" / "tsc"
 COMPOSE_SCHEMA = _MODULES / "dclint" / "schemas" / "compose.schema.json"
 _TYPES = EXAMPLE / "node_modules" / "openapi-typescript"
+
+GENERATORS = Path(sys.prefix) / "generators" / "bin"
+"""The generators of clients, in an environment with all that the Python clients they make need."""
+
+
+def missing_generators() -> list[str]:
+    """Return the names of what the generated clients need and is not installed."""
+    packaged = [
+        name for name in ("openapi-python-client", "openapi-generator-cli", "go") if not (GENERATORS / name).exists()
+    ]
+    return packaged + [name for name in ("java", "javac") if shutil.which(name) is None]
 
 
 def missing() -> list[str]:

@@ -94,5 +94,8 @@ def test_where_the_port_is_taken_one_line_names_the_setting_and_nothing_is_begun
         port = taken.getsockname()[1]
         done = run(tmp_path / "data", "serve", PORT=str(port))
     assert done.returncode == 1
-    assert f"Error: PORT {port} is taken on 127.0.0.1. Set another: PORT={port + 1}" in done.stderr.splitlines()
+    assert (
+        f"Error: PORT {port} is taken on 127.0.0.1. Stop what listens there, or set another: PORT={port + 1}"
+        in done.stderr.splitlines()
+    )
     assert not (tmp_path / "data").exists()

@@ -65,8 +65,8 @@ def test_a_port_in_use_is_named_without_a_traceback(data_dir: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         ended = run(data_dir, "serve", PORT=str(taken.getsockname()[1]))
-    assert ended.returncode > 0
-    assert "address already in use" in ended.stderr
+    assert ended.returncode == 1
+    assert "is taken" in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
@@ -78,7 +78,7 @@ def test_a_database_of_a_newer_version_is_left_alone(data_dir: Path, command: st
     ended = run(data_dir, command)
     assert ended.returncode == 1
     assert ended.stdout == ""
-    (line,) = ended.stderr.splitlines()
+    (_, line) = ended.stderr.splitlines()  # the first says where the memories are
     assert "9999_future.sql" in line
 
 
@@ -100,7 +100,7 @@ def test_a_data_directory_that_is_a_file_is_named_in_one_line(data_dir: Path, co
     data_dir.write_text("not a directory")
     ended = run(data_dir, *command, AUTH_SECRETS=secrets)
     assert ended.returncode == 1
-    (line,) = ended.stderr.splitlines()
+    (_, line) = ended.stderr.splitlines()  # the first says where the memories are
     assert line.startswith("Error: ")
     assert str(data_dir) in line
     assert data_dir.read_text() == "not a directory"

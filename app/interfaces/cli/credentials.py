@@ -29,7 +29,7 @@ _DEFAULT_DAYS = DEFAULT_SECONDS // (24 * 3600)
 @click.group(cls=CommandGroup, invoke_without_command=True)
 @click.option("--tenant", type=Id(), default=DEFAULT, show_default=True, help="Mint it for this tenant.")
 @click.option("--agent", type=Id(), help="Mint it for this agent alone; without it, it reaches all of the tenant's.")
-@click.option("--admin", is_flag=True, help="Allow what agents may not do, such as deleting and listing.")
+@click.option("--admin", is_flag=True, help="Allow what agents may not do, such as deleting, and listing every agent.")
 @click.option(
     "--expires",
     type=Duration(),

@@ -7,7 +7,7 @@ import click
 
 from app.bootstrap import open_database
 from app.domain.quotas import UNLIMITED, Kept, LimitName, Limits, Usage
-from app.interfaces.cli.parameters import Id, as_json_option, print_answer, quiet_settings, run
+from app.interfaces.cli.parameters import DEFAULT, Id, as_json_option, print_answer, quiet_settings, run
 from app.interfaces.cli.sections import CommandGroup
 from app.ports.database import Statement
 from app.storage import kept
@@ -31,7 +31,7 @@ class Limit(click.ParamType[int]):
         return int(value)
 
 
-_tenant = click.option("--tenant", type=Id(), required=True, help="Use the limits of this tenant.")
+_tenant = click.option("--tenant", type=Id(), default=DEFAULT, show_default=True, help="Use the limits of this tenant.")
 _agent = click.option("--agent", type=Id(), help="Use those of this agent; without it, those of the tenant as a whole.")
 
 

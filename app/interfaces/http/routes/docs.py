@@ -16,13 +16,10 @@ from fastapi.staticfiles import StaticFiles
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from app.domain.errors import InvalidRequest
-from app.interfaces.fields import METADATA_VALUES
 from app.interfaces.http.problems import MEDIA_TYPE, Problem, ProblemField, example
-from app.interfaces.http.schemas.store import StoreRequest
 
 _ASSETS = "/docs/assets"
 _SERVERS = [{"url": "/", "description": "The host that this document came from."}]
-_MAX_INT32 = 2**31 - 1
 router = APIRouter(include_in_schema=False)
 
 
@@ -79,7 +76,6 @@ def install(app: FastAPI) -> None:
             _prefer_written_out(operation)
             _share_examples(operation, document["components"].setdefault("examples", {}))
         schemas = document["components"]["schemas"]
-        schemas[StoreRequest.__name__]["$defs"] = METADATA_VALUES
         for model in (Problem, ProblemField):
             schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
             schema.pop("$defs", None)
@@ -117,10 +113,10 @@ def _share_examples(operation: dict[str, Any], shared: dict[str, Any]) -> None:
 
 
 def _with_widths(part: Any) -> Any:  # noqa: ANN401 - any part of the document
-    """Name the width of every integer that may be beyond 32 bits, which generators of typed clients take it for."""
+    """Name the width of every integer without bounds, such as a count of bytes: typed clients would take 32 bits."""
     if isinstance(part, list):
         return [_with_widths(each) for each in part]
     if not isinstance(part, dict):
         return part
-    wide = part.get("type") == "integer" and part.get("maximum", _MAX_INT32 + 1) > _MAX_INT32
+    wide = part.get("type") == "integer" and not part.keys() & {"minimum", "exclusiveMinimum"}
     return {name: _with_widths(each) for name, each in part.items()} | ({"format": "int64"} if wide else {})
