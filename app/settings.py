@@ -232,7 +232,7 @@ class Settings(BaseSettings):
         if not self.on_cloudflare:
             return str(self.data_dir.absolute())
         names = {"Cloudflare account": self.cloudflare_account_id, "D1 database": self.cloudflare_d1_database_id}
-        return ", ".join(f"{what} {name}" for what, name in names.items() if name)
+        return ", ".join(f"{what} {name}" for what, name in names.items() if name) or "Cloudflare"
 
     @property
     def on_cloudflare(self) -> bool:

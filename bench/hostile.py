@@ -1,8 +1,14 @@
 """Texts and shapes that have cost more than they should somewhere, each of any size."""
 
+import json
 import unicodedata
 from collections.abc import Callable
 from typing import Any
+
+from ulid import ULID
+
+from app.services.transfer.lines import write_memory
+from app.services.transfer.record import Record
 
 _MARKS = "".join(
     sorted(filter(unicodedata.combining, map(chr, range(0x20000))), key=lambda mark: -unicodedata.combining(mark))
@@ -65,3 +71,10 @@ def _deep(levels: int) -> dict[str, Any]:
     for _ in range(levels):
         value = [value]
     return {"a": value}
+
+
+def import_line(agent_id: str, text: str) -> dict[str, Any]:
+    """Return a line of an import, whole, so that nothing refuses it before its content is read."""
+    line, _ = write_memory(Record(agent_id, text, id=str(ULID()), created_at=1_700_000_000_000))
+    read: dict[str, Any] = json.loads(line)
+    return read

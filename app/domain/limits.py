@@ -176,6 +176,8 @@ def _flaws(metadata: Mapping[str, Json]) -> Iterator[str]:
     level: list[Json] = [metadata]
     left = _MAX_VALUES
     for _ in range(METADATA_DEPTH):
+        if not level:
+            return
         values = [child for value in level for child in _children(value)]
         left -= len(values)
         if left < 0:

@@ -1,7 +1,7 @@
 """Limits of a tenant and of its agents, and how much of them is used."""
 
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -23,6 +23,11 @@ class Limits:
     memories: int | None = None
     bytes: int | None = None
     stores_per_minute: int | None = None
+
+    @property
+    def values(self) -> tuple[int | None, int | None, int | None]:
+        """The limits in the order of ``LIMIT_NAMES``."""
+        return self.memories, self.bytes, self.stores_per_minute
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class Defaults:
 
 
 def _numbers(limits: Limits) -> list[int]:
-    return [UNLIMITED if limit is None else limit for limit in astuple(limits)]
+    return [UNLIMITED if limit is None else limit for limit in limits.values]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +101,7 @@ class Usage:
         """The limits there are, each with what is used of it."""
         scope: Literal["agent", "tenant"] = "tenant" if self.agent_id is None else "agent"
         used = (self.memories, self.bytes, self.stores_this_minute)
-        limits = zip(LIMIT_NAMES, used, astuple(self.limits), strict=True)
+        limits = zip(LIMIT_NAMES, used, self.limits.values, strict=True)
         return [Use(name, scope, used, limit) for name, used, limit in limits if limit is not None]
 
     def exceeded_by(self, needed: Needed) -> "list[Use]":

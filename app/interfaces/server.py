@@ -64,7 +64,7 @@ async def serve_http(
         server_header=False,
         timeout_graceful_shutdown=10,
     )
-    server = _Server(config, lambda url: _what_to_try(url, runtime, settings), announce)
+    server = _Server(config, announce and (lambda url: announce(_what_to_try(url, runtime, settings))))
     giving_back = asyncio.create_task(give_memory_back(_GIVE_BACK_SECONDS))
     try:
         await server.serve()
@@ -140,9 +140,9 @@ def _addresses(host: str, port: int) -> list[tuple[Any, ...]]:
 class _Server(uvicorn.Server):
     """Prints what to try once the socket listens."""
 
-    def __init__(self, config: uvicorn.Config, announcement: Callable[[str], str], announce: Announce | None) -> None:
+    def __init__(self, config: uvicorn.Config, announce: Announce | None) -> None:
+        """Take what is told the URL."""
         super().__init__(config)
-        self._announcement = announcement
         self._announce = announce
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -150,7 +150,7 @@ class _Server(uvicorn.Server):
         if self._announce is not None and self.started:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-            self._announce(self._announcement(url))
+            self._announce(url)
 
 
 def _what_to_try(url: str, runtime: Runtime, settings: Settings) -> str:

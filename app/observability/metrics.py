@@ -1,6 +1,7 @@
 """Counts requests, the calls to other services and the state of the outbox, for Prometheus."""
 
 from collections.abc import Callable
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
@@ -26,6 +27,7 @@ class Metrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
+        self._of_request = cache(self._requests.labels)
         self._calls = Histogram(
             "memory_gateway_upstream_seconds",
             "Duration of calls to other services, by operation and outcome (ok, or the error's code).",
@@ -53,7 +55,7 @@ class Metrics:
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request; ``route`` is the path as it is declared, empty where none is, ``status`` 0 for none."""
-        self._requests.labels(method, route, str(status) if status else "gone").observe(seconds)
+        self._of_request(method, route, str(status) if status else "gone").observe(seconds)
 
     def call(self, operation: str, outcome: str, seconds: float) -> None:
         """Count one call; ``outcome`` is ``ok`` or an error's code."""

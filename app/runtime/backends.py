@@ -15,10 +15,10 @@ from app.ports.index_admin import IndexAdmin
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
 from app.services.backends import Clock, TenantBackends, TenantIndex
-from app.services.beginnings import Beginnings
 from app.services.query_vectors import QueryCache, QueryVectors
 from app.services.recall_rates import RecallRates
 from app.services.refusals import Refusals
+from app.services.request_turns import RequestTurns
 from app.services.revocations import Revocations
 from app.services.shares import READS, TEXT_CHARACTERS, Shares, TenantEmbedder
 from app.storage import embedding_configs
@@ -52,7 +52,7 @@ class Backends:
     recalls: RecallRates = field(default_factory=RecallRates)
     """How many recalls this process has answered in this minute."""
 
-    beginnings: Beginnings = field(default_factory=Beginnings)
+    request_turns: RequestTurns = field(default_factory=RequestTurns)
     """Whose request begins next."""
     reads: Shares = field(default_factory=lambda: Shares(READS))
     """What each tenant reads at once."""

@@ -190,7 +190,7 @@ class Runtime:
         """
         principal = self.credentials.verify_header(authorization, self.backends.clock())
         structlog.contextvars.bind_contextvars(tenant=principal.tenant_id, credential=principal.credential_id)
-        await self.backends.beginnings.turn(principal.tenant_id)
+        await self.backends.request_turns.wait(principal.tenant_id)
         if self._not_ready is not None:
             return replace(principal, may_be_revoked=True)
         await self.backends.revocations.check(principal, self._read_revocations)

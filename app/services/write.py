@@ -129,7 +129,7 @@ class Writer:
         line, kept = wanted, list[str]()
         for _ in range(_MAX_MERGES):
             try:
-                (outcome,) = await self.write(replace(batch, lines=[line]), warn)
+                (outcome,) = await self.write(batch if line is wanted else replace(batch, lines=[line]), warn)
             except _HeldOtherwise as found:
                 line, kept = (wanted, []) if found.held is None else _merged(wanted, found.held, batch.author)
                 continue
@@ -148,7 +148,7 @@ class Writer:
         tries = _MAX_TRIES
         while tries:
             waiting = [number for number in range(len(batch.lines)) if number not in outcomes]
-            rest = replace(batch, lines=[batch.lines[number] for number in waiting])
+            rest = replace(batch, lines=[batch.lines[number] for number in waiting]) if outcomes else batch
             try:
                 found = dict(enumerate(await self._write(rest, warn)))
             except RunRefused as refusal:

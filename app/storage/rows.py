@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from app.domain import json_types
 from app.domain.memory import Memory, Scope
@@ -13,6 +13,8 @@ from app.ports.database import Row
 
 _T = TypeVar("_T")
 _Convert = Callable[[Any], Any]
+_Column: TypeAlias = tuple[str, _Convert, bool]
+"""A field's name, how its value is converted, and whether it may be None."""
 _FROM_COLUMN: dict[type, _Convert] = {str: str, int: int, float: float, bool: bool}
 
 
@@ -27,8 +29,12 @@ def read_rows(kind: type[_T], rows: Iterable[Row]) -> list[_T]:
     Raises:
         TypeError: a column is NULL where its field is not optional. This is a defect of the statement.
     """
-    columns = _columns(kind)  # type: ignore[arg-type]  # a class is hashable
-    return [kind(**{name: convert(row[name]) for name, convert in columns if name in row}) for row in rows]
+    made: list[_T] = []
+    columns: list[_Column] | None = None
+    for row in rows:
+        columns = columns or _present(kind, row)  # the rows of one statement have the same columns
+        made.append(kind(**_values(columns, row)))
+    return made
 
 
 def read_row(kind: type[_T], row: Row) -> _T:
@@ -38,32 +44,36 @@ def read_row(kind: type[_T], row: Row) -> _T:
 
 def read_memory(tenant_id: str, row: Row) -> Memory:
     """Make a memory of a tenant from a row with the columns ``agent_id`` and those of the memory's other fields."""
-    values = {name: convert(row[name]) for name, convert in _columns(Memory) if name in row}
-    return Memory(scope=Scope(tenant_id, str(row["agent_id"])), **values)
+    return Memory(scope=Scope(tenant_id, str(row["agent_id"])), **_values(_present(Memory, row), row))
+
+
+def _values(columns: Iterable[_Column], row: Row) -> dict[str, Any]:
+    """Return the fields' values by name; no function of ours is called for a column: a recall reads two thousand."""
+    values = {}
+    for name, convert, optional in columns:
+        value = row[name]
+        if value is not None:
+            values[name] = convert(value)
+        elif optional:
+            values[name] = None
+        else:
+            raise TypeError(f"The column {name} is NULL, and it must have a value.")
+    return values
+
+
+def _present(kind: type, row: Row) -> list[_Column]:
+    return [column for column in _columns(kind) if column[0] in row]
 
 
 @cache
-def _columns(kind: type) -> list[tuple[str, _Convert]]:
+def _columns(kind: type) -> list[_Column]:
     hints = get_type_hints(kind, localns=vars(json_types))  # where the names in ``Json`` are defined
-    return [(field.name, _converter(hints[field.name])) for field in fields(kind) if field.init]
+    return [_column(field.name, hints[field.name]) for field in fields(kind) if field.init]
 
 
-def _converter(hint: Any) -> _Convert:  # noqa: ANN401 - any type of a field
+def _column(name: str, hint: Any) -> _Column:  # noqa: ANN401 - any type of a field
     alternatives = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
     wanted = [each for each in alternatives if each is not NoneType]
     from_json: _Convert = getattr(wanted[0], "from_json", json.loads)
     convert = _FROM_COLUMN.get(wanted[0], from_json) if len(wanted) == 1 else json.loads
-    return _optional(convert) if NoneType in alternatives else _required(convert)
-
-
-def _optional(convert: _Convert) -> _Convert:
-    return lambda value: None if value is None else convert(value)
-
-
-def _required(convert: _Convert) -> _Convert:
-    def converted(value: Any) -> Any:  # noqa: ANN401 - any value of a column
-        if value is None:
-            raise TypeError("A column is NULL that must have a value.")
-        return convert(value)
-
-    return converted
+    return name, convert, NoneType in alternatives

@@ -7,30 +7,18 @@ from random import Random
 from typing import Any
 from urllib.parse import quote
 
-from ulid import ULID
-
-from app.domain.json_types import Json
 from app.domain.limits import CONTENT_BYTES, MAX_FILTER_KEYS, MAX_TOP_K, METADATA_BYTES
 from app.domain.memory import Scope
 from app.interfaces.tools.definition import RECALL_MEMORY
-from app.services.transfer.lines import write_memory
-from app.services.transfer.record import Record
 from bench.data import credential, notes
 from bench.fairness.wire import request
-from bench.hostile import SHAPES, TEXTS
+from bench.hostile import SHAPES, TEXTS, import_line
 from bench.mcp import tool_call
 
 _NO_ID = "01K5ZZZZZZZZZZZZZZZZZZZZZZ"
 _LEAST = 16
 _PARAMETER, _BODY = 4 * 1024, 250 * 1024
 _Made = tuple[str, str, Any]
-
-
-def imported(agent_id: str, text: str) -> Json:
-    """Return a line of an import, whole, so that nothing refuses it before its content is read."""
-    line, _ = write_memory(Record(agent_id, text, id=str(ULID()), created_at=1_700_000_000_000))
-    read: Json = json.loads(line)
-    return read
 
 
 def _routes(random: Random, text: str, made: object, agent_id: str) -> list[Callable[[], _Made]]:
@@ -61,7 +49,7 @@ def _routes(random: Random, text: str, made: object, agent_id: str) -> list[Call
         lambda: ("GET", "/metrics", None),
         lambda: ("GET", f"/tools?format={parameter}", None),
         lambda: ("GET", f"/export?agent_id={parameter}", None),
-        lambda: ("POST", "/import", imported(agent_id, text)),
+        lambda: ("POST", "/import", import_line(agent_id, text)),
         lambda: ("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": text, "params": made}),
         lambda: ("POST", "/mcp", made),
     ]

@@ -14,11 +14,8 @@ from typing import Any
 
 import httpx
 import pytest
-from ulid import ULID
 
-from app.services.transfer.lines import write_memory
-from app.services.transfer.record import Record
-from bench.hostile import SHAPES, TEXTS
+from bench.hostile import SHAPES, TEXTS, import_line
 from bench.stalls import watched
 from tests.support.cost import within
 from tests.support.hostile import cases
@@ -60,13 +57,6 @@ def _call(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
 
 
-def imported(text: str) -> dict[str, Any]:
-    """Return a line of an import, whole, so that nothing refuses it before its content is read."""
-    line, _ = write_memory(Record("bot", text, id=str(ULID()), created_at=1_700_000_000_000))
-    read: dict[str, Any] = json.loads(line)
-    return read
-
-
 TEXT_FIELDS = {
     "content": Field("POST /store", CONTENT, lambda text: {"agent_id": "bot", "content": text}),
     "query": Field("POST /recall", CONTENT, lambda text: {"agent_id": "bot", "query": text, "collapse": True}),
@@ -91,7 +81,7 @@ TEXT_FIELDS = {
     "agent": Field("POST /recall", CONTENT, lambda text: {"agent_id": text, "query": "text"}),
     "unknown field": Field("POST /store", BODY, lambda text: {"agent_id": "bot", "content": "text", text: 1}),
     "cursor": Field("GET /memories", PARAMETER, lambda text: {"agent_id": "bot", "cursor": text}),
-    "imported content": Field("POST /import", CONTENT, imported),
+    "imported content": Field("POST /import", CONTENT, lambda text: import_line("bot", text)),
 }
 SHAPE_FIELDS = {
     "metadata": Field("POST /store", BODY, lambda made: {"agent_id": "bot", "content": "text", "metadata": made}),
@@ -161,7 +151,7 @@ def shaped_recall(shaped: dict[str, Any]) -> Field:
 @pytest.mark.parametrize("text", LARGE_TEXTS)
 async def test_many_of_the_largest_memories_hold_nobody_up(tmp_path: Path, text: str) -> None:
     contents = [f"red fox {number} {TEXTS[text](CONTENT - 20)}" for number in range(90)]
-    lines = "\n".join(json.dumps(imported(content)) for content in contents)
+    lines = "\n".join(json.dumps(import_line("bot", content)) for content in contents)
     async with serving(tmp_path / "data") as service:
         headers = service.credential(admin=True) | {"Content-Type": "application/x-ndjson"}
         with watched() as stalls:

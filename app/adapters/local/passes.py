@@ -94,7 +94,7 @@ class Passes:
     def _may_begin(self, call: _Call) -> bool:
         """Tell whether a call may have a free thread; the last one is kept where another tenant has asked lately."""
         others = len(self._asked_at) > (call.tenant_id in self._asked_at)
-        return not (call.long and others and self._long and self._long == self._threads - 1)
+        return not (call.long and others and 0 < self._threads - 1 <= self._long)
 
     async def _turn(self, tenant_id: str, call: _Call) -> None:
         begun = call.begun or self._with_company(call)

@@ -17,10 +17,7 @@ _Taken = tuple[str, Job[Any]]
 _LANES = 2
 _GROUP = 16
 _GROUP_SECONDS = 0.005
-"""For how long reads that came together share a snapshot and a wake-up, where others wait.
-
-What is not reached comes first in the next group.
-"""
+"""For how long reads that came together share a snapshot and a wake-up; what is not reached comes first in the next."""
 _TURN_SECONDS = 0.02
 """The processor time after which a read is stopped and made again where the slow ones are made, one at a time."""
 _LOOK_EVERY = 100_000
@@ -104,7 +101,7 @@ class Readers:
         """Make reads of one snapshot until their time is over; add those that were not reached, and slow ones."""
         ends = time.thread_time() + _GROUP_SECONDS
         for number, (tenant_id, job) in enumerate(taken):
-            if number and self._quick.others(tenant_id) and time.thread_time() > ends:
+            if number and time.thread_time() > ends:
                 left += taken[number:]
                 return
             if job.future.done():  # the caller was cancelled

@@ -10,7 +10,7 @@ from app.adapters.cloudflare.account import Placement
 from app.bootstrap import build_provisioning, build_runtime
 from app.domain.errors import ConfigurationError, MemoryGatewayError
 from app.interfaces.cli.env_file import write_settings
-from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
+from app.interfaces.cli.parameters import as_json_option, poll_option, print_answer, quiet_settings, run
 from app.observability.logs import configure_logging
 from app.runtime.doctor import Check, diagnose
 from app.settings import Settings, load_settings
@@ -24,13 +24,7 @@ _LOCATIONS = ["wnam", "enam", "weur", "eeur", "apac", "oc"]
 @click.option(
     "--jurisdiction", type=click.Choice(["eu", "fedramp", "us"]), help="Keep a new database in this jurisdiction."
 )
-@click.option(
-    "--poll-seconds",
-    type=click.FloatRange(min=0),
-    default=5.0,
-    show_default=True,
-    help="Pause for so long between looks at the index.",
-)
+@poll_option
 @click.option("--write-env", type=click.Path(dir_okay=False, path_type=Path), help="Write the settings to this file.")
 @click.option("--yes", is_flag=True, help="Do it; without this, the plan is only shown.")
 def provision(

@@ -105,6 +105,13 @@ class Moment(click.ParamType[int]):
             self.fail(str(error), param, ctx)
 
 
+poll_option = click.option(
+    "--poll-seconds",
+    type=click.FloatRange(min=0),
+    default=5.0,
+    show_default=True,
+    help="Pause for so long between looks at the index.",
+)
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 tenant_option = click.option(
     "--tenant", type=Id(), default=DEFAULT, show_default=True, help="Use the memories of this tenant."

@@ -10,7 +10,7 @@ from app.adapters.cloudflare.account import Placement
 from app.bootstrap import build_provisioning, open_maintenance
 from app.domain.errors import MemoryGatewayError
 from app.indexing.jobs.reconcile import Findings, Progress
-from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
+from app.interfaces.cli.parameters import as_json_option, poll_option, print_answer, quiet_settings, run
 from app.interfaces.cli.progress import progress_bar
 from app.settings import Settings
 
@@ -38,13 +38,7 @@ def reconcile(*, repair: bool, calls_per_minute: float, as_json: bool) -> None:
 
 @click.command()
 @click.option("--yes", is_flag=True, help="Do it; without this, nothing is changed.")
-@click.option(
-    "--poll-seconds",
-    type=click.FloatRange(min=0),
-    default=5.0,
-    show_default=True,
-    help="Pause for so long between looks at the index.",
-)
+@poll_option
 @rate_option
 @as_json_option
 def rebuild(*, yes: bool, poll_seconds: float, calls_per_minute: float, as_json: bool) -> None:

@@ -15,7 +15,7 @@ from app.domain.memory import Scope
 from app.indexing.jobs import parity as comparison
 from app.indexing.jobs.parity import ParityQuery
 from app.indexing.jobs.reembed import Reembedding, wait_until_shown
-from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
+from app.interfaces.cli.parameters import as_json_option, poll_option, print_answer, quiet_settings, run
 from app.interfaces.cli.progress import progress_bar
 from app.interfaces.cli.reconcile import comparing, provision_index, rate_option
 from app.interfaces.cli.sections import CommandGroup
@@ -32,13 +32,7 @@ def reembed() -> None:
 
 
 @reembed.command()
-@click.option(
-    "--poll-seconds",
-    type=click.FloatRange(min=0),
-    default=5.0,
-    show_default=True,
-    help="Pause for so long between looks at the index.",
-)
+@poll_option
 @rate_option
 @as_json_option
 def start(*, poll_seconds: float, calls_per_minute: float, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.domain.errors import ContentTooLarge, HostNotAllowed, MemoryGatewayError
-from app.interfaces.http.problems import problem_response
+from app.interfaces.http.problems import METHODS, problem_response
 
 BODY_BYTES = 256 * 1024
 """Enough for the largest content and metadata with each character escaped; what is parsed holds up the loop."""
@@ -20,10 +20,6 @@ _UNLIMITED = ("POST", "/import")
 
 _PORT = re.compile(r":\d*$")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
-
-
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-
 Observe = Callable[[str, str, int, float], None]
 """Takes a request's method, its route, the status of its answer, and how many seconds it took."""
 
@@ -81,7 +77,7 @@ class RequestContext:
     def _tell(self, scope: Scope, status: int, seconds: float) -> None:
         """Log a request, and count it. A method that HTTP does not know counts as one, whatever its name."""
         route = getattr(scope.get("route"), "path", None)
-        method = scope["method"] if scope["method"] in _METHODS else "other"
+        method = scope["method"] if scope["method"] in METHODS else "other"
         self._observe(method, route or "", status, seconds)
         structlog.get_logger().info(
             "request", method=scope["method"], route=route, status=status, duration_ms=round(seconds * 1000, 2)

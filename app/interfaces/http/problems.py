@@ -27,7 +27,7 @@ from app.observability.logs import log_failure
 from app.services.credentials import CHALLENGE
 
 MEDIA_TYPE = "application/problem+json"
-_METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
+METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 QUOTA_WARNING = "Quota-Warning"
 """The header that names quotas that are reached, or nearly."""
 
@@ -138,7 +138,7 @@ def _allowed(request: Request) -> list[str]:
     """Return the methods that the path has, of all routes: the framework names those of the first one alone."""
     if isinstance(request.scope.get("endpoint"), StaticFiles):
         return ["GET", "HEAD"]
-    scopes = [dict(request.scope, method=method) for method in _METHODS]
+    scopes = [dict(request.scope, method=method) for method in METHODS]
     routes = [route for route in request.app.routes if not isinstance(route, Mount)]
     return [each["method"] for each in scopes if any(route.matches(each)[0] == Match.FULL for route in routes)]
 

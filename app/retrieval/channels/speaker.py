@@ -39,7 +39,8 @@ def speaks(candidate: Candidate, named: frozenset[str]) -> bool:
     if not candidate.speaker_holds:
         return False
     metadata = candidate.metadata if '"speaker"' in candidate.metadata_json else {}
-    words = WORD.findall(speaker_of(candidate.content, metadata).lower())
+    speaker = speaker_of(candidate.content, metadata)
+    words = WORD.findall(speaker.lower()) if speaker else []
     if not 0 < len(words) <= _NAME_WORDS:
         return False
     if words[0] in _USERS:

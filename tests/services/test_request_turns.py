@@ -1,15 +1,18 @@
 """Whose request begins next, and how much may happen in one round of the event loop."""
 
 import asyncio
+from collections import Counter
 
-from app.services.beginnings import Beginnings
+from app.services.request_turns import RequestTurns
 
 
 class Begun:
-    """Requests that begin, and in which round of the loop each did."""
+    """Requests that begin, each for so many seconds, and in which round of the loop each did."""
 
-    def __init__(self) -> None:
-        self.beginnings = Beginnings()
+    def __init__(self, seconds: float = 0.01) -> None:
+        self.turns = RequestTurns(lambda: self.now)
+        self.now = 0.0
+        self.seconds = seconds
         self.order: list[str] = []
         self.rounds: list[int] = []
         self.round = 0
@@ -23,14 +26,15 @@ class Begun:
             await asyncio.sleep(0)
 
     async def _one(self, tenant: str) -> None:
-        await self.beginnings.turn(tenant)
+        await self.turns.wait(tenant)
         self.order.append(tenant)
         self.rounds.append(self.round)
+        self.now += self.seconds
 
 
 async def test_a_request_alone_begins_at_once() -> None:
-    beginnings = Beginnings()
-    turn = beginnings.turn("a")
+    turns = RequestTurns()
+    turn = turns.wait("a")
     try:
         turn.send(None)
     except StopIteration:
@@ -38,10 +42,22 @@ async def test_a_request_alone_begins_at_once() -> None:
     raise AssertionError("It had to wait.")
 
 
-async def test_one_request_begins_in_a_round() -> None:
-    begun = Begun()
+async def test_requests_that_take_long_begin_one_in_a_round() -> None:
+    begun = Begun(seconds=0.02)
     await begun.all(begun.ask(*["a"] * 5))
     assert len(set(begun.rounds)) == 5
+
+
+async def test_ordinary_requests_that_come_together_begin_together() -> None:
+    begun = Begun(seconds=0.0002)
+    await begun.all(begun.ask(*["a"] * 16))
+    assert len(set(begun.rounds)) == 1
+
+
+async def test_requests_begin_for_no_longer_than_five_milliseconds_in_a_round() -> None:
+    begun = Begun(seconds=0.002)
+    await begun.all(begun.ask(*["a"] * 12))
+    assert max(Counter(begun.rounds).values()) == 3
 
 
 async def test_a_request_of_another_tenant_begins_before_those_that_wait() -> None:
