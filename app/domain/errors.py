@@ -12,6 +12,8 @@
     |   |-- HostNotAllowed               a request for a name that this service does not have
     |   |-- HeadersTooLarge              a request line and headers over their limit
     |   |-- RequestTimeout               a request that did not arrive in time
+    |   |-- NoSuchPath                   the service has no such path
+    |   |-- MethodNotAllowed             the path does not take this method
     |-- NotFound                       what is named does not exist, or not for this caller
     |-- Conflict                       the state of things forbids it
     |   |-- Erasing                      the agent, or its tenant, is being erased
@@ -144,6 +146,22 @@ class RequestTimeout(InvalidRequest):
     code = "request_timeout"
     status = 408
     title = "Request timeout"
+
+
+class NoSuchPath(InvalidRequest):
+    """A request for a path that the service does not have."""
+
+    code = "no_such_path"
+    status = 404
+    title = "No such path"
+
+
+class MethodNotAllowed(InvalidRequest):
+    """A request with a method that its path does not take."""
+
+    code = "method_not_allowed"
+    status = 405
+    title = "Method not allowed"
 
 
 class NotFound(MemoryGatewayError):

@@ -207,5 +207,7 @@ def _path(location: Sequence[str | int], within: int) -> str:
 def _message(error: dict[str, Any]) -> str:
     if error["type"] == "extra_forbidden":
         return "is not a field of this request"
+    if error["type"] == "missing" and tuple(error["loc"][:-1]) == ("query",):
+        return f"is required in the query, as in ?{error['loc'][-1]}=..."
     message = str(error["msg"]).removeprefix("Value error, ")
     return message[:1].lower() + message[1:]

@@ -19,6 +19,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from app.domain.errors import HeadersTooLarge, MalformedHttp, MemoryGatewayError, RequestTimeout, TooManyConnections
 from app.interfaces.connections import ConnectionLimits, Connections
 from app.interfaces.http.problems import problem_response
+from app.interfaces.upgrades import SentAhead, parser_of_body
 
 _PART = 64 * 1024
 _SEND_BUFFER = 128 * 1024
@@ -158,19 +159,27 @@ class GuardedHttp(HttpToolsProtocol):
     def _parse(self, part: bytes) -> None:
         try:
             self.parser.feed_data(part)
-        except httptools.HttpParserUpgrade:  # nothing else than HTTP/1.1 is spoken here; the request is answered
-            self.cycle.keep_alive = False
-            self._ending = True
+        except httptools.HttpParserUpgrade as upgrade:
+            self._read_on(part[upgrade.args[0] :])
         except httptools.HttpParserError:
             if not self._ending:  # else it is a request sent ahead, which ended the parsing
                 self._refuse(MalformedHttp("This is not HTTP/1.1."))
+
+    def _read_on(self, rest: bytes) -> None:
+        """Read the body of a request that would change the protocol: only HTTP/1.1 is spoken here (RFC 9110, 7.8).
+
+        Java's HttpClient asks for HTTP/2 with each request.
+        """
+        self.cycle.keep_alive = False
+        self.parser = parser_of_body(self, self.headers)
+        self._parse(rest)
 
     def on_message_begin(self) -> None:
         """Begin a request, unless another is being answered: its sender may send it again on another connection."""
         if self._busy:
             self._ending = True
             self.flow.pause_reading()
-            raise _SentAheadError
+            raise SentAhead
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
@@ -195,11 +204,20 @@ class GuardedHttp(HttpToolsProtocol):
         self._let_wait = self._let_wait or self.flow.read_paused
 
     def on_message_complete(self) -> None:
+        """Await the next head, unless httptools has left the body out."""
+        if not self.parser.should_upgrade():
+            self.body_complete()
+
+    def body_complete(self) -> None:
         """Await the next head; its time begins with its first byte."""
         self._cancel()
         self._in_head = True
         self._head_bytes = 0
         super().on_message_complete()
+
+    def end_after_this(self) -> None:
+        """Read no other request."""
+        self._ending = True
 
     def on_response_complete(self) -> None:
         """Await the next request, or end the connection if this one was not read to its end."""
@@ -294,7 +312,3 @@ class GuardedHttp(HttpToolsProtocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-
-
-class _SentAheadError(Exception):
-    """A request was sent before the one before it was answered."""

@@ -79,7 +79,7 @@ class Principal:
     def check_agent(self, agent_id: str) -> None:
         """Raise ``Forbidden`` unless the credential is good for this agent."""
         if self.agent_id is not None and agent_id != self.agent_id:
-            raise Forbidden("The credential is for another agent.")
+            raise Forbidden(f"The credential is for the agent {self.agent_id}, and the request is for {agent_id}.")
 
     def check_every_agent(self) -> None:
         """Raise ``Forbidden`` unless the credential is good for all of the tenant's agents."""

@@ -353,3 +353,31 @@ async def test_a_request_that_would_change_the_protocol_is_answered_whole(applic
         writer.write(b"GET /x HTTP/1.1\r\nHost: here\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n")
         assert await answer(reader) == (200, b"0")
         assert await reader.read() == b""
+
+
+_UPGRADE = b"POST /x HTTP/1.1\r\nHost: here\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [_UPGRADE + b"Content-Length: 5\r\n\r\nhello"],
+        [_UPGRADE + b"Content-Length: 5\r\n\r\n", b"he", b"llo"],
+        [_UPGRADE + b"Transfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n", b"2\r\nlo\r\n0\r\n\r\n"],
+        [_UPGRADE + b"Content-Length: 5\r\n\r\nhello" + _UPGRADE + b"Content-Length: 3\r\n\r\nbye"],
+    ],
+)
+async def test_the_body_of_a_request_that_would_change_the_protocol_is_read(
+    application: Application, parts: list[bytes]
+) -> None:
+    async with application.connection() as (reader, writer):
+        for part in parts:
+            writer.write(part)
+            await asyncio.sleep(0.05)
+        assert await answer(reader) == (200, b"5")
+        assert await reader.read() == b""
+
+
+async def test_the_body_of_a_request_that_would_change_the_protocol_has_its_time(application: Application) -> None:
+    told = await application.exchange(_UPGRADE + b"Content-Length: 5\r\n\r\nhe")
+    assert problem(told) == (408, "request_timeout")

@@ -11,40 +11,55 @@ from app.domain.errors import MemoryGatewayError
 from app.interfaces.cli.sections import CommandGroup
 from app.interfaces.text import visible
 
-_SECTIONS: Mapping[str, Mapping[str, str]] = {
-    "Start": {"serve": "serving.serve", "mcp": "mcp.mcp", "doctor": "operations.doctor"},
+_SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "Start": {
+        "serve": ("serving.serve", "Bring the data up to date and serve the API and MCP over HTTP."),
+        "mcp": ("mcp.mcp", "Serve the memory tools over MCP on standard input and output."),
+        "doctor": ("operations.doctor", "Check every part and say what to do about what fails."),
+    },
     "Memories": {
-        "store": "memories.store",
-        "recall": "memories.recall",
-        "list": "browsing.list_memories",
-        "get": "browsing.get",
-        "delete": "browsing.delete",
-        "agents": "usage.agents",
-        "usage": "usage.usage",
+        "store": ("memories.store", "Store CONTENT as a memory."),
+        "recall": ("memories.recall", "Print the memories that answer QUERY best."),
+        "list": ("browsing.list_memories", "List an agent's memories, newest first."),
+        "get": ("browsing.get", "Print the memory ID with everything that was stored of it."),
+        "delete": ("browsing.delete", "Delete the memory ID for good."),
+        "agents": ("usage.agents", "List a tenant's agents and how much each of them holds."),
+        "usage": ("usage.usage", "Show what a tenant and its agents use of their limits."),
     },
-    "Credentials": {"token": "credentials.token"},
+    "Credentials": {
+        "token": ("credentials.token", "Mint a credential, or revoke one."),
+    },
     "Operate": {
-        "migrate": "migrating.migrate",
-        "quota": "quota.quota",
-        "prune": "prune.prune",
-        "outbox": "outbox.outbox",
-        "reconcile": "reconcile.reconcile",
-        "rebuild": "reconcile.rebuild",
-        "reembed": "reembed.reembed",
+        "migrate": ("migrating.migrate", "Bring the database's schema up to date."),
+        "quota": ("quota.quota", "Show and set what a tenant or an agent may hold and store."),
+        "prune": ("prune.prune", "Delete what has expired or is too old, of all tenants."),
+        "outbox": ("outbox.outbox", "Look at vectors that wait for the index; retry or drop them."),
+        "reconcile": ("reconcile.reconcile", "Compare the index with the database, id by id."),
+        "rebuild": ("reconcile.rebuild", "Make a lost index again from the database alone."),
+        "reembed": ("reembed.reembed", "Move the data to another embedding model, step by step."),
     },
-    "Move data": {"export": "transfer.export", "import": "transfer.import_", "verify": "transfer.verify"},
-    "Cloudflare": {"provision": "operations.provision"},
+    "Move data": {
+        "export": ("transfer.export", "Write a tenant's memories to a file, line by line."),
+        "import": ("transfer.import_", "Store the memories of a file, an export's or another system's."),
+        "verify": ("transfer.verify", "Check that an exported file is whole and unchanged."),
+    },
+    "Cloudflare": {
+        "provision": ("operations.provision", "Create what the service needs in a Cloudflare account."),
+    },
 }
-"""The sections of the help, each with its commands and the module of each.
+"""The sections of the help, each with its commands: the module of each, and the first sentence of its own help.
 
-A module is imported when its command is called: a server needs far more than ``token``.
+A module is imported when its command is called: a server needs far more than ``token``, and the help needs none.
 """
-_COMMANDS = {name: where for commands in _SECTIONS.values() for name, where in commands.items()}
+_COMMANDS = {name: command for commands in _SECTIONS.values() for name, command in commands.items()}
 
 _INSTALLED_COMMANDS = "memory_gateway.commands"
 """The group of entry points under which another distribution adds a command."""
-_APART = {"double": "pip install ./double"}
-"""Commands of this project's other distributions, and how each is installed. The help shows them under Cloudflare."""
+_APART = {"double": ("pip install ./double", "Serve a stand-in for a Cloudflare account and OpenAI.")}
+"""Commands of this project's other distributions: how each is installed, and its sentence in the help.
+
+The help shows those that are installed under Cloudflare.
+"""
 
 
 def main() -> None:
@@ -66,10 +81,14 @@ class _Commands(CommandGroup):
         sections["Cloudflare"] += [name for name in added if name in _APART]
         return sections | {"Added by other packages": [name for name in added if name not in _APART]}
 
+    def sentence(self, ctx: click.Context, name: str) -> str | None:
+        listed = _COMMANDS.get(name) or _APART.get(name)
+        return super().sentence(ctx, name) if listed is None else listed[1]
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return _load_installed(cmd_name)
-        module, _, name = _COMMANDS[cmd_name].partition(".")
+        module, _, name = _COMMANDS[cmd_name][0].partition(".")
         command: click.Command = getattr(import_module(f"app.interfaces.cli.{module}"), name)
         return command
 
@@ -84,7 +103,7 @@ def _load_installed(name: str) -> click.Command | None:
         command: click.Command = point.load()
         return command
     if name in _APART:
-        raise click.ClickException(f"{name} is not installed: {_APART[name]}")
+        raise click.ClickException(f"{name} is not installed: {_APART[name][0]}")
     return None
 
 

@@ -20,13 +20,17 @@ class CommandGroup(click.Group):
         """Return the titles of the help's sections, each with the names of its commands."""
         return {"Commands": self.list_commands(ctx)}
 
+    def sentence(self, ctx: click.Context, name: str) -> str | None:
+        """Return what the help says of a command; None where there is none of this name."""
+        command = self.get_command(ctx, name)
+        return None if command is None else first_sentence(command)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a section for each of ``sections`` that has commands."""
         widest = max(map(len, self.list_commands(ctx)), default=0)
         for title, names in self.sections(ctx).items():
-            commands = {name: self.get_command(ctx, name) for name in names}
-            rows = [(f"{name:<{widest}}", _first_sentence(each)) for name, each in commands.items() if each is not None]
-            if rows:
+            sentences = {name: self.sentence(ctx, name) for name in names}
+            if rows := [(f"{name:<{widest}}", told) for name, told in sentences.items() if told is not None]:
                 with formatter.section(title):
                     formatter.write_dl(rows)
 
@@ -44,7 +48,7 @@ class CommandGroup(click.Group):
             raise click.NoSuchCommand(error.command_name, possibilities=self.list_commands(ctx), ctx=ctx) from error
 
 
-def _first_sentence(command: click.Command) -> str:
+def first_sentence(command: click.Command) -> str:
     """Return the first sentence of a command's help on one line."""
     text = " ".join(inspect.cleandoc(command.short_help or command.help or "").split())
     found = _FIRST_SENTENCE.match(text)

@@ -17,6 +17,8 @@ from app.domain.errors import (
     InvalidRequest,
     MalformedRequest,
     MemoryGatewayError,
+    MethodNotAllowed,
+    NoSuchPath,
     QuotaExceeded,
     Unauthenticated,
     Unavailable,
@@ -127,11 +129,22 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
         return problem_response(error.__cause__, request.state.request_id)
     if error.status_code == MalformedRequest.status:
         return problem_response(MalformedRequest("The body cannot be read as JSON."), request.state.request_id)
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        return problem_response(NoSuchPath("The service has no such path."), request.state.request_id)
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        allowed = _allowed(request)
+        refusal = MethodNotAllowed(f"This path takes {' and '.join(allowed)}, not {_known(request.method)}.")
+        response = problem_response(refusal, request.state.request_id)
+        response.headers["Allow"] = ", ".join(allowed)
+        return response
     response = problem_response(_FrameworkError(error), request.state.request_id)
     response.headers.update(error.headers or {})
-    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        response.headers["Allow"] = ", ".join(_allowed(request))
     return response
+
+
+def _known(method: str) -> str:
+    """Return a method that HTTP has as it is; any other is not repeated."""
+    return method if method in METHODS else "this method"
 
 
 def _allowed(request: Request) -> list[str]:
@@ -150,4 +163,4 @@ class _FrameworkError(InvalidRequest):
         super().__init__(f"{error.detail}.".replace("..", "."))
         self.status = error.status_code
         self.title = str(error.detail)
-        self.code = {404: "no_such_path", 405: "method_not_allowed"}.get(error.status_code, "refused")
+        self.code = "refused"

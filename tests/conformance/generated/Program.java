@@ -1,7 +1,6 @@
 // The program for the generator java of openapi-generator, with its library native.
 
 import com.fasterxml.jackson.databind.ObjectMapper;
-import java.net.http.HttpClient;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.OffsetDateTime;
@@ -22,8 +21,6 @@ public class Program {
   public static void main(String[] arguments) throws Exception {
     ApiClient client = new ApiClient();
     client.updateBaseUri(System.getenv("URL"));
-    // Of itself it offers HTTP/2 on a plain connection, in a way that leaves the service without the body.
-    client.setHttpClientBuilder(HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1));
     client.setRequestInterceptor(
         request -> request.header("Authorization", "Bearer " + System.getenv("TOKEN")));
     Map<String, Object> given = client.getObjectMapper().readValue(System.getenv("GIVEN"), Map.class);

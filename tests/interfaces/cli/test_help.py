@@ -2,6 +2,8 @@
 
 import inspect
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import click
@@ -72,6 +74,18 @@ def test_a_list_of_commands_has_a_whole_sentence_on_one_line_for_each(path: tupl
     found = rows(*path)
     assert set(found) == {name for *group, name in (each for each in COMMANDS if each) if tuple(group) == path}
     assert [text for text in found.values() if not re.fullmatch(r"[A-Z].*\.", text)] == []
+
+
+def test_the_help_says_of_each_command_what_its_own_help_begins_with() -> None:
+    for name, told in rows().items():
+        assert " ".join(inspect.cleandoc(COMMANDS[name,].help or "").split()).startswith(told), name
+
+
+def test_the_help_imports_no_command() -> None:
+    code = "import sys; from app.interfaces.cli import cli; cli(['--help'], standalone_mode=False); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Operate:" in done.stdout
+    assert not {"app.bootstrap", "fastapi", "httpx"} & set(done.stdout.splitlines()[-1].split())
 
 
 def test_the_steps_of_a_move_to_another_model_are_listed_in_their_order() -> None:

@@ -292,3 +292,9 @@ async def test_of_many_wrong_parameters_some_are_named(service: Service) -> None
     assert len(problem["errors"]) == 20
     problem = assert_problem(await service.client.get(f"/healthz?{query}"), 422, "invalid_request")
     assert len(problem["errors"]) == 20
+
+
+async def test_a_parameter_that_is_missing_is_named_with_its_place(service: Service) -> None:
+    answer = await service.client.delete("/memories/01K2Z4M1V7Q8T3B5N6C7D8E9FA", headers=service.credential(admin=True))
+    problem = assert_problem(answer, 422, "invalid_request")
+    assert problem["detail"] == "agent_id: is required in the query, as in ?agent_id=..."

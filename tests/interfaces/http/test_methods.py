@@ -26,7 +26,11 @@ async def test_every_documented_path_names_all_its_methods(service: Service, met
         answer = await service.client.request(method, path.format(**IDS))
         assert (answer.status_code, answer.headers["allow"]) == (405, ", ".join(sorted(map(str.upper, methods)))), path
         if method != "HEAD":
-            assert_problem(answer, 405, "method_not_allowed")
+            problem = assert_problem(answer, 405, "method_not_allowed")
+            assert problem["detail"].startswith(
+                f"This path takes {' and '.join(sorted(map(str.upper, methods)))}, not "
+            )
+            assert "/docs" in problem["advice"]
 
 
 @pytest.mark.parametrize(
@@ -49,5 +53,5 @@ async def test_every_other_path_names_all_its_methods(service: Service, path: st
 
 async def test_a_path_that_is_not_there_has_no_methods(service: Service) -> None:
     answer = await service.client.options("/memory")
-    assert_problem(answer, 404, "no_such_path")
+    assert "/docs" in assert_problem(answer, 404, "no_such_path")["advice"]
     assert "allow" not in answer.headers

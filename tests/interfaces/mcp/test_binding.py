@@ -71,7 +71,7 @@ async def test_without_an_agent_the_tools_are_listed_and_calls_name_both_ways(se
 async def test_another_agent_than_the_credentials_is_forbidden(service: Service, mode: str) -> None:
     await service.store("of bob", agent_id="bob")
     async with over_http(service, service.credential(agent="ann") | {"X-Agent-Id": "bob"}, mode) as client:
-        with pytest.raises(MCPError, match="for another agent") as raised:
+        with pytest.raises(MCPError, match="for the agent ann, and the request is for bob") as raised:
             await client.list_tools()
         assert raised.value.data == {"code": "forbidden"}
         for tool, arguments in CALLS:
@@ -116,7 +116,7 @@ async def test_the_command_passes_the_agent_on(service: Service, tmp_path: Path)
 async def test_the_command_cannot_reach_another_agent_than_its_credentials(service: Service, tmp_path: Path) -> None:
     async with passing_on(service, tmp_path, f"{token(service, 'ann')}\n", "--agent", "bob") as client:
         assert (await refused(client, "store_memory", content="x"))[0] == "forbidden"
-        with pytest.raises(MCPError, match="for another agent"):
+        with pytest.raises(MCPError, match="for the agent ann, and the request is for bob"):
             await client.list_tools()
 
 
