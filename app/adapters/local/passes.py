@@ -13,10 +13,10 @@ Sequences = Sequence[Sequence[int]]
 Run = Callable[..., Awaitable[Any]]
 """Runs a function with its arguments on a thread."""
 
-_TOGETHER_TOKENS = 64
-"""Up to how many tokens calls share a pass: more would save little, and each would wait for the others.
-
-A pass of as few is not interrupted."""
+_SHORT_TOKENS = 64
+"""A pass of so many tokens is short: it is not interrupted, and calls of several tenants share it."""
+_TOGETHER_TOKENS = 256
+"""Up to how many tokens calls of one tenant share a pass: the weights are read once for all of them."""
 _KEPT_FREE_SECONDS = 2.0
 """For how long after a call of another tenant longer passes leave one thread free for its next."""
 
@@ -39,7 +39,7 @@ class _Call:
 
     @property
     def long(self) -> bool:
-        return self.tokens > _TOGETHER_TOKENS
+        return self.tokens > _SHORT_TOKENS
 
     @property
     def gone(self) -> bool:
@@ -52,6 +52,10 @@ class _Begun:
 
     forward: ForwardPass
     calls: list[_Call] = field(default_factory=list)
+
+    @property
+    def long(self) -> bool:
+        return sum(call.tokens for call in self.calls) > _SHORT_TOKENS
 
 
 class Passes:
@@ -98,9 +102,10 @@ class Passes:
 
     async def _turn(self, tenant_id: str, call: _Call) -> None:
         begun = call.begun or self._with_company(call)
+        long = begun.long
 
         def stop() -> bool:
-            return call.long and self._waiting.others(tenant_id)
+            return long and self._waiting.others(tenant_id)
 
         try:
             vectors = await self._run(begun.forward.advance, stop)
@@ -120,11 +125,12 @@ class Passes:
             self._dispatch()
 
     def _with_company(self, call: _Call) -> _Begun:
-        """Begin a pass for a call, and for others that are short enough to share it."""
+        """Begin a pass for a call, and for others that may share it."""
         calls, tokens = [call], call.tokens
 
         def fits(other: _Call) -> bool:
-            return other.begun is None and tokens + other.tokens <= _TOGETHER_TOKENS
+            most = _TOGETHER_TOKENS if other.tenant_id == call.tenant_id else _SHORT_TOKENS
+            return other.begun is None and tokens + other.tokens <= most
 
         while taken := self._waiting.take(fits):
             if not taken[1].gone:
