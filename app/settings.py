@@ -161,6 +161,12 @@ class Settings(BaseSettings):
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="The least severe log level.")
 
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _in_lower_case(cls, value: object) -> object:
+        """Take ``INFO`` for ``info``, as Python's own levels are written."""
+        return value.lower() if isinstance(value, str) else value
+
     @field_validator("auth_secrets", mode="before")
     @classmethod
     def _read_secrets(cls, value: object) -> object:

@@ -79,7 +79,10 @@ class Principal:
     def check_agent(self, agent_id: str) -> None:
         """Raise ``Forbidden`` unless the credential is good for this agent."""
         if self.agent_id is not None and agent_id != self.agent_id:
-            raise Forbidden(f"The credential is for the agent {self.agent_id}, and the request is for {agent_id}.")
+            raise Forbidden(
+                f"The credential is for the agent {self.agent_id}, and the request is for {agent_id}. "
+                f"Name {self.agent_id}, or use a credential that was minted with --agent {agent_id}."
+            )
 
     def check_every_agent(self) -> None:
         """Raise ``Forbidden`` unless the credential is good for all of the tenant's agents."""

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Sequence
+from queue import SimpleQueue
 from typing import Generic, TypeVar
 
 from app.domain.turns import Turns
@@ -17,31 +18,35 @@ class WorkQueue(Generic[T]):
     def __init__(self) -> None:
         """Begin empty."""
         self._turns: Turns[T] = Turns()
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._bell: SimpleQueue[None] = SimpleQueue()
+        """Rung for each piece of work. A condition would wake a thread only to let it wait for the lock."""
         self._closed = False
 
     def put(self, tenant_id: str, work: T) -> None:
         """Let a piece of work wait for its tenant's turn."""
-        with self._changed:
+        with self._lock:
             self._turns.put(tenant_id, work)
-            self._changed.notify()
+        self._bell.put(None)
 
     def put_first(self, taken: Sequence[Taken[T]]) -> None:
         """Let what was taken and not reached wait before all others, in its order."""
-        with self._changed:
+        with self._lock:
             for tenant_id, work in reversed(taken):
                 self._turns.put_first(tenant_id, work)
-            self._changed.notify()
+        self._bell.put(None)
 
     def take(self, most: int) -> list[Taken[T]]:
         """Wait for work; return what waits, at most so much. Nothing is returned once it is closed and empty."""
-        with self._changed:
-            while not self._turns and not self._closed:
-                self._changed.wait()
-            taken: list[Taken[T]] = []
-            while len(taken) < most and (next_ := self._turns.take()) is not None:
-                taken.append(next_)
-            return taken
+        taken: list[Taken[T]] = []
+        while not taken and not (self._closed and not self._turns):
+            self._bell.get()
+            with self._lock:
+                while len(taken) < most and (next_ := self._turns.take()) is not None:
+                    taken.append(next_)
+        if self._closed:
+            self._bell.put(None)  # for the other threads
+        return taken
 
     def others(self, tenant_id: str) -> bool:
         """Tell whether another tenant waits."""
@@ -49,6 +54,5 @@ class WorkQueue(Generic[T]):
 
     def close(self) -> None:
         """Let the threads end once all is done."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
+        self._closed = True
+        self._bell.put(None)

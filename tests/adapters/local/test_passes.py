@@ -80,6 +80,15 @@ async def test_short_calls_share_a_pass_and_a_long_one_is_not_among_them() -> No
     assert set(model.computed) == {40, 250, 90}
 
 
+async def test_texts_of_one_tenant_share_a_pass_which_makes_room_for_another() -> None:
+    model = Model()
+    text = [[3] * 60]
+    tasks = await model.asked(*[("a", text)] * 5, ("b", SHORT))
+    model.may.set()
+    assert await told(tasks) == [[60]] * 5 + [[10]]
+    assert model.computed == [240, 10, 10, 10, 240, 240, 60, 60, 60]
+
+
 async def test_who_has_gone_is_not_computed() -> None:
     model = Model()
     _, gone, last = tasks = await model.asked(("a", SHORT), ("a", LONG), ("b", SHORT * 2))

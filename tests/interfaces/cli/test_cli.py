@@ -379,6 +379,11 @@ def test_the_files_that_settings_are_read_from_are_told(line: Line) -> None:
     assert told == [f"Settings are read from {(line.folder / name).resolve()}." for name in (".env", "own.env")]
 
 
+def test_a_log_level_may_be_written_in_capitals(line: Line) -> None:
+    assert line.run("migrate", LOG_LEVEL="ERROR").returncode == 0
+    assert line.run("migrate", LOG_LEVEL="LOUD").stderr.startswith("Error: LOG_LEVEL: ")
+
+
 def test_a_service_that_is_not_the_vendors_is_told(line: Line) -> None:
     told = line.run("migrate", OPENAI_BASE_URL="https://elsewhere.example/v1").stderr
     assert told == (
