@@ -44,7 +44,7 @@ _ADVICE: dict[type[MemoryGatewayError], str] = {
     IdempotencyKeyReused: "Use a new Idempotency-Key for another request.",
     Conflict: "Look at the present state before trying again.",
     Unauthenticated: "Ask the operator of the memory service for a credential that holds.",
-    Forbidden: "Do not try again with this credential: whoever runs the service can mint one that reaches this far.",
+    Forbidden: "Do not try again with this credential: ask the operator of the service for one that reaches this far.",
 }
 """By the class of an error, its own or the nearest above it."""
 
