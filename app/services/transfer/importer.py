@@ -34,7 +34,7 @@ _LINE_BYTES = 400
 """What a line takes in a statement beside its texts and its vector."""
 _EMBED_TEXTS = 100
 _EMBED_BYTES = 500_000
-_READ_AT_ONCE = 16 * 1024
+_READ_AT_ONCE = 8 * 1024
 """Characters that are read for words before the event loop goes on: some milliseconds, whatever they are."""
 
 
