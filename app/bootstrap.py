@@ -26,6 +26,7 @@ from app.adapters.local.sqlite_file import SqliteFile, open_to_others
 from app.adapters.local.sqlite_index import SqliteVectorIndex
 from app.adapters.local.transformer import TransformerEmbedder, packaged_model_dir
 from app.adapters.openai.embedder import OpenAIEmbedder
+from app.adapters.prefixed import PrefixedEmbedder, Prefixes, prefixed
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import ConfigurationError
 from app.indexing.acknowledgements import Acknowledgements
@@ -47,7 +48,8 @@ DATABASE_FILE = "memory.sqlite3"
 _METERED = Pace(indexer_seconds=15.0, look_again_seconds=30.0)
 """On Cloudflare every call counts."""
 
-OwnedEmbedder = TransformerEmbedder | HashingEmbedder | OpenAIEmbedder | WorkersAIEmbedder
+PlainEmbedder = TransformerEmbedder | HashingEmbedder | OpenAIEmbedder | WorkersAIEmbedder
+OwnedEmbedder = PlainEmbedder | PrefixedEmbedder
 Close = Callable[[], Awaitable[None]]
 
 
@@ -65,8 +67,9 @@ def build_runtime(settings: Settings) -> Runtime:
     metrics = Metrics()
     stack = _cloudflare_stack(settings, metrics) if settings.on_cloudflare else _local_stack(settings)
     credentials = build_credentials(settings)
-    embedder = build_embedder(settings, stack.client, metrics)
-    closers = [embedder.close, stack.close]
+    plain = _plain_embedder(settings, stack.client, metrics)
+    embedder = _with_prefixes(settings, plain)
+    closers = [plain.close, stack.close]
     return Runtime(
         Backends(
             database=stack.database,
@@ -75,7 +78,7 @@ def build_runtime(settings: Settings) -> Runtime:
             queries=QueryCache(settings.query_cache_bytes),
             acknowledgements=Acknowledgements(),
             clock=wall_clock,
-            registry=EmbeddingRegistry(stack.open_index, _opener(settings, stack.client, metrics, closers)),
+            registry=EmbeddingRegistry(stack.open_index, _opener(settings, plain, stack.client, metrics, closers)),
             quotas=settings.quota_defaults,
             recalls=RecallRates(settings.tenant_recalls_per_minute, settings.agent_recalls_per_minute),
         ),
@@ -100,25 +103,35 @@ def build_credentials(settings: Settings) -> Credentials:
 def build_embedder(
     settings: Settings, client: CloudflareClient | None = None, metrics: Metrics | None = None
 ) -> OwnedEmbedder:
-    """Choose the embedder; the local one falls back to hashing, with a warning, where no weights are present.
+    """Choose the embedder, with the prefixes that its texts need.
 
     Raises:
         ConfigurationError: the embedder lacks a setting, or the model is not known.
     """
+    return _with_prefixes(settings, _plain_embedder(settings, client, metrics or Metrics()))
+
+
+def _with_prefixes(settings: Settings, embedder: PlainEmbedder) -> OwnedEmbedder:
+    query, document = settings.embedding_query_prefix, settings.embedding_document_prefix
+    return prefixed(embedder, Prefixes.of_model(embedder.config.model, query=query, document=document))
+
+
+def _plain_embedder(settings: Settings, client: CloudflareClient | None, metrics: Metrics) -> PlainEmbedder:
+    """Choose the embedder; the local one falls back to hashing, with a warning, where no weights are present."""
     chosen = settings.chosen_embedder
     if chosen == "openai":
         if not settings.openai_api_key:
             raise ConfigurationError("EMBEDDER is openai, but OPENAI_API_KEY is not set.")
         return OpenAIEmbedder(
             api_key=settings.openai_api_key,
-            metrics=metrics or Metrics(),
+            metrics=metrics,
             model=settings.embedding_model or "text-embedding-3-small",
             dimensions=settings.embedding_dimensions,
             base_url=settings.openai_base_url,
         )
     if chosen == "workers-ai":
         return WorkersAIEmbedder(
-            client or build_client(settings, metrics or Metrics()), settings.embedding_model or "@cf/baai/bge-m3"
+            client or build_client(settings, metrics), settings.embedding_model or "@cf/baai/bge-m3"
         )
     return HashingEmbedder() if chosen == "hashing" else _local_embedder(settings)
 
@@ -236,23 +249,30 @@ def _cloudflare_stack(settings: Settings, metrics: Metrics) -> _Stack:
 
 
 def _opener(
-    settings: Settings, client: CloudflareClient | None, metrics: Metrics, closers: list[Close]
+    settings: Settings, own: PlainEmbedder, client: CloudflareClient | None, metrics: Metrics, closers: list[Close]
 ) -> Callable[[EmbeddingConfig], Embedder | None]:
-    """Return what opens an embedder for a config that the data has and the settings do not name, if it can."""
+    """Return what opens an embedder for a config that the data has and the settings do not name, if it can.
+
+    ``own`` is the embedder of the settings: it is opened once, however many prefixes its model is used with.
+    """
 
     def opened(config: EmbeddingConfig) -> Embedder | None:
-        named: dict[str, object] = {"embedder": config.provider}
-        if config.provider in {"openai", "workers-ai"}:
-            shortened = config.dimensions if config.shortened else None
-            named |= {"embedding_model": config.model, "embedding_dimensions": shortened}
+        plain = config.without_document_prefix
+        named: dict[str, object] = {"embedder": plain.provider}
+        if plain.provider in {"openai", "workers-ai"}:
+            shortened = plain.dimensions if plain.shortened else None
+            named |= {"embedding_model": plain.model, "embedding_dimensions": shortened}
         try:
-            embedder = build_embedder(settings.model_copy(update=named), client, metrics)
+            other = settings.model_copy(update=named)
+            embedder = own if own.config == plain else _plain_embedder(other, client, metrics)
         except ConfigurationError:  # a key or a model is missing: the caller says what cannot be served
             return None
-        if embedder.config != config:
-            return None
-        closers.insert(0, embedder.close)
-        return embedder
+        given = {"query": settings.embedding_query_prefix, "document": settings.embedding_document_prefix}
+        with_prefixes = (prefixed(embedder, prefixes) for prefixes in Prefixes.of_data(plain.model, **given))
+        found = next((each for each in with_prefixes if each.config == config), None)
+        if found is not None and embedder is not own:
+            closers.insert(0, embedder.close)
+        return found
 
     return opened
 

@@ -25,6 +25,9 @@ _PORTS = range(1, 65536)
 _MAX_FILTERABLE = 7
 _FILTERABLE_RESERVED = {"tenant_id", "agent_id", "created_at", "revision", "embedding"}
 _FILTERABLE_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_PREFIX_CHARACTERS = 200
+_NO_PREFIX = "off"
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
 _MEBIBYTE = 1024 * 1024
 _FOLDER_FILE = ".env"
 
@@ -107,6 +110,20 @@ class Settings(BaseSettings):
     embedding_dimensions: Annotated[int, Field(ge=32, le=1536)] | None = Field(
         None, description="Dimensions of an `openai` model, where not its own (at most 1536)."
     )
+    embedding_query_prefix: Annotated[str, Field(max_length=_PREFIX_CHARACTERS)] | None = Field(
+        None,
+        description=(
+            "Text before each query that is embedded, in quotes, at most 200 characters; `off` for no text. Not set: "
+            "what the model is known to need (docs/embedders.md)."
+        ),
+    )
+    embedding_document_prefix: Annotated[str, Field(max_length=_PREFIX_CHARACTERS)] | None = Field(
+        None,
+        description=(
+            "The same before each memory. Vectors with another prefix are another embedding config; "
+            "`memory-gateway reembed` moves the data to it."
+        ),
+    )
     openai_api_key: str | None = Field(None, description="Key for `openai`.", repr=False)
     openai_base_url: str = Field("https://api.openai.com/v1", description="Where the OpenAI API, or a proxy, answers.")
     local_model_dir: Path | None = Field(
@@ -178,6 +195,14 @@ class Settings(BaseSettings):
         if len(secrets) != len(pairs):
             raise ValueError("every secret needs a kid of its own")
         return secrets
+
+    @field_validator("embedding_query_prefix", "embedding_document_prefix")
+    @classmethod
+    def _check_prefix(cls, value: str | None) -> str | None:
+        """Take ``off`` for no prefix: a variable that is empty counts as one that is not set."""
+        if value is not None and _NO_TEXT.search(value):
+            raise ValueError("must be text without NUL")
+        return "" if value == _NO_PREFIX else value
 
     @field_validator("allowed_hosts", mode="before")
     @classmethod

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -16,6 +16,7 @@ Vector: TypeAlias = npt.NDArray[np.float32]
 """One embedding: float32, one dimension, unit length, so that a dot product is the cosine."""
 
 _INDEX_NAME_BYTES = 64
+_WITH_PREFIX = re.compile(r"(.+)#[0-9a-f]{8}", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,21 @@ class EmbeddingConfig:
     def label(self) -> str:
         """Return ``provider/model/dimensions``, as it stands beside a vector."""
         return f"{self.provider}/{self.model}/{self.dimensions}"
+
+    def with_document_prefix(self, prefix: str) -> "EmbeddingConfig":
+        """Return the config of vectors whose texts had the prefix before them: ``model#<digest of the prefix>``.
+
+        A text with another prefix gets another vector. The prefix of queries is no part of what is stored.
+        """
+        if not prefix:
+            return self
+        return replace(self, model=f"{self.model}#{hashlib.sha256(prefix.encode()).hexdigest()[:8]}")
+
+    @property
+    def without_document_prefix(self) -> "EmbeddingConfig":
+        """Return the config of the same model's vectors of the bare texts."""
+        named = _WITH_PREFIX.fullmatch(self.model)
+        return replace(self, model=named[1]) if named else self
 
     @property
     def argument(self) -> dict[str, Json]:

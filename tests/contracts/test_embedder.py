@@ -16,6 +16,7 @@ from app.adapters.cloudflare.workers_ai import WorkersAIEmbedder
 from app.adapters.local.hashing import HashingEmbedder
 from app.adapters.local.transformer import TransformerEmbedder, packaged_model_dir
 from app.adapters.openai.embedder import OpenAIEmbedder
+from app.adapters.prefixed import PrefixedEmbedder, Prefixes
 from app.domain.embedding import Vector
 from app.observability.metrics import Metrics
 from app.ports.embedder import Embedder, Embeddings
@@ -64,6 +65,13 @@ def embedder_transformer() -> Subject:
 def embedder_hashing() -> Subject:
     # Takes any text at once.
     return Subject(HashingEmbedder, [(" ".join(SENTENCES), 1)])
+
+
+def embedder_prefixed() -> Subject:
+    # Of a long text only the first window has the prefix, so that the embedder below must take any text at once.
+    return Subject(
+        lambda: PrefixedEmbedder(HashingEmbedder(), Prefixes("query: ", "passage: ")), [(" ".join(SENTENCES), 1)]
+    )
 
 
 def embedder_openai(double: Handle) -> Subject:
@@ -132,12 +140,13 @@ class Embedding:
 
 @pytest.fixture(
     scope="module",
-    params=["transformer", "hashing", "openai", "@cf/baai/bge-m3", "@cf/qwen/qwen3-embedding-0.6b"],
+    params=["transformer", "hashing", "prefixed", "openai", "@cf/baai/bge-m3", "@cf/qwen/qwen3-embedding-0.6b"],
 )
 def embedding(request: pytest.FixtureRequest) -> Iterator[Embedding]:
     subjects: dict[str, Callable[[], Subject]] = {
         "transformer": embedder_transformer,
         "hashing": embedder_hashing,
+        "prefixed": embedder_prefixed,
         "openai": lambda: embedder_openai(request.getfixturevalue("double")),
     }
     remote = partial(embedder_workers_ai, model=request.param, window_bytes=8_000)

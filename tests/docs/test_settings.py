@@ -132,6 +132,36 @@ def test_a_url_that_cannot_be_called_is_named_and_not_shown(name: str, url: str)
     assert "zz" not in caught.value.detail
 
 
+PREFIXES = ["EMBEDDING_QUERY_PREFIX", "EMBEDDING_DOCUMENT_PREFIX"]
+
+
+@pytest.mark.parametrize("name", PREFIXES)
+@pytest.mark.parametrize(
+    ("value", "taken"), [("query: ", "query: "), ("off", ""), ("", None), ("\n", "\n"), ("ä" * 200, "ä" * 200)]
+)
+def test_a_prefix_keeps_its_white_space_and_off_is_none(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, taken: str | None
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert getattr(load_settings(), name.lower()) == taken
+
+
+@pytest.mark.parametrize("name", PREFIXES)
+def test_a_prefix_in_quotes_in_a_file_keeps_its_white_space(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "own.env").write_text(f'{name}="query: "\n', "utf-8")
+    monkeypatch.setenv("ENV_FILE", str(tmp_path / "own.env"))
+    assert getattr(load_settings(), name.lower()) == "query: "
+
+
+@pytest.mark.parametrize("name", PREFIXES)
+@pytest.mark.parametrize("value", ["x" * 201, "a\0b", "a\udce9"])
+def test_a_prefix_that_is_too_long_or_no_text_is_named(name: str, value: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^{name}: "):
+        load_settings(before_env_file=False, folder_file=True, **{name.lower(): value})
+
+
 def test_a_file_that_env_file_names_must_exist_unless_it_is_about_to_be_written(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

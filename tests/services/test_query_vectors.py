@@ -2,8 +2,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.adapters.local.hashing import HashingEmbedder
+from app.adapters.prefixed import PrefixedEmbedder, Prefixes
 from app.domain.embedding import EmbeddingConfig
-from app.services.query_vectors import QueryCache
+from app.services.query_vectors import QueryCache, QueryVectors
 
 CONFIG = EmbeddingConfig("test", "four", 4)
 
@@ -20,6 +22,14 @@ def test_a_vector_comes_back_only_for_its_tenant_config_and_text() -> None:
     assert cache.get(key("text", tenant="other")) is None
     assert cache.get(key("text", config=EmbeddingConfig("test", "four", 5))) is None
     assert cache.get(key("other")) is None
+
+
+async def test_a_query_of_a_model_with_prefixes_is_kept_apart_from_the_bare_model_s() -> None:
+    cache = QueryCache(10_000)
+    bare = HashingEmbedder()
+    for embedder in (bare, PrefixedEmbedder(bare, Prefixes("query: ", "passage: ")), bare):
+        (fresh,) = (await embedder.embed(["text"], "query")).vectors
+        np.testing.assert_array_equal(await QueryVectors("acme", embedder, cache).of("text"), fresh)
 
 
 def test_the_least_recently_used_goes_first() -> None:

@@ -1,0 +1,101 @@
+"""Puts text before what is embedded, for models that were trained so ("query: ...", "passage: ...")."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from app.domain.embedding import EmbeddingConfig
+from app.ports.embedder import Embedder, Embeddings, Purpose
+
+_SEARCHING = "Represent this sentence for searching relevant passages: "
+
+
+class ClosableEmbedder(Embedder, Protocol):
+    """An embedder with connections or threads to close."""
+
+    async def close(self) -> None:
+        """Close them."""
+        ...
+
+
+_E = TypeVar("_E", bound=ClosableEmbedder)
+
+
+@dataclass(frozen=True, slots=True)
+class Prefixes:
+    """What stands before each query and each document; empty for nothing."""
+
+    query: str = ""
+    document: str = ""
+
+    @classmethod
+    def of_model(cls, model: str, *, query: str | None = None, document: str | None = None) -> "Prefixes":
+        """Return the given prefixes; where one is None, what the model is known to need."""
+        known = _known(model)
+        return cls(known.query if query is None else query, known.document if document is None else document)
+
+    @classmethod
+    def of_data(cls, model: str, *, query: str | None = None, document: str | None = None) -> "Sequence[Prefixes]":
+        """Return those that data of another config may have, whose config tells only a digest; likeliest first.
+
+        The given query prefix belongs to the document prefix that is given beside it, not to any other model. Data
+        that was stored bare is asked bare, as before, unless its model needs a prefix for queries alone.
+        """
+        given = [cls.of_model(model, query=query, document=document)] if document else []
+        return [*given, cls.of_model(model), cls()]
+
+
+# What the cards of the models say. A model that is not here gets its texts as they are.
+_KNOWN = (
+    (r"(multilingual-)?e5-(small|base|large)(-v2)?", Prefixes("query: ", "passage: ")),
+    (r"bge-(small|base|large)-en(-v1\.5)?", Prefixes(_SEARCHING)),
+    (r"mxbai-embed-large(-v1)?", Prefixes(_SEARCHING)),
+    (r"snowflake-arctic-embed(-xs|-s|-m|-m-long|-m-v1\.5|-l)?", Prefixes(_SEARCHING)),
+    (r"nomic-embed-text(-v1|-v1\.5|-v2-moe)?", Prefixes("search_query: ", "search_document: ")),
+    (r"embeddinggemma(-300m)?", Prefixes("task: search result | query: ", "title: none | text: ")),
+)
+_FINGERPRINT = "(-[0-9a-f]{8})?"
+"""What stands behind the name of a local model."""
+
+
+def _known(model: str) -> Prefixes:
+    """Look the model up by its name, in lower case, without the vendor before it and the tag behind it."""
+    name = model.lower().rpartition("/")[2].partition(":")[0]
+    return next((prefixes for form, prefixes in _KNOWN if re.fullmatch(form + _FINGERPRINT, name)), Prefixes())
+
+
+class PrefixedEmbedder:
+    """Another embedder whose texts get a prefix by their purpose.
+
+    The prefix stands before the text, so that of a text too long for the model only the first window has it.
+    """
+
+    def __init__(self, embedder: ClosableEmbedder, prefixes: Prefixes) -> None:
+        """Wrap an embedder."""
+        self._embedder = embedder
+        self._prefixes = prefixes
+        self._config = embedder.config.with_document_prefix(prefixes.document)
+
+    @property
+    def config(self) -> EmbeddingConfig:
+        """Return the other embedder's config, which a document prefix makes another one."""
+        return self._config
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:
+        """Embed each text with the purpose's prefix before it."""
+        prefix = self._prefixes.query if purpose == "query" else self._prefixes.document
+        return await self._embedder.embed([prefix + text for text in texts], purpose, tenant_id=tenant_id)
+
+    async def ping(self) -> None:
+        """Return if the other embedder answers."""
+        await self._embedder.ping()
+
+    async def close(self) -> None:
+        """Close the other embedder."""
+        await self._embedder.close()
+
+
+def prefixed(embedder: _E, prefixes: Prefixes) -> _E | PrefixedEmbedder:
+    """Wrap an embedder whose model needs a prefix; return any other as it is."""
+    return embedder if prefixes == Prefixes() else PrefixedEmbedder(embedder, prefixes)
