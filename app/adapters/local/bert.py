@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,8 @@ from app.domain.embedding import Vector
 from app.domain.errors import ConfigurationError
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
+Pooling: TypeAlias = Literal["mean", "cls"]
+"""What a sequence's vector is made of: the mean of its tokens' vectors, or the first token's alone."""
 
 # Minimax fit of atanh(erf(x / sqrt 2)) / x in powers of x squared, highest first: erf to 1.3e-7 in float32.
 _ERF = tuple(
@@ -127,18 +129,19 @@ class _Scratch:
 
 
 class BertEncoder:
-    """A BERT encoder with mean pooling.
+    """A BERT encoder.
 
     The sequences of a batch are laid end to end in one matrix, without padding, and only attention looks at
     them one by one: a sequence's vector does not depend on its batch.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, pooling: Pooling = "mean") -> None:
         """Load config.json and model.safetensors.
 
         Raises:
             ConfigurationError: the model cannot be read, or is not one this encoder computes.
         """
+        self._pooling = pooling
         self.shape = BertShape.read(directory / "config.json")
         with _Weights(directory / "model.safetensors", self.shape) as weights:
             self._words = weights.tensor("embeddings.word_embeddings.weight", self.shape.vocabulary, self.shape.hidden)
@@ -183,6 +186,10 @@ class BertEncoder:
         hidden += scratch.attended
         layer.output_norm(hidden)
 
+    def pooled(self, hidden: Matrix) -> Vector:
+        """Return the unit vector of one sequence from what the last layer returned for its tokens."""
+        return _unit(hidden[0] if self._pooling == "cls" else hidden.mean(axis=0))
+
     def _attend(self, scratch: _Scratch, start: int, end: int) -> None:
         """Fill the context of one sequence from its projections."""
         heads, length = self.shape.heads, end - start
@@ -225,7 +232,7 @@ class BertPass:
                 self._layer += 1
                 if self._layer < layers and stop():
                     return None
-            return [_unit(self._hidden[start:end].mean(axis=0)) for start, end in self._bounds]
+            return [self._encoder.pooled(self._hidden[start:end]) for start, end in self._bounds]
 
 
 class _Weights:
@@ -310,7 +317,7 @@ def _gelu(inputs: Matrix) -> None:
     inputs *= np.float32(0.5)
 
 
-def _unit(vector: Vector) -> Vector:
+def _unit(vector: Matrix) -> Vector:
     unit: Vector = vector / np.linalg.norm(vector)
     return unit
 

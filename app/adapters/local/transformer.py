@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import importlib.util
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from app.adapters.local.bert import BertEncoder
+from app.adapters.local.bert import BertEncoder, Pooling
 from app.adapters.local.model_files import parse_json, read_json
 from app.adapters.local.passes import Passes
 from app.adapters.local.wordpiece import WordPiece
@@ -33,6 +33,7 @@ _INLINE_CHARACTERS = 1024
 _FORWARD_TOKENS = 256
 """How many tokens one forward pass takes: more would save little, and delay other requests."""
 _POOLING = "pooling_mode"
+_POOLINGS: Mapping[str, Pooling] = {"mean": "mean", "mean_tokens": "mean", "cls": "cls", "cls_token": "cls"}
 _MODULES = {"Transformer", "Pooling", "Normalize"}
 
 
@@ -68,12 +69,12 @@ class TransformerEmbedder:
             ConfigurationError: the model cannot be read, or is not of the supported kind.
         """
         _check_modules(directory)
-        _check_pooling(directory)
+        pooling = _pooling(directory)
         self._tokenizer = WordPiece.from_directory(directory)
-        self._encoder = BertEncoder(directory)
+        self._encoder = BertEncoder(directory, pooling=pooling)
         if self._tokenizer.size > self._encoder.shape.vocabulary:
             raise ConfigurationError(f"{directory}: vocab.txt has more tokens than the model has embeddings.")
-        self._config = EmbeddingConfig("local", _model_name(directory), self._encoder.shape.hidden)
+        self._config = EmbeddingConfig("local", _model_name(directory, pooling), self._encoder.shape.hidden)
         self._window = _window(directory, self._encoder.shape.positions)
         threads = threads or os.cpu_count() or 1
         self._executor = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="embedder")
@@ -153,15 +154,16 @@ def _batches(sequences: Sequence[list[int]]) -> Iterator[list[list[int]]]:
         yield batch
 
 
-def _model_name(directory: Path) -> str:
-    """Return a model's name, which depends on its weights: vectors of different weights are never compared."""
+def _model_name(directory: Path, pooling: Pooling) -> str:
+    """Return a model's name, which depends on its weights and their use: other vectors are never compared with its."""
     directory = directory.resolve()
     packaged = packaged_model_dir()
     if packaged is not None and directory == packaged.resolve():
         return PACKAGED_MODEL
     with (directory / "model.safetensors").open("rb") as weights:
-        fingerprint = hashlib.file_digest(weights, "sha256").hexdigest()
-    return f"{directory.name}-{fingerprint[:8]}"
+        digest = hashlib.file_digest(weights, "sha256")
+    digest.update(b"" if pooling == "mean" else pooling.encode())
+    return f"{directory.name}-{digest.hexdigest()[:8]}"
 
 
 def _window(directory: Path, positions: int) -> int:
@@ -188,16 +190,18 @@ def _check_modules(directory: Path) -> None:
             raise ConfigurationError(f"{path}: the module {kind} is not supported.")
 
 
-def _check_pooling(directory: Path) -> None:
-    """Check that the model's vector is the mean of its tokens' vectors.
+def _pooling(directory: Path) -> Pooling:
+    """Return what the model makes a text's vector of.
 
     Raises:
-        ConfigurationError: it is not; the error names the pooling.
+        ConfigurationError: it is not supported; the error names the pooling.
     """
     path = directory / "1_Pooling" / "config.json"
-    pooling = read_json(path, {_POOLING: "mean"})
-    modes = {pooling.get(_POOLING)} | {
-        name.removeprefix(f"{_POOLING}_") for name, on in pooling.items() if name.startswith(f"{_POOLING}_") and on
+    config = read_json(path, {_POOLING: "mean"})
+    modes = {config.get(_POOLING)} | {
+        name.removeprefix(f"{_POOLING}_") for name, on in config.items() if name.startswith(f"{_POOLING}_") and on
     }
-    if modes - {None} not in ({"mean"}, {"mean_tokens"}):
-        raise ConfigurationError(f"{path}: only mean pooling is supported, not {sorted(map(str, modes - {None}))}.")
+    named = sorted(map(str, modes - {None}))
+    if len(named) != 1 or named[0] not in _POOLINGS:
+        raise ConfigurationError(f"{path}: only pooling of mean_tokens or of cls_token is supported, not {named}.")
+    return _POOLINGS[named[0]]

@@ -33,7 +33,26 @@ def test_scores_too_large_for_exp_are_computed_all_the_same(tmp_path: Path) -> N
     np.testing.assert_allclose(encode(tmp_path / "tiny", tensors=tensors), expected, atol=1e-4)
 
 
-def by_definition(tensors32: Tensors, ids: list[int]) -> Matrix:
+@pytest.mark.parametrize(
+    "pooling",
+    [
+        {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False, "word_embedding_dimension": 8},
+        {"pooling_mode": "cls", "include_prompt": True},
+    ],
+)
+async def test_a_vector_may_be_that_of_the_first_token(tmp_path: Path, pooling: Mapping[str, object]) -> None:
+    write_model(tmp_path / "cls", files={"1_Pooling/config.json": pooling})
+    write_model(tmp_path / "mean" / "cls")
+    first, mean = TransformerEmbedder(tmp_path / "cls"), TransformerEmbedder(tmp_path / "mean" / "cls")
+    (vector,) = (await first.embed(["red blue greenish"], "document")).vectors
+    expected = by_definition(random_tensors(), [2, 4, 6, 5, 7, 3], first_token=True)
+    np.testing.assert_allclose(vector, expected, atol=1e-6)
+    assert first.config != mean.config, "the same weights, and other vectors"
+    for embedder in (first, mean):
+        await embedder.close()
+
+
+def by_definition(tensors32: Tensors, ids: list[int], *, first_token: bool = False) -> Matrix:
     """BERT in float64, one step after another as in its paper."""
     tensors = {name: tensor.astype(np.float64) for name, tensor in tensors32.items()}
 
@@ -58,8 +77,8 @@ def by_definition(tensors32: Tensors, ids: list[int]) -> Matrix:
         inner = linear(f"{layer}intermediate.dense", hidden)
         inner *= 0.5 * (1 + np.vectorize(math.erf)(inner / math.sqrt(2)))
         hidden = norm(f"{layer}output.LayerNorm", linear(f"{layer}output.dense", inner) + hidden)
-    mean: Matrix = hidden.mean(0)
-    return mean / np.linalg.norm(mean)
+    pooled: Matrix = hidden[0] if first_token else hidden.mean(0)
+    return pooled / np.linalg.norm(pooled)
 
 
 def test_weights_may_be_named_under_bert(tmp_path: Path) -> None:
@@ -88,10 +107,11 @@ def test_weights_may_be_of_half_precision(tmp_path: Path) -> None:
         ({"config.json": {**CONFIG, "vocab_size": 7}}, "word_embeddings"),
         ({"config.json": []}, "JSON object"),
         (
-            {"1_Pooling/config.json": {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}},
-            "mean pooling.*cls_token",
+            {"1_Pooling/config.json": {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": True}},
+            "only pooling of mean_tokens or of cls_token.*cls_token.*mean_tokens",
         ),
-        ({"1_Pooling/config.json": {"pooling_mode": "max"}}, "mean pooling.*max"),
+        ({"1_Pooling/config.json": {"pooling_mode": "max"}}, "only pooling of.*max"),
+        ({"1_Pooling/config.json": {"pooling_mode_mean_tokens": False}}, r"only pooling of.*not \[\]"),
         ({"modules.json": [{"type": "sentence_transformers.models.Dense"}]}, "module Dense"),
         ({"modules.json": {"0": "Transformer"}}, "list of modules"),
         ({"sentence_bert_config.json": {"max_seq_length": 2}}, "max_seq_length is 2"),
