@@ -15,6 +15,7 @@ import numpy as np
 from app.adapters.local.bert import BertEncoder, Pooling
 from app.adapters.local.model_files import parse_json, read_json
 from app.adapters.local.passes import Passes
+from app.adapters.local.unigram import Unigram, is_unigram
 from app.adapters.local.wordpiece import WordPiece
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.errors import ConfigurationError, EmbeddingUnavailable
@@ -70,10 +71,11 @@ class TransformerEmbedder:
         """
         _check_modules(directory)
         pooling = _pooling(directory)
-        self._tokenizer = WordPiece.from_directory(directory)
+        kind: type[Unigram | WordPiece] = Unigram if is_unigram(directory) else WordPiece
+        self._tokenizer = kind.from_directory(directory)
         self._encoder = BertEncoder(directory, pooling=pooling)
         if self._tokenizer.size > self._encoder.shape.vocabulary:
-            raise ConfigurationError(f"{directory}: vocab.txt has more tokens than the model has embeddings.")
+            raise ConfigurationError(f"{directory}: the tokenizer has more tokens than the model has embeddings.")
         self._config = EmbeddingConfig("local", _model_name(directory, pooling), self._encoder.shape.hidden)
         self._window = _window(directory, self._encoder.shape.positions)
         threads = threads or os.cpu_count() or 1

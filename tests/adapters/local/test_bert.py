@@ -129,7 +129,7 @@ def test_an_unsupported_model_is_refused_with_what_does_not_fit(
 def test_more_tokens_than_embeddings_are_refused(tmp_path: Path) -> None:
     directory = write_model(tmp_path / "tiny")
     (directory / "vocab.txt").write_text("\n".join([*VOCABULARY, "extra"]), "utf-8")
-    with pytest.raises(ConfigurationError, match=r"vocab\.txt"):
+    with pytest.raises(ConfigurationError, match="more tokens than"):
         TransformerEmbedder(directory)
 
 
