@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-from itertools import islice
 
 import numpy as np
 
@@ -66,7 +65,7 @@ class Charsmap:
         """Return how many bytes the longest rule takes from ``start``, and what it puts there; else one character."""
         length, value = 0, 0
         position = _offset(self._units[0])
-        for taken, byte in enumerate(islice(data, start, start + _LONGEST_RULE), 1):
+        for taken, byte in enumerate(data[start : start + _LONGEST_RULE], 1):
             position ^= byte
             if not (byte and position < len(self._units) and self._units[position] & _LABEL == byte):
                 break

@@ -15,7 +15,7 @@ import numpy as np
 from app.adapters.local.bert import BertEncoder, Pooling
 from app.adapters.local.model_files import parse_json, read_json
 from app.adapters.local.passes import Passes
-from app.adapters.local.unigram import Unigram, is_unigram
+from app.adapters.local.unigram import Unigram
 from app.adapters.local.wordpiece import WordPiece
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.errors import ConfigurationError, EmbeddingUnavailable
@@ -71,8 +71,7 @@ class TransformerEmbedder:
         """
         _check_modules(directory)
         pooling = _pooling(directory)
-        kind: type[Unigram | WordPiece] = Unigram if is_unigram(directory) else WordPiece
-        self._tokenizer = kind.from_directory(directory)
+        self._tokenizer = Unigram.from_directory(directory) or WordPiece.from_directory(directory)
         self._encoder = BertEncoder(directory, pooling=pooling)
         if self._tokenizer.size > self._encoder.shape.vocabulary:
             raise ConfigurationError(f"{directory}: the tokenizer has more tokens than the model has embeddings.")

@@ -8,7 +8,6 @@ from app.adapters.local.charsmap import Charsmap
 from app.adapters.local.model_files import read_json
 from app.domain.errors import ConfigurationError
 
-FILE = "tokenizer.json"
 _SPACE = "\u2581"
 """What stands for the space before a word."""
 _UNKNOWN_PENALTY = 10.0
@@ -56,16 +55,18 @@ class Unigram:
         self._normalized = normalized
 
     @classmethod
-    def from_directory(cls, directory: Path) -> "Unigram":
-        """Read tokenizer.json.
+    def from_directory(cls, directory: Path) -> "Unigram | None":
+        """Read tokenizer.json; None where the model has a tokenizer of another kind.
 
         Raises:
-            ConfigurationError: the file is missing, or needs what is not supported.
+            ConfigurationError: the file is unreadable, or needs what is not supported.
         """
-        path = directory / FILE
-        config = read_json(path)
+        path = directory / "tokenizer.json"
+        config = read_json(path, {})
+        model = config.get("model")
+        if not (isinstance(model, dict) and model.get("type") == "Unigram"):
+            return None
         try:
-            model = config["model"]
             vocabulary = [(str(piece), float(score)) for piece, score in model["vocab"]]
             control = {str(token["content"]) for token in config.get("added_tokens") or [] if token.get("special")}
             unknown = int(model["unk_id"])
@@ -102,16 +103,6 @@ class Unigram:
             if not (piece_id == self._unknown and found and found[-1] == self._unknown):
                 found.append(piece_id)
         return found[::-1]
-
-
-def is_unigram(directory: Path) -> bool:
-    """Whether a model's directory has a tokenizer of this kind.
-
-    Raises:
-        ConfigurationError: the file is unreadable.
-    """
-    model = read_json(directory / FILE, {}).get("model")
-    return isinstance(model, dict) and model.get("type") == "Unigram"
 
 
 def _check(path: Path, config: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 
 from app.adapters.local.charsmap import Charsmap
 from app.adapters.local.transformer import TransformerEmbedder
-from app.adapters.local.unigram import Unigram, is_unigram
+from app.adapters.local.unigram import Unigram
 from app.domain.errors import ConfigurationError
 from tests.adapters.local.charsmaps import compiled
 from tests.adapters.local.tiny_model import write_model
@@ -93,7 +93,9 @@ def write(directory: Path, content: object) -> Path:
 
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Unigram:
-    return Unigram.from_directory(write(tmp_path_factory.mktemp("model"), tokenizer()))
+    read = Unigram.from_directory(write(tmp_path_factory.mktemp("model"), tokenizer()))
+    assert read is not None
+    return read
 
 
 @pytest.fixture(scope="module")
@@ -178,9 +180,8 @@ def test_a_tokenizer_that_is_not_supported_is_refused_with_what_does_not_fit(
 async def test_a_model_with_such_a_tokenizer_is_a_model_like_any_other(tmp_path: Path) -> None:
     vocabulary = [[piece, PIECES[piece]] for piece in ["<s>", "<pad>", "</s>", "<unk>", "▁red", "▁a", "▁"]]
     directory = write_model(tmp_path / "tiny")
-    assert not is_unigram(directory)
+    assert Unigram.from_directory(directory) is None
     write(directory, changed_model(vocab=vocabulary))
-    assert is_unigram(directory)
     (directory / "vocab.txt").unlink()
     embedder = TransformerEmbedder(directory)
     embedded = await embedder.embed(["red a", "a red", "red a"], "document")
