@@ -31,9 +31,14 @@ class Prefixes:
 
     @classmethod
     def of_model(cls, model: str, *, query: str | None = None, document: str | None = None) -> "Prefixes":
-        """Return the given prefixes; where one is None, what the model is known to need."""
+        """Return the given prefixes; where one is None, what the model is known to need.
+
+        The known query prefix goes with the known document prefix: with another one, or none, it is not used.
+        """
         known = _known(model)
-        return cls(known.query if query is None else query, known.document if document is None else document)
+        document = known.document if document is None else document
+        fitting = known.query if document == known.document else ""
+        return cls(fitting if query is None else query, document)
 
     @classmethod
     def of_data(cls, model: str, *, query: str | None = None, document: str | None = None) -> "Sequence[Prefixes]":

@@ -56,6 +56,14 @@ def test_a_prefix_that_is_given_counts_and_an_empty_one_is_no_prefix() -> None:
     assert Prefixes.of_model("text-embedding-3-small", document="D: ") == Prefixes("", "D: ")
 
 
+def test_the_query_prefix_of_a_known_model_goes_with_its_own_document_prefix_alone() -> None:
+    assert Prefixes.of_model("multilingual-e5-small", document="passage: ") == E5
+    assert Prefixes.of_model("multilingual-e5-small", document="") == Prefixes()
+    assert Prefixes.of_model("multilingual-e5-small", document="Text: ") == Prefixes("", "Text: ")
+    assert Prefixes.of_model("multilingual-e5-small", query="query: ", document="") == Prefixes("query: ")
+    assert Prefixes.of_model("bge-small-en-v1.5", document="") == Prefixes(SEARCHING)
+
+
 def test_an_embedder_without_prefixes_is_not_wrapped() -> None:
     embedder = HashingEmbedder()
     assert prefixed(embedder, Prefixes()) is embedder

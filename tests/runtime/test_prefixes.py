@@ -88,7 +88,7 @@ def e5(tmp_path: Path, **overrides: Any) -> dict[str, Any]:
 
 
 async def test_a_known_model_whose_data_is_older_than_the_list_is_served_and_moved(tmp_path: Path) -> None:
-    off = e5(tmp_path, embedding_query_prefix="off", embedding_document_prefix="off")
+    off = e5(tmp_path, embedding_document_prefix="off")
     async with serving(tmp_path, **off) as service:
         await service.store("red green")
         bare = service.runtime.config
