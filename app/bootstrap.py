@@ -19,6 +19,8 @@ from app.adapters.cloudflare.d1 import D1Database
 from app.adapters.cloudflare.provisioning import Provisioning, ProvisioningPlan
 from app.adapters.cloudflare.vectorize import VectorizeIndex
 from app.adapters.cloudflare.workers_ai import WorkersAIEmbedder
+from app.adapters.cloudflare.workers_ai_reranker import WorkersAIReranker
+from app.adapters.http.reranker import HttpReranker
 from app.adapters.local.hashing import HashingEmbedder
 from app.adapters.local.secret_file import local_secrets
 from app.adapters.local.sqlite_database import SqliteDatabase
@@ -50,6 +52,7 @@ _METERED = Pace(indexer_seconds=15.0, look_again_seconds=30.0)
 
 PlainEmbedder = TransformerEmbedder | HashingEmbedder | OpenAIEmbedder | WorkersAIEmbedder
 OwnedEmbedder = PlainEmbedder | PrefixedEmbedder
+OwnedReranker = HttpReranker | WorkersAIReranker
 Close = Callable[[], Awaitable[None]]
 
 
@@ -69,7 +72,8 @@ def build_runtime(settings: Settings) -> Runtime:
     credentials = build_credentials(settings)
     plain = _plain_embedder(settings, stack.client, metrics)
     embedder = _with_prefixes(settings, plain)
-    closers = [plain.close, stack.close]
+    reranker = build_reranker(settings, stack.client, metrics)
+    closers = [plain.close, *([] if reranker is None else [reranker.close]), stack.close]
     return Runtime(
         Backends(
             database=stack.database,
@@ -81,6 +85,8 @@ def build_runtime(settings: Settings) -> Runtime:
             registry=EmbeddingRegistry(stack.open_index, _opener(settings, plain, stack.client, metrics, closers)),
             quotas=settings.quota_defaults,
             recalls=RecallRates(settings.tenant_recalls_per_minute, settings.agent_recalls_per_minute),
+            reranker=reranker,
+            reranker_seconds=settings.reranker_seconds,
         ),
         credentials,
         metrics,
@@ -134,6 +140,29 @@ def _plain_embedder(settings: Settings, client: CloudflareClient | None, metrics
             client or build_client(settings, metrics), settings.embedding_model or "@cf/baai/bge-m3"
         )
     return HashingEmbedder() if chosen == "hashing" else _local_embedder(settings)
+
+
+def build_reranker(settings: Settings, client: CloudflareClient | None, metrics: Metrics) -> OwnedReranker | None:
+    """Choose the reranker; None where the settings name none.
+
+    Raises:
+        ConfigurationError: the reranker lacks a setting, or the model is not known.
+    """
+    if settings.reranker == "none":
+        return None
+    model, seconds = settings.reranker_model, settings.reranker_seconds
+    if settings.reranker == "workers-ai":
+        client = client or build_client(settings, metrics)
+        return WorkersAIReranker(client, *([] if model is None else [model]), seconds=seconds)
+    if not settings.reranker_base_url:
+        raise ConfigurationError("RERANKER is http, but RERANKER_BASE_URL is not set.")
+    return HttpReranker(
+        base_url=settings.reranker_base_url,
+        api_key=settings.reranker_api_key,
+        metrics=metrics,
+        model=model,
+        seconds=seconds,
+    )
 
 
 def build_client(settings: Settings, metrics: Metrics) -> CloudflareClient:

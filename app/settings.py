@@ -126,6 +126,23 @@ class Settings(BaseSettings):
     )
     openai_api_key: str | None = Field(None, description="Key for `openai`.", repr=False)
     openai_base_url: str = Field("https://api.openai.com/v1", description="Where the OpenAI API, or a proxy, answers.")
+    reranker: Literal["none", "http", "workers-ai"] = Field(
+        "none",
+        description=(
+            "What rates the best candidates of each recall anew (docs/retrieval.md): `none`; `http`: a rerank endpoint "
+            "as Cohere, Jina, vLLM, llama.cpp and LiteLLM have it; `workers-ai`. Both are sent queries and memories."
+        ),
+    )
+    reranker_model: str | None = Field(
+        None, description="Model of `http`, where its service needs one; `workers-ai` has @cf/baai/bge-reranker-base."
+    )
+    reranker_base_url: str | None = Field(
+        None, description="Where the service of `http` answers; `/rerank` is put behind it."
+    )
+    reranker_api_key: str | None = Field(None, description="Key for `http`, where its service needs one.", repr=False)
+    reranker_seconds: Annotated[float, Field(gt=0, le=10)] = Field(
+        2.0, description="How long a recall waits for the reranker before it answers without, at most 10."
+    )
     local_model_dir: Path | None = Field(
         None, description="Directory of a BERT-family sentence model to use instead of all-MiniLM-L6-v2."
     )
@@ -301,7 +318,7 @@ class Settings(BaseSettings):
             raise ValueError("must be the database's id, a UUID, and not its name; `provision` prints it")
         return id_ or None
 
-    @field_validator("cloudflare_api_token", "openai_api_key")
+    @field_validator("cloudflare_api_token", "openai_api_key", "reranker_api_key")
     @classmethod
     def _check_key(cls, value: str | None) -> str | None:
         """Take a key with white space around it; it becomes a part of a header."""
@@ -310,10 +327,12 @@ class Settings(BaseSettings):
             raise ValueError("must be printable ASCII without spaces")
         return key or None
 
-    @field_validator("cloudflare_api_base_url", "openai_base_url")
+    @field_validator("cloudflare_api_base_url", "openai_base_url", "reranker_base_url")
     @classmethod
-    def _check_url(cls, value: str) -> str:
+    def _check_url(cls, value: str | None) -> str | None:
         """Take a URL that a path can be put behind."""
+        if value is None:
+            return None
         url = value.strip()
         if not is_base_url(url):
             raise ValueError("must be an http or https URL with a host, and no credentials, query or fragment")
@@ -365,6 +384,8 @@ def notices(settings: Settings, *, folder_file: bool = True) -> list[str]:
         url, own = getattr(settings, name), type(settings).model_fields[name].default
         if url != own:
             said.append(f"{name.upper()} is {url}, which is not the vendor's ({own}).")
+    if settings.reranker == "http" and settings.reranker_base_url:
+        said.append(f"RERANKER_BASE_URL is {settings.reranker_base_url}: queries and memories are sent there.")
     return said
 
 

@@ -87,7 +87,7 @@ class Entry:
     content: str
     metadata: Mapping[str, Json]
     score: float
-    """All channels together, 0 to 1, higher is better."""
+    """All channels together, or the reranker's relevance, 0 to 1, higher is better."""
     created_at: int
     source: Source | None = None
     """Who wrote it; None where that was not kept yet."""

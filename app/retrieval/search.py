@@ -1,11 +1,11 @@
 """What a search for a query found: all candidates with their scores, and the entries that a query makes of them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from app.domain.query import Entry, Query
-from app.retrieval import selection
+from app.retrieval import reranking, selection
 from app.retrieval.confidence import confidence
 from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Candidate
@@ -17,25 +17,38 @@ class Search:
 
     fusion: Fusion
     degraded: Sequence[str]
+    relevance: reranking.Relevance = field(default_factory=dict)
+    """How a reranker has rated the best candidates."""
 
     @cached_property
     def confidence(self) -> float:
         """How likely it is that one of the candidates answers the query, 0 to 1."""
+        return max(self.relevance.values()) if self.relevance else self._confidence
+
+    @cached_property
+    def ranking(self) -> Sequence[Candidate]:
+        """All candidates, best first."""
+        return reranking.reordered(self.fusion.ranked, self.relevance)
+
+    @cached_property
+    def _confidence(self) -> float:
+        """The confidence as the channels have it."""
         return confidence(self.fusion)
 
     @cached_property
     def _scale(self) -> float:
         """What makes of a fused score the score of an entry: the best one has the confidence as its score."""
         best = max(self.fusion.scores.values(), default=0.0)
-        return self.confidence / best if best else 0.0
+        return self._confidence / best if best else 0.0
 
     def score(self, candidate: Candidate) -> float:
         """Return the score of the entry that a candidate makes."""
-        return min(1.0, self.fusion.scores[candidate.id] * self._scale)
+        fused = min(1.0, self.fusion.scores[candidate.id] * self._scale)
+        return reranking.score(candidate.id, fused, self.relevance)
 
     def ranked(self, query: Query) -> Iterator[Candidate]:
         """Give the candidates that may be entries, best first; the caller stops at ``top_k``."""
-        ranked: Iterator[Candidate] = iter(self.fusion.ranked)
+        ranked: Iterator[Candidate] = iter(self.ranking)
         if query.collapse:
             ranked = selection.distinct(ranked)
         if query.min_score > 0:
@@ -45,7 +58,7 @@ class Search:
     def entry(self, candidate: Candidate, *, explain: bool) -> Entry:
         """Make an entry of a candidate."""
         id_ = candidate.id
-        findings = self.fusion.findings(id_) if explain else []
+        findings = [finding.scaled(self._scale) for finding in self.fusion.findings(id_)] if explain else []
         return Entry(
             id=id_,
             content=candidate.content,
@@ -54,5 +67,5 @@ class Search:
             created_at=candidate.created_at,
             source=candidate.source,
             similarity=self.fusion.pool.cosines.get(id_),
-            findings=[finding.scaled(self._scale) for finding in findings],
+            findings=reranking.findings(id_, findings, self.relevance) if explain else [],
         )

@@ -12,6 +12,7 @@ from app.indexing.embedding_registry import EmbeddingRegistry
 from app.ports.database import Database, Row
 from app.ports.embedder import Embedder
 from app.ports.index_admin import IndexAdmin
+from app.ports.reranker import Reranker
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
 from app.services.backends import Clock, TenantBackends, TenantIndex
@@ -19,8 +20,9 @@ from app.services.query_vectors import QueryCache, QueryVectors
 from app.services.recall_rates import RecallRates
 from app.services.refusals import Refusals
 from app.services.request_turns import RequestTurns
+from app.services.reranking import TenantReranker
 from app.services.revocations import Revocations
-from app.services.shares import READS, TEXT_CHARACTERS, Shares, TenantEmbedder
+from app.services.shares import READS, RERANKINGS, TEXT_CHARACTERS, Shares, TenantEmbedder
 from app.storage import embedding_configs
 from app.storage.request_state import request_state
 from app.storage.scoped import TenantDatabase
@@ -52,12 +54,19 @@ class Backends:
     recalls: RecallRates = field(default_factory=RecallRates)
     """How many recalls this process has answered in this minute."""
 
+    reranker: Reranker | None = None
+    """What rates the best candidates of a recall; None where none is set."""
+    reranker_seconds: float = 2.0
+    """How long a recall waits for it."""
+
     request_turns: RequestTurns = field(default_factory=RequestTurns)
     """Whose request begins next."""
     reads: Shares = field(default_factory=lambda: Shares(READS))
     """What each tenant reads at once."""
     texts: Shares = field(default_factory=lambda: Shares(TEXT_CHARACTERS))
     """What each tenant has embedded at once."""
+    rerankings: Shares = field(default_factory=lambda: Shares(RERANKINGS))
+    """The recalls of each tenant that are reranked at once."""
 
     def of_tenant(self, tenant_id: str, author: Author | None = None) -> TenantBackends:
         """Return the backends of one tenant's requests; without an author, one who may replace nothing."""
@@ -92,6 +101,9 @@ class Backends:
             seen_configs=lambda: self.configs,
             refusals=self.refusals,
             recalls=self.recalls,
+            reranker=None
+            if self.reranker is None
+            else TenantReranker(tenant_id, self.reranker, self.rerankings, self.reranker_seconds),
         )
 
     def index_of(self, config: EmbeddingConfig) -> IndexAdmin:

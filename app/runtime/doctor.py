@@ -70,7 +70,7 @@ async def diagnose(runtime: Runtime) -> list[Check]:
 
 def _look_at(part: Part, config: EmbeddingConfig) -> Check:
     if part.error is not None:
-        return Check(part.name, ok=False, finding=_advice(part.error))
+        return Check(part.name, ok=part.optional, finding=_advice(part.error), warning=part.optional)
     if part.notice is not None:
         return Check(part.name, ok=True, finding=part.notice, warning=True)
     if part.name != "embedder":

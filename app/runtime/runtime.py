@@ -48,6 +48,8 @@ class Part:
     backend: str
     error: MemoryGatewayError | None = None
     notice: str | None = None
+    optional: bool = False
+    """Whether the service is ready without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +240,15 @@ class Runtime:
             await _ping("database", database.backend, database.ping),
             await _ping("index", index.backend, index.ping),
             await _ping("embedder", embedder.config.provider, embedder.ping),
+            *await self._reranker(),
             await self._data(),
         ]
+
+    async def _reranker(self) -> list[Part]:
+        reranker = self.backends.reranker
+        if reranker is None:
+            return []
+        return [replace(await _ping("reranker", reranker.name, reranker.ping), optional=True)]
 
     def _check_ready(self) -> None:
         if self._not_ready is not None:

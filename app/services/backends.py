@@ -17,6 +17,7 @@ from app.ports.vector_index import Hits, IndexedVector, VectorIndex
 from app.retrieval.channels.channel import Channel
 from app.services.recall_rates import RecallRates
 from app.services.refusals import Refusals
+from app.services.reranking import TenantReranker
 from app.storage.scoped import TenantDatabase
 
 Clock = Callable[[], int]
@@ -114,6 +115,8 @@ class TenantBackends:
     """Who was refused a store in the last minute."""
     recalls: RecallRates
     """Counts recalls against their limits."""
+    reranker: TenantReranker | None = None
+    """Rates the best candidates of a recall; None where no reranker is set."""
 
     @property
     def configs(self) -> EmbeddingConfigs:

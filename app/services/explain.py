@@ -50,13 +50,12 @@ class Explainer:
             Unavailable: there is no answer.
         """
         search = await self._recaller.search(scope, query, also=memory_id)
-        fusion = search.fusion
-        memory = fusion.pool.candidates.get(memory_id)
+        memory = search.fusion.pool.candidates.get(memory_id)
         if memory is None:
             raise NotFound("There is no such memory.")
         entry = search.entry(memory, explain=True)
         obstacles, change = await self._way_in(scope, query, search, memory)
-        rank = 1 + fusion.ranked.index(memory)
+        rank = 1 + search.ranking.index(memory)
         return Explanation(rank, entry.score, entry.findings, obstacles, change, search.degraded)
 
     async def _way_in(

@@ -24,6 +24,7 @@ from app.retrieval.query.periods import periods
 from app.retrieval.query.terms import terms
 from app.retrieval.search import Search
 from app.services.backends import EmbeddingConfigChanged, TenantBackends
+from app.services.reranking import reranked
 from app.storage import request_state
 from app.storage.candidates import CandidateQuery, find_candidates
 from app.storage.outbox import MAX_PENDING, Outbox, score
@@ -116,7 +117,8 @@ class Recaller:
             _check(fusion, away.error)
         if query.collapse:
             await _fold(fusion.ranked)
-        return Search(fusion, [*_degraded(away, hits, fusion, query), *gathered.degraded])
+        search = Search(fusion, [*_degraded(away, hits, fusion, query), *gathered.degraded])
+        return await reranked(search, query, self._backends.reranker)
 
     def _parse(self, query: Query) -> ParsedQuery:
         reference = self._backends.clock() if query.reference_time is None else query.reference_time

@@ -1,12 +1,13 @@
-"""The double: a stand-in Cloudflare account and OpenAI, with the real wire, the real limits and injectable faults.
+"""The double: a stand-in Cloudflare account, OpenAI and reranker, with the real wire and limits and injectable faults.
 
 ``memory-gateway double`` serves it for a rehearsal, ``memory_gateway_double.server.running`` for a test. It holds D1,
-Vectorize v2 and Workers AI under ``/client/v4``, OpenAI's embeddings and chat under ``/v1``, and a control path under
-``/_double`` (``memory_gateway_double.control``), which exists on loopback only.
+Vectorize v2 and Workers AI under ``/client/v4``, OpenAI's embeddings and chat under ``/v1``, a rerank endpoint of
+Cohere's form under ``/reranker/v1``, and a control path under ``/_double`` (``memory_gateway_double.control``), which
+exists on loopback only.
 
 Nothing here was compared with a live account. What it does comes from three kinds of sources.
 
-**Documented** (developers.cloudflare.com, platform.openai.com, the published API schemas):
+**Documented** (developers.cloudflare.com, platform.openai.com, docs.cohere.com, the published API schemas):
 every path, method, body and result; the limits of D1, Vectorize, Workers AI and OpenAI; 1,200 calls in
 300 seconds and the block after it, ``Ratelimit`` and ``retry-after``; what D1 forbids in SQL; the rules of
 metadata filters and metadata keys; 64 indexed bytes of a string; writes to Vectorize that show later, and
@@ -20,7 +21,8 @@ databases; numbers bound as REAL (workerd). Vectorize: 3000 and 3005 for an abse
 for a name in use, 40005 for an absent metadata index, creating a metadata index twice succeeds, 1005 for a
 content type, 40006 (wrong dimensions of a query), 40007 with at most 20 ids to get and 100 to delete, 40008,
 40012, 40016, 40023, 40025 with top K up to 100 where neither values nor all metadata are asked for, 40026.
-Workers AI's 5006. The text and code 971 of a block; 7003, 7001, 10000, 7403.
+Workers AI's 5006; its reranker's scores from 0 to 1, best first, beside a ``usage``. The text and code 971 of a block;
+7003, 7001, 10000, 7403.
 
 **Guessed**, so no client may lean on it:
 
@@ -35,6 +37,7 @@ Workers AI's 5006. The text and code 971 of a block; 7003, 7001, 10000, 7403.
 - a REST batch is one transaction (``atomic_batch`` turns that off), and a timeout is a 500;
 - whole numbers in D1's results have no fraction, as JavaScript writes them; ``rows_read`` counts rows returned;
 - a token is four bytes of UTF-8; embeddings are hashed n-grams; chat echoes, or fills in a schema;
+- scores of the rerankers are the share of the query's words, unless a test sets them;
 - a batch's ``unparsable-behavior=discard`` leaves out only lines that cannot be parsed;
 - bodies of 5xx: 502, 504 and 52x as plain text from the edge, the others with the product's envelope.
 

@@ -26,6 +26,9 @@ from memory_gateway_double.faults import Fault, Faults
 from memory_gateway_double.journal import Journal
 from memory_gateway_double.models.openai import PREFIX as OPENAI
 from memory_gateway_double.models.openai import OpenAI
+from memory_gateway_double.models.rerank import Rerankings
+from memory_gateway_double.models.rerank_endpoint import PREFIX as RERANKER
+from memory_gateway_double.models.rerank_endpoint import RerankEndpoint
 from memory_gateway_double.models.workers_ai import WorkersAI
 from memory_gateway_double.rate_limit import RateLimit
 from memory_gateway_double.recorder import RecordedRequest, Recorder
@@ -55,6 +58,7 @@ class DoubleOptions:
     account_id: str = "0" * 32
     api_token: str = "double-token"  # noqa: S105 - opens nothing but the double
     openai_api_key: str = "double-key"
+    reranker_api_key: str = "double-reranker-key"
     time_scale: float = 1.0
     rate_limit: bool = True
     atomic_batch: bool = True
@@ -65,7 +69,7 @@ class DoubleOptions:
 
 
 class Double:
-    """A stand-in Cloudflare account and OpenAI. Its methods are safe from any thread."""
+    """A stand-in Cloudflare account, OpenAI and a reranker. Its methods are safe from any thread."""
 
     def __init__(self, options: DoubleOptions, *, control: bool = True) -> None:
         """Open the data; ``control`` says whether the control path exists, which is for loopback only."""
@@ -84,7 +88,9 @@ class Double:
             options.seed,
             approximate=options.approximate_scores,
         )
+        self.rerankings = Rerankings()
         self._openai = OpenAI(options.openai_api_key, self.clock)
+        self._rerank = RerankEndpoint(options.reranker_api_key, self.rerankings)
         self._control = Control(self) if control else None
         self._router = self._routes()
 
@@ -173,6 +179,7 @@ class Double:
             if fault is not None and fault.kind == "stop_batch":
                 request.stop_batch_after = fault.stop_batch_after or 0
             request.shorten_vectors = fault is not None and fault.kind == "wrong_dimensions"
+            request.wrong_indexes = fault is not None and fault.kind == "wrong_indexes"
             if found is None:
                 raise self._lost(request)
             return await found.route.handler(request)
@@ -180,9 +187,12 @@ class Double:
             return refusal.reply
 
     def _admit(self, request: Request) -> None:
-        """Let a call in: OpenAI's by its key, Cloudflare's by its token, the rate limit and its account."""
+        """Let a call in: OpenAI's and the reranker's by a key, Cloudflare's by its token, the limit and its account."""
         if request.path.startswith(f"{OPENAI}/"):
             self._openai.admit(request)
+            return
+        if request.path.startswith(f"{RERANKER}/"):
+            self._rerank.admit(request)
             return
         if not request.path.startswith(f"{CLOUDFLARE}/"):
             raise not_routed(request.path)
@@ -209,6 +219,8 @@ class Double:
         told = {"date": self.clock.http_date(), "server": "cloudflare", "cf-ray": f"{uuid.uuid4().hex[:16]}-DBL"}
         if request.path.startswith(f"{OPENAI}/"):
             return {**told, **self._openai.headers()}
+        if request.path.startswith(f"{RERANKER}/"):
+            return told
         return {**told, **self.rate_limit.headers()}
 
     async def _pause(self, seconds: float) -> None:
@@ -226,8 +238,9 @@ class Double:
             [
                 *self.d1.routes(account),
                 *self.vectorize.routes(account),
-                *WorkersAI(self.clock).routes(account),
+                *WorkersAI(self.clock, self.rerankings).routes(account),
                 *self._openai.routes(),
+                *self._rerank.routes(),
                 *users.routes(CLOUDFLARE, account),
             ]
         )

@@ -27,6 +27,7 @@ class Control:
     - ``POST /_double/settle``: make every Vectorize write show.
     - ``GET | DELETE /_double/calls``: count, forget.
     - ``GET /_double/requests``: the last thousand, without credentials.
+    - ``GET | PUT | DELETE /_double/reranker``: the scores of texts by a part of them, as ``{"part": 0.9}``.
     - ``PUT /_double/options``: change ``time_scale``, ``rate_limit``, ``atomic_batch``.
     """
 
@@ -52,6 +53,9 @@ class Control:
             "GET calls": self._double.calls,
             "DELETE calls": self._double.reset_calls,
             "GET requests": self._requests,
+            "GET reranker": lambda: self._double.rerankings.script,
+            "DELETE reranker": self._double.rerankings.clear,
+            "PUT reranker": lambda: self._script(_read(request)),
             "PUT faults": lambda: self._add_fault(_read(request)),
             "PUT options": lambda: self._change(_read(request)),
         }
@@ -100,6 +104,13 @@ class Control:
         except ValueError as error:
             raise _wrong(str(error)) from error
         return self._double.faults.listed()
+
+    def _script(self, content: dict[str, Any]) -> Mapping[str, float]:
+        for part, score in content.items():
+            if isinstance(score, bool) or not isinstance(score, int | float):
+                raise _wrong(f"{part!r} cannot score {score!r}")
+        self._double.rerankings.set(content)
+        return self._double.rerankings.script
 
     def _change(self, content: dict[str, Any]) -> dict[str, Any]:
         for name, value in content.items():

@@ -2,6 +2,8 @@
 
 from memory_gateway_double.faults import Fault
 from memory_gateway_double.models.embeddings_endpoint import openai_error
+from memory_gateway_double.models.rerank_endpoint import OPERATION as RERANK
+from memory_gateway_double.models.rerank_endpoint import rerank_error
 from memory_gateway_double.rate_limit import BLOCKED, WINDOW_SECONDS
 from memory_gateway_double.v4 import AUTHENTICATION_ERROR, TOO_MANY_REQUESTS, failure
 from memory_gateway_double.wire import JSON, Reply
@@ -16,6 +18,12 @@ _OPENAI = {
     429: ("Rate limit reached for requests", "requests", "rate_limit_exceeded"),
     500: ("The server had an error while processing your request. Sorry about that!", "server_error", None),
     503: ("The engine is currently overloaded, please try again later", "service_unavailable", "overloaded"),
+}
+_RERANK = {
+    401: "invalid api token",
+    402: "your balance is used up",
+    429: "you are past the rate limit, please wait and try again later",
+    500: "internal server error",
 }
 _V4 = {
     401: (AUTHENTICATION_ERROR, "Authentication error"),
@@ -48,11 +56,13 @@ def fault_reply(operation: str, fault: Fault) -> Reply:
     if operation.startswith("openai.") or operation in {"ai.embeddings", "ai.chat"}:
         message, kind, code = _OPENAI.get(status, (f"The request failed ({status}).", "invalid_request_error", None))
         reply = openai_error(status, message, kind=kind, code=code).reply
+    elif operation == RERANK:
+        reply = rerank_error(status, _RERANK.get(status, f"The request failed ({status}).")).reply
     elif status in _PLAIN_STATUSES:
         reply = Reply(status, f"error code: {status}".encode(), "text/plain; charset=UTF-8")
     else:
         reply = failure(status, _meaning(operation, status))
-        if status == 429 and operation != "ai.run":  # noqa: PLR2004 - the status of a block
+        if status == 429 and operation not in {"ai.run", "ai.rerank"}:  # noqa: PLR2004 - the status of a block
             reply = Reply(status, reply.body, JSON, {"retry-after": f"{WINDOW_SECONDS:.0f}"})
     return Reply(status, reply.body, reply.content_type, {**reply.headers, **(fault.headers or {})})
 

@@ -17,6 +17,7 @@ Kind = Literal[
     "half_body",
     "invalid_json",
     "wrong_dimensions",
+    "wrong_indexes",
     "after_effect_cut",
     "stop_batch",
 ]
@@ -38,6 +39,7 @@ class Fault:
     - ``half_body``: does the work, then sends half of the answer and closes the connection.
     - ``invalid_json``: does the work, then answers a body that breaks off.
     - ``wrong_dimensions``: embeddings come back one dimension short; other operations answer as usual.
+    - ``wrong_indexes``: the last result of a reranking has an index beyond the texts; others answer as usual.
     - ``stop_batch``: a D1 batch keeps its first ``stop_batch_after`` statements, then the connection is closed.
     """
 

@@ -15,6 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from memory_gateway_double.account import CLOUDFLARE, Double, DoubleOptions
 from memory_gateway_double.delivery import CUT
 from memory_gateway_double.models.openai import PREFIX as OPENAI
+from memory_gateway_double.models.rerank_endpoint import PREFIX as RERANKER
 
 Announce = Callable[[str], object]
 """Takes the text that tells a person how to use the double."""
@@ -36,6 +37,11 @@ class Handle:
     def cloudflare_url(self) -> str:
         """The base URL of its Cloudflare API."""
         return self.url + CLOUDFLARE
+
+    @property
+    def reranker_url(self) -> str:
+        """The base URL of its rerank endpoint."""
+        return self.url + RERANKER
 
     @property
     def openai_url(self) -> str:
@@ -173,6 +179,8 @@ def _how_to_use(handle: Handle, *, control: bool) -> str:
         f"CLOUDFLARE_API_TOKEN={options.api_token}",
         f"OPENAI_BASE_URL={handle.openai_url}",
         f"OPENAI_API_KEY={options.openai_api_key}",
+        f"RERANKER_BASE_URL={handle.reranker_url}",
+        f"RERANKER_API_KEY={options.reranker_api_key}",
         "\nRun `memory-gateway provision` with them; it tells CLOUDFLARE_D1_DATABASE_ID.",
     ]
     if control:

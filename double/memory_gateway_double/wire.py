@@ -24,6 +24,8 @@ class Request:
     """Set by a fault: after how many statements a D1 batch is to die."""
     shorten_vectors: bool = False
     """Set by a fault: embeddings are to come back one dimension short."""
+    wrong_indexes: bool = False
+    """Set by a fault: a reranking is to name a text that it was not sent."""
 
     @property
     def content_type(self) -> str:

@@ -64,7 +64,11 @@ def test_several_secrets_are_read_in_order(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("PORT", "http"), ("PORT", "70000"), ("EMBEDDER", "magic"), ("LOG_FORMAT", "xml")]
+    ("name", "value"),
+    [
+        *(("PORT", "http"), ("PORT", "70000"), ("EMBEDDER", "magic"), ("LOG_FORMAT", "xml")),
+        *(("RERANKER", "magic"), ("RERANKER_SECONDS", "0"), ("RERANKER_SECONDS", "11")),
+    ],
 )
 def test_a_setting_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(name, value)
@@ -74,8 +78,8 @@ def test_a_setting_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch,
 
 ACCOUNT_ID, DATABASE_ID = "023e105f4ecef8ad9ca31a8372d0c353", "6f1c0f2e-5b3a-4d7e-9c8b-0a1b2c3d4e5f"
 IDS = {"CLOUDFLARE_ACCOUNT_ID": ACCOUNT_ID, "CLOUDFLARE_D1_DATABASE_ID": DATABASE_ID}
-KEYS = ["CLOUDFLARE_API_TOKEN", "OPENAI_API_KEY"]
-URLS = ["CLOUDFLARE_API_BASE_URL", "OPENAI_BASE_URL"]
+KEYS = ["CLOUDFLARE_API_TOKEN", "OPENAI_API_KEY", "RERANKER_API_KEY"]
+URLS = ["CLOUDFLARE_API_BASE_URL", "OPENAI_BASE_URL", "RERANKER_BASE_URL"]
 
 
 @pytest.mark.parametrize("name", [*IDS, *KEYS])

@@ -1,10 +1,11 @@
 """Ports that can be told to fail, around real ones."""
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.domain.embedding import EmbeddingConfig, Vector
-from app.domain.errors import MemoryGatewayError
+from app.domain.errors import MemoryGatewayError, UpstreamTimeout
 from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.database import Database, Row, Statement
@@ -33,6 +34,46 @@ class FailingEmbedder:
     async def ping(self) -> None:
         _raise(self.error)
         await self.inner.ping()
+
+
+@dataclass
+class ScriptedReranker:
+    """Gives a text the relevance of the first part that it contains, else 0; fails or waits when it is told to."""
+
+    script: Mapping[str, float] = field(default_factory=dict)
+    error: Exception | None = None
+    waits: bool = False
+    calls: list[tuple[str, list[str]]] = field(default_factory=list)
+    tenants: list[str] = field(default_factory=list)
+    cancelled: int = 0
+    under_way: int = 0
+
+    @property
+    def name(self) -> str:
+        return "scripted"
+
+    async def rerank(
+        self, query: str, texts: Sequence[str], *, tenant_id: str = "", seconds: float | None = None
+    ) -> Sequence[float]:
+        self.calls.append((query, list(texts)))
+        self.tenants.append(tenant_id)
+        self.under_way += 1
+        try:
+            async with asyncio.timeout(seconds):
+                while self.waits:
+                    await asyncio.sleep(0.001)
+        except TimeoutError as error:
+            raise UpstreamTimeout("The reranker did not answer in time.") from error
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        finally:
+            self.under_way -= 1
+        _raise(self.error)
+        return [next((self.script[part] for part in self.script if part in text), 0.0) for text in texts]
+
+    async def ping(self) -> None:
+        _raise(self.error)
 
 
 @dataclass

@@ -101,7 +101,7 @@ class WorkersAIEmbedder:
             orjson.dumps({field: inputs}),
             seconds=CALL_SECONDS,
         )
-        return _vectors((await self._client.call(call, _meaning)).result)
+        return _vectors((await self._client.call(call, meaning)).result)
 
 
 def _vectors(result: Any) -> list[Vector]:  # noqa: ANN401 - whatever JSON holds
@@ -112,7 +112,7 @@ def _vectors(result: Any) -> list[Vector]:  # noqa: ANN401 - whatever JSON holds
         raise UpstreamRejected("Workers AI's answer has not the form it should have.") from error
 
 
-def _meaning(refusal: Refusal) -> MemoryGatewayError | None:
+def meaning(refusal: Refusal) -> MemoryGatewayError | None:
     """Map the product's codes: both an exhausted allocation and missing capacity have the status 429."""
     said = f"Workers AI: {refusal.message}"
     if refusal.code == _DAILY_ALLOCATION_USED:

@@ -116,7 +116,7 @@ RECALL_MEMORY = Tool(
             },
             "degraded": {
                 "type": "array",
-                "description": "Present when there may be more than was found: what could not be searched.",
+                "description": "Present when there may be more, or better: what could not be searched or rated.",
                 "items": {"type": "string"},
             },
         },

@@ -36,7 +36,7 @@ class Finding:
     """What one channel, or one cue, has to do with a score.
 
     Attributes:
-        channel: ``lexical``, ``vector``, ``smoothing``, ``names``, ``time`` or ``recency``.
+        channel: ``lexical``, ``vector``, ``smoothing``, ``names``, ``time``, ``recency`` or ``reranker``.
         weighted: Its share of the score; all shares add up to it.
         raw: In the channel's own measure.
         rank: The memory's rank in the channel, from 1.
@@ -53,7 +53,7 @@ class Entry:
     """One memory found.
 
     Attributes:
-        score: All channels together, 0 to 1.
+        score: All channels together, or the reranker's relevance where one is set, 0 to 1.
         similarity: Cosine of the embeddings, -1 to 1; None where only other channels found it.
         source: Who wrote it; None where that was not kept yet.
         findings: What the score is made of, where ``explain`` asked for it.
@@ -75,7 +75,7 @@ class Recall:
 
     Attributes:
         confidence: How likely it is that something of it helps, 0 to 1.
-        degraded: Why this may not be all there is, such as ``index_unavailable``; empty where it is.
+        degraded: Why this may not be all there is, or not in the best order, such as ``index_unavailable``.
     """
 
     entries: tuple[Entry, ...]

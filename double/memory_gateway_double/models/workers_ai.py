@@ -12,6 +12,7 @@ from memory_gateway_double.clock import Clock
 from memory_gateway_double.models.chat import complete, echo, smallest
 from memory_gateway_double.models.embedding import Values, embed, instructed, tokens
 from memory_gateway_double.models.embeddings_endpoint import Model, embeddings, openai_error, read_body
+from memory_gateway_double.models.rerank import Rerankings
 from memory_gateway_double.routing import Route
 from memory_gateway_double.v4 import ok, read_object, refused
 from memory_gateway_double.wire import Refusal, Reply, Request, json_reply
@@ -43,6 +44,7 @@ _EMBEDDERS: Mapping[str, _Embedder] = {
     "@cf/baai/bge-base-en-v1.5": _Embedder(768, 512, pooling="mean"),
     "@cf/baai/bge-large-en-v1.5": _Embedder(1024, 512, pooling="mean"),
 }
+_RERANKER = "@cf/baai/bge-reranker-base"
 _COMPATIBLE = {name: Model(model.dimensions) for name, model in _EMBEDDERS.items()}
 _CHATTERS = {
     "@cf/meta/llama-4-scout-17b-16e-instruct",
@@ -57,12 +59,14 @@ _CHATTERS = {
 class WorkersAI:
     """The account's models."""
 
-    def __init__(self, clock: Clock) -> None:
-        """Date chat answers by this clock."""
+    def __init__(self, clock: Clock, rerankings: Rerankings) -> None:
+        """Date chat answers by this clock, and rate texts by these scores."""
         self._clock = clock
+        self._rerankings = rerankings
 
     def routes(self, prefix: str) -> Iterator[Route]:
         """Return the endpoints below the account's path."""
+        yield Route("ai.rerank", "POST", f"{prefix}/ai/run/{_RERANKER}", self._rerank)
         yield Route("ai.run", "POST", f"{prefix}/ai/run/{{model*}}", self._run)
         yield Route("ai.embeddings", "POST", f"{prefix}/ai/v1/embeddings", self._embeddings)
         yield Route("ai.chat", "POST", f"{prefix}/ai/v1/chat/completions", self._chat)
@@ -81,6 +85,19 @@ class WorkersAI:
         if model.pooling is not None:
             result["pooling"] = model.pooling
         return ok(result)
+
+    async def _rerank(self, request: Request) -> Reply:
+        body = read_object(request, BAD_INPUT, "AiError: Bad input: Error")
+        query, texts = body.get("query"), _contexts(body)
+        if not isinstance(query, str) or not query:
+            raise _bad_input("required properties at '/' are 'query'")
+        most = body.get("top_k", len(texts))
+        if type(most) is not int or most < 1:
+            raise _bad_input("'/top_k' must be >= 1")
+        rated = self._rerankings.rated(request, query, texts, most)
+        prompt = sum(tokens(query) + tokens(text) for text in texts)
+        usage = {"prompt_tokens": prompt, "completion_tokens": 0, "total_tokens": prompt}
+        return ok({"response": [{"id": index, "score": score} for index, score in rated], "usage": usage})
 
     async def _embeddings(self, request: Request) -> Reply:
         return embeddings(request, _COMPATIBLE)
@@ -114,6 +131,18 @@ def _texts(body: dict[str, Any], model: _Embedder, field: str) -> list[str]:
     truncates = bool(body.get("truncate_inputs", model.truncates))
     if not truncates and any(tokens(text) > model.context for text in texts):
         raise refused(413, TOO_LARGE, f"AiError: input longer than the model's context of {model.context} tokens")
+    return texts
+
+
+def _contexts(body: dict[str, Any]) -> list[str]:
+    """Return the texts that are to be rated."""
+    contexts = body.get("contexts")
+    if not isinstance(contexts, list) or not contexts:
+        raise _bad_input("required properties at '/' are 'contexts'")
+    given = [context.get("text") if isinstance(context, dict) else None for context in contexts]
+    texts = [text for text in given if isinstance(text, str) and text]
+    if len(texts) != len(given):
+        raise _bad_input("Length of '/contexts/0/text' must be >= 1")
     return texts
 
 

@@ -391,6 +391,25 @@ def test_a_service_that_is_not_the_vendors_is_told(line: Line) -> None:
     )
 
 
+def test_where_a_reranker_is_sent_memories_is_told_where_one_is_set(line: Line) -> None:
+    url = "http://127.0.0.1:9/v1"
+    assert line.run("migrate", RERANKER_BASE_URL=url).stderr == ""
+    told = line.run("migrate", RERANKER="http", RERANKER_BASE_URL=url, RERANKER_API_KEY="key-of-the-reranker").stderr
+    assert told == f"RERANKER_BASE_URL is {url}: queries and memories are sent there.\n"
+    told = line.fails("recall", "fox", RERANKER="http")
+    assert told == "Error: RERANKER is http, but RERANKER_BASE_URL is not set.\n"
+    assert "CLOUDFLARE_ACCOUNT_ID" in line.fails("recall", "fox", RERANKER="workers-ai")
+
+
+def test_the_doctor_warns_of_a_reranker_that_is_away(line: Line) -> None:
+    done = line.run("doctor", "--json", RERANKER="http", RERANKER_BASE_URL="http://127.0.0.1:9/v1")
+    checks = json.loads(done.stdout)["checks"]
+    (check,) = [check for check in checks if check["name"] == "reranker"]
+    assert (done.returncode, check["ok"], check["warning"]) == (0, True, True)
+    assert "could not be reached" in check["finding"]
+    assert all(check["ok"] for check in checks)
+
+
 def test_what_a_memory_holds_does_nothing_to_a_terminal(line: Line) -> None:
     line.ok("store", "red\x1b[31m \u202eyes\u200b\U000e0041 \u009b2J\r fox\n\tend")
     assert "red\\x1b[31m \\u202eyes\\u200b\\U000e0041 \\x9b2J\\r fox\n\tend" in line.ok("recall", "fox")

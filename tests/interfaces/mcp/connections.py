@@ -75,9 +75,11 @@ def _log_file(data_dir: Path) -> Path:
 
 
 @asynccontextmanager
-async def listening(app: ASGIApp, port: int = 0) -> AsyncIterator[str]:
+async def listening(
+    app: ASGIApp, port: int = 0, http: type[asyncio.Protocol] | Literal["auto"] = "auto"
+) -> AsyncIterator[str]:
     """Let an application of this process listen on a socket, and return its URL."""
-    server = uvicorn.Server(uvicorn.Config(app, port=port, log_config=None, lifespan="off"))
+    server = uvicorn.Server(uvicorn.Config(app, port=port, http=http, log_config=None, lifespan="off"))
     running = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.01)

@@ -36,13 +36,13 @@ async def healthz() -> HealthAnswer:
     responses={503: {"model": ReadinessAnswer}, **responses(*ACCESS, InvalidRequest)},
 )
 async def readyz(request: Request, response: Response, query: Annotated[ReadinessQuery, Query()]) -> ReadinessAnswer:
-    """Ask each part about itself: 200 when every one answers, else 503."""
+    """Ask each part about itself: 200 when every one answers but the reranker, which recalls do without, else 503."""
     runtime = runtime_of(request)
     with_details = query.details != "false"
     if with_details:
         (await principal_of(request)).check_admin()
     parts = await runtime.parts()
-    ready = all(part.error is None for part in parts)
+    ready = all(part.error is None or part.optional for part in parts)
     response.status_code = 200 if ready else 503
     return ReadinessAnswer(
         status="ready" if ready else "not_ready",

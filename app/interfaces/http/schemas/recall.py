@@ -120,7 +120,8 @@ class FindingAnswer(Answer):
         description=(
             "`lexical`: words of the query, in the memory or beside it in its session; `vector`: meaning; "
             "`smoothing`: what neighbours and the best of the session have; `names`: the query "
-            "names who speaks; `time`: the query names when it was; `recency`: it is recent, where that was asked."
+            "names who speaks; `time`: the query names when it was; `recency`: it is recent, where that was asked; "
+            "`reranker`: a model has read the memory and the query, and its relevance is the whole score."
         )
     )
     weighted: float = Field(description="Its share of the score; all shares add up to it.")
@@ -134,7 +135,9 @@ class EntryAnswer(Answer):
     id: str
     content: str
     metadata: dict[str, Any]
-    score: float = Field(ge=0, le=1, description="All channels together, higher is better.")
+    score: float = Field(
+        ge=0, le=1, description="All channels together, or the reranker's relevance where one is set; higher is better."
+    )
     similarity: float | None = Field(
         ge=-1, le=1, description="Cosine similarity of the embeddings; null where only other channels found it."
     )
@@ -161,7 +164,8 @@ class RecallAnswer(Answer):
         exclude_if=_is_empty,
         description=(
             "Present when the answer may not be all there is: why. `index_unavailable`, `embedder_unavailable`, "
-            "`lexical_unavailable`: this did not answer, and the other channels did. `pending_bound`: of what is new "
+            "`lexical_unavailable`: this did not answer, and the other channels did. `reranker_unavailable`: the "
+            "reranker did not answer in time, and the answer is the one without it. `pending_bound`: of what is new "
             "only the newest was compared. `filter_beyond_index`: the last entries match the filter, or are what "
             "`for_model` leaves, but their vectors were not compared with the query's."
         ),

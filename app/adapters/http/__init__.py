@@ -1,0 +1,1 @@
+"""Services that several vendors and servers offer in one form over HTTP."""

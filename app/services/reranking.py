@@ -1,0 +1,63 @@
+"""Has the best candidates of a recall rated by a reranker, and goes on without where there is none, or it is away."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+import structlog
+
+from app.domain.errors import Unavailable, UpstreamTimeout
+from app.domain.query import Query
+from app.ports.reranker import Reranker
+from app.retrieval.reranking import to_rate
+from app.retrieval.search import Search
+from app.services.shares import Shares
+
+_SHORTEST = 0.001
+"""Seconds that a call has at least."""
+
+
+class TenantReranker:
+    """A reranker as one tenant's recalls see it: within the tenant's share, and within a deadline."""
+
+    def __init__(self, tenant_id: str, reranker: Reranker, shares: Shares, seconds: float) -> None:
+        """Bind the tenant; ``seconds`` is how long a recall waits, for its turn and for the answer together."""
+        self._tenant_id = tenant_id
+        self._reranker = reranker
+        self._shares = shares
+        self._seconds = seconds
+
+    async def rerank(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """Return the relevance of each text, 0 to 1, in the texts' order; see ``Reranker.rerank``.
+
+        Raises:
+            Unavailable: the reranker is away, or there was no answer in time.
+        """
+        clock = asyncio.get_running_loop().time
+        ends = clock() + self._seconds
+        try:
+            async with asyncio.timeout_at(ends):
+                await self._shares.acquire(self._tenant_id, 1)
+        except TimeoutError as error:
+            raise UpstreamTimeout("Earlier recalls of the tenant kept the reranker busy.") from error
+        try:
+            left = max(ends - clock(), _SHORTEST)
+            return await self._reranker.rerank(query, texts, tenant_id=self._tenant_id, seconds=left)
+        finally:
+            self._shares.release(self._tenant_id, 1)
+
+
+async def reranked(search: Search, query: Query, reranker: TenantReranker | None) -> Search:
+    """Return the search with the ratings of its best candidates, or as it was, saying so, where there are none."""
+    if reranker is None:
+        return search
+    rated = to_rate(search.fusion.ranked, collapse=query.collapse)
+    if not rated:
+        return search
+    try:
+        relevances = await reranker.rerank(query.text, [candidate.content for candidate in rated])
+    except Unavailable as error:
+        structlog.get_logger().warning("reranker_away", code=error.code, reason=error.detail)
+        return replace(search, degraded=[*search.degraded, "reranker_unavailable"])
+    relevance = {candidate.id: value for candidate, value in zip(rated, relevances, strict=True)}
+    return replace(search, relevance=relevance)
