@@ -109,11 +109,10 @@ format: $(VENV)/dev ## bring the code into form
 bench: $(VENV)/dev ## measure, print the figures and write them to bench/results/
 	$(BIN)/python -m bench
 
-bench-quality: $(VENV)/dev ## measure what recall finds of the data in QUALITY_DATA (bench/quality/README.md)
-	@test -n "$(QUALITY_DATA)" || { echo 'QUALITY_DATA names no data set: make bench-quality QUALITY_DATA=folder' \
-	  '(bench/quality/README.md says in which form)' >&2; exit 1; }
-	$(BIN)/python -m bench.quality "$(QUALITY_DATA)" bench/quality/languages.jsonl \
-	  --embedder local --embedder hashing --ablate --foreign 20
+bench-quality: $(VENV)/dev ## measure what recall finds, of the project's data and of those in QUALITY_DATA
+	$(BIN)/python -m bench.quality $(if $(QUALITY_DATA),"$(QUALITY_DATA)") bench/quality/everyday/agent-open.jsonl \
+	  bench/quality/everyday/everyday-open.jsonl bench/quality/mixed/mixed.jsonl bench/quality/languages.jsonl \
+	  --embedder local --embedder hashing --ablate --foreign 20 --bm25
 
 lock: $(VENV)/uv ## resolve the locks anew from pyproject.toml
 	echo uv | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \

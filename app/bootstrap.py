@@ -32,6 +32,7 @@ from app.adapters.prefixed import PrefixedEmbedder, Prefixes, prefixed
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import ConfigurationError
 from app.indexing.acknowledgements import Acknowledgements
+from app.indexing.cosine_scales import CosineScales
 from app.indexing.embedding_registry import EmbeddingRegistry
 from app.indexing.rate_limiter import RateLimiter
 from app.observability.metrics import Metrics
@@ -82,6 +83,7 @@ def build_runtime(settings: Settings) -> Runtime:
             queries=QueryCache(settings.query_cache_bytes),
             acknowledgements=Acknowledgements(),
             clock=wall_clock,
+            scales=CosineScales(stack.database, query_prefix=_query_prefix(embedder)),
             registry=EmbeddingRegistry(stack.open_index, _opener(settings, plain, stack.client, metrics, closers)),
             quotas=settings.quota_defaults,
             recalls=RecallRates(settings.tenant_recalls_per_minute, settings.agent_recalls_per_minute),
@@ -304,6 +306,10 @@ def _opener(
         return found
 
     return opened
+
+
+def _query_prefix(embedder: Embedder) -> str:
+    return embedder.query_prefix if isinstance(embedder, PrefixedEmbedder) else ""
 
 
 def _pace(settings: Settings, usual: Pace) -> Pace:

@@ -83,6 +83,11 @@ class PrefixedEmbedder:
         self._config = embedder.config.with_document_prefix(prefixes.document)
 
     @property
+    def query_prefix(self) -> str:
+        """What stands before each query."""
+        return self._prefixes.query
+
+    @property
     def config(self) -> EmbeddingConfig:
         """Return the other embedder's config, which a document prefix makes another one."""
         return self._config

@@ -16,6 +16,11 @@ Vector: TypeAlias = npt.NDArray[np.float32]
 """One embedding: float32, one dimension, unit length, so that a dot product is the cosine."""
 
 _INDEX_NAME_BYTES = 64
+_CLEAR = 5.6
+"""So many standard deviations above unrelated texts an answer is clear: as with all-MiniLM-L6-v2."""
+_HARDLY = 9.0
+"""Where the answers lie within 1.6 standard deviations of unrelated texts, a cosine tells hardly anything."""
+_LEAST_GAP = 1e-6
 _WITH_PREFIX = re.compile(r"(.+)#[0-9a-f]{8}", re.DOTALL)
 
 
@@ -72,6 +77,32 @@ class EmbeddingConfig:
     def __str__(self) -> str:
         """Return the config as a person reads it."""
         return f"{self.provider}/{self.model} ({self.dimensions} dimensions)"
+
+
+@dataclass(frozen=True, slots=True)
+class CosineScale:
+    """Where the cosines of a config lie, so that those of two models compare (docs/retrieval.md).
+
+    ``unrelated`` is the mean cosine of a question and a text that does not answer it, ``spread`` its standard
+    deviation, ``related`` the mean cosine of a question and its answer.
+    """
+
+    unrelated: float
+    spread: float
+    related: float
+
+    def nearness(self, cosine: float) -> float:
+        """Return 0 for a cosine as between unrelated texts, 1 for one as between a question and its answer.
+
+        Where the answers do not stand out clearly from the unrelated texts, 1 is further away, since a cosine is then
+        weaker evidence. Adding to all cosines, or stretching them, changes nothing.
+        """
+        gap = max(self.related - self.unrelated, _LEAST_GAP)
+        return (cosine - self.unrelated) / max(gap, _CLEAR * self.spread, _HARDLY * self.spread**2 / gap)
+
+
+USUAL_SCALE = CosineScale(unrelated=0.05, spread=0.08, related=0.6)
+"""What is assumed of a config that could not be measured yet: about all-MiniLM-L6-v2's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,11 @@ METADATA_DEPTH = 8
 SESSION_ID_BYTES = 256
 MAX_FILTER_KEYS = 16
 """Keys of metadata that one filter names: the database looks each of them up in each memory."""
-MAX_TOP_K = 20
+MAX_TOP_K = 50
+MAX_TOP_K_OF_TOOLS = 20
+"""A model is given fewer entries (``Query.for_model``): what it reads takes room in its context."""
+MAX_ANSWER_BYTES = 20 * CONTENT_BYTES
+"""All entries' content together: what does not fit is left out, as with ``max_tokens``."""
 MAX_NUMBER = 2**63 - 1
 """The largest number metadata may hold: beyond it SQLite compares integers as approximate ones."""
 
@@ -159,6 +163,7 @@ SESSION_ID = _text(SESSION_ID_BYTES)
 METADATA = _metadata()
 FILTER_METADATA = _metadata(filters=True)
 TOP_K = _range(f"must be from 1 to {MAX_TOP_K}", 1, MAX_TOP_K)
+TOP_K_OF_TOOLS = _range(f"must be from 1 to {MAX_TOP_K_OF_TOOLS}", 1, MAX_TOP_K_OF_TOOLS)
 MIN_SCORE = _range("must be from 0 to 1", 0, 1)
 RECENCY_DAYS = _range("must be above 0, at most 36500", 0, 36_500, exclusive=True)
 MAX_TOKENS = _range("must be at least 1", 1)

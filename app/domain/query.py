@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from app.domain.author import Source
 from app.domain.json_types import Json, Scalar
-from app.domain.limits import FILTER_METADATA, MAX_TOKENS, MIN_SCORE, QUERY, RECENCY_DAYS, TOP_K, check
+from app.domain.limits import FILTER_METADATA, MAX_TOKENS, MIN_SCORE, QUERY, RECENCY_DAYS, TOP_K, TOP_K_OF_TOOLS, check
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Query:
         """Check the bounds of all fields, under the names that callers know them by."""
         check(
             ("query", QUERY, self.text),
-            ("top_k", TOP_K, self.top_k),
+            ("top_k", TOP_K_OF_TOOLS if self.for_model else TOP_K, self.top_k),
             ("min_score", MIN_SCORE, self.min_score),
             ("recency_days", RECENCY_DAYS, self.recency_days),
             ("max_tokens", MAX_TOKENS, self.max_tokens),
@@ -87,7 +87,7 @@ class Entry:
     content: str
     metadata: Mapping[str, Json]
     score: float
-    """All channels together, or the reranker's relevance, 0 to 1, higher is better."""
+    """How likely it answers the query, or the reranker's relevance, 0 to 1."""
     created_at: int
     source: Source | None = None
     """Who wrote it; None where that was not kept yet."""

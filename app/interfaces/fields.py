@@ -124,6 +124,7 @@ Timestamp: TypeAlias = Annotated[str, BeforeValidator(format_moment), Field(json
 Content: TypeAlias = Annotated[str, Field(strict=True), Within(limits.CONTENT)]
 QueryText: TypeAlias = Annotated[str, Field(strict=True), Within(limits.QUERY)]
 TopK: TypeAlias = Annotated[int, Number, Within(limits.TOP_K)]
+TopKOfTools: TypeAlias = Annotated[int, Number, Within(limits.TOP_K_OF_TOOLS)]
 Metadata: TypeAlias = Annotated[dict[str, Any], Within(limits.METADATA), WithJsonSchema(_METADATA_SCHEMA)]
 FilterMetadata: TypeAlias = Annotated[
     dict[str, Any], Within(limits.FILTER_METADATA), WithJsonSchema(FILTER_METADATA_SCHEMA)

@@ -35,11 +35,14 @@ class Fusion:
 
     @cached_property
     def _measures(self) -> Mapping[str, Scores]:
-        """What findings tell as ``raw``, by channel."""
         return {
             channel.name: channel.measure(self.pool, self._query, self.by_channel[channel.name])
             for channel in self._channels
         }
+
+    def measure(self, channel: str) -> Scores:
+        """Return what findings tell as ``raw`` of a channel; nothing where the recall goes without it."""
+        return self._measures.get(channel, {})
 
     def findings(self, id_: str) -> list[Finding]:
         """Tell what a candidate's score is made of; what is weighted adds up to it."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from app.domain.json_types import Json, Scalar
-from app.domain.limits import MAX_TOP_K
+from app.domain.limits import MAX_TOP_K, MAX_TOP_K_OF_TOOLS
 from app.domain.query import Filter, Query
 from app.retrieval.pool import Candidate
 from app.retrieval.search import Search
@@ -22,13 +22,13 @@ def obstacle(search: Search, query: Query, memory: Candidate) -> Obstacle | None
         return "expired"
     if failing(query.where, memory) != Filter():
         return "filter"
-    if not _is_in(memory, search.ranked(replace(query, min_score=0.0, max_tokens=None))):
+    if not _is_in(memory, search.eligible(replace(query, min_score=0.0))):
         return "collapse"
     if search.score(memory) < query.min_score:
         return "min_score"
     shaped = list(search.ranked(query))
-    if not _is_in(memory, shaped):
-        return "max_tokens"
+    if not _is_in(memory, shaped):  # where nobody limits the tokens it is the size of all entries before it
+        return "max_tokens" if query.max_tokens is not None or _place(search, query, memory) <= query.top_k else "rank"
     return None if _is_in(memory, shaped[: query.top_k]) and not memory.added else "rank"
 
 
@@ -41,12 +41,12 @@ def relaxed(search: Search, query: Query, memory: Candidate, what: Obstacle) -> 
     if what == "min_score":
         return replace(query, min_score=math.floor(search.score(memory) * 1000) / 1000)
     if what == "max_tokens":
-        before = list(search.ranked(replace(query, max_tokens=None)))
+        before = list(search.eligible(query))
         needed = sum(tokens(one.content) for one in before[: before.index(memory) + 1])
         return replace(query, max_tokens=needed)
     if what == "rank" and not memory.added:
-        place = 1 + list(search.ranked(query)).index(memory)
-        return replace(query, top_k=place) if place <= MAX_TOP_K else None
+        place = _place(search, query, memory)
+        return replace(query, top_k=place) if place <= (MAX_TOP_K_OF_TOOLS if query.for_model else MAX_TOP_K) else None
     return None
 
 
@@ -60,6 +60,11 @@ def failing(where: Filter, memory: Candidate) -> Filter:
         created_before=before if before is not None and memory.created_at >= before else None,
         metadata=unlike,
     )
+
+
+def _place(search: Search, query: Query, memory: Candidate) -> int:
+    """Return the memory's place among those that may be entries, from 1, whatever their size."""
+    return 1 + list(search.eligible(query)).index(memory)
 
 
 def _without(where: Filter, failing_: Filter) -> Filter:

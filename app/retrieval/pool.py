@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from app.domain.author import Source
+from app.domain.embedding import USUAL_SCALE, CosineScale
 from app.domain.json_types import Json
 from app.domain.words import normalised
 
@@ -71,8 +72,6 @@ class ScopeStats:
     """What is counted in a scope."""
 
     memories: int = 0
-    mean_bytes: float = 1.0
-    """How long a memory is."""
     found: Mapping[str, int] = field(default_factory=dict)
     """How many memories contain a term, by its number in decimals."""
 
@@ -85,17 +84,23 @@ class Pool:
     stats: ScopeStats = ScopeStats()
     cosines: Mapping[str, float] = field(default_factory=dict)
     """The cosines of what was compared, by id: of candidates, and of some memories that are none."""
+    scale: CosineScale = USUAL_SCALE
+    """Where the cosines lie."""
 
     @classmethod
     def of(
-        cls, candidates: Sequence[Candidate], stats: ScopeStats, cosines: Mapping[str, float] | None = None
+        cls,
+        candidates: Sequence[Candidate],
+        stats: ScopeStats,
+        cosines: Mapping[str, float] | None = None,
+        scale: CosineScale = USUAL_SCALE,
     ) -> "Pool":
         """Link the candidates of a session to each other."""
         by_id = {candidate.id: candidate for candidate in candidates}
         for candidate in candidates:
             if candidate.before in by_id:
                 by_id[candidate.before].after = candidate.id
-        return cls(by_id, stats, cosines or {})
+        return cls(by_id, stats, cosines or {}, scale)
 
     def neighbours(self, candidate: Candidate, reach: int) -> Iterator[tuple[int, Candidate]]:
         """Give the candidates before and after one in its session, nearest first, with their distance."""

@@ -1,7 +1,7 @@
 """Reranking: which candidates a model rates, and what its ratings make of order and scores (docs/retrieval.md).
 
 A candidate that was rated has its relevance as its score, and comes before all that were not. What was not rated keeps
-its order, and scores no more than the least relevant of those that were: scores never rise down the ranking.
+its order, and scores no more than the least relevant of those that were.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

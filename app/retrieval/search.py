@@ -1,13 +1,13 @@
 """What a search for a query found: all candidates with their scores, and the entries that a query makes of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from app.domain.query import Entry, Query
+from app.domain.query import Entry, Finding, Query
 from app.retrieval import reranking, selection
-from app.retrieval.confidence import confidence
 from app.retrieval.fusion import Fusion
+from app.retrieval.likelihood import likelihoods
 from app.retrieval.pool import Candidate
 
 
@@ -22,8 +22,8 @@ class Search:
 
     @cached_property
     def confidence(self) -> float:
-        """How likely it is that one of the candidates answers the query, 0 to 1."""
-        return max(self.relevance.values()) if self.relevance else self._confidence
+        """How likely it is that one of the best candidates answers the query, 0 to 1; 0 where there is none."""
+        return max((self.relevance or self._scores).values(), default=0.0)
 
     @cached_property
     def ranking(self) -> Sequence[Candidate]:
@@ -31,34 +31,31 @@ class Search:
         return reranking.reordered(self.fusion.ranked, self.relevance)
 
     @cached_property
-    def _confidence(self) -> float:
-        """The confidence as the channels have it."""
-        return confidence(self.fusion)
-
-    @cached_property
-    def _scale(self) -> float:
-        """What makes of a fused score the score of an entry: the best one has the confidence as its score."""
-        best = max(self.fusion.scores.values(), default=0.0)
-        return self._confidence / best if best else 0.0
+    def _scores(self) -> Mapping[str, float]:
+        """The scores as the channels have them."""
+        return likelihoods(self.fusion)
 
     def score(self, candidate: Candidate) -> float:
-        """Return the score of the entry that a candidate makes."""
-        fused = min(1.0, self.fusion.scores[candidate.id] * self._scale)
-        return reranking.score(candidate.id, fused, self.relevance)
+        """Return the score of the entry that a candidate makes, 0 to 1."""
+        return reranking.score(candidate.id, self._scores[candidate.id], self.relevance)
 
     def ranked(self, query: Query) -> Iterator[Candidate]:
         """Give the candidates that may be entries, best first; the caller stops at ``top_k``."""
+        return selection.within(self.eligible(query), query.max_tokens)
+
+    def eligible(self, query: Query) -> Iterator[Candidate]:
+        """Give the candidates that may be entries as far as their size allows it, best first."""
         ranked: Iterator[Candidate] = iter(self.ranking)
         if query.collapse:
             ranked = selection.distinct(ranked)
         if query.min_score > 0:
             ranked = (candidate for candidate in ranked if self.score(candidate) >= query.min_score)
-        return selection.within(ranked, query.max_tokens)
+        return ranked
 
     def entry(self, candidate: Candidate, *, explain: bool) -> Entry:
         """Make an entry of a candidate."""
         id_ = candidate.id
-        findings = [finding.scaled(self._scale) for finding in self.fusion.findings(id_)] if explain else []
+        findings = self._findings(id_) if explain else []
         return Entry(
             id=id_,
             content=candidate.content,
@@ -67,5 +64,11 @@ class Search:
             created_at=candidate.created_at,
             source=candidate.source,
             similarity=self.fusion.pool.cosines.get(id_),
-            findings=reranking.findings(id_, findings, self.relevance) if explain else [],
+            findings=reranking.findings(id_, findings, self.relevance),
         )
+
+    def _findings(self, id_: str) -> Sequence[Finding]:
+        """Return what a candidate's place is made of, as shares of its score."""
+        fused = self.fusion.scores[id_]
+        share = self._scores[id_] / fused if fused else 0.0
+        return [finding.scaled(share) for finding in self.fusion.findings(id_)]

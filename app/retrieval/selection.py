@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from app.domain.limits import MAX_ANSWER_BYTES
 from app.retrieval.pool import Candidate
 
 MAX_COMPARED = 1024 * 1024
@@ -28,14 +29,14 @@ def compared(ranked: Iterable[Candidate]) -> Iterator[Candidate]:
 
 
 def within(ranked: Iterable[Candidate], max_tokens: int | None) -> Iterator[Candidate]:
-    """Leave out what does not fit into the tokens that are left; a shorter one behind it may fit."""
-    left = max_tokens
+    """Leave out what does not fit into the tokens and bytes that are left; a shorter one behind it may fit."""
+    left, left_bytes = max_tokens, MAX_ANSWER_BYTES
     for candidate in ranked:
-        if left is not None:
-            size = tokens(candidate.content)
-            if size > left:
-                continue
-            left -= size
+        size = 0 if left is None else tokens(candidate.content)
+        if candidate.bytes > left_bytes or (left is not None and size > left):
+            continue
+        left_bytes -= candidate.bytes
+        left = None if left is None else left - size
         yield candidate
 
 

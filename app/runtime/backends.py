@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from app.domain.author import Author
-from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
+from app.domain.embedding import CosineScale, EmbeddingConfig, EmbeddingConfigs
 from app.domain.errors import EmbeddingConfigMismatch
 from app.domain.quotas import Defaults
 from app.indexing.acknowledgements import Acknowledgements
+from app.indexing.cosine_scales import CosineScales
 from app.indexing.embedding_registry import EmbeddingRegistry
 from app.ports.database import Database, Row
 from app.ports.embedder import Embedder
@@ -38,6 +39,8 @@ class Backends:
     queries: QueryCache
     acknowledgements: Acknowledgements
     clock: Clock
+    scales: CosineScales
+    """Where the cosines of each embedding config lie."""
     registry: EmbeddingRegistry = field(default_factory=EmbeddingRegistry)
     quotas: Defaults = field(default_factory=Defaults)
     """The limits of tenants and agents that have none of their own."""
@@ -96,6 +99,7 @@ class Backends:
             index_of=lambda config: TenantIndex(tenant_id, self.index_of(config)),
             embedder_of=embedder_of,
             embed_query=lambda config, text: QueryVectors(tenant_id, embedder_of(config), self.queries).of(text),
+            scale_of=self.scale_of,
             observe=observe,
             claim=self.claim,
             seen_configs=lambda: self.configs,
@@ -127,6 +131,14 @@ class Backends:
         if embedder is None:
             raise EmbeddingConfigMismatch(stored=config, configured=self.embedder.config)
         return embedder
+
+    def scale_of(self, config: EmbeddingConfig) -> CosineScale:
+        """Return where the config's cosines lie, as far as that is known.
+
+        Raises:
+            EmbeddingConfigMismatch: this process cannot embed with it.
+        """
+        return self.scales.of(config, self.embedder_of(config))
 
     async def claim(self) -> None:
         """Make the config of the settings active, where there is no memory."""

@@ -122,6 +122,7 @@ class Runtime:
         await backfill_segments(self.backends.database)
         self.config = config = await self._config_to_serve()
         await self.prepare_index(config)
+        await self.backends.scales.find(config, self.backends.embedder_of(config))
         await self.indexer.check_writable()
         await self.backends.revocations.refresh(self._read_revocations)
         self._not_ready = None
@@ -171,6 +172,7 @@ class Runtime:
                 with suppress(asyncio.CancelledError):
                     await self._background
             await self._close_indexer()
+            await self.backends.scales.close()
         finally:
             for close in self.closers:
                 await close()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from app.domain.author import Author
-from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs, Vector
+from app.domain.embedding import CosineScale, EmbeddingConfig, EmbeddingConfigs, Vector
 from app.domain.errors import Unavailable
 from app.domain.memory import Scope, Tenant
 from app.domain.query import Filter
@@ -103,6 +103,8 @@ class TenantBackends:
     """Returns what embeds with a config; raises ``EmbeddingConfigMismatch`` where this process cannot."""
     embed_query: Callable[[EmbeddingConfig, str], Awaitable[Vector]]
     """Embeds a query through the tenant's part of the query cache; raises ``Unavailable``."""
+    scale_of: Callable[[EmbeddingConfig], CosineScale]
+    """Returns where a config's cosines lie, as far as that is known."""
     observe: Callable[[Row], EmbeddingConfigs | None]
     """Acts on the request state that a run has read (``app.storage.request_state``).
 

@@ -7,7 +7,7 @@ from itertools import islice
 
 import structlog
 
-from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.embedding import USUAL_SCALE, EmbeddingConfig, Vector
 from app.domain.errors import DatabaseRejected, LongTermDisabled, Unavailable
 from app.domain.memory import Scope
 from app.domain.query import Entry, Filter, Query
@@ -31,6 +31,8 @@ from app.storage.outbox import MAX_PENDING, Outbox, score
 from app.storage.rows import read_row, read_rows
 
 _DAY_MS = 86_400_000
+_USUAL_TOP_K = 20
+"""Who asks for more entries is given a choice from twice as many candidates."""
 _MAX_WIDTH = 16
 """How many times as many candidates as usual a recall gathers where others took the places of entries."""
 
@@ -86,7 +88,7 @@ class Recaller:
         parsed = self._parse(query)
         embedded, away = await self._embed(active, query.text)
         hits = Hits([], filtered=False, more=embedded is not None)
-        width, crowded = 1, False
+        width, crowded = 1 if query.top_k <= _USUAL_TOP_K else 2, False
         while True:
             # The index comes first: what the indexer confirms meanwhile is then in the hits, not in neither.
             if embedded is not None and hits.more:
@@ -110,9 +112,12 @@ class Recaller:
             enough = _is_enough(gathered.candidates, query) and not crowded
             if enough or not more or width >= _MAX_WIDTH:
                 break
-            width *= 4  # vectors whose memory is gone, memories of one content, or rows of a program took the places
+            # Vectors whose memory is gone, memories of one content, or rows of a program took the places.
+            width = min(4 * width, _MAX_WIDTH)
         queued = {} if embedded is None else score(gathered.pending[:MAX_PENDING], embedded)
-        fusion = Fusion(parsed, self._pool(active, gathered, hits, queued, query), self._channels)
+        scale = USUAL_SCALE if embedded is None else self._backends.scale_of(active)
+        pool = Pool.of(gathered.candidates, gathered.stats, self._cosines(active, gathered, hits, queued, query), scale)
+        fusion = Fusion(parsed, pool, self._channels)
         if away is not None:
             _check(fusion, away.error)
         if query.collapse:
@@ -126,14 +131,14 @@ class Recaller:
         text = clipped(query.text)
         return ParsedQuery(text, terms(text), periods(text, reference), recency)
 
-    def _pool(
+    def _cosines(
         self, config: EmbeddingConfig, gathered: "_Gathered", hits: Hits, queued: Mapping[str, float], query: Query
-    ) -> Pool:
+    ) -> Mapping[str, float]:
         exact = self._backends.index_of(config).visible_at_once
         cosines = vector.cosines_of(hits.hits, queued, exact=exact)
         if query.for_model:  # what a program keeps takes no place among the nearest either
             cosines = {one.id: cosines[one.id] for one in gathered.candidates if one.id in cosines}
-        return Pool.of(gathered.candidates, gathered.stats, cosines)
+        return cosines
 
     async def _embed(self, config: EmbeddingConfig, text: str) -> tuple[Vector | None, _Away | None]:
         """Embed the query; where that fails, say so and why.

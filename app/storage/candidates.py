@@ -68,8 +68,8 @@ class CandidateQuery:
 def find_candidates(scope: Scope, query: CandidateQuery) -> ScopedStatement:
     """Read the best of each channel that exist, belong to the scope and pass the filter, and their neighbours.
 
-    Returns rows in no order: the columns of ``app.retrieval.pool.Candidate``, and of the scope ``memories``,
-    ``mean_bytes`` and ``found`` (as JSON, by the number of a term how many memories contain it).
+    Returns rows in no order: the columns of ``app.retrieval.pool.Candidate``, and of the scope ``memories``
+    and ``found`` (as JSON, by the number of a term how many memories contain it).
     """
     where: dict[str, Json] = {"where": filters.argument(query.where)} if query.where else {}
     return ScopedStatement.read(

@@ -95,7 +95,7 @@ matches AS MATERIALIZED (
 prefiltered AS MATERIALIZED (
   SELECT number, points FROM matches ORDER BY points DESC LIMIT (SELECT most FROM bounds)
 ),
--- BM25's denominator, with k1 = 1.2 and b = 0.4: as in app/retrieval/channels/lexical.py.
+-- BM25's denominator, with k1 = 1.2 and b = 0.4: a rough choice of what is read, weighed again by the lexical channel.
 scored AS MATERIALIZED (
   SELECT id, points / (1 + 1.2 * (0.6 + 0.4 * bytes / mean)) AS points
   FROM prefiltered CROSS JOIN memory_number USING (number) CROSS JOIN stats ORDER BY 2 DESC LIMIT -1
@@ -112,10 +112,19 @@ semantic AS MATERIALIZED (
   LIMIT 40 * (?1 ->> 'width')
 ),
 -- name: dated
--- The newest 20 of the periods: each its start and its end, half-open, in ms since the epoch.
+-- The newest 20 of the periods. Each is a list of what may be meant, the likeliest first: the first that holds a memory
+-- of the scope is. A reading is its start and its end, half-open, in ms since the epoch.
+periods AS MATERIALIZED (
+  SELECT (
+    SELECT reading.value FROM json_each(named.value) AS reading
+    WHERE EXISTS (
+      SELECT 1 FROM own WHERE happened_at >= reading.value ->> 0 AND happened_at < reading.value ->> 1 AND NOT expired
+    ) LIMIT 1
+  ) AS meant FROM json_each(?1, '$.dated') AS named
+),
 dated AS (
-  SELECT row, 0.5 AS points FROM json_each(?1, '$.dated') CROSS JOIN passing
-  WHERE happened_at >= value ->> 0 AND happened_at < value ->> 1 ORDER BY happened_at DESC LIMIT 20
+  SELECT row, 0.5 AS points FROM periods CROSS JOIN passing
+  WHERE happened_at >= meant ->> 0 AND happened_at < meant ->> 1 ORDER BY happened_at DESC LIMIT 20 * (?1 ->> 'width')
 ),
 -- name: seeds
 seeds AS MATERIALIZED (
@@ -175,7 +184,7 @@ SELECT memory.id, content, metadata AS metadata_json, created_at, happened_at, s
   expired, added, coalesce(words, 0) AS words, (
     SELECT id FROM own WHERE own.session_id = memory.session_id
       AND (own.happened_at, row) < (memory.happened_at, memory.row) ORDER BY own.happened_at DESC, row DESC LIMIT 1
-  ) AS before, memories, mean AS mean_bytes,
+  ) AS before, memories,
   (SELECT json_group_object(term, iif(seen < common, seen, memories)) FROM terms) AS found
 FROM chosen CROSS JOIN own AS memory USING (row) CROSS JOIN memory_number USING (id)
   LEFT JOIN matches ON matches.number = +memory_number.number CROSS JOIN stats

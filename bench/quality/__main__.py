@@ -13,7 +13,7 @@ from bench.client import RequestFailed
 from bench.quality.asking import Plan
 from bench.quality.dataset import DataInvalid, chosen, read
 from bench.quality.document import markdown
-from bench.quality.measuring import Measurement, measure_own, measure_service
+from bench.quality.measuring import Measurement, measure_bm25, measure_own, measure_service
 from bench.quality.results import Results, inventory
 from bench.quality.scores import RESAMPLES
 from bench.quality.service import ServiceFailed
@@ -57,6 +57,7 @@ class Own:
 @click.option("--foreign", default=0, show_default=True, help="Questions of others to ask each conversation.")
 @click.option("--parallel", default=4, show_default=True, help="Conversations under way at once.")
 @click.option("--resamples", default=RESAMPLES, show_default=True, help="Resamples behind an interval.")
+@click.option("--bm25", is_flag=True, help="Measure plain BM25 over the same data too.")
 @click.option("--out", default=RESULTS, type=click.Path(file_okay=False, path_type=Path), help="Folder of the results.")
 def main(  # noqa: PLR0913 - a command has as many parameters as options
     *,
@@ -72,6 +73,7 @@ def main(  # noqa: PLR0913 - a command has as many parameters as options
     foreign: int,
     parallel: int,
     resamples: int,
+    bm25: bool,
     out: Path,
 ) -> None:
     """Read the data, measure, print the tables and write the results."""
@@ -87,6 +89,8 @@ def main(  # noqa: PLR0913 - a command has as many parameters as options
         else:
             own = Own(embedders or ("local",), variants(ablate=ablate, without=without), _settings(settings))
             runs = asyncio.run(_own(own, measurement))
+        if bm25:
+            runs.append(asyncio.run(measure_bm25(measurement)))
         Results(runs, inventory(measured), circumstances(time.monotonic() - started)).write(out)
     except (DataInvalid, ServiceFailed, ServerFailed, RequestFailed, ValueError) as error:
         raise click.ClickException(str(error)) from error

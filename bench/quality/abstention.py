@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _POINTS = 101
+_BINS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,10 @@ class Abstention:
     """The mean risk where every question answered wrongly comes last."""
     risk: float
     """The risk where everything is answered; also the mean risk of a confidence that says nothing."""
+    ece: float
+    """Expected calibration error: how far the confidence is from the share of right answers, over ten equal bins."""
+    unanswerable_median: float | None
+    """The median confidence of the unanswerable; None without any."""
     auc: float | None
     """How likely an answerable question is given more confidence than an unanswerable one; 0.5 says nothing."""
 
@@ -42,6 +47,8 @@ def abstention(
         aurc=aurc(sure, bad),
         best=aurc(-bad, bad),
         risk=float(bad.mean()),
+        ece=ece(sure, bad),
+        unanswerable_median=float(np.median(sure[~could])) if (~could).any() else None,
         auc=auc(sure[could], sure[~could]),
     )
 
@@ -58,6 +65,14 @@ def aurc(confidence: NDArray[np.float64], wrong: NDArray[np.float64]) -> float:
     """Return the mean risk over coverages 1/n to 1, equal confidences in the mean of all their orders."""
     expected, _ = _most_confident_first(confidence, wrong)
     return float(np.mean(np.cumsum(expected) / np.arange(1, len(expected) + 1)))
+
+
+def ece(confidence: NDArray[np.float64], wrong: NDArray[np.float64]) -> float:
+    """Return the mean distance of confidence and accuracy in bins of a tenth, weighted by the answers in them."""
+    bins = np.clip((confidence * _BINS).astype(int), 0, _BINS - 1)
+    off = confidence - (1 - wrong)
+    sums = np.bincount(bins, weights=off, minlength=_BINS)
+    return float(np.abs(sums).sum() / len(confidence))
 
 
 def auc(above: NDArray[np.float64], below: NDArray[np.float64]) -> float | None:

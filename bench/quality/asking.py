@@ -45,6 +45,8 @@ class Plan:
     """Conversations that are under way at once."""
     foreign: int = 0
     """Questions of other conversations that each one is asked."""
+    told_when: bool = False
+    """Whether the service is told when a question is asked, where the data say it."""
 
 
 async def tell(service: Service, conversations: Sequence[Conversation], plan: Plan) -> None:
@@ -64,6 +66,7 @@ async def ask(service: Service, conversations: Sequence[Conversation], plan: Pla
 
     async def asked(conversation: Conversation) -> list[Asked]:
         name = namespace(plan.prefix, conversation.conv_id)
+        at = conversation.asked_at if plan.told_when else None
         own = [(question, False) for question in conversation.questions]
         others = [(question, True) for question in foreign(conversations, conversation, plan.foreign)]
         return [
@@ -71,7 +74,7 @@ async def ask(service: Service, conversations: Sequence[Conversation], plan: Pla
                 conversation.dataset,
                 conversation.conv_id,
                 question,
-                await service.ask(name, question.text, TOP_K),
+                await service.ask(name, question.text, TOP_K, at),
                 foreign=is_foreign,
             )
             for question, is_foreign in [*own, *others]

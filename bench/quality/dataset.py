@@ -47,6 +47,8 @@ class Conversation:
     """Turns that were longer than a memory may be, and lost their end."""
     repeated: int
     """Turns that repeat an earlier one to the letter: stored once, and either counts as found."""
+    asked_at: str | None = None
+    """When the questions are asked, RFC 3339; None: nobody knows."""
 
 
 def read(paths: Sequence[Path]) -> list[Conversation]:
@@ -131,6 +133,7 @@ class _Line(_Form):
     turns: tuple[_Turn, ...] = Field(min_length=1)
     questions: tuple[_Question, ...]
     dataset: str = ""
+    asked_at: str | None = None
 
 
 def _conversation(line: _Line, file: str) -> Conversation:
@@ -152,6 +155,7 @@ def _conversation(line: _Line, file: str) -> Conversation:
         memories=tuple(Memory(id_, m.content, m.session_id, m.occurred_at) for m, id_ in stored.items()),
         questions=tuple(_question(question, kept) for question in line.questions),
         cut=cut,
+        asked_at=rfc3339(line.asked_at) if line.asked_at else None,
         repeated=len(line.turns) - len(stored),
     )
 

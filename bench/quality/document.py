@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from bench.quality.cut import CUT, Unanswered
 from bench.quality.scores import METRICS, Estimate
 from bench.quality.summary import RISK_K, Run
 from bench.report import aligned
@@ -28,6 +29,7 @@ def tables(runs: Sequence[Run]) -> list[tuple[str, Rows]]:
         ("By category", categories(runs)),
         ("Conversation by conversation", conversations(runs)),
         (f"Whether the confidence tells when to answer (wrong: no evidence among the first {RISK_K})", risks(runs)),
+        (f"What a min_score of {CUT} leaves, in percent", cuts(runs)),
         ("Risk-coverage: wrong among the most confident answers, in percent", coverages(runs)),
     ]
     return [(title, rows) for title, rows in made if len(rows) > 1]
@@ -76,14 +78,49 @@ def conversations(runs: Sequence[Run]) -> Rows:
 
 def risks(runs: Sequence[Run]) -> Rows:
     """Return what each run's confidence is worth."""
-    rows = [["run", "data", "answerable", "unanswerable", "confidence", "AURC", "best AURC", "risk of all", "AUC"]]
+    rows = [
+        [
+            "run",
+            "data",
+            "answerable",
+            "unanswerable",
+            "confidence",
+            "AURC",
+            "best AURC",
+            "risk of all",
+            "AUC",
+            "ECE",
+            "median",
+        ]
+    ]
     for run in runs:
         for dataset, judged in run.abstention.items():
             shares = (f"{share:.3f}" for share in (judged.aurc, judged.best, judged.risk))
             auc = "" if judged.auc is None else f"{judged.auc:.3f}"
             told = "told" if judged.told else "first score"
-            rows.append([run.name, dataset, str(judged.answerable), str(judged.unanswerable), told, *shares, auc])
+            error = f"{judged.ece:.3f}" if judged.told else ""
+            median = "" if judged.unanswerable_median is None else f"{judged.unanswerable_median:.3f}"
+            counts = (str(judged.answerable), str(judged.unanswerable))
+            rows.append([run.name, dataset, *counts, told, *shares, auc, error, median])
     return rows
+
+
+def cuts(runs: Sequence[Run]) -> Rows:
+    """Return which right entries a cut keeps, and for which of the questions without an answer nothing is left."""
+    rows = [["run", "data", "right entries", "kept", "without an answer", "questions", "nothing left", "median", "AUC"]]
+    for run in runs:
+        for dataset, counted in run.kept.items():
+            share = "" if counted.right_kept is None else f"{100 * counted.right_kept:.1f}"
+            head = [run.name, dataset, str(counted.right), share]
+            rows += [[*head, category, *_unanswered(of)] for category, of in counted.unanswered.items()] or [
+                [*head, "", "0", "", "", ""]
+            ]
+    return rows
+
+
+def _unanswered(of: Unanswered) -> list[str]:
+    auc = "" if of.auc is None else f"{of.auc:.3f}"
+    return [str(of.questions), f"{100 * of.dropped:.1f}", f"{of.median:.3f}", auc]
 
 
 def coverages(runs: Sequence[Run]) -> Rows:

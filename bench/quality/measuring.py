@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,8 +11,11 @@ from bench.quality.asking import Asked, Plan, ask, tell
 from bench.quality.dataset import Conversation
 from bench.quality.scores import RESAMPLES
 from bench.quality.service import Service
+from bench.quality.services.bm25 import Bm25
 from bench.quality.summary import Run, Served, summary
 from bench.quality.variants import Variant, serving, serving_copy
+
+TOLD_WHEN = "with reference_time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +50,23 @@ async def measure_own(
         data_dir.mkdir()
         async with serving(data_dir, embedder, settings) as service:
             await _told(embedder, service, measurement)
+        dated = _of_known_time(measurement)
         for variant in variants:
             async with serving_copy(data_dir, embedder, settings, variant) as service:
                 asked, seconds = await _asked(f"{embedder}, {variant.name}", service, measurement)
             served = Served(embedder, variant.name, {"without": variant.without} if variant.without else {}, seconds)
             runs.append(summary(served, asked, whole, resamples=measurement.resamples))
             whole = whole or asked
+        if dated is not None:
+            async with serving_copy(data_dir, embedder, settings, Variant(TOLD_WHEN)) as service:
+                asked, seconds = await _asked(f"{embedder}, {TOLD_WHEN}", service, dated)
+            runs.append(summary(Served(embedder, TOLD_WHEN, {}, seconds), asked, resamples=measurement.resamples))
     return runs
+
+
+async def measure_bm25(measurement: Measurement) -> Run:
+    """Measure plain BM25 over the same data."""
+    return await measure_service("bm25", Bm25(), measurement)
 
 
 async def _told(name: str, service: Service, measurement: Measurement) -> None:
@@ -61,6 +74,12 @@ async def _told(name: str, service: Service, measurement: Measurement) -> None:
     await tell(service, measurement.conversations, measurement.plan)
     memories = sum(len(conversation.memories) for conversation in measurement.conversations)
     _say(f"{name}: told {memories} memories in {time.monotonic() - started:.0f} s")
+
+
+def _of_known_time(measurement: Measurement) -> Measurement | None:
+    """Return what is measured again with the time of asking told; None where no data say it."""
+    known = [conversation for conversation in measurement.conversations if conversation.asked_at is not None]
+    return replace(measurement, conversations=known, plan=replace(measurement.plan, told_when=True)) if known else None
 
 
 async def _asked(name: str, service: Service, measurement: Measurement) -> tuple[list[Asked], float]:

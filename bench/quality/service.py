@@ -20,6 +20,8 @@ class Answer:
     """How sure the service says it is that the answer is among them."""
     top_score: float | None = None
     """The score of the first entry: stands in where the service tells no confidence."""
+    scores: tuple[float, ...] = ()
+    """The score of each turn, where the service's own are meant to be compared with a cut."""
 
 
 class Service(Protocol):
@@ -34,8 +36,8 @@ class Service(Protocol):
     async def ready(self, namespace: str) -> None:
         """Return once everything that was stored there is searched."""
 
-    async def ask(self, namespace: str, question: str, top_k: int) -> Answer:
-        """Return at most so many turns for the question."""
+    async def ask(self, namespace: str, question: str, top_k: int, at: str | None = None) -> Answer:
+        """Return at most so many turns for the question, asked at a time (RFC 3339); None: now."""
 
 
 def ranked(turn_ids: list[str]) -> tuple[str, ...]:

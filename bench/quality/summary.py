@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from bench.quality.abstention import Abstention, abstention
 from bench.quality.asking import Asked
+from bench.quality.cut import Kept, kept
 from bench.quality.scores import METRICS, RESAMPLES, Estimate, estimates, hit, resampled, scores
 
 RISK_K = 5
@@ -42,6 +43,8 @@ class Run:
     over_conversations: Part | None
     """The mean of the conversations' means; None for one conversation."""
     abstention: Mapping[str, Abstention]
+    kept: Mapping[str, Kept]
+    """By data set, where the service tells the score of each entry."""
     difference: Mapping[str, Part] = field(default_factory=dict)
     """From the whole recall, question by question, by data set; positive is better than the whole."""
 
@@ -79,7 +82,12 @@ def summary(served: Served, asked: Sequence[Asked], whole: Sequence[Asked] = (),
         by_category=_by_category(questions, values, resamples),
         by_conversation=by_conversation,
         over_conversations=_over_conversations(questions, values, resamples),
-        abstention=_abstention(asked),
+        abstention={name: _abstention_of(group) for name, group in _groups(asked).items()},
+        kept={
+            name: kept(group)
+            for name, group in _groups(asked).items()
+            if all(len(one.answer.scores) == len(one.answer.turn_ids) for one in group)
+        },
         difference=_difference(questions, values, whole, resamples),
     )
 
@@ -144,12 +152,12 @@ def _difference(
     return _with_all(questions, values - base, resamples)
 
 
-def _abstention(asked: Sequence[Asked]) -> dict[str, Abstention]:
+def _groups(asked: Sequence[Asked]) -> dict[str, list[Asked]]:
     datasets = list(dict.fromkeys(one.dataset for one in asked))
     groups = {name: [one for one in asked if one.dataset == name] for name in datasets}
     if len(datasets) > 1:
         groups[ALL] = list(asked)
-    return {name: _abstention_of(group) for name, group in groups.items()}
+    return groups
 
 
 def _abstention_of(asked: Sequence[Asked]) -> Abstention:

@@ -102,7 +102,8 @@ class Scripted:
     async def ready(self, namespace: str) -> None:
         assert self.told[namespace]
 
-    async def ask(self, namespace: str, question: str, top_k: int) -> Answer:
+    async def ask(self, namespace: str, question: str, top_k: int, at: str | None = None) -> Answer:
+        assert at is None
         assert top_k == 20
         self.asked.setdefault(namespace, []).append(question)
         return Answer(("1",), None, 0.5)

@@ -88,7 +88,7 @@ async def test_a_server_that_mixes_the_conversations_is_refused() -> None:
 async def test_the_services_own_confidence_is_passed_on() -> None:
     entry = {"metadata": {"turn_id": "t1"}, "score": 0.4}
     async with client_of(gateway([{"entries": [entry, entry], "confidence": 0.9}])) as client:
-        assert await Gateway(client, None).ask("ns", "what?", 20) == Answer(("t1",), 0.9, 0.4)
+        assert await Gateway(client, None).ask("ns", "what?", 20) == Answer(("t1",), 0.9, 0.4, (0.4,))
 
 
 async def test_a_busy_service_is_asked_again() -> None:

@@ -162,7 +162,7 @@ async def test_who_is_not_let_in_is_told_so(service: Service, kind: str) -> None
 
 async def test_what_is_wrong_with_a_request_is_told_by_field(bot: Asked) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        await bot.recall("sky", top_k=21, min_score=2.0)
+        await bot.recall("sky", top_k=51, min_score=2.0)
     assert {field.field for field in caught.value.errors} == {"top_k", "min_score"}
     assert caught.value.detail == str(caught.value)
     notes = ["advice: Correct what is named and try again.", f"request id: {caught.value.request_id}"]

@@ -94,9 +94,16 @@ def test_a_memory_outside_its_bounds_cannot_be_made_and_every_such_field_is_name
         NewMemory("x" * 32769)
 
 
+def test_a_model_is_given_twenty_entries_at_most_and_a_program_fifty() -> None:
+    assert (Query("tea", 20, for_model=True).top_k, Query("tea", 50).top_k) == (20, 50)
+    with pytest.raises(InvalidRequest) as caught:
+        Query("tea", 21, for_model=True)
+    assert [error.field for error in caught.value.errors] == ["top_k"]
+
+
 def test_a_query_outside_its_bounds_cannot_be_made_and_every_such_field_is_named() -> None:
     with pytest.raises(InvalidRequest) as caught:
-        Query("", 21, Filter(metadata={"a": "\0"}), min_score=1.1, max_tokens=0, recency_days=0)
+        Query("", 51, Filter(metadata={"a": "\0"}), min_score=1.1, max_tokens=0, recency_days=0)
     assert {error.field for error in caught.value.errors} == {
         *("query", "top_k", "filter.metadata", "min_score", "max_tokens", "recency_days")
     }

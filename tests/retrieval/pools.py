@@ -33,7 +33,7 @@ def pool(
 ) -> Pool:
     """Put candidates together; they link to each other by ``before``, as those that are read do."""
     counts = {str(term): count for term, count in (found or {}).items()}
-    return Pool.of([replace(each) for each in candidates], ScopeStats(memories, 100.0, counts), cosines)
+    return Pool.of([replace(each) for each in candidates], ScopeStats(memories, counts), cosines)
 
 
 def session(*contents: str, **fields: Any) -> list[Candidate]:

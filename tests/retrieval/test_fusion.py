@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from app.ports.vector_index import Hit
 from app.retrieval.channels import CHANNELS, lexical, vector
 from app.retrieval.channels.channel import ParsedQuery, Recency
-from app.retrieval.channels.date import lift
+from app.retrieval.channels.date import lift, meant
 from app.retrieval.channels.neighbours import Neighbours
-from app.retrieval.confidence import confidence
+from app.retrieval.channels.vector import Vector
 from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Pool
 from app.retrieval.query.periods import Period
@@ -72,44 +72,32 @@ def test_a_part_that_is_left_out_takes_its_own_share_with_it(gathered: Pool, par
     for id_ in with_it.pool.candidates:
         before, after = found_by(with_it, id_), found_by(without_it, id_)
         assert {name: before.get(name) for name in BELOW[part]} == {name: after.get(name) for name in BELOW[part]}
-        # Words are measured by the most that any memory covers, which is less without its neighbours.
-        assert part == "context" or without_it.scores[id_] <= with_it.scores[id_] + 1e-9
+        assert without_it.scores[id_] <= with_it.scores[id_] + 1e-9
 
 
 @settings(deadline=None, max_examples=examples(60))
 @given(gathered=drawn)
-def test_entries_are_scored_from_0_to_1_and_come_best_first_of_equals_the_newest(gathered: Pool) -> None:
+def test_entries_are_scored_from_0_to_1_and_come_in_the_order_of_fusion_of_equals_the_newest(gathered: Pool) -> None:
     fusion = fused(gathered)
-    sure = confidence(fusion)
-    assert 0 <= sure <= 1
     search = Search(fusion, [])
+    assert 0 <= search.confidence <= 1
     entries = [search.entry(each, explain=True) for each in fusion.ranked]
-    places = [(-entry.score, -entry.created_at) for entry in entries]
     assert all(0 <= entry.score <= 1 for entry in entries)
-    assert [score for score, _ in places] == sorted(score for score, _ in places)
     ranked = [(-fusion.scores[each.id], -each.created_at) for each in fusion.ranked]
     assert ranked == sorted(ranked)
     for entry in entries:
-        assert sum(finding.weighted for finding in entry.findings) == pytest.approx(entry.score, abs=1e-9)
-    assert not any(fusion.scores.values()) or entries[0].score == pytest.approx(sure)
+        shares = sum(finding.weighted for finding in entry.findings)
+        assert not entry.findings or shares == pytest.approx(entry.score, abs=1e-9)
+    assert search.confidence == max((entry.score for entry in entries), default=0)
 
 
 @settings(deadline=None, max_examples=examples(30))
 @given(gathered=pools(0))
-def test_where_nothing_is_found_there_is_no_confidence_at_all(gathered: Pool) -> None:
-    assert confidence(Fusion(NOTHING, replace(gathered, cosines={}))) == 0
-    assert confidence(Fusion(QUERY, pool(cosines={"gone": 1.0}))) == 0
-
-
-def test_a_recall_is_the_surer_the_nearer_its_best_is_and_the_more_of_the_query_it_covers() -> None:
-    def sure(cosine: float = 0.5, words: tuple[int, ...] = (0,)) -> float:
-        cosines = {"a": cosine} | {str(n): 0.3 - n / 100 for n in range(12)}
-        others = [candidate(str(n)) for n in range(12)]
-        found = pool(candidate("a", words=words), *others, found={0: 1, 1: 1}, cosines=cosines)
-        return confidence(Fusion(ParsedQuery("fox bear", terms("fox bear")), found))
-
-    assert sure(cosine=0.3) < sure() < sure(cosine=0.9)
-    assert sure(words=()) < sure() < sure(words=(0, 1))
+def test_where_nothing_is_found_there_is_no_confidence_at_all(
+    gathered: Pool,
+) -> None:
+    assert Search(Fusion(NOTHING, replace(gathered, cosines={})), []).confidence == 0
+    assert Search(Fusion(QUERY, pool(cosines={"gone": 1.0})), []).confidence == 0
 
 
 def test_of_equal_scores_the_newest_comes_first() -> None:
@@ -126,63 +114,69 @@ def test_words_and_meaning_are_both_counted_and_neither_is_needed() -> None:
         candidate("meaning"),
         candidate("none"),
         found={0: 2},
-        cosines={"both": 0.8, "meaning": 0.8, "none": 0.1},
+        cosines={"both": 0.6, "meaning": 0.6, "none": 0.01},
     )
     fusion = Fusion(ParsedQuery("fox", terms("fox")), found)
     both, word, meaning, none = (fusion.scores[id_] for id_ in ("both", "word", "meaning", "none"))
     assert both == pytest.approx(word + meaning)
     assert none == 0
     assert min(word, meaning) > 0
-    assert [finding.rank for finding in fusion.findings("meaning")] == [1]
+    assert [(finding.channel, finding.rank) for finding in fusion.findings("meaning")] == [
+        ("vector", 1),
+        ("smoothing", None),
+    ]
 
 
-def test_a_word_weighs_its_inverse_document_frequency_and_one_of_every_memory_nearly_nothing() -> None:
-    counted = pool(memories=10, found={0: 10, 1: 1, 2: 0, 3: 5})
-    everywhere, once, nowhere, half = lexical.term_weights(counted, 4)
-    assert everywhere == pytest.approx(math.log(1 + 0.5 / 10.5))
-    assert once == pytest.approx(math.log(1 + 9.5 / 1.5))
-    assert nowhere == pytest.approx(math.log(22))
-    assert half == pytest.approx(math.log(2))
-    assert everywhere < once / 40
-    later = pool(memories=10, found={0: 30})  # counted a moment later
-    assert lexical.term_weights(later, 1) == [pytest.approx(everywhere)]
+def test_a_word_weighs_the_less_the_more_memories_contain_it_and_below_1_in_80_all_weigh_the_same() -> None:
+    counted = pool(memories=10_000, found={0: 10_000, 1: 1, 2: 0, 3: 5000, 4: 124})
+    everywhere, once, nowhere, half, rare = lexical.term_weights(counted, 5)
+    assert once == nowhere == rare == pytest.approx(math.log(81))
+    assert half == pytest.approx(math.log(3), rel=1e-3)
+    assert everywhere == pytest.approx(math.log(2), rel=1e-3)
 
 
-def test_a_memory_of_mean_length_counts_a_word_whole_a_shorter_one_more_and_a_longer_one_less() -> None:
+def test_in_a_small_scope_a_word_weighs_what_it_would_among_two_hundred_memories() -> None:
+    found = {0: 1, 1: 2, 2: 10}
+    alone = lexical.term_weights(pool(memories=10, found=found), 3)
+    assert alone == lexical.term_weights(pool(memories=200, found=found), 3)
+    assert alone[0] == alone[1] > alone[2]
+
+
+def test_a_memory_of_usual_length_counts_a_word_whole_a_shorter_one_more_and_a_longer_one_less() -> None:
     found = pool(
-        candidate("mean", words=(0, 1)),
+        candidate("usual", words=(0, 1), bytes=130),
         candidate("short", words=(0,), bytes=1),
         candidate("long", words=(0,), bytes=1000),
         candidate("without"),
     )
     covered = lexical.coverages(found, [2.0, 0.5])
-    assert covered["mean"] == pytest.approx(2.5)
+    assert covered["usual"] == pytest.approx(2.5)
     assert covered["long"] < 2 < covered["short"]
     assert covered["without"] == 0
 
 
-def test_a_word_beside_a_memory_counts_half_two_steps_away_a_quarter_and_never_twice() -> None:
-    found = pool(*session("", "", "", "", ""))
+def test_a_word_beside_a_memory_counts_less_two_steps_away_half_of_that_and_never_twice() -> None:
+    found = pool(*session("", "", "", "", "", bytes=130))
     found.candidates["0"].words = bits([0])
-    assert lexical.coverages(found, [1.0]) == pytest.approx({"0": 1, "1": 0.5, "2": 0.25, "3": 0, "4": 0})
+    assert lexical.coverages(found, [1.0]) == pytest.approx({"0": 1, "1": 0.65, "2": 0.325, "3": 0, "4": 0})
     assert lexical.coverages(found, [1.0], context=False) == pytest.approx({"0": 1, "1": 0, "2": 0, "3": 0, "4": 0})
     found.candidates["2"].words = bits([0])
     found.candidates["1"].words = bits([0])
     assert lexical.coverages(found, [1.0])["1"] == pytest.approx(1)
     found.candidates["3"].bytes = 700  # twice as long as what takes all from beside it
-    assert lexical.coverages(found, [1.0])["3"] == pytest.approx(0.25)
+    assert lexical.coverages(found, [1.0])["3"] == pytest.approx(0.325)
 
 
 def test_a_memory_that_is_no_candidate_breaks_the_chain_of_its_session() -> None:
     first, _, third = session("", "", "")
     first.words = bits([0])
-    assert lexical.coverages(pool(first, third), [1.0]) == pytest.approx({"0": 1, "2": 0})
+    assert lexical.coverages(pool(first, third), [1.0])["2"] == 0
 
 
-def test_a_memory_has_a_share_of_its_better_neighbour_and_of_the_best_three_of_its_session() -> None:
+def test_a_turn_has_a_share_of_its_better_neighbour_and_of_the_best_three_of_its_session_a_fact_of_itself() -> None:
     found = pool(*session("", "", "", "", bytes=350), candidate("pair", session_id="t"), candidate("alone"))
     scores = {"0": 0.9, "1": 0.6, "2": 0.3, "3": 0.1, "pair": 0.9, "alone": 0.9}
-    shares = {"0": 0.6 + 0.6, "1": 0.9 + 0.6, "2": 0.6 + 0.6, "3": 0.3 + 0.6, "pair": 0.3}
+    shares = {"0": 0.6 + 0.6, "1": 0.9 + 0.6, "2": 0.6 + 0.6, "3": 0.3 + 0.6, "pair": 0.3, "alone": 1.17}
     assert Neighbours().score(found, NOTHING, scores) == pytest.approx(shares)
     found.candidates["1"].bytes = 700
     assert Neighbours().score(found, NOTHING, scores)["1"] == pytest.approx(0.45 + 0.6)
@@ -196,12 +190,16 @@ def test_the_nearest_hit_has_one_point_the_last_none_and_others_as_much_as_they_
     assert vector.points([]) == []
 
 
-def test_of_vectors_whose_memory_is_gone_no_other_has_less() -> None:
-    assert vector.nearest({"gone": 0.9, "a": 0.5, "b": 0.4, "c": 0.3}, {"a", "b", "c", "d"}) == pytest.approx(
-        {"a": 1, "b": 0.5, "c": 0}
-    )
-    many = {str(n): 1 - n / 1000 for n in range(vector.DEPTH + 20)}
-    assert len(vector.nearest(many, many)) == vector.DEPTH
+def test_a_cosine_counts_from_that_of_unrelated_texts_on_and_no_further_than_one_and_a_half_answers() -> None:
+    found = pool(*(candidate(id_) for id_ in "abcde"), cosines={"a": 0.6, "b": 0.325, "c": 0.05, "d": -0.4, "e": 0.99})
+    near = Vector().score(found, NOTHING, {})
+    assert near == pytest.approx({"a": 1, "b": 0.5, "e": 1.5})
+
+
+def test_what_is_not_among_the_nearest_that_an_index_gives_counts_nothing_though_its_cosine_is_known() -> None:
+    cosines = {str(n): 0.9 - n / 1000 for n in range(vector.DEPTH + 20)}
+    found = pool(*(candidate(id_) for id_ in cosines), cosines=cosines)
+    assert len(Vector().score(found, NOTHING, {})) == vector.DEPTH
 
 
 def test_a_cosine_is_the_same_before_and_after_its_vector_leaves_the_outbox() -> None:
@@ -213,12 +211,20 @@ def test_a_cosine_is_the_same_before_and_after_its_vector_leaves_the_outbox() ->
 
 
 def test_what_lies_in_a_period_is_lifted_whole_and_what_is_near_it_less() -> None:
-    may = Period(100 * DAY, 131 * DAY, "May")
+    may = (100 * DAY, 131 * DAY)
     assert [lift([may], moment) for moment in (100 * DAY, 131 * DAY - 1)] == [1, 1]
     assert lift([may], 93 * DAY) == lift([may], 138 * DAY - 1) == pytest.approx(math.exp(-1))
     assert lift([may], 131 * DAY) > lift([may], 132 * DAY) > lift([may], 400 * DAY)
     assert lift([], 0) == 0
-    assert lift([may, Period(0, DAY, "then")], 5) == 1
+    assert lift([may, (0, DAY)], 5) == 1
+
+
+def test_a_period_without_a_year_is_the_latest_in_which_a_memory_happened() -> None:
+    may = Period(900, 931, "May", earlier=((535, 566), (170, 201)))
+    assert meant(may, [180, 540]) == (535, 566)
+    assert meant(may, [180, 540, 910]) == (900, 931)
+    assert meant(may, [180]) == (170, 201)
+    assert meant(may, [1, 600]) == meant(may, []) == (900, 931)
 
 
 def test_a_preference_for_recent_memories_halves_with_their_age() -> None:

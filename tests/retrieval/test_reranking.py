@@ -32,14 +32,16 @@ def rated_pools(draw: st.DrawFn) -> tuple[Pool, Mapping[str, float]]:
 
 @settings(deadline=None, max_examples=examples(100))
 @given(drawn=rated_pools())
-def test_scores_never_rise_down_the_ranking_and_findings_add_up_to_them(
+def test_what_was_rated_scores_its_relevance_the_rest_no_more_and_findings_add_up_to_scores(
     drawn: tuple[Pool, Mapping[str, float]],
 ) -> None:
     gathered, relevance = drawn
     search = Search(Fusion(QUERY, gathered), [], relevance)
     entries = [search.entry(each, explain=True) for each in search.ranking]
     scores = [entry.score for entry in entries]
-    assert scores == sorted(scores, reverse=True)
+    rated = scores[: len(relevance)]
+    assert rated == sorted(relevance.values(), reverse=True)
+    assert all(score <= min(rated, default=1) for score in scores[len(relevance) :])
     assert all(0 <= score <= 1 for score in scores)
     assert sorted(each.id for each in search.ranking) == sorted(gathered.candidates)
     for entry in entries:

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from unittest.mock import patch
 
@@ -20,7 +21,29 @@ WEDNESDAY = ms("2026-06-10") + DAY // 2
 
 
 def read(query: str, reference_time: int = WEDNESDAY) -> list[Period]:
-    return list(periods(query, reference_time))
+    """Read a query as if nothing were older than its latest period."""
+    return [replace(period, earlier=()) for period in periods(query, reference_time)]
+
+
+def earlier(query: str) -> list[str]:
+    """Return the days on which the periods before the latest begin."""
+    (period,) = periods(query, WEDNESDAY)
+    return [datetime.fromtimestamp(start / 1000, UTC).date().isoformat() for start, _ in period.earlier]
+
+
+def test_a_period_without_a_year_may_have_been_in_each_of_the_nine_years_before() -> None:
+    assert earlier("in March") == [f"{year}-03-01" for year in range(2025, 2016, -1)]
+    assert earlier("on 12 December")[:2] == ["2024-12-12", "2023-12-12"]
+    assert earlier("between March and May")[0] == "2025-03-01"
+    assert earlier("on 29 February") == ["2020-02-29", "2016-02-29"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["in March 2024", "last March", "last week", "yesterday", "on Tuesday", "in 2024", "since March", "before June"],
+)
+def test_a_period_that_says_which_is_meant_has_been_once(query: str) -> None:
+    assert earlier(query) == []
 
 
 @pytest.mark.parametrize(

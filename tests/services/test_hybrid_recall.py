@@ -159,10 +159,10 @@ async def test_tokens_are_capped_and_a_shorter_memory_takes_the_place_of_one_tha
 async def test_a_score_that_is_asked_for_is_a_least_one(bench: Bench) -> None:
     await put(bench, FOX, "a red fox", *OTHERS)
     entries = (await bench.gateway.recall("bot", Query(FOX, top_k=20))).entries
-    for n, entry in enumerate(entries):
+    for entry in entries:
         if entry.score:
             kept = await ids(bench, Query(FOX, top_k=20, min_score=entry.score))
-            assert kept == [each.id for each in entries[: n + 1]]
+            assert kept == [each.id for each in entries if each.score >= entry.score]
     assert await ids(bench, Query(FOX, min_score=1.0)) == []
 
 
@@ -260,10 +260,10 @@ async def test_obstacles_behind_a_filter_are_told_with_what_would_do(bench: Benc
     assert explanation.change is not None
 
 
-async def test_beyond_the_twentieth_rank_the_memorys_own_words_are_proposed(bench: Bench) -> None:
-    *_, last = await put(bench, *[f"{FOX} {n}" for n in range(30)], "a fox in the conservatory")
+async def test_beyond_the_fiftieth_rank_the_memorys_own_words_are_proposed(bench: Bench) -> None:
+    *_, last = await put(bench, *[f"{FOX} {n}" for n in range(60)], "a fox in the conservatory")
     explanation = await explained(bench, Query(FOX), last)
-    assert explanation.rank == 31
+    assert explanation.rank == 61
     assert explanation.obstacles == ["rank"]
     assert explanation.change is not None
     assert explanation.change.text.startswith(FOX)
@@ -271,7 +271,7 @@ async def test_beyond_the_twentieth_rank_the_memorys_own_words_are_proposed(benc
 
 
 async def test_words_of_the_memory_and_more_entries_are_proposed_together(bench: Bench) -> None:
-    memory, *_ = await put(bench, "nothing but a conservatory", *[f"{FOX} {n}" for n in range(25)])
+    memory, *_ = await put(bench, "nothing but a conservatory", *[f"{FOX} {n}" for n in range(55)])
     await put(bench, *[f"{FOX} {n} in a conservatory, nothing else" for n in range(5)])
     explanation = await explained(bench, Query(FOX, top_k=1), memory)
     assert explanation.obstacles == ["rank"]

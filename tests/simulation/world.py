@@ -14,12 +14,14 @@ import ulid
 
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_index import SqliteVectorIndex
-from app.domain.embedding import EmbeddingConfig
+from app.domain.embedding import USUAL_SCALE, CosineScale, EmbeddingConfig
 from app.indexing.acknowledgements import Acknowledgements
+from app.indexing.cosine_scales import CosineScales
 from app.indexing.embedding_registry import EmbeddingRegistry
 from app.indexing.indexer import Indexer
 from app.indexing.jobs.reconcile import Findings, Reconcile
 from app.indexing.rate_limiter import RateLimiter
+from app.ports.embedder import Embedder
 from app.ports.index_admin import IndexAdmin
 from app.runtime.backends import Backends
 from app.services.gateway import LongTermMemoryGateway
@@ -90,6 +92,14 @@ class Replica:
             self.work = None
 
 
+class _Scales(CosineScales):
+    """Measures nothing: what a replica calls is what its requests and its indexer call."""
+
+    def of(self, config: EmbeddingConfig, embedder: Embedder) -> CosineScale:
+        del config, embedder
+        return USUAL_SCALE
+
+
 @dataclass(slots=True)
 class World:
     """What all replicas share. Everything random in it comes from ``random``."""
@@ -130,6 +140,7 @@ class World:
             queries=QueryCache(_CACHE_BYTES),
             acknowledgements=acknowledgements,
             clock=lambda: clock.now_ms() + skew,
+            scales=_Scales(database),
             registry=EmbeddingRegistry(
                 lambda config: _other_only(config, InterceptedIndex(self.other_index, chain)),
                 lambda _: InterceptedEmbedder(DigestEmbedder(OTHER), chain),

@@ -86,6 +86,7 @@ async def bench_on(data_dir: Path, backend: Backend | None = None, **overrides: 
     await migrate(database)
     await runtime.prepare_index(embedder.config)
     await embedding_configs.begin(database, embedder.config)
+    await runtime.backends.scales.find(embedder.config, runtime.backends.embedder)
     journal.clear()
     indexer = Indexer(database, backends.index_of, backends.acknowledgements, holder="bench")
     gateway = LongTermMemoryGateway(backends.of_tenant("acme", ADMINISTRATOR))

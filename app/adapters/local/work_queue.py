@@ -48,10 +48,6 @@ class WorkQueue(Generic[T]):
             self._bell.put(None)  # for the other threads
         return taken
 
-    def others(self, tenant_id: str) -> bool:
-        """Tell whether another tenant waits."""
-        return self._turns.others(tenant_id)
-
     def close(self) -> None:
         """Let the threads end once all is done."""
         self._closed = True

@@ -23,7 +23,7 @@ class CommandGroup(click.Group):
     def sentence(self, ctx: click.Context, name: str) -> str | None:
         """Return what the help says of a command; None where there is none of this name."""
         command = self.get_command(ctx, name)
-        return None if command is None else first_sentence(command)
+        return None if command is None else _first_sentence(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a section for each of ``sections`` that has commands."""
@@ -48,7 +48,7 @@ class CommandGroup(click.Group):
             raise click.NoSuchCommand(error.command_name, possibilities=self.list_commands(ctx), ctx=ctx) from error
 
 
-def first_sentence(command: click.Command) -> str:
+def _first_sentence(command: click.Command) -> str:
     """Return the first sentence of a command's help on one line."""
     text = " ".join(inspect.cleandoc(command.short_help or command.help or "").split())
     found = _FIRST_SENTENCE.match(text)

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from app.domain.memory import NewMemory
 from app.domain.query import Query
-from app.interfaces.fields import Content, Metadata, QueryText, RecallFilter, Request, TopK, invalid
+from app.interfaces.fields import Content, Metadata, QueryText, RecallFilter, Request, TopKOfTools, invalid
 
 
 class _Arguments(Request):
@@ -37,7 +37,7 @@ class RecallArguments(_Arguments):
     """The arguments of ``recall_memory``."""
 
     query: QueryText
-    top_k: TopK = 5
+    top_k: TopKOfTools = 5
     filter: Annotated[RecallFilter, BeforeValidator(_drop_nulls)] = RecallFilter()
 
     def to_query(self) -> Query:

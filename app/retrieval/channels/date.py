@@ -2,11 +2,15 @@
 
 import math
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from app.domain.json_types import Json
 from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
 from app.retrieval.pool import Pool
 from app.retrieval.query.periods import Period
+
+Reading: TypeAlias = tuple[int, int]
+"""A start and an end, half-open, in ms since the epoch."""
 
 _FADE_MS = 7 * 86_400_000
 
@@ -15,21 +19,32 @@ class Date(Channel):
     """Scores candidates by when they happened."""
 
     name = "time"
-    weight = 1.0
+    weight = 1.5
     section = "dated"
 
     def candidates(self, query: ParsedQuery) -> Json:
-        """Return the periods, half-open, in ms since the epoch."""
-        return [[period.start, period.end] for period in query.periods]
+        """Return for each period what may be meant by it, half-open, in ms since the epoch."""
+        return [[list(reading) for reading in period.readings] for period in query.periods]
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
         """Return each candidate's ``lift``."""
         if not query.periods:
             return {}
-        return {id_: lift(query.periods, candidate.happened_at) for id_, candidate in pool.candidates.items()}
+        moments = [candidate.happened_at for candidate in pool.candidates.values() if not candidate.added]
+        meant_ = [meant(period, moments) for period in query.periods]
+        return {id_: lift(meant_, candidate.happened_at) for id_, candidate in pool.candidates.items()}
 
 
-def lift(periods: Sequence[Period], moment: int) -> float:
-    """Return 1 where a moment lies in one of the periods, and the less the further away it is: a week off, 0.37."""
-    gaps = [max(period.start - moment, moment - period.end + 1, 0) for period in periods]
+def meant(period: Period, moments: Sequence[int]) -> Reading:
+    """Return the latest reading of a period in which one of the moments lies; without any, the latest of all.
+
+    The moments are the candidates': of the latest reading with memories in it, the newest are candidates.
+    """
+    held = (reading for reading in period.readings if any(reading[0] <= moment < reading[1] for moment in moments))
+    return next(held, period.readings[0])
+
+
+def lift(readings: Sequence[Reading], moment: int) -> float:
+    """Return 1 where a moment lies in one of the readings, and the less the further away it is: a week off, 0.37."""
+    gaps = [max(start - moment, moment - end + 1, 0) for start, end in readings]
     return max((math.exp(-gap / _FADE_MS) for gap in gaps), default=0.0)

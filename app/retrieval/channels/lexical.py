@@ -13,15 +13,23 @@ from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
 from app.retrieval.pool import Pool
 
 SATURATION = 1.2
-LENGTH_SHARE = 0.4
-"""BM25's k1 and b, for words that are counted once: most memories are a sentence or two (docs/retrieval.md).
-
-The estimate by which ``app/storage/candidates.sql`` chooses what is read uses the same."""
+LENGTH_SHARE = 0.1
+USUAL_BYTES = 130
+"""BM25's k1 and b, for words that are counted once, and the length that counts as usual: most memories are a sentence
+or two (docs/retrieval.md). It is the same in each scope, so that a score does not hang on how long others are."""
 
 _REACH = 2
 """How many memories away in the session a word of the query still counts."""
-_STEP = 0.5
-"""What it counts for each step of the way."""
+_NEXT, _STEP = 0.65, 0.5
+"""What it counts in the next memory, and what is left of it with each further step."""
+
+_FEW = 200
+"""A smaller scope counts as one of so many memories: what is rare in three memories need not be rare."""
+_RARE = 1 / 80
+"""A word in this share of the memories is rare; there are no rarer ones."""
+_RAREST = math.log(1 + 1 / _RARE)
+_LONG_QUERIES = 0.75
+"""How much of a query's length enters: with 1 a score is the share that is covered, with 0 the sum."""
 
 
 class Lexical(Channel):
@@ -41,35 +49,32 @@ class Lexical(Channel):
         return [term.fts for term in query.terms]
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
-        """Return scores from 0 to 1. The best one is the square root of ``coverage``.
-
-        So where no memory contains much of the query, words have less to say.
-        """
+        """Return what each candidate covers of the query: 1 for all of a query of one rare word."""
         weights = term_weights(pool, len(query.terms))
-        covered = coverages(pool, weights, context=self._context)
-        best, whole = max(covered.values(), default=0.0), sum(weights)
-        scale = math.sqrt(best * max(best, whole)) or 1.0
-        return {id_: value / scale for id_, value in covered.items()}
+        scale = _scale(sum(weights))
+        return {id_: value / scale for id_, value in coverages(pool, weights, context=self._context).items()}
 
-    def measure(self, pool: Pool, query: ParsedQuery, scores: Scores) -> Scores:  # noqa: ARG002
-        """Return the weight of the query's words that each candidate covers."""
-        return coverages(pool, term_weights(pool, len(query.terms)), context=self._context)
+    def measure(self, pool: Pool, query: ParsedQuery, scores: Scores) -> Scores:
+        """Return the share of the query's weight that each candidate covers: about 1 for all of it."""
+        whole = sum(term_weights(pool, len(query.terms)))
+        share = _scale(whole) / whole if whole else 0.0
+        return {id_: score * share for id_, score in scores.items()}
 
 
-def coverage(scores: Scores) -> float:
-    """Return the largest share of the query's weight that one candidate covers, 0 to 1, from the channel's scores."""
-    return max(scores.values(), default=0.0) ** 2
+def _scale(whole: float) -> float:
+    """Return what the weight that is covered is divided by, for a query of this weight."""
+    return whole**_LONG_QUERIES * _RAREST ** (1 - _LONG_QUERIES) or 1.0
 
 
 def term_weights(pool: Pool, terms: int) -> list[float]:
-    """Return the weight of each term: its inverse document frequency in the scope."""
-    memories, found = pool.stats.memories, pool.stats.found
-    counts = (min(found.get(str(term), 0), memories) for term in range(terms))
-    return [math.log(1 + (memories - count + 0.5) / (count + 0.5)) for count in counts]
+    """Return the weight of each term: how rare it is in the scope."""
+    memories, found = max(pool.stats.memories, _FEW), pool.stats.found
+    counts = (max(found.get(str(term), 0) + 0.5, _RARE * memories) for term in range(terms))
+    return [math.log(1 + memories / count) for count in counts]
 
 
 def coverages(pool: Pool, weights: list[float], *, context: bool = True) -> dict[str, float]:
-    """Return by id how much of the query each candidate covers: at most the sum of the weights."""
+    """Return by id how much of the query's weight each candidate covers; a short one a little more than there is."""
     own = _lexical_scores(pool, weights)
     covered: dict[str, float] = {}
     for id_, candidate in pool.candidates.items():
@@ -77,7 +82,7 @@ def coverages(pool: Pool, weights: list[float], *, context: bool = True) -> dict
         if context and candidate.session_id is not None:
             best = dict(best)
             for distance, neighbour in pool.neighbours(candidate, _REACH):
-                discount = candidate.length_damping * _STEP**distance
+                discount = candidate.length_damping * _NEXT * _STEP ** (distance - 1)
                 for term, score in own[neighbour.id].items():
                     if score * discount > best.get(term, 0.0):
                         best[term] = score * discount
@@ -90,7 +95,7 @@ def _lexical_scores(pool: Pool, weights: list[float]) -> Mapping[str, dict[int, 
     scores: dict[str, dict[int, float]] = {}
     for id_, candidate in pool.candidates.items():
         if candidate.words:
-            length = 1 - LENGTH_SHARE + LENGTH_SHARE * candidate.bytes / pool.stats.mean_bytes
+            length = 1 - LENGTH_SHARE + LENGTH_SHARE * candidate.bytes / USUAL_BYTES
             factor = (1 + SATURATION) / (1 + SATURATION * length)
             scores[id_] = {term: weights[term] * factor for term in candidate.terms}
         else:

@@ -14,7 +14,7 @@ class Speaker(Channel):
     """Raises the scores of candidates whose speaker the query names."""
 
     name = "names"
-    weight = 0.3
+    weight = 0.22
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:
         """Return the fused score of each candidate whose speaker is named."""

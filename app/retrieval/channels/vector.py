@@ -1,6 +1,8 @@
 """The vector channel: memories by meaning, as the embedding model sees it."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from heapq import nlargest
+from operator import itemgetter
 
 from app.domain.json_types import Json
 from app.ports.vector_index import Hit
@@ -10,6 +12,9 @@ from app.retrieval.pool import Pool
 DEPTH = 100
 """Hits that are asked for: the most that Vectorize gives
 (https://developers.cloudflare.com/vectorize/platform/limits/)."""
+
+_MOST = 1.5
+"""Beyond it texts are nearly the same, and nearer ones answer no better."""
 
 _ROUNDING = 0.002
 """More than 16 bits a number change the cosine of two vectors by."""
@@ -28,8 +33,13 @@ class Vector(Channel):
         return [[id_, value] for id_, value in points(query.hits)]
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
-        """Return points from 1 for the nearest candidate to 0 for the last."""
-        return nearest(pool.cosines, pool.candidates)
+        """Return how near each candidate is on its config's scale: 0 as unrelated texts are, 1 as an answer is.
+
+        What is not among the best ``DEPTH`` has none: the index gives no more, however many wait in the outbox.
+        """
+        best = nlargest(DEPTH, pool.cosines.items(), key=itemgetter(1))
+        near = ((id_, pool.scale.nearness(cosine)) for id_, cosine in best if id_ in pool.candidates)
+        return {id_: min(nearness, _MOST) for id_, nearness in near if nearness > 0}
 
     def measure(self, pool: Pool, query: ParsedQuery, scores: Scores) -> Scores:  # noqa: ARG002
         """Return the cosines."""
@@ -45,13 +55,6 @@ def points(hits: Sequence[Hit]) -> list[tuple[str, float]]:
         return []
     top, low = hits[0].score, hits[-1].score
     return [(hit.id, (hit.score - low) / (top - low) if top > low else 1.0) for hit in hits]
-
-
-def nearest(cosines: Mapping[str, float], present: Collection[str]) -> dict[str, float]:
-    """Return the points of what the database still has; what was not among the best ``DEPTH`` has none."""
-    best = sorted(cosines.items(), key=lambda item: item[1], reverse=True)[:DEPTH]
-    kept = [Hit(id_, cosine) for id_, cosine in best if id_ in present]
-    return dict(points(kept))
 
 
 def cosines_of(hits: Sequence[Hit], queued: Mapping[str, float], *, exact: bool) -> dict[str, float]:

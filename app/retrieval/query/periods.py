@@ -4,10 +4,14 @@ Dates are read by dateutil. Days begin at midnight UTC and weeks on Monday; wher
 ways its day comes first (5/6/2023 is the 5th of June); seasons are those of the north.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
+
+from dateutil.relativedelta import relativedelta
 
 from app.retrieval.query.clipping import clipped
-from app.retrieval.query.time_readings import Days, floats, read
+from app.retrieval.query.time_readings import Days, floats, read, yearly
 from app.retrieval.query.time_spans import Span, spans
 
 _DAY = 86_400_000
@@ -18,6 +22,8 @@ EARLIEST = (1 - _EPOCH) * _DAY
 LATEST = (_NEVER - _EPOCH) * _DAY - 1
 """The end of a period open to the future: the last millisecond of the year 9999, ms since the epoch."""
 MAX_PERIODS = 4
+_EARLIER_YEARS = 9
+"""So many years before the latest a period without a year may be meant to lie in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +33,13 @@ class Period:
     start: int
     end: int
     text: str
+    earlier: tuple[tuple[int, int], ...] = ()
+    """The same in the years before, latest first, where no year was said: the latest that holds memories is meant."""
+
+    @property
+    def readings(self) -> tuple[tuple[int, int], ...]:
+        """What may be meant, the likeliest first: itself, then the years before."""
+        return ((self.start, self.end), *self.earlier)
 
 
 def periods(query: str, reference_time: int) -> tuple[Period, ...]:
@@ -42,15 +55,40 @@ def periods(query: str, reference_time: int) -> tuple[Period, ...]:
     while chain and len(found) < MAX_PERIODS:
         first, *chain = chain
         last = chain[0] if chain and chain[0].ends_range else first
-        days = _between(first, last, today) if last is not first else None
-        if days is not None:
+        if last is not first and _days(first, last, today) is None:
+            last = first
+        elif last is not first:
             chain = chain[1:]
-        else:
-            last, days = first, _open(first, read(first.kind, first.text, first.shift, first.part, today))
-        if days is not None and days[0] < _NEVER:  # the calendar's last week has no weekend
-            start, end = ((day - _EPOCH) * _DAY for day in days)
-            found.append(Period(start, min(end, LATEST), query[first.starts : last.ends]))
+        if (latest := _read(first, last, today)) is not None:
+            text = query[first.starts : last.ends]
+            found.append(Period(*latest, text, tuple(_in_earlier_years(first, last, today, latest))))
     return tuple(found)
+
+
+def _read(first: Span, last: Span, today: int) -> tuple[int, int] | None:
+    days = _days(first, last, today)
+    if days is None or days[0] >= _NEVER:  # the calendar's last week has no weekend
+        return None
+    start, end = ((day - _EPOCH) * _DAY for day in days)
+    return start, min(end, LATEST)
+
+
+def _days(first: Span, last: Span, today: int) -> Days | None:
+    if last is not first:
+        return _between(first, last, today)
+    return _open(first, read(first.kind, first.text, first.shift, first.part, today))
+
+
+def _in_earlier_years(first: Span, last: Span, today: int, latest: tuple[int, int]) -> Iterator[tuple[int, int]]:
+    """Give what is meant where the memories are older, latest first: nothing for a period that names its year."""
+    day = date.fromordinal(today)
+    if first.lead_is_open or not yearly(last.kind, last.text):
+        return
+    for back in range(1, min(_EARLIER_YEARS, day.year - 1) + 1):
+        reading = _read(first, last, (day - relativedelta(years=back)).toordinal())
+        if reading is not None and reading != latest:
+            latest = reading
+            yield reading
 
 
 def _between(first: Span, last: Span, today: int) -> Days | None:

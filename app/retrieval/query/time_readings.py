@@ -49,9 +49,14 @@ def read(kind: str, text: str, shift: str, part: str, today: int) -> Days | None
 
 def floats(kind: str, text: str) -> bool:
     """Whether this comes every year, or week, and none is said; then the most recent is read."""
-    if kind in _YEARLY:
-        return _YEAR.search(text) is None and _WHICH_YEAR.search(text) is None
-    return kind == "weekday"
+    return yearly(kind, text) or kind == "weekday"
+
+
+def yearly(kind: str, text: str) -> bool:
+    """Whether this comes every year, and none is said."""
+    if kind == "cjk":
+        return _YEAR.match(text) is None
+    return kind in _YEARLY and _YEAR.search(text) is None and _WHICH_YEAR.search(text) is None
 
 
 def _days(kind: str, text: str, day: date) -> Days:

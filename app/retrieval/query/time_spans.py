@@ -107,6 +107,11 @@ class Span:
     follows: bool
     ends_range: bool
 
+    @property
+    def lead_is_open(self) -> bool:
+        """Whether it means all that came before, or comes after."""
+        return self.lead in _OPEN
+
 
 def spans(query: str) -> Iterator[Span]:
     """Yield the expressions of time in a query, in their order."""

@@ -35,7 +35,7 @@ _LINE_BYTES = 400
 _EMBED_TEXTS = 100
 _EMBED_BYTES = 500_000
 _READ_AT_ONCE = 8 * 1024
-"""Characters that are read for words before the event loop goes on: some milliseconds, whatever they are."""
+"""Characters that are read for words before the event loop goes on; the largest memory takes longest."""
 
 
 class Import:

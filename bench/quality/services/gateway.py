@@ -6,7 +6,7 @@ import time
 import httpx
 
 from bench.quality.dataset import Memory
-from bench.quality.service import Answer, ServiceFailed, ranked
+from bench.quality.service import Answer, ServiceFailed
 from bench.quality.services.wire import post
 
 _READY_SECONDS = 600.0
@@ -44,13 +44,14 @@ class Gateway:
                 raise ServiceFailed(f"{namespace} is still {answer['degraded']} after {_READY_SECONDS:.0f} seconds")
             await asyncio.sleep(_POLL_SECONDS)
 
-    async def ask(self, namespace: str, question: str, top_k: int) -> Answer:
+    async def ask(self, namespace: str, question: str, top_k: int, at: str | None = None) -> Answer:
         """Recall."""
-        body = {"agent_id": namespace, "query": question, "top_k": top_k}
+        body: dict[str, object] = {"agent_id": namespace, "query": question, "top_k": top_k}
+        if at is not None:
+            body["reference_time"] = at
         answer = await post(self._client, "/recall", body, self._headers)
-        entries = answer["entries"]
-        return Answer(
-            ranked([entry["metadata"]["turn_id"] for entry in entries]),
-            answer.get("confidence"),
-            entries[0].get("score") if entries else None,
-        )
+        found: dict[str, float] = {}
+        for entry in answer["entries"]:
+            found.setdefault(entry["metadata"]["turn_id"], entry["score"])
+        scores = tuple(found.values())
+        return Answer(tuple(found), answer.get("confidence"), scores[0] if scores else None, scores)

@@ -35,8 +35,9 @@ class McpMemory:
     async def ready(self, namespace: str) -> None:
         """Return at once: the server writes its index before it answers."""
 
-    async def ask(self, namespace: str, question: str, top_k: int) -> Answer:
-        """Search the partition."""
+    async def ask(self, namespace: str, question: str, top_k: int, at: str | None = None) -> Answer:
+        """Search the partition; ``at`` is ignored."""
+        del at
         body = {"query": question, "n_results": top_k, "store": namespace}
         results = (await post(self._client, "/api/search", body, self._headers))["results"]
         found = [result["memory"]["metadata"] for result in results]

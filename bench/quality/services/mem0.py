@@ -33,8 +33,9 @@ class Mem0:
     async def ready(self, namespace: str) -> None:
         """Return at once: the server writes its index before it answers."""
 
-    async def ask(self, namespace: str, question: str, top_k: int) -> Answer:
-        """Search, without a least score."""
+    async def ask(self, namespace: str, question: str, top_k: int, at: str | None = None) -> Answer:
+        """Search, without a least score; ``at`` is ignored."""
+        del at
         body = {"query": question, "filters": {"user_id": namespace}, "top_k": top_k, "threshold": 0.0}
         results = (await post(self._client, "/search", body, self._headers))["results"]
         return Answer(

@@ -53,7 +53,7 @@ class Entry:
     """One memory found.
 
     Attributes:
-        score: All channels together, or the reranker's relevance where one is set, 0 to 1.
+        score: How likely it answers the query, or the reranker's relevance where one is set, 0 to 1.
         similarity: Cosine of the embeddings, -1 to 1; None where only other channels found it.
         source: Who wrote it; None where that was not kept yet.
         findings: What the score is made of, where ``explain`` asked for it.

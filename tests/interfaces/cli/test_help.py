@@ -111,7 +111,7 @@ def test_who_mistypes_a_command_or_an_option_is_told_the_nearest(arguments: list
 @pytest.mark.parametrize(
     ("arguments", "option"),
     [
-        (["recall", "x", "--top-k", "21"], "--top-k"),
+        (["recall", "x", "--top-k", "51"], "--top-k"),
         (["recall", "x", "--top-k", "0"], "--top-k"),
         (["recall", "x", "--filter", '{"metadata": {"a": {"b": 1}}}'], "--filter"),
         (["recall", "x", "--filter", '{"kind": "invoice"}'], "--filter"),

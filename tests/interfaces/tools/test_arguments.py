@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.domain.errors import ContentTooLarge, InvalidRequest
-from app.domain.limits import CONTENT_BYTES, MAX_NUMBER, MAX_TOP_K, METADATA_BYTES
+from app.domain.limits import CONTENT_BYTES, MAX_NUMBER, MAX_TOP_K_OF_TOOLS, METADATA_BYTES
 from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.interfaces.tools.arguments import RecallArguments, StoreArguments
@@ -52,7 +52,7 @@ filters = st.fixed_dictionaries(
         "metadata": st.dictionaries(words, scalars, max_size=3),
     },
 )
-top_ks = st.integers(1, MAX_TOP_K)
+top_ks = st.integers(1, MAX_TOP_K_OF_TOOLS)
 recalls = st.fixed_dictionaries({"query": texts}, optional={"top_k": top_ks | top_ks.map(float), "filter": filters})
 stores = st.fixed_dictionaries({"content": texts}, optional={"metadata": st.dictionaries(words, values, max_size=3)})
 
@@ -84,8 +84,10 @@ no_text = st.integers() | st.booleans() | st.lists(words, max_size=2) | st.dicti
 no_object = words | st.integers() | st.booleans() | st.lists(words, max_size=2)
 no_top_k = (
     st.integers(max_value=0)
-    | st.integers(MAX_TOP_K + 1)
-    | st.floats(allow_nan=False, allow_infinity=False).filter(lambda n: not n.is_integer() or not 1 <= n <= MAX_TOP_K)
+    | st.integers(MAX_TOP_K_OF_TOOLS + 1)
+    | st.floats(allow_nan=False, allow_infinity=False).filter(
+        lambda n: not n.is_integer() or not 1 <= n <= MAX_TOP_K_OF_TOOLS
+    )
     | st.booleans()
     | words
     | top_ks.map(str)

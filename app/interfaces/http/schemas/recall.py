@@ -38,7 +38,7 @@ class Question(Request):
 
     agent_id: AgentId
     query: Annotated[QueryText, Field(description=AT_MOST_CONTENT_BYTES)]
-    top_k: Annotated[TopK, Field(description="The most entries to return.")] = 5
+    top_k: Annotated[TopK, Field(description="The most entries to return; 20 with `for_model`.")] = 5
     filter: RecallFilter | None = None
     reference_time: Annotated[
         Moment | None, Field(description="What `yesterday` and `last week` are counted from, where that is not now.")
@@ -136,7 +136,7 @@ class EntryAnswer(Answer):
     content: str
     metadata: dict[str, Any]
     score: float = Field(
-        ge=0, le=1, description="All channels together, or the reranker's relevance where one is set; higher is better."
+        ge=0, le=1, description="How likely it answers the query, or the reranker's relevance where one is set."
     )
     similarity: float | None = Field(
         ge=-1, le=1, description="Cosine similarity of the embeddings; null where only other channels found it."
