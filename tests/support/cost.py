@@ -1,8 +1,11 @@
 """What work costs, in CPU time of this process: a busy machine does not decide."""
 
+import asyncio
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+
+from bench.stalls import watched
 
 _USUAL_SECONDS = 0.010
 """A machine on which the loop below takes no longer is fast enough for the limits as they are written."""
@@ -14,6 +17,30 @@ def within(seconds: float, limit: float) -> bool:
         return True
     taken = best(lambda: sum(number * number for number in range(150_000)))
     return seconds <= limit * taken / _USUAL_SECONDS
+
+
+async def longest_step(work: Callable[[int], Awaitable[object]], limit: float, tries: int = 3) -> float:
+    """Return the seconds of the longest step of the loop meanwhile: of a try that is within the limit, or the best try.
+
+    What the code does takes as long each time. What the host takes meanwhile counts as CPU time too, and does not come
+    back at the same step. What the tests before have left is no garbage to look through. Work is given its try's
+    number.
+    """
+    longest = []
+    for number in range(tries):
+        gc.collect()
+        gc.freeze()
+        try:
+            with watched() as stalls:
+                await asyncio.sleep(0)
+                await work(number)
+                await asyncio.sleep(0)
+        finally:
+            gc.unfreeze()
+        longest.append(stalls.longest)
+        if within(stalls.longest, limit):
+            break
+    return min(longest)
 
 
 def best(work: Callable[[], object], tries: int = 3) -> float:
