@@ -2,13 +2,14 @@
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 import httpx
 import platformdirs
 from pydantic import Field, ValidationError, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, NoDecode, SettingsConfigDict
 
 from app.domain.errors import ConfigurationError
 from app.domain.quotas import Defaults, Limits
@@ -352,7 +353,7 @@ def load_settings(*, before_env_file: bool = False, folder_file: bool = True, **
         overrides: settings that win over all others; None is none.
 
     Raises:
-        ConfigurationError: a setting cannot be used; the message names the variable.
+        ConfigurationError: a setting cannot be used; the message names the variable, and the file where one holds it.
     """
     given = {name: value for name, value in overrides.items() if value is not None}
     named = os.environ.get("ENV_FILE")
@@ -367,9 +368,25 @@ def load_settings(*, before_env_file: bool = False, folder_file: bool = True, **
     except ValidationError as error:
         problems = [
             f"{'.'.join(map(str, e['loc'])).upper()}: {e['msg'].removeprefix('Value error, ')}"
+            f"{'' if e['loc'][0] in given else _origin(str(e['loc'][0]), env_files)}"
             for e in error.errors(include_input=False)
         ]
         raise ConfigurationError("; ".join(problems)) from error
+
+
+def _origin(name: str, env_files: Sequence[str]) -> str:
+    """Say which of the files holds the setting, the last first; nothing where the environment does.
+
+    A pipe is gone once it has been read, and hides what the files before it hold.
+    """
+    if name in EnvSettingsSource(Settings).env_vars:
+        return ""
+    for path in (Path(file).expanduser() for file in reversed(env_files)):
+        if path.is_fifo():
+            return ""
+        if name in DotEnvSettingsSource(Settings, env_file=path).env_vars:
+            return f" (read from {path.resolve()})"
+    return ""
 
 
 def notices(settings: Settings, *, folder_file: bool = True) -> list[str]:

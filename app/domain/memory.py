@@ -12,6 +12,9 @@ from app.domain.json_types import Json, to_json
 from app.domain.limits import CONTENT, METADATA, SESSION_ID, Bound, check
 from app.domain.words import segments
 
+STORE_KEY = "store.key"
+"""The metadata key of rows that a program keeps for itself, as LangGraph's store does (docs/agents.md)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
@@ -64,6 +67,11 @@ class Storable:
     @cached_property
     def content_hash(self) -> str:
         """SHA-256, in hex, of what makes two memories of one agent the same memory."""
+        return self.identity
+
+    @cached_property
+    def identity(self) -> str:
+        """SHA-256, in hex, of content, session and moment."""
         identity = json.dumps([self.content, self.session_id, self.occurred_at])
         return hashlib.sha256(identity.encode()).hexdigest()
 
@@ -86,6 +94,28 @@ class Storable:
     def metadata_bytes(self) -> int:
         """The size of the metadata in UTF-8, as quotas count it."""
         return len(self.metadata_json.encode())
+
+
+class Kept(Storable):
+    """What may be superseded: then it makes room for another memory of the same content (``0014_what_holds.sql``)."""
+
+    id: str | None
+    superseded_at: int | None
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256, in hex, of what makes two memories the same.
+
+        Of a superseded one without a moment it is a form that no other has: what it says may be said again.
+        """
+        if self.superseded_at is None or self.occurred_at is not None:
+            return self.identity
+        return superseded_hash(self.identity, self.id or "")
+
+
+def superseded_hash(identity: str, id_: str) -> str:
+    """Return the ``content_hash`` of a superseded memory of this id."""
+    return identity[:12] + id_.encode().hex()
 
 
 @dataclass(frozen=True)
@@ -126,7 +156,7 @@ class NewMemory(Storable):
 
 
 @dataclass(frozen=True)
-class Memory(Storable):
+class Memory(Kept):
     """One memory of one agent."""
 
     id: str
@@ -143,6 +173,8 @@ class Memory(Storable):
     written_at: int | None = None
     later_keys: Mapping[str, str] | None = None
     """The metadata keys that came later, each with the id of the credential that brought it."""
+    superseded_at: int | None = None
+    """When what replaced it was said; None: it holds, or states nothing of which one value holds at a time."""
 
     @property
     def agent_id(self) -> str:

@@ -39,3 +39,8 @@ def parse_moment(text: str) -> datetime:
 def format_moment(milliseconds_: int) -> str:
     """Write milliseconds since the epoch as RFC 3339 in UTC."""
     return moment(milliseconds_).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def format_day(milliseconds_: int) -> str:
+    """Write the day of milliseconds since the epoch in UTC, as in 2026-01-31."""
+    return moment(milliseconds_).date().isoformat()

@@ -49,6 +49,8 @@ class Query:
     for_model: bool = False
     """Whether a model reads the entries: rows that a program keeps for itself, which have the metadata key
     ``store.key``, are left out before anything is counted."""
+    as_of: int | None = None
+    """As of which moment (ms since the epoch) memories are recalled: what had happened, and held, then; None: now."""
 
     def __post_init__(self) -> None:
         """Check the bounds of all fields, under the names that callers know them by."""
@@ -89,8 +91,17 @@ class Entry:
     score: float
     """How likely it answers the query, or the reranker's relevance, 0 to 1."""
     created_at: int
+    """When it was stored."""
+    occurred_at: int | None = None
+    """When what it says happened; None where the store did not say."""
+    session_id: str | None = None
     source: Source | None = None
     """Who wrote it; None where that was not kept yet."""
     similarity: float | None = None
     """The cosine similarity, -1 to 1, where the vector channel found it."""
     findings: Sequence[Finding] = ()
+
+    @property
+    def happened_at(self) -> int:
+        """The moment that it speaks of: as the store said, or else when it was stored."""
+        return self.created_at if self.occurred_at is None else self.occurred_at

@@ -5,10 +5,14 @@ import ctypes
 import errno
 import gc
 import json
+import os
 import shlex
+import shutil
 import socket
+import sys
 from collections.abc import Callable
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -23,6 +27,7 @@ from app.runtime.runtime import Runtime
 from app.settings import Settings
 
 _WHO = "default"
+_PROGRAM = "memory-gateway"
 _GIVE_BACK_SECONDS = 30.0
 _LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
 
@@ -153,9 +158,19 @@ class _Server(uvicorn.Server):
             self._announce(url)
 
 
+def own_command(called: str) -> str:
+    """Return the command by which a shell in any folder calls this program, which was called so."""
+    path = str(Path(called).absolute())
+    if os.sep not in called or shutil.which(_PROGRAM) == path:
+        return _PROGRAM
+    return shlex.quote(path)
+
+
 def _what_to_try(url: str, runtime: Runtime, settings: Settings) -> str:
+    command = own_command(sys.argv[0])
     if runtime.not_ready is not None:
-        return f"\nMemory Gateway listens on {url}, but is not ready: {runtime.not_ready.detail}\n"
+        reason = runtime.not_ready.detail
+        return f"\nMemory Gateway listens on {url}, but is not ready: {reason}\n\n  command   {command}\n"
     token = runtime.credentials.issue(_WHO, agent_id=_WHO, now=wall_clock())
 
     def curl(path: str, body: dict[str, Any]) -> str:
@@ -170,6 +185,7 @@ Memory Gateway is ready on {url}
   agent     {_WHO}
   API       {url}/docs
   MCP       {url}/mcp, with the same Authorization header
+  command   {command}
 
 Paste these lines into another terminal:
 

@@ -7,6 +7,7 @@ from app.domain.query import Finding
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
 from app.retrieval.pool import Candidate, Pool
+from app.retrieval.succession import succeeded
 
 
 class Fusion:
@@ -15,7 +16,7 @@ class Fusion:
     def __init__(self, query: ParsedQuery, pool: Pool, channels: Sequence[Channel] = CHANNELS) -> None:
         """Score the pool by each of the channels, in their order."""
         self.pool = pool
-        self._query = query
+        self.query = query
         self._channels = channels
         self.by_channel: dict[str, Scores] = {}
         """The scores of each channel by its name, before they are weighted."""
@@ -29,14 +30,16 @@ class Fusion:
 
     @cached_property
     def ranked(self) -> list[Candidate]:
-        """The candidates best first; ties go to the newer."""
-        candidates, scores = self.pool.candidates.values(), self.scores
-        return sorted(candidates, key=lambda one: (scores[one.id], one.created_at, one.id), reverse=True)
+        """The candidates best first; ties go to what holds, then to the newer."""
+        candidates, scores = self.pool.candidates.values(), succeeded(self.pool, self.scores)
+        return sorted(
+            candidates, key=lambda one: (scores[one.id], one.current is None, one.created_at, one.id), reverse=True
+        )
 
     @cached_property
     def _measures(self) -> Mapping[str, Scores]:
         return {
-            channel.name: channel.measure(self.pool, self._query, self.by_channel[channel.name])
+            channel.name: channel.measure(self.pool, self.query, self.by_channel[channel.name])
             for channel in self._channels
         }
 

@@ -13,43 +13,51 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from app.retrieval.channels import speaker, vector
+from app.retrieval.channels.key import Key
 from app.retrieval.channels.lexical import Lexical
-from app.retrieval.channels.speaker import Speaker
-from app.retrieval.channels.vector import Vector
 from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Candidate
 
 _MOST_COVERED = 1.2
-_SPEAKS = 0.7
+_SPEAKS = 1.5
 """What it adds where the query names who speaks in a turn: a share of the evidence."""
+_STATES = 0.5
+"""What it adds to the evidence that a memory states the value of a key that the query asks for."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
+    words: float
+    """What covering the query's words counts, where 1 is as much as being as near as an answer is."""
     steepness: float
     needed: float
     """The evidence at which half of ``ceiling`` is reached."""
     ceiling: float = 1.0
 
-    def probability(self, evidence: float) -> float:
+    def probability(self, covered: float, near: float, speaks: float = 0.0) -> float:
+        evidence = (self.words * min(covered, _MOST_COVERED) + near) * (1 + speaks)
         if evidence <= 0:
             return 0.0
         return self.ceiling / (1 + math.exp(self.steepness * (self.needed - evidence)))
 
 
-_FACT = _Fit(steepness=5.6, needed=0.75)
-_TURN = _Fit(steepness=3.8, needed=1.28, ceiling=0.8)
+_FACT = _Fit(words=0.8, steepness=5.6, needed=0.85)
+_TURN = _Fit(words=1.0, steepness=4.6, needed=1.5, ceiling=0.8)
 
 
 def likelihoods(fusion: Fusion) -> Mapping[str, float]:
     """Return for each candidate how likely it is to answer the query, 0 to 1."""
-    covered = fusion.measure(Lexical.name)
-    near, speaking = fusion.by_channel.get(Vector.name, {}), fusion.by_channel.get(Speaker.name, {})
+    covered, stating = fusion.measure(Lexical.name), fusion.by_channel.get(Key.name, {})
+    near = vector.nearness(fusion.pool) if vector.Vector.name in fusion.by_channel else {}
+    speaking = speaker.shares(fusion.pool, fusion.query.text) if speaker.Speaker.name in fusion.by_channel else {}
 
     def likelihood(candidate: Candidate) -> float:
-        evidence = min(covered.get(candidate.id, 0.0), _MOST_COVERED) + near.get(candidate.id, 0.0)
+        words, meaning = covered.get(candidate.id, 0.0), near.get(candidate.id, 0.0)
+        if candidate.id in stating:
+            meaning += _STATES
         if candidate.session_id is None:
-            return _FACT.probability(evidence)
-        return _TURN.probability(evidence * (1 + _SPEAKS) if candidate.id in speaking else evidence)
+            return _FACT.probability(words, meaning)
+        return _TURN.probability(words, meaning, _SPEAKS * speaking.get(candidate.id, 0.0))
 
     return {id_: likelihood(candidate) for id_, candidate in fusion.pool.candidates.items()}

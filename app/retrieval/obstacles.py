@@ -12,16 +12,18 @@ from app.retrieval.pool import Candidate
 from app.retrieval.search import Search
 from app.retrieval.selection import tokens
 
-Obstacle: TypeAlias = Literal["expired", "filter", "collapse", "min_score", "max_tokens", "rank"]
-"""What keeps a memory out; they are looked at in this order. ``rank``: others are better."""
+Obstacle: TypeAlias = Literal["expired", "as_of", "superseded", "filter", "collapse", "min_score", "max_tokens", "rank"]
+"""What keeps a memory out; they are looked at in this order.
+
+``as_of``: it happened later than that; ``superseded``: another memory states what held then; ``rank``: others are
+better."""
 
 
 def obstacle(search: Search, query: Query, memory: Candidate) -> Obstacle | None:
     """Return what keeps the memory out first; None where it is an entry."""
-    if memory.expired:
-        return "expired"
-    if failing(query.where, memory) != Filter():
-        return "filter"
+    what = _obstacle_before_ranking(query, memory)
+    if what is not None:
+        return what
     if not _is_in(memory, search.eligible(replace(query, min_score=0.0))):
         return "collapse"
     if search.score(memory) < query.min_score:
@@ -32,22 +34,41 @@ def obstacle(search: Search, query: Query, memory: Candidate) -> Obstacle | None
     return None if _is_in(memory, shaped[: query.top_k]) and not memory.added else "rank"
 
 
+def _obstacle_before_ranking(query: Query, memory: Candidate) -> Obstacle | None:
+    if memory.expired:
+        return "expired"
+    if query.as_of is not None and memory.happened_at > query.as_of:
+        return "as_of"
+    if memory.superseded:
+        return "superseded"
+    return None if failing(query.where, memory) == Filter() else "filter"
+
+
 def relaxed(search: Search, query: Query, memory: Candidate, what: Obstacle) -> Query | None:
     """Return the query with the least change that takes the obstacle away; None where none does."""
-    if what == "filter":
-        return replace(query, where=_without(query.where, failing(query.where, memory)))
-    if what == "collapse":
-        return replace(query, collapse=False)
-    if what == "min_score":
-        return replace(query, min_score=math.floor(search.score(memory) * 1000) / 1000)
-    if what == "max_tokens":
-        before = list(search.eligible(query))
-        needed = sum(tokens(one.content) for one in before[: before.index(memory) + 1])
-        return replace(query, max_tokens=needed)
-    if what == "rank" and not memory.added:
-        place = _place(search, query, memory)
-        return replace(query, top_k=place) if place <= (MAX_TOP_K_OF_TOOLS if query.for_model else MAX_TOP_K) else None
-    return None
+    match what:
+        case "as_of" | "superseded":  # it held from the moment when it was said
+            return replace(query, as_of=memory.happened_at)
+        case "filter":
+            return replace(query, where=_without(query.where, failing(query.where, memory)))
+        case "collapse":
+            return replace(query, collapse=False)
+        case "min_score":
+            return replace(query, min_score=math.floor(search.score(memory) * 1000) / 1000)
+        case "max_tokens":
+            before = list(search.eligible(query))
+            needed = sum(tokens(one.content) for one in before[: before.index(memory) + 1])
+            return replace(query, max_tokens=needed)
+        case _:
+            return _with_more_entries(search, query, memory)
+
+
+def _with_more_entries(search: Search, query: Query, memory: Candidate) -> Query | None:
+    """Return the query with the ``top_k`` that reaches the memory; None where none does."""
+    if memory.added:
+        return None
+    place = _place(search, query, memory)
+    return replace(query, top_k=place) if place <= (MAX_TOP_K_OF_TOOLS if query.for_model else MAX_TOP_K) else None
 
 
 def failing(where: Filter, memory: Candidate) -> Filter:

@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from app.domain.author import Source
+from app.domain.author import Source, speaker_of
 from app.domain.embedding import USUAL_SCALE, CosineScale
 from app.domain.json_types import Json
 from app.domain.words import normalised
+from app.retrieval.query.names import WORD
 
 _SHORT_BYTES = 350
 
@@ -28,6 +29,7 @@ class Candidate:
     bytes: int
     words: int
     """Which of the query's terms it contains: a bit for each, by its number."""
+    occurred_at: int | None = None
     speaker_holds: bool = True
     """Whether who wrote it may speak for the speaker whom it names."""
     written_by: str | None = None
@@ -36,6 +38,12 @@ class Candidate:
     expired: bool = False
     added: bool = False
     """Whether it is a candidate only because it was asked for."""
+    superseded: bool = False
+    """Whether another memory says what holds now: it leads to that one, and is no entry itself."""
+    keyed: bool = False
+    """Whether it states the value of a key that the query asks for."""
+    current: str | None = None
+    """The memory that states what now holds of what this one states otherwise."""
     after: str | None = None
     """The candidate after it in its session."""
 
@@ -54,6 +62,14 @@ class Candidate:
     def folded(self) -> str:
         """Its content without what a collapse ignores: case, white space and Unicode form."""
         return " ".join(normalised(self.content).casefold().split())
+
+    @cached_property
+    def speaker(self) -> Sequence[str]:
+        """The words of the name of who speaks in it, in lower case; none where nobody is named, or may not be."""
+        if not self.speaker_holds:
+            return []
+        metadata = self.metadata if '"speaker"' in self.metadata_json else {}
+        return WORD.findall(speaker_of(self.content, metadata).lower())
 
     @property
     def terms(self) -> Iterator[int]:

@@ -22,7 +22,9 @@ Relevance = Mapping[str, float]
 
 def to_rate(ranked: Iterable[Candidate], *, collapse: bool) -> Sequence[Candidate]:
     """Return the best candidates that may become entries; ``collapse`` leaves out copies of better ones."""
-    may_be_entries = (candidate for candidate in ranked if not (candidate.expired or candidate.added))
+    may_be_entries = (
+        candidate for candidate in ranked if not (candidate.expired or candidate.added or candidate.superseded)
+    )
     return list(islice(selection.distinct(may_be_entries) if collapse else may_be_entries, MAX_RATED))
 
 

@@ -9,6 +9,7 @@ from app.retrieval import reranking, selection
 from app.retrieval.fusion import Fusion
 from app.retrieval.likelihood import likelihoods
 from app.retrieval.pool import Candidate
+from app.retrieval.succession import succeeded
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class Search:
     @cached_property
     def confidence(self) -> float:
         """How likely it is that one of the best candidates answers the query, 0 to 1; 0 where there is none."""
-        return max((self.relevance or self._scores).values(), default=0.0)
+        candidates, scores = self.fusion.pool.candidates, self.relevance or self._scores
+        return max((score for id_, score in scores.items() if not candidates[id_].superseded), default=0.0)
 
     @cached_property
     def ranking(self) -> Sequence[Candidate]:
@@ -32,6 +34,11 @@ class Search:
 
     @cached_property
     def _scores(self) -> Mapping[str, float]:
+        """The scores without a reranker."""
+        return succeeded(self.fusion.pool, self._own_scores)
+
+    @cached_property
+    def _own_scores(self) -> Mapping[str, float]:
         """The scores as the channels have them."""
         return likelihoods(self.fusion)
 
@@ -45,7 +52,7 @@ class Search:
 
     def eligible(self, query: Query) -> Iterator[Candidate]:
         """Give the candidates that may be entries as far as their size allows it, best first."""
-        ranked: Iterator[Candidate] = iter(self.ranking)
+        ranked: Iterator[Candidate] = (candidate for candidate in self.ranking if not candidate.superseded)
         if query.collapse:
             ranked = selection.distinct(ranked)
         if query.min_score > 0:
@@ -62,6 +69,8 @@ class Search:
             metadata=candidate.metadata,
             score=self.score(candidate),
             created_at=candidate.created_at,
+            occurred_at=candidate.occurred_at,
+            session_id=candidate.session_id,
             source=candidate.source,
             similarity=self.fusion.pool.cosines.get(id_),
             findings=reranking.findings(id_, findings, self.relevance),
@@ -69,6 +78,8 @@ class Search:
 
     def _findings(self, id_: str) -> Sequence[Finding]:
         """Return what a candidate's place is made of, as shares of its score."""
-        fused = self.fusion.scores[id_]
-        share = self._scores[id_] / fused if fused else 0.0
-        return [finding.scaled(share) for finding in self.fusion.findings(id_)]
+        fused, own = self.fusion.scores[id_], self._own_scores[id_]
+        share = own / fused if fused else 0.0
+        findings = [finding.scaled(share) for finding in self.fusion.findings(id_)]
+        handed_on = self._scores[id_] - own
+        return [*findings, Finding("succession", handed_on)] if handed_on else findings

@@ -11,7 +11,7 @@ from app.domain.author import Author
 from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
 from app.domain.errors import MemoryGatewayError, Unavailable
 from app.indexing.indexer import Indexer
-from app.indexing.jobs.backfill import backfill_segments
+from app.indexing.jobs.backfill import backfill_claims, backfill_segments
 from app.observability.metrics import Metrics
 from app.runtime.backends import Backends
 from app.services.backends import TenantBackends
@@ -109,7 +109,7 @@ class Runtime:
         self.prepare_index = prepare_index
         self.closers = closers
         self._not_ready: MemoryGatewayError | None = Unavailable("The service has not started yet.")
-        self._background: asyncio.Task[None] | None = None
+        self._background: Sequence[asyncio.Task[None]] = ()
 
     async def prepare(self) -> None:
         """Migrate the data and check that it can be written and that its embedding config can be served.
@@ -162,15 +162,18 @@ class Runtime:
             await self.prepare()
         except Unavailable as error:
             self._wait_for_data(error)
-        self._background = asyncio.create_task(self._work(), name="indexer")
+        self._background = [
+            asyncio.create_task(self._work(), name="indexer"),
+            asyncio.create_task(self._read_older_memories(), name="backfill"),
+        ]
 
     async def close(self) -> None:
         """Stop the background work, write the remaining acknowledgements and close everything."""
         try:
-            if self._background is not None:
-                self._background.cancel()
+            for task in self._background:
+                task.cancel()
                 with suppress(asyncio.CancelledError):
-                    await self._background
+                    await task
             await self._close_indexer()
             await self.backends.scales.close()
         finally:
@@ -282,6 +285,24 @@ class Runtime:
             except Exception:  # noqa: BLE001 - a defect is logged and must not stop the work for good
                 structlog.get_logger().exception("background_failed")
                 await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _read_older_memories(self) -> None:
+        """Read what memories state that were stored before statements were read; an outage only delays it."""
+        seconds = _RETRY_SECONDS
+        while True:
+            try:
+                if self._not_ready is None:
+                    read = await backfill_claims(self.backends.database)
+                    if read:
+                        structlog.get_logger().info("statements_read", memories=read)
+                    return
+            except Unavailable as error:
+                structlog.get_logger().warning("backfill_waits", code=error.code, reason=error.detail, seconds=seconds)
+            except Exception:  # noqa: BLE001 - a defect is logged and must not keep the service from stopping
+                structlog.get_logger().exception("background_failed")
+                return
+            await asyncio.sleep(seconds)
+            seconds = min(2 * seconds, _MAX_RETRY_SECONDS)
 
     async def _prepare_or_wait(self) -> None:
         try:

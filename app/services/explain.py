@@ -72,7 +72,7 @@ class Explainer:
                 changed = _nearer(trial, memory, what)
             if changed is None or changed == trial:
                 return obstacles, None
-            if (changed.text, changed.where) != (trial.text, trial.where):
+            if (changed.text, changed.where, changed.as_of) != (trial.text, trial.where, trial.as_of):
                 again = await self._recaller.search(scope, changed, also=memory.id)
                 if memory.id not in again.fusion.pool.candidates:  # deleted meanwhile
                     return obstacles, None

@@ -25,6 +25,7 @@ from app.retrieval.query.terms import terms
 from app.retrieval.search import Search
 from app.services.backends import EmbeddingConfigChanged, TenantBackends
 from app.services.reranking import reranked
+from app.statements.rules import keys_asked
 from app.storage import request_state
 from app.storage.candidates import CandidateQuery, find_candidates
 from app.storage.outbox import MAX_PENDING, Outbox, score
@@ -103,6 +104,7 @@ class Recaller:
                 also=also,
                 width=width,
                 for_model=query.for_model,
+                as_of=query.as_of,
             )
             gathered = await self._gather(scope, active, wanted)
             if query.collapse:
@@ -112,7 +114,8 @@ class Recaller:
             enough = _is_enough(gathered.candidates, query) and not crowded
             if enough or not more or width >= _MAX_WIDTH:
                 break
-            # Vectors whose memory is gone, memories of one content, or rows of a program took the places.
+            # Vectors whose memory is gone, memories of one content, what no longer holds, or rows of a program took the
+            # places.
             width = min(4 * width, _MAX_WIDTH)
         queued = {} if embedded is None else score(gathered.pending[:MAX_PENDING], embedded)
         scale = USUAL_SCALE if embedded is None else self._backends.scale_of(active)
@@ -126,10 +129,11 @@ class Recaller:
         return await reranked(search, query, self._backends.reranker)
 
     def _parse(self, query: Query) -> ParsedQuery:
-        reference = self._backends.clock() if query.reference_time is None else query.reference_time
+        told = query.as_of if query.reference_time is None else query.reference_time
+        reference = self._backends.clock() if told is None else told
         recency = None if query.recency_days is None else Recency(reference, query.recency_days * _DAY_MS)
         text = clipped(query.text)
-        return ParsedQuery(text, terms(text), periods(text, reference), recency)
+        return ParsedQuery(text, terms(text), periods(text, reference), keys_asked(text), recency)
 
     def _cosines(
         self, config: EmbeddingConfig, gathered: "_Gathered", hits: Hits, queued: Mapping[str, float], query: Query
@@ -221,8 +225,9 @@ async def _fold(candidates: Sequence[Candidate]) -> None:
 
 
 def _is_enough(candidates: Iterable[Candidate], query: Query) -> bool:
-    """Tell whether there are as many candidates as entries are asked for."""
-    different = selection.distinct(candidates) if query.collapse else iter(candidates)
+    """Tell whether there are as many candidates that may be entries as are asked for."""
+    holding = (candidate for candidate in candidates if not candidate.superseded)
+    different = selection.distinct(holding) if query.collapse else holding
     return sum(1 for _ in islice(different, query.top_k)) == query.top_k
 
 

@@ -11,6 +11,7 @@ from app.domain.query import Query
 from app.ports.reranker import Reranker
 from app.retrieval.reranking import to_rate
 from app.retrieval.search import Search
+from app.retrieval.succession import succeeded
 from app.services.shares import Shares
 
 _SHORTEST = 0.001
@@ -60,4 +61,4 @@ async def reranked(search: Search, query: Query, reranker: TenantReranker | None
         structlog.get_logger().warning("reranker_away", code=error.code, reason=error.detail)
         return replace(search, degraded=[*search.degraded, "reranker_unavailable"])
     relevance = {candidate.id: value for candidate, value in zip(rated, relevances, strict=True)}
-    return replace(search, relevance=relevance)
+    return replace(search, relevance=succeeded(search.fusion.pool, relevance))

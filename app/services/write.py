@@ -22,6 +22,7 @@ from app.indexing.delivery import deferred, deliver
 from app.ports.database import Row, RunRefused
 from app.ports.vector_index import IndexedVector
 from app.services.backends import EmbeddingConfigChanged, TenantBackends
+from app.services.claims import permitted_claims
 from app.services.credentials import refused
 from app.services.stored_again import HeldMemory, stored_again
 from app.services.write_outcomes import Outcome, near, settle, store_outcome
@@ -101,7 +102,8 @@ class Writer:
             milliseconds = round((time.perf_counter() - started) * 1000, 1)
             vectors = {used.active.index_name: embedded.vectors[0]} | await self._shadow(memory.content, used.shadow)
             detail = audited(used.active) | {"tokens": embedded.tokens, "embedding_ms": milliseconds}
-            line, outcome, kept = await self._store(replace(batch, lines=[Line(new, vectors, detail)]), warn)
+            stated = Line(new, vectors, detail, claims=permitted_claims(new, self._backends.author))
+            line, outcome, kept = await self._store(replace(batch, lines=[stated]), warn)
         except (Erasing, LongTermDisabled, QuotaExceeded):
             self._backends.refusals.note(scope, now)
             raise
@@ -180,12 +182,13 @@ class Writer:
         if warn is not None:
             warn(near(usages(others[-2])))
         rows = {(row["agent_id"], row["content_hash"]): row for row in written}
+        by_id = {row["id"]: row for row in written}  # of a run that is made again, for what was superseded meanwhile
         revisions: defaultdict[str, dict[str, int]] = defaultdict(dict)
         for row in queued:
             revisions[str(row["id"])][str(row["index_name"])] = int(row["revision"] or 0)
         outcomes: list[Outcome] = []
         for memory in (line.memory for line in batch.lines):
-            row = rows[memory.scope.agent_id, memory.content_hash]
+            row = rows.get((memory.scope.agent_id, memory.content_hash)) or by_id[memory.id]
             id_ = str(row["id"])
             outcomes.append(
                 Outcome(
@@ -270,9 +273,11 @@ def audited(config: EmbeddingConfig) -> dict[str, Json]:
 def _merged(wanted: Line, held: HeldMemory, author: Author) -> tuple[Line, list[str]]:
     """Return the line that makes of a memory that is there what the author may, and the keys that keep their values."""
     result = stored_again(held, wanted.memory.metadata, author)
+    memory = replace(wanted.memory, metadata=result.metadata)
     line = replace(
         wanted,
-        memory=replace(wanted.memory, metadata=result.metadata),
+        memory=memory,
+        claims=permitted_claims(memory, author),
         detail={**wanted.detail, **result.changes},
         merged_from=held.metadata_json,
         was_expired=held.expired,

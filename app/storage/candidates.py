@@ -54,6 +54,8 @@ class CandidateQuery:
     """An id in the scope that is a candidate in any case, even if it has expired or does not pass."""
     width: int = 1
     """How many times as many candidates as usual."""
+    as_of: int | None = None
+    """As of which moment memories hold; None: now."""
     for_model: bool = False
     """Whether what a program keeps for itself is left out, as if it were not there."""
     search_words: bool = True
@@ -83,4 +85,5 @@ def find_candidates(scope: Scope, query: CandidateQuery) -> ScopedStatement:
         also=query.also,
         width=query.width,
         for_model=query.for_model,
+        **({} if query.as_of is None else {"as_of": query.as_of}),
     )

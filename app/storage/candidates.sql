@@ -1,23 +1,31 @@
 -- Finds what a recall chooses from, and reads it: one statement, which sqlite3 runs as it stands with JSON text as ?1.
--- ?1: tenant_id, agent_id; an array for each channel's section (lexical, semantic, dated), which may be absent; where
+-- ?1: tenant_id, agent_id; an array for each channel's section (lexical, semantic, dated, keyed), which may be absent; where
 -- (created_after, created_before, metadata; absent without a filter); index_name, max_pending, fill, also; width: how
--- many times as many candidates as usual; for_model: whether a model reads the answer. A line "-- name: ..." begins a
+-- many times as many candidates as usual; for_model: whether a model reads the answer; as_of: the moment as of which
+-- memories hold, absent for now. A line "-- name: ..." begins a
 -- section. One that finds candidates gives their rows of long_term_memory with points from 0 to 1, and is named in the
 -- section seeds.
 
 -- It begins with SELECT, by which the adapters know a statement that only reads.
 SELECT * FROM (
 WITH
+-- name: moment
+-- As of when memories hold. What says of itself that it happens more than a day from now does not hold yet.
+moment(at) AS (
+  SELECT coalesce(?1 ->> 'as_of', CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) + 86400000)
+),
 -- name: own
 -- The scope's memories. passes: whether one passes the filter. A value of metadata is equal when it is the same JSON
 -- value: 1 is 1.0, but neither is true. Keys are compared by json_each, so that none is taken for a path.
 -- A row that a program keeps for itself, by the metadata key "store.key", does not exist for a model (as in filters.py).
 -- CASE keeps what is seldom needed from being computed for every row.
 own AS NOT MATERIALIZED (
-  SELECT rowid AS row, id, content, metadata, session_id, created_at, happened_at,
+  SELECT rowid AS row, id, content, metadata, session_id, created_at, occurred_at, happened_at,
     speaker_holds, written_by, written_through, written_at,
     CASE WHEN expires_at IS NULL THEN FALSE
       ELSE expires_at <= CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) END AS expired,
+    CASE WHEN superseded_at IS NULL THEN FALSE ELSE superseded_at <= (SELECT at FROM moment) END AS superseded,
+    CASE WHEN (SELECT ?1 ->> 'as_of' IS NULL) THEN TRUE ELSE happened_at <= ?1 ->> 'as_of' END AND
     CASE WHEN (SELECT ?1 -> 'where' IS NULL) THEN TRUE ELSE (
       created_at > coalesce(?1 ->> '$.where.created_after', -1e18)
       AND created_at < coalesce(?1 ->> '$.where.created_before', 1e18)
@@ -34,13 +42,12 @@ own AS NOT MATERIALIZED (
 ),
 passing AS NOT MATERIALIZED (SELECT * FROM own WHERE passes AND NOT expired),
 -- name: stats
--- Of the scope: its memories, their mean length, and from how many memories on a word is common. A word in 1000 of
--- them, or in half of 200 or more, tells little and costs much.
+-- Of the scope: its memories, and from how many of them on a word is common. A word in 1000 of them, or in half of 200 or
+-- more, tells little and costs much.
 stats AS MATERIALIZED (
-  SELECT memories, 1.0 * max(bytes, 1) / max(memories, 1) AS mean,
-    iif(memories < 200, memories + 1, min(memories / 2, 1000)) AS common
+  SELECT memories, iif(memories < 200, memories + 1, min(memories / 2, 1000)) AS common
   FROM (
-    SELECT coalesce(max(memories), 0) AS memories, coalesce(max(bytes), 0) AS bytes FROM usage
+    SELECT coalesce(max(memories), 0) AS memories FROM usage
     WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id'
   )
 ),
@@ -95,10 +102,10 @@ matches AS MATERIALIZED (
 prefiltered AS MATERIALIZED (
   SELECT number, points FROM matches ORDER BY points DESC LIMIT (SELECT most FROM bounds)
 ),
--- BM25's denominator, with k1 = 1.2 and b = 0.4: a rough choice of what is read, weighed again by the lexical channel.
+-- BM25's denominator, with k1 = 1.2, b = 0.1 and 130 bytes: as in app/retrieval/channels/lexical.py.
 scored AS MATERIALIZED (
-  SELECT id, points / (1 + 1.2 * (0.6 + 0.4 * bytes / mean)) AS points
-  FROM prefiltered CROSS JOIN memory_number USING (number) CROSS JOIN stats ORDER BY 2 DESC LIMIT -1
+  SELECT id, points / (1 + 1.2 * (0.9 + 0.1 * bytes / 130.0)) AS points
+  FROM prefiltered CROSS JOIN memory_number USING (number) ORDER BY 2 DESC LIMIT -1
 ),
 lexical AS MATERIALIZED (
   SELECT row, points / (SELECT max(points) FROM scored) AS points
@@ -126,12 +133,28 @@ dated AS (
   SELECT row, 0.5 AS points FROM periods CROSS JOIN passing
   WHERE happened_at >= meant ->> 0 AND happened_at < meant ->> 1 ORDER BY happened_at DESC LIMIT 20 * (?1 ->> 'width')
 ),
+-- name: keyed
+-- Who states what holds of a key (0014_what_holds.sql) and may be an entry.
+holders AS NOT MATERIALIZED (
+  SELECT key, claim.happened_at, memory_id, passing.row FROM claim CROSS JOIN passing ON passing.id = claim.memory_id
+  WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id'
+    AND claim.happened_at <= (SELECT at FROM moment) AND coalesce(claim.superseded_at > (SELECT at FROM moment), TRUE)
+),
+-- Of those of the keys that are asked for, the one who said it last.
+keyed AS MATERIALIZED (
+  SELECT row, 1 AS points FROM (
+    SELECT (
+      SELECT row FROM holders WHERE holders.key = asked.value ORDER BY happened_at DESC, memory_id DESC LIMIT 1
+    ) AS row FROM json_each(?1, '$.keyed') AS asked
+  ) WHERE row IS NOT NULL
+),
 -- name: seeds
 seeds AS MATERIALIZED (
   SELECT row, max(points) AS points FROM (
     SELECT * FROM lexical
     UNION ALL SELECT * FROM semantic
     UNION ALL SELECT * FROM dated
+    UNION ALL SELECT * FROM keyed
   ) GROUP BY row
 ),
 -- name: neighbours
@@ -171,22 +194,44 @@ newest AS (
 ),
 -- name: rows
 -- The unary + takes the column's affinity away: so SQLite makes an index of matches.
-chosen AS MATERIALIZED (
+found_rows AS MATERIALIZED (
   SELECT row, min(added) AS added FROM (
     SELECT row, FALSE AS added FROM pool UNION ALL
     SELECT row, FALSE FROM queued UNION ALL
     SELECT row, FALSE FROM newest UNION ALL
     SELECT row, TRUE FROM own WHERE id = ?1 ->> 'also'
   ) GROUP BY row
+),
+-- Who states something that no longer holds brings who states what does. Where nobody may be an entry who does, because of
+-- the filter or because it has expired, it is an entry itself.
+outdated AS MATERIALIZED (
+  SELECT found_rows.row, (
+      SELECT (
+        SELECT memory_id FROM holders WHERE holders.key = stated.key ORDER BY happened_at DESC, memory_id DESC LIMIT 1
+      ) AS holding
+      FROM claim AS stated
+      WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = ?1 ->> 'agent_id' AND stated.memory_id = own.id
+        AND stated.superseded_at <= (SELECT at FROM moment)
+      ORDER BY holding IS NULL, stated.key LIMIT 1
+    ) AS current
+  FROM found_rows CROSS JOIN own USING (row)
+),
+chosen AS MATERIALIZED (
+  SELECT row, min(added) AS added FROM (
+    SELECT row, added FROM found_rows UNION ALL
+    SELECT passing.row, FALSE FROM outdated CROSS JOIN passing ON passing.id = outdated.current
+  ) GROUP BY row
 )
-SELECT memory.id, content, metadata AS metadata_json, created_at, happened_at, session_id, bytes,
+SELECT memory.id, content, metadata AS metadata_json, created_at, occurred_at, happened_at, session_id, bytes,
   speaker_holds, written_by, written_through, written_at,
-  expired, added, coalesce(words, 0) AS words, (
+  expired, superseded AND current IS NOT NULL AS superseded, current,
+  memory.row IN (SELECT row FROM keyed) AS keyed, added, coalesce(words, 0) AS words, (
     SELECT id FROM own WHERE own.session_id = memory.session_id
       AND (own.happened_at, row) < (memory.happened_at, memory.row) ORDER BY own.happened_at DESC, row DESC LIMIT 1
   ) AS before, memories,
   (SELECT json_group_object(term, iif(seen < common, seen, memories)) FROM terms) AS found
 FROM chosen CROSS JOIN own AS memory USING (row) CROSS JOIN memory_number USING (id)
+  LEFT JOIN outdated ON outdated.row = memory.row
   LEFT JOIN matches ON matches.number = +memory_number.number CROSS JOIN stats
 WHERE (passes AND NOT expired) OR memory.id = ?1 ->> 'also'
 )

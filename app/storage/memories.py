@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.domain.author import Author
+from app.domain.claim import Claim
 from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs, Vector
 from app.domain.json_types import Json, to_json
 from app.domain.memory import Memory, Scope, Tenant
@@ -51,10 +52,11 @@ WHERE present.id IS NULL OR (queued.id IS NOT NULL AND queued.acknowledged_at IS
 {QUEUED_AGAIN}
 RETURNING id, index_name, revision
 """
+# The second conflict is that of a run which is made again after what it had written was superseded: nothing changes.
 _INSERT = f"""
 INSERT INTO long_term_memory (tenant_id, agent_id, id, content, content_hash, segments, metadata, session_id,
   occurred_at, embedding_provider, embedding_model, embedding_dimensions, created_at, expires_at, later_keys,
-  speaker_holds, written_by, written_through, written_at)
+  speaker_holds, written_by, written_through, written_at, statements_read)
 SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', line.value ->> 'id', line.value ->> 'content',
   line.value ->> 'content_hash', line.value ->> 'segments', line.value ->> 'metadata', line.value ->> 'session_id',
   line.value ->> 'occurred_at', ?1 ->> '$.config.provider', ?1 ->> '$.config.model', ?1 ->> '$.config.dimensions',
@@ -63,7 +65,7 @@ SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', line.value ->> 'id', line.
     SELECT {NOW} + agent.retention_seconds * 1000 FROM agent
     WHERE agent.tenant_id = ?1 ->> 'tenant_id' AND agent.agent_id = line.value ->> 'agent_id' AND ?1 ->> 'is_store'
   )), line.value ->> 'later_keys', line.value ->> 'speaker_holds', ?1 ->> '$.author.by', ?1 ->> '$.author.through',
-  ?1 ->> '$.author.at'
+  ?1 ->> '$.author.at', line.value ->> 'statements_read'
 FROM json_each(?1, '$.lines') AS line WHERE TRUE
 ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET
   metadata = excluded.metadata,
@@ -77,7 +79,31 @@ ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET
       written_by, written_through, written_at
     LIMIT 1
   )
+ON CONFLICT (id) DO UPDATE SET metadata = long_term_memory.metadata
+  WHERE long_term_memory.tenant_id = excluded.tenant_id AND long_term_memory.agent_id = excluded.agent_id
 RETURNING id, created_at, agent_id, content_hash, expires_at
+"""
+# Other metadata may name another speaker: then the memory states something else.
+_UNCLAIM = """
+DELETE FROM claim WHERE (tenant_id, agent_id, key, happened_at, memory_id) IN (
+  SELECT old.tenant_id, old.agent_id, old.key, old.happened_at, old.memory_id
+  FROM json_each(?1, '$.lines') AS line CROSS JOIN long_term_memory AS memory CROSS JOIN claim AS old
+  WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = line.value ->> 'agent_id'
+    AND memory.content_hash = line.value ->> 'content_hash'
+    AND old.tenant_id = ?1 ->> 'tenant_id' AND old.agent_id = memory.agent_id AND old.memory_id = memory.id
+    AND old.key NOT IN (SELECT stated.value ->> 'key' FROM json_each(line.value, '$.claims') AS stated)
+)
+"""
+# What the memories state (0014_what_holds.sql). Should the run stop before it, they are found beside what they correct.
+_CLAIM = """
+INSERT INTO claim (tenant_id, agent_id, key, happened_at, memory_id, value, whole)
+SELECT memory.tenant_id, memory.agent_id, stated.value ->> 'key', memory.happened_at, memory.id,
+  stated.value ->> 'value', line.value ->> 'whole'
+FROM json_each(?1, '$.lines') AS line JOIN json_each(line.value, '$.claims') AS stated
+  CROSS JOIN long_term_memory AS memory
+WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = line.value ->> 'agent_id'
+  AND memory.content_hash = line.value ->> 'content_hash'
+ON CONFLICT DO NOTHING
 """
 # A run that is made twice may leave two rows: it was attempted twice.
 _AUDIT = """
@@ -129,6 +155,8 @@ class Line:
     """Whether that memory had expired."""
     later_keys: Mapping[str, str] | None = None
     """What ``long_term_memory.later_keys`` becomes; None: it stays."""
+    claims: Sequence[Claim] = ()
+    """What its content states."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +213,7 @@ def write(batch: Batch) -> list[ScopedStatement]:
         ),
         *([ScopedStatement.write(tenant, _LEAVE_OUT, left_out=left_out)] if left_out else []),
         *([] if batch.key is None else [_remember(lines[0].memory, batch.key, batch.request_hash)]),
+        *_claim(tenant, lines),
     ]
 
 
@@ -217,6 +246,22 @@ def remembered(scope: Scope, key: str | None) -> ScopedStatement:
 def present(scope: Scope, content_hash: str) -> ScopedStatement:
     """Read the memory with this content, if there is one: the columns of ``app.services.stored_again.HeldMemory``."""
     return ScopedStatement.read(scope, _PRESENT, content_hash=content_hash)
+
+
+def _claim(tenant: Tenant, lines: Sequence[Line]) -> list[ScopedStatement]:
+    """Add what the memories state; of those that were merged with others, take back what they no longer do."""
+    merged = [line for line in lines if line.merged_from is not None]
+    stating = [line for line in lines if line.claims]
+    return [
+        ScopedStatement.write(tenant, sql, lines=[_stated(line) for line in written])
+        for sql, written in ((_UNCLAIM, merged), (_CLAIM, stating))
+        if written
+    ]
+
+
+def _stated(line: Line) -> dict[str, Json]:
+    claims: list[Json] = [{"key": claim.key, "value": claim.value} for claim in line.claims]
+    return _named(line) | {"whole": int(all(claim.whole for claim in line.claims)), "claims": claims}
 
 
 def _named(line: Line) -> dict[str, Json]:
@@ -269,6 +314,7 @@ def _written(line: Line, author: Author) -> dict[str, Json]:
         "expires_at": memory.expires_at,
         "later_keys": None if line.later_keys is None else to_json(dict(line.later_keys)),
         "speaker_holds": author.may_speak_in(memory.content, memory.metadata),
+        "statements_read": None if line.claims else 1,  # the claims say so themselves
     }
 
 

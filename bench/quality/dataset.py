@@ -9,6 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from app.domain.limits import CONTENT_BYTES
 from bench.quality.dates import rfc3339
 
+_UPDATES = "knowledge_update"
+"""BEAM's category of questions whose answer has changed: their evidence are all turns that state it."""
+
 
 class DataInvalid(Exception):
     """A file cannot be read as a data set; the message names the file and the line."""
@@ -33,6 +36,8 @@ class Question:
     text: str
     gold: frozenset[str]
     category: str
+    stated: tuple[str, ...] = ()
+    """Where the answer has changed: the turns that state it, the oldest first; only the last one holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +130,7 @@ class _Question(_Form):
     qid: str = Field(min_length=1)
     question: str = Field(pattern=r"\S")
     gold: tuple[str, ...] = ()
+    outdated: tuple[str, ...] = ()
     category: str = "all"
 
 
@@ -167,11 +173,17 @@ def _once(kind: str, ids: Sequence[str]) -> None:
 
 
 def _question(question: _Question, kept: dict[str, str]) -> Question:
-    unknown = sorted(set(question.gold) - set(kept))
+    named = {*question.gold, *question.outdated}
+    unknown = sorted(named - set(kept))
     if unknown:
         raise ValueError(f"the question {question.qid!r} names the turn {unknown[0]!r}, which is not there")
+    changed = question.outdated or question.category == _UPDATES
     return Question(
-        question.qid, question.question, frozenset(kept[id_] for id_ in question.gold), question.category or "all"
+        question.qid,
+        question.question,
+        frozenset(kept[id_] for id_ in question.gold),
+        question.category or "all",
+        stated=tuple(dict.fromkeys(id_ for turn, id_ in kept.items() if turn in named)) if changed else (),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from bench.quality.cut import CUT, Unanswered
+from bench.quality.newer import FIRST
 from bench.quality.scores import METRICS, Estimate
 from bench.quality.summary import RISK_K, Run
 from bench.report import aligned
@@ -30,6 +31,7 @@ def tables(runs: Sequence[Run]) -> list[tuple[str, Rows]]:
         ("Conversation by conversation", conversations(runs)),
         (f"Whether the confidence tells when to answer (wrong: no evidence among the first {RISK_K})", risks(runs)),
         (f"What a min_score of {CUT} leaves, in percent", cuts(runs)),
+        (f"Where the answer has changed (outdated: among the first {FIRST} entries)", changes(runs)),
         ("Risk-coverage: wrong among the most confident answers, in percent", coverages(runs)),
     ]
     return [(title, rows) for title, rows in made if len(rows) > 1]
@@ -115,6 +117,15 @@ def cuts(runs: Sequence[Run]) -> Rows:
             rows += [[*head, category, *_unanswered(of)] for category, of in counted.unanswered.items()] or [
                 [*head, "", "0", "", "", ""]
             ]
+    return rows
+
+
+def changes(runs: Sequence[Run]) -> Rows:
+    """Return how often what holds now comes first, and how often what no longer does is left."""
+    rows = [["run", "data", "questions", "newer first", "outdated"]]
+    for run in (run for run in runs if not run.difference):
+        for dataset, of in run.newer.items():
+            rows.append([run.name, dataset, str(of.questions), str(of.newer_first), str(of.outdated_left)])
     return rows
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from bench.quality.abstention import Abstention, abstention
 from bench.quality.asking import Asked
 from bench.quality.cut import Kept, kept
+from bench.quality.newer import Newer, newer
 from bench.quality.scores import METRICS, RESAMPLES, Estimate, estimates, hit, resampled, scores
 
 RISK_K = 5
@@ -45,6 +46,8 @@ class Run:
     abstention: Mapping[str, Abstention]
     kept: Mapping[str, Kept]
     """By data set, where the service tells the score of each entry."""
+    newer: Mapping[str, Newer] = field(default_factory=dict)
+    """By data set, where answers have changed."""
     difference: Mapping[str, Part] = field(default_factory=dict)
     """From the whole recall, question by question, by data set; positive is better than the whole."""
 
@@ -88,6 +91,7 @@ def summary(served: Served, asked: Sequence[Asked], whole: Sequence[Asked] = (),
             for name, group in _groups(asked).items()
             if all(len(one.answer.scores) == len(one.answer.turn_ids) for one in group)
         },
+        newer={name: counted for name, group in _groups(asked).items() if (counted := newer(group)) is not None},
         difference=_difference(questions, values, whole, resamples),
     )
 

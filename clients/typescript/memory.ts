@@ -29,6 +29,11 @@ async function store(agent_id: string, content: string): Promise<void> {
   answered(await client.POST("/store", { body }));
 }
 
+/** Returns the day that a memory speaks of, by which a reader tells the newer of two. */
+function day({ occurred_at, created_at }: Schemas["EntryAnswer"]): string {
+  return (occurred_at ?? created_at).slice(0, 10);
+}
+
 async function recall(agent_id: string, query: string): Promise<Schemas["EntryAnswer"][]> {
   const body = { agent_id, query, top_k: 3 };
   return answered(await client.POST("/recall", { body })).entries;
@@ -38,7 +43,7 @@ const agent = process.env.MEMORY_GATEWAY_AGENT ?? "default";
 const [content = "", query = ""] = process.argv.slice(2);
 try {
   await store(agent, content);
-  for (const entry of await recall(agent, query)) console.log(entry.score.toFixed(2), entry.content);
+  for (const entry of await recall(agent, query)) console.log(entry.score.toFixed(2), day(entry), entry.content);
 } catch (error) {
   if (!(error instanceof GatewayError)) throw error;
   console.error(`${error.code}: ${error.message}`);

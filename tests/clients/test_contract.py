@@ -49,6 +49,7 @@ EXAMPLES: Mapping[str, Any] = {
     "query": "q",
     "recency_days": 1.5,
     "reference_time": TIME,
+    "as_of": TIME,
     "retention_days": 9,
     "session_id": "s",
     "top_k": 1,

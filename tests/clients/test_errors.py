@@ -146,6 +146,8 @@ ENTRY: dict[str, Any] = {
     "score": 1,
     "similarity": None,
     "created_at": "2026-01-01T00:00:00Z",
+    "occurred_at": None,
+    "session_id": None,
 }
 
 

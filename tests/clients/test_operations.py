@@ -54,6 +54,14 @@ async def test_a_memory_keeps_its_session_and_its_times_in_whatever_zone_they_ar
     assert (memory.session_id, memory.occurred_at, memory.expires_at) == ("s 1", occurred, expires)
     assert memory == await bot.get_memory(memory.id)
     assert memory.agent_id == "bot"
+    (entry,) = (await bot.recall("Ann")).entries
+    assert (entry.session_id, entry.occurred_at) == ("s 1", occurred)
+
+
+async def test_an_entry_of_which_no_session_and_no_time_was_said_has_none(bot: Asked) -> None:
+    await bot.store("Met Ann")
+    (entry,) = (await bot.recall("Ann")).entries
+    assert (entry.session_id, entry.occurred_at) == (None, None)
 
 
 async def test_an_explanation_tells_what_keeps_a_memory_out_and_what_would_return_it(bot: Asked) -> None:

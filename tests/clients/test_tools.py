@@ -4,8 +4,10 @@ import functools
 import json
 from collections.abc import Callable
 from dataclasses import asdict
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
 from app.interfaces.tools.manifests import manifest
@@ -28,6 +30,17 @@ async def test_a_model_stores_and_recalls(bot: Asked) -> None:
     recall = tools.definitions()[0].output_schema
     assert entry.keys() == recall["properties"]["entries"]["items"]["properties"].keys()
     assert recalled.keys() == set(recall["required"])
+    assert (entry["date"], entry["occurred_at"], entry["session_id"]) == (entry["created_at"][:10], None, None)
+
+
+async def test_a_model_is_shown_the_day_and_the_session_that_an_entry_is_of(bot: Asked) -> None:
+    occurred = datetime(2025, 12, 31, 23, 30, tzinfo=timezone(timedelta(hours=-1)))
+    await bot.store("Ann moved to Lund", session_id="call-17", occurred_at=occurred)
+    recalled = json.loads(tools.text(await bot.call_tool("recall_memory", {"query": "Ann"})))
+    (entry,) = recalled["entries"]
+    assert (entry["date"], entry["occurred_at"]) == ("2026-01-01", "2026-01-01T00:30:00.000Z")
+    assert entry["session_id"] == "call-17"
+    assert jsonschema_rs.is_valid(dict(tools.definitions()[0].output_schema), recalled)
 
 
 async def test_a_model_recalls_nothing_of_what_a_program_keeps(bot: Asked) -> None:

@@ -67,12 +67,13 @@ async def example(tmp_path: Path, start: Start) -> Example:
 async def test_the_example_compiles_against_the_services_document_and_prints_what_it_stored(example: Example) -> None:
     example.ok(TYPES)
     assert example.ok(CHECK) == ""
-    score, _, content = example.ok(RUN).rstrip("\n").partition(" ")
+    score, day, content = example.ok(RUN).rstrip("\n").split(" ", 2)
     assert 0 < float(score) <= 1
     assert content == CONTENT
     async with example.server.client() as client:
         listed = (await client.get("/memories", params={"agent_id": "default"})).json()["memories"]
     assert [(memory["content"], memory["metadata"]) for memory in listed] == [(CONTENT, {"source": "example"})]
+    assert listed[0]["created_at"].startswith(f"{day}T")
 
 
 @pytest.mark.parametrize(

@@ -242,6 +242,7 @@ async def test_a_session_is_in_the_order_of_its_times_and_then_of_its_stores(mem
     assert before == {first: None, second: first, third: second, later: third, alone: None, elsewhere: None}
     assert {id_: one.after for id_, one in found.items() if one.after} == {first: second, second: third, third: later}
     assert [found[id_].happened_at for id_ in (first, second, later)] == [NOW - 5, NOW, NOW + 5]
+    assert [found[id_].occurred_at for id_ in (first, second, later)] == [NOW - 5, None, NOW + 5]
 
 
 async def test_a_candidate_comes_with_its_neighbours(memories: Memories) -> None:

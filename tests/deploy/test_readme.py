@@ -32,6 +32,22 @@ def test_every_command_of_a_readme_is_one_that_runs(document: str) -> None:
     assert [(words, why) for words in told if (why := refusal(words))] == []
 
 
+@pytest.mark.parametrize("document", ["README.md", "deploy/README.md"])
+def test_a_credential_is_minted_for_the_agent_that_the_examples_use(document: str) -> None:
+    lines = shell_lines((ROOT / document).read_text(encoding="utf-8"))
+    minted = [words for words in invocations(lines) if words[0] == "token" and "--tenant" not in words]
+    assert minted
+    assert [words for words in minted if words != ["token", "--agent", "default"]] == []
+
+
+def test_a_command_of_the_readme_is_the_one_that_make_installs_or_of_a_container() -> None:
+    lines = shell_lines((ROOT / "README.md").read_text(encoding="utf-8"))
+    called = [line for line in lines if re.search(r"\bmemory-gateway [a-z]", line)]
+    assert called
+    own = re.compile(r"\.venv/bin/memory-gateway |^docker compose exec gateway memory-gateway ")
+    assert [line for line in called if not own.search(line)] == []
+
+
 def test_a_command_that_is_not_there_or_is_wrongly_put_would_be_noticed() -> None:
     told = invocations(["x=$(memory-gateway tokn --tenant a)", ".venv/bin/memory-gateway token --tenat a # as before"])
     assert [refusal(words) is None for words in told] == [False, False]

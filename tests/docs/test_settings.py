@@ -1,4 +1,6 @@
+import os
 import re
+import threading
 from pathlib import Path
 
 import platformdirs
@@ -191,6 +193,49 @@ def test_the_usual_file_must_exist_only_where_it_is_named(monkeypatch: pytest.Mo
         load_settings()
     (tmp_path / ".env").write_text("PORT=9000\n", "utf-8")
     assert load_settings().port == 9000
+
+
+def test_a_setting_that_cannot_be_used_is_told_with_the_file_that_holds_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def told(**given: str) -> str:
+        with pytest.raises(ConfigurationError) as caught:
+            load_settings(before_env_file=False, folder_file=True, **given)
+        return caught.value.detail
+
+    monkeypatch.chdir(tmp_path)
+    folder, named = tmp_path / ".env", tmp_path / "own.env"
+    folder.write_text("PORT=http\nlog_format=xml\n", "utf-8")
+    problems = told().split("; ")
+    assert [problem.partition(":")[0] for problem in problems] == ["PORT", "LOG_FORMAT"]
+    assert all(problem.endswith(f" (read from {folder})") for problem in problems)
+    named.write_text("PORT=https\nLOG_FORMAT=\n", "utf-8")
+    monkeypatch.setenv("ENV_FILE", "own.env")
+    of_port, of_format = told().split("; ")
+    assert of_port.endswith(f" (read from {named})")
+    assert of_format.endswith(f" (read from {folder})")
+    monkeypatch.setenv("PORT", "ftp")
+    of_port, _ = told().split("; ")
+    assert "read from" not in of_port
+    monkeypatch.delenv("PORT")
+    of_port, _ = told(port="ftp").split("; ")
+    assert "read from" not in of_port
+
+
+def test_a_setting_of_a_pipe_is_told_without_waiting_for_the_pipe_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("PORT=9000\n", "utf-8")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    monkeypatch.setenv("ENV_FILE", str(pipe))
+    writer = threading.Thread(target=pipe.write_text, args=("PORT=http\n", "utf-8"))
+    writer.start()
+    with pytest.raises(ConfigurationError, match=r"^PORT: ") as caught:
+        load_settings()
+    writer.join()
+    assert "read from" not in caught.value.detail
 
 
 def test_an_argument_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,14 @@
 """What a server makes of its settings."""
 
 import platform
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from app.interfaces.server import allowed_hosts
+from app.interfaces.server import allowed_hosts, own_command
 from app.settings import Settings
 
 _FREED = """
@@ -54,3 +56,14 @@ def test_on_a_loopback_address_only_its_names_are_answered_unless_others_are_set
 def test_freed_memory_is_returned_to_the_system() -> None:
     done = subprocess.run([sys.executable, "-c", _FREED], capture_output=True, text=True, check=True)
     assert int(done.stdout) > 60_000_000
+
+
+def test_the_command_that_is_printed_is_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "of two words" / "memory-gateway"
+    program.parent.mkdir()
+    program.touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert shlex.split(own_command("of two words/memory-gateway")) == [str(program)]
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert own_command(str(program)) == own_command("memory-gateway") == "memory-gateway"

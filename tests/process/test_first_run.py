@@ -67,6 +67,7 @@ def test_the_printed_lines_store_a_memory_and_recall_it(answers: list[str]) -> N
 def test_it_names_the_folder_the_tenant_and_the_agent_that_it_uses(printed: str, data_dir: Path) -> None:
     told = dict(line.split(maxsplit=1) for line in printed.splitlines() if line.startswith("  "))
     assert (told["memories"], told["tenant"], told["agent"]) == (str(data_dir), "default", "default")
+    assert told["command"] == "memory-gateway"
 
 
 def test_the_printed_credential_may_list_what_it_stored(printed: str, url: str, answers: list[str]) -> None:

@@ -59,9 +59,10 @@ BELOW: dict[str, set[str]] = {
     "lexical": {"vector"},
     "vector": {"lexical"},
     "context": {"vector"},
-    "smoothing": {"lexical", "vector"},
-    "names": {"lexical", "vector", "smoothing"},
-    "time": {"lexical", "vector", "smoothing", "names"},
+    "key": {"lexical", "vector"},
+    "smoothing": {"lexical", "vector", "key"},
+    "names": {"lexical", "vector", "key", "smoothing"},
+    "time": {"lexical", "vector", "key", "smoothing", "names"},
 }
 
 
@@ -196,10 +197,19 @@ def test_a_cosine_counts_from_that_of_unrelated_texts_on_and_no_further_than_one
     assert near == pytest.approx({"a": 1, "b": 0.5, "e": 1.5})
 
 
-def test_what_is_not_among_the_nearest_that_an_index_gives_counts_nothing_though_its_cosine_is_known() -> None:
-    cosines = {str(n): 0.9 - n / 1000 for n in range(vector.DEPTH + 20)}
-    found = pool(*(candidate(id_) for id_ in cosines), cosines=cosines)
-    assert len(Vector().score(found, NOTHING, {})) == vector.DEPTH
+def test_what_is_not_among_the_nearest_that_an_index_gives_counts_as_the_last_of_them() -> None:
+    cosines = {str(n): 0.4 - n / 1000 for n in range(vector.DEPTH + 20)}
+    found = pool(*(candidate(id_) for id_ in cosines), candidate("unknown"), cosines=cosines)
+    scores = Vector().score(found, NOTHING, {})
+    last = scores[str(vector.DEPTH - 1)]
+    assert scores["0"] > last > 0
+    assert {scores[str(n)] for n in range(vector.DEPTH, vector.DEPTH + 20)} | {scores["unknown"]} == {last}
+    assert len(vector.nearness(found)) == vector.DEPTH  # what a score is made of is known
+
+
+def test_where_an_index_has_given_all_that_it_has_a_memory_without_a_vector_counts_nothing() -> None:
+    found = pool(candidate("near"), candidate("unknown"), cosines={"near": 0.5})
+    assert set(Vector().score(found, NOTHING, {})) == {"near"}
 
 
 def test_a_cosine_is_the_same_before_and_after_its_vector_leaves_the_outbox() -> None:

@@ -48,6 +48,10 @@ from tests.support.generation import examples
         ("NEAR(a b) AND NOT c*", '"near" "b" "c"'),
         ("naïve café", '"naïve" "café"'),
         ("C3PO's x", '"c3po" "x"'),
+        ("Where does the user live?", '"live"'),
+        ("the User's blood type, users\u2019 car, the users", '"blood" "type" "car"'),
+        ("drop the users_old table of user 5", '"drop" "users old" "table" "user" "5"'),
+        ('"the user table"', '"the user table"'),
     ],
 )
 def test_the_terms_of_a_query(query: str, looked_for: str) -> None:
@@ -177,4 +181,4 @@ def test_what_is_embedded_is_never_nothing(query: str) -> None:
     ],
 )
 def test_who_speaks_is_named(content: str, metadata: dict[str, Any], query: str, *, speaks: bool) -> None:
-    assert speaker.speaks(candidate("1", content, metadata=metadata), speaker.named_in(query)) is speaks
+    assert bool(speaker.share(candidate("1", content, metadata=metadata), speaker.named_in(query))) is speaks

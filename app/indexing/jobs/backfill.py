@@ -1,9 +1,16 @@
-"""Adds segments to the memories that were stored before segments existed. Crosses tenants; no request imports it."""
+"""Adds to older memories what newer ones get when they are stored. Crosses tenants; no request imports it."""
+
+import asyncio
 
 from app.domain.words import segments
 from app.ports.database import Database
+from app.statements.stated import claims
 from app.storage.rows import read_rows
+from app.storage.system import unread
 from app.storage.system.segments import READ_BATCH, Unsegmented, write
+
+_PAUSE_SECONDS = 0.5
+"""Between batches: requests go first."""
 
 
 async def backfill_segments(database: Database) -> None:
@@ -18,3 +25,25 @@ async def backfill_segments(database: Database) -> None:
     while rows:
         batch = read_rows(Unsegmented, rows)
         _, rows = await database.run([write({memory.id: segments(memory.content) for memory in batch}), READ_BATCH])
+
+
+async def backfill_claims(database: Database) -> int:
+    """Add the claims of memories that were not read for what they state, and return how many were read.
+
+    It makes room for requests between memories and between batches. Each batch is one transaction, and may be made
+    twice: a backfill that stops is continued by the next one, and two at once do the same.
+
+    Raises:
+        Unavailable: the database does not answer.
+    """
+    read = 0
+    (rows,) = await database.run([unread.READ_BATCH])
+    while rows:
+        made = {}
+        for memory in read_rows(unread.Unread, rows):
+            made[memory.id] = claims(memory.content, memory.metadata) if memory.speaker_holds else []
+            await asyncio.sleep(0)
+        *_, rows = await database.run([*unread.write(made), unread.READ_BATCH])
+        read += len(made)
+        await asyncio.sleep(_PAUSE_SECONDS if rows else 0)
+    return read

@@ -146,8 +146,9 @@ def _text(memory: Memory) -> str:
 def _as_json(memory: Memory) -> dict[str, Any]:
     """Return a memory as ``GET /memories/{id}`` has it: what it lacks is left out."""
     moments = {
-        name: None if at is None else format_moment(at)
-        for name, at in (("occurred_at", memory.occurred_at), ("expires_at", memory.expires_at))
+        name: format_moment(at)
+        for name in ("occurred_at", "expires_at", "superseded_at")
+        if (at := getattr(memory, name)) is not None
     }
     fields = {
         "id": memory.id,
@@ -155,9 +156,10 @@ def _as_json(memory: Memory) -> dict[str, Any]:
         "content": memory.content,
         "metadata": memory.metadata,
         "session_id": memory.session_id,
-        "occurred_at": moments["occurred_at"],
+        "occurred_at": moments.get("occurred_at"),
         "created_at": format_moment(memory.created_at),
-        "expires_at": moments["expires_at"],
+        "expires_at": moments.get("expires_at"),
+        "superseded_at": moments.get("superseded_at"),
         "source": _source(memory),
         "later_keys": memory.later_keys,
     }

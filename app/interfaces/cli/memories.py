@@ -111,6 +111,8 @@ def recall(query: str, tenant: str, agent: str, top_k: int, where: Filter, *, as
             "score": entry.score,
             "similarity": entry.similarity,
             "created_at": format_moment(entry.created_at),
+            "occurred_at": None if entry.occurred_at is None else format_moment(entry.occurred_at),
+            "session_id": entry.session_id,
         }
         for entry in found.entries
     ]

@@ -7,7 +7,8 @@ from app.domain.author import Source
 from app.domain.errors import Forbidden, InvalidRequest, NotFound
 from app.domain.json_types import Json
 from app.domain.limits import is_id
-from app.domain.moments import format_moment
+from app.domain.moments import format_day, format_moment
+from app.domain.query import Entry
 from app.interfaces.tools.arguments import RecallArguments, StoreArguments
 from app.interfaces.tools.definition import NOTICE, RECALL_MEMORY, STORE_MEMORY, TOOLS, Tool
 from app.runtime.runtime import Runtime
@@ -83,19 +84,24 @@ class Toolbox:
 
 
 def _answer(recall: Recall) -> dict[str, Json]:
-    entries: list[Json] = [
-        {
-            "id": entry.id,
-            "content": entry.content,
-            "metadata": dict(entry.metadata),
-            "score": entry.score,
-            "created_at": format_moment(entry.created_at),
-            "source": _source(entry.source),
-        }
-        for entry in recall.entries
-    ]
+    entries: list[Json] = [_shown(entry) for entry in recall.entries]
     answer: dict[str, Json] = {"notice": NOTICE, "entries": entries, "confidence": recall.confidence}
     return answer | ({"degraded": list(recall.degraded)} if recall.degraded else {})
+
+
+def _shown(entry: Entry) -> dict[str, Json]:
+    """Return an entry as a model reads it; the day comes before the content, which may be long."""
+    return {
+        "id": entry.id,
+        "date": format_day(entry.happened_at),
+        "content": entry.content,
+        "metadata": dict(entry.metadata),
+        "score": entry.score,
+        "created_at": format_moment(entry.created_at),
+        **({} if entry.occurred_at is None else {"occurred_at": format_moment(entry.occurred_at)}),
+        **({} if entry.session_id is None else {"session_id": entry.session_id}),
+        "source": _source(entry.source),
+    }
 
 
 def _source(source: Source | None) -> Json:

@@ -2,6 +2,7 @@
 
 from app.retrieval.channels.channel import Channel
 from app.retrieval.channels.date import Date
+from app.retrieval.channels.key import Key
 from app.retrieval.channels.lexical import Lexical
 from app.retrieval.channels.neighbours import Neighbours
 from app.retrieval.channels.recent import Recent
@@ -11,6 +12,7 @@ from app.retrieval.channels.vector import Vector
 CHANNELS: tuple[Channel, ...] = (
     Lexical(),
     Vector(),
+    Key(),
     Neighbours(),
     Speaker(),
     Date(),

@@ -34,6 +34,8 @@ class ParsedQuery:
     text: str
     terms: Sequence[Term] = ()
     periods: Sequence[Period] = ()
+    keys: Sequence[str] = ()
+    """The keys of which it asks the value ("user/lives_in")."""
     recency: Recency | None = None
     hits: Sequence[Hit] = ()
     """What the vector index has found for it, best first."""

@@ -16,7 +16,9 @@ SATURATION = 1.2
 LENGTH_SHARE = 0.1
 USUAL_BYTES = 130
 """BM25's k1 and b, for words that are counted once, and the length that counts as usual: most memories are a sentence
-or two (docs/retrieval.md). It is the same in each scope, so that a score does not hang on how long others are."""
+or two (docs/retrieval.md). It is the same in each scope, so that a score does not hang on how long others are.
+
+``app/storage/candidates.sql`` chooses what is read by the same formula."""
 
 _REACH = 2
 """How many memories away in the session a word of the query still counts."""

@@ -17,7 +17,7 @@ class Neighbours(Channel):
     """Gives each candidate a share of its better neighbour's score, and of the best scores in its session."""
 
     name = "smoothing"
-    weight = 0.25
+    weight = 0.2
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
         """Return the better neighbour's score, damped by the candidate's own length, and the mean of the best three."""

@@ -1,6 +1,5 @@
 """The speaker: where a query names somebody, what they said themselves counts more than what mentions them."""
 
-from app.domain.author import speaker_of
 from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
 from app.retrieval.pool import Candidate, Pool
 from app.retrieval.query.names import WORD
@@ -8,6 +7,8 @@ from app.retrieval.query.names import WORD
 _FIRST_PERSON = frozenset({"i", "me", "my", "mine", "myself"})
 _USERS = frozenset({"user", "human"})
 _NAME_WORDS = 3
+_OF_THE_USER = 0.3
+"""What "I" and "my" are of a name: half of all turns are the user's, so that it tells little about one of them."""
 
 
 class Speaker(Channel):
@@ -17,13 +18,19 @@ class Speaker(Channel):
     weight = 0.22
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:
-        """Return the fused score of each candidate whose speaker is named."""
-        named = named_in(query.text)
-        return {id_: fused[id_] for id_, candidate in pool.candidates.items() if speaks(candidate, named)}
+        """Return the fused score of each candidate whose speaker is named, and a part of it for the user's."""
+        return {id_: fused[id_] * share for id_, share in shares(pool, query.text).items()}
 
-    def measure(self, pool: Pool, query: ParsedQuery, scores: Scores) -> Scores:  # noqa: ARG002
+    def measure(self, pool: Pool, query: ParsedQuery, scores: Scores) -> Scores:
         """Return the factor by which the score is raised."""
-        return dict.fromkeys(scores, 1 + self.weight)
+        return {id_: 1 + self.weight * share for id_, share in shares(pool, query.text).items() if id_ in scores}
+
+
+def shares(pool: Pool, query: str) -> dict[str, float]:
+    """Return the ``share`` of each candidate whose speaker the query names."""
+    named = named_in(query)
+    found = {id_: share(candidate, named) for id_, candidate in pool.candidates.items()}
+    return {id_: each for id_, each in found.items() if each}
 
 
 def named_in(query: str) -> frozenset[str]:
@@ -31,18 +38,11 @@ def named_in(query: str) -> frozenset[str]:
     return frozenset(word.lower() for word in WORD.findall(query))
 
 
-def speaks(candidate: Candidate, named: frozenset[str]) -> bool:
-    """Tell whether who speaks in a memory is named in the query; "I" and "my" name the user.
-
-    A memory whose writer may not speak for its speaker counts as nobody's.
-    """
-    if not candidate.speaker_holds:
-        return False
-    metadata = candidate.metadata if '"speaker"' in candidate.metadata_json else {}
-    speaker = speaker_of(candidate.content, metadata)
-    words = WORD.findall(speaker.lower()) if speaker else []
+def share(candidate: Candidate, named: frozenset[str]) -> float:
+    """Return 1 where the query names who speaks in a memory, less for the user, whom "I" and "my" name, else 0."""
+    words = candidate.speaker
     if not 0 < len(words) <= _NAME_WORDS:
-        return False
+        return 0.0
     if words[0] in _USERS:
-        return bool(named & _FIRST_PERSON)
-    return words[0] in named
+        return _OF_THE_USER if named & _FIRST_PERSON else 0.0
+    return 1.0 if words[0] in named else 0.0

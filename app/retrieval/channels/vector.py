@@ -35,15 +35,33 @@ class Vector(Channel):
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
         """Return how near each candidate is on its config's scale: 0 as unrelated texts are, 1 as an answer is.
 
-        What is not among the best ``DEPTH`` has none: the index gives no more, however many wait in the outbox.
+        Beyond the nearest ``DEPTH`` nothing is known but that it is no nearer than the last of them: it counts as that.
         """
-        best = nlargest(DEPTH, pool.cosines.items(), key=itemgetter(1))
-        near = ((id_, pool.scale.nearness(cosine)) for id_, cosine in best if id_ in pool.candidates)
-        return {id_: min(nearness, _MOST) for id_, nearness in near if nearness > 0}
+        best = _nearest(pool)
+        rest = _nearness(pool, best[-1][1]) if len(best) == DEPTH else 0.0
+        scores = dict.fromkeys(pool.candidates, rest) if rest else {}
+        return scores | nearness(pool)
 
     def measure(self, pool: Pool, query: ParsedQuery, scores: Scores) -> Scores:  # noqa: ARG002
         """Return the cosines."""
         return pool.cosines
+
+
+def nearness(pool: Pool) -> dict[str, float]:
+    """Return how near each candidate is that is among the nearest ``DEPTH``: the index gives no more.
+
+    It is the same before and after a vector leaves the outbox, however many wait there.
+    """
+    near = ((id_, _nearness(pool, cosine)) for id_, cosine in _nearest(pool) if id_ in pool.candidates)
+    return {id_: value for id_, value in near if value > 0}
+
+
+def _nearest(pool: Pool) -> list[tuple[str, float]]:
+    return nlargest(DEPTH, pool.cosines.items(), key=itemgetter(1))
+
+
+def _nearness(pool: Pool, cosine: float) -> float:
+    return min(pool.scale.nearness(cosine), _MOST)
 
 
 def points(hits: Sequence[Hit]) -> list[tuple[str, float]]:

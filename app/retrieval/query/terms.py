@@ -22,6 +22,8 @@ _TOKEN = re.compile(rf"{WORD}(?:[-./:#@'\u2019]+{WORD})*")
 _IN_IDENTIFIER = re.compile(r"[\d_@]")
 _APOSTROPHE = re.compile("['\u2019]")
 _JOINED = re.compile(r"[-_./:#@'\u2019]+")
+# An assistant asks about "the user": that is whose memories these are, and not what the query is about.
+_USER = re.compile("\\bthe users?\\b(?:['\u2019]s?)?|\\busers?['\u2019]s?(?!\\w)", re.IGNORECASE)
 _POSSESSIVE = re.compile("['\u2019]s$", re.IGNORECASE)
 
 # Words that say how a sentence is built and not what it is about. Those of other languages are as common in their
@@ -73,7 +75,7 @@ def _terms(query: str) -> Iterator[Term]:
 
 
 def _of_text(text: str) -> Iterator[Term]:
-    for token in dict.fromkeys(_TOKEN.findall(text)):  # a term counts once, however often it is written
+    for token in dict.fromkeys(_TOKEN.findall(_USER.sub(" ", text))):  # a term counts once, however often it is written
         words = list(_words(token))
         if len(words) > 1 and _is_identifier(token) and not any(map(is_spaceless, words)):
             yield Term(" ".join(words[:MAX_PHRASE]))

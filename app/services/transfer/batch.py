@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.domain.embedding import Vector
+from app.domain.memory import superseded_hash
 from app.ports.database import Row
 from app.services.transfer.lines import same
 from app.services.transfer.record import Record
@@ -148,7 +149,8 @@ def _is_there(entry: ImportLine, known: Known) -> bool:
         row = known.own.get(id_)
         if row is None or record is None:
             continue
-        alike = row["agent_id"] == record.agent_id and row["content_hash"] == record.content_hash
+        held_as = (record.identity, superseded_hash(record.identity, id_))
+        alike = row["agent_id"] == record.agent_id and row["content_hash"] in held_as
         times = record.created_at in {None, row["created_at"]} and record.expires_at == row["expires_at"]
         if alike and times and same(json.loads(str(row["metadata"])), record.metadata):
             entry.settle("unchanged")

@@ -107,6 +107,7 @@ def _record(memory: Memory, vector: Vector | None, config: EmbeddingConfig) -> R
         occurred_at=memory.occurred_at,
         created_at=memory.created_at,
         expires_at=memory.expires_at,
+        superseded_at=memory.superseded_at,
         vector=vector,
         embedding=None if vector is None else config.label,
     )

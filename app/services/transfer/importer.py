@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import structlog
 
+from app.domain.author import Author
 from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
 from app.domain.errors import Erasing
 from app.domain.json_types import to_json
@@ -15,6 +16,7 @@ from app.indexing.delivery import deliver
 from app.ports.database import Row
 from app.ports.vector_index import IndexedVector
 from app.services.backends import EmbeddingConfigChanged, TenantBackends, settled
+from app.services.claims import permitted_claims
 from app.services.transfer.batch import ImportLine, candidates, judge, known, look_up
 from app.services.transfer.export import RETRY_SECONDS
 from app.services.transfer.lines import BadLineError
@@ -34,7 +36,7 @@ _LINE_BYTES = 400
 """What a line takes in a statement beside its texts and its vector."""
 _EMBED_TEXTS = 100
 _EMBED_BYTES = 500_000
-_READ_AT_ONCE = 8 * 1024
+_READ_AT_ONCE = 2 * 1024
 """Characters that are read for words before the event loop goes on; the largest memory takes longest."""
 
 
@@ -206,7 +208,7 @@ class Import:
         used, now = self._used, self._backends.clock()
         if self._embedded_with != used.active:
             raise EmbeddingConfigChanged
-        lines = [line async for line in _lines(entries, self._tenant_id, used.active, now)]
+        lines = [line async for line in _lines(entries, self._tenant_id, used.active, now, self._backends.author)]
         batch = Batch(
             Tenant(self._tenant_id), lines, used, now, self._backends.quotas, self._backends.author, is_store=False
         )
@@ -232,12 +234,16 @@ class Import:
 
 
 async def _lines(
-    entries: Sequence[ImportLine], tenant_id: str, config: EmbeddingConfig, now: int
+    entries: Sequence[ImportLine], tenant_id: str, config: EmbeddingConfig, now: int, author: Author
 ) -> AsyncIterator[Line]:
-    """Yield what is to be written; the event loop goes on between parts of it."""
+    """Yield what is to be written; the event loop goes on between parts of it.
+
+    Of memories whose moment nobody knows the later in the file is the newer.
+    """
     characters = 0
-    for entry in entries:
-        line = _line(entry, tenant_id, config, now)
+    for position, entry in enumerate(entries):
+        line = _line(entry, tenant_id, config, now + position)
+        line = replace(line, claims=permitted_claims(line.memory, author))
         characters += len(line.memory.content) + len(line.memory.segments)  # reading these takes the time
         yield line
         if characters > _READ_AT_ONCE:
@@ -258,6 +264,7 @@ def _line(entry: ImportLine, tenant_id: str, config: EmbeddingConfig, now: int) 
         record.occurred_at,
         now if record.created_at is None else record.created_at,
         record.expires_at,
+        superseded_at=record.superseded_at,
     )
     detail = audited(config) | {"embedded": entry.embedded}
     return Line(memory, {config.index_name: vector}, detail, entry.undoes)

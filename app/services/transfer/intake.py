@@ -90,7 +90,9 @@ class Reader:
 
     def _begin(self, manifest: Manifest) -> None:
         if manifest.version > VERSION:
-            self._refused = f"is of version {manifest.version} of the format; this service reads version {VERSION}"
+            self._refused = (
+                f"is of version {manifest.version} of the format; this service reads up to version {VERSION}"
+            )
             raise BadLineError(self._refused)
         if self.manifest is not None or self.total.memories or self.end is not None:
             raise BadLineError("is a manifest, which only the first line can be")

@@ -12,7 +12,8 @@ from app.domain.moments import format_moment
 from app.services.transfer.record import Record
 
 FORMAT = "memory-gateway"
-VERSION = 1
+VERSION = 2
+"""The version that is written; those before it are read too. Version 2 has ``superseded_at``."""
 LINE_BYTES = 256 * 1024
 """The longest line that is read; nothing that the limits allow is written longer."""
 
@@ -138,7 +139,7 @@ def _fields(record: Record) -> dict[str, Json]:
     }
     if record.session_id is not None:
         fields["session_id"] = record.session_id
-    for name in ("occurred_at", "created_at", "expires_at"):
+    for name in ("occurred_at", "created_at", "expires_at", "superseded_at"):
         if (at := getattr(record, name)) is not None:
             fields[name] = format_moment(at)
     return fields

@@ -20,7 +20,7 @@ _MEMORY_ID = re.compile(limits.MEMORY_ID_FORM)
 _HASH = re.compile("[0-9a-f]{64}")
 _LABEL = re.compile(r".{1,200}/([1-9][0-9]{0,5})")
 _REQUIRED = ("id", "agent_id", "content", "metadata", "created_at", "hash")
-_MEMORY_NAMES = {"type", *_REQUIRED, "session_id", "occurred_at", "expires_at", "vector", "embedding"}
+_MEMORY_NAMES = {"type", *_REQUIRED, "session_id", "occurred_at", "expires_at", "superseded_at", "vector", "embedding"}
 _MANIFEST_NAMES = {"type", "format", "version", "tenant", "agent_id", "memories", "embedding", "vectors"}
 _END_NAMES = {"type", "memories", "hash"}
 _UNIT_WITHIN = 0.01
@@ -63,6 +63,7 @@ def _memory(value: dict[str, Any]) -> MemoryLine:
             occurred_at=_moment(value, "occurred_at"),
             created_at=_moment(value, "created_at"),
             expires_at=_moment(value, "expires_at"),
+            superseded_at=_moment(value, "superseded_at"),
             vector=vector,
             embedding=embedding,
         )

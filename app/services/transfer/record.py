@@ -5,15 +5,16 @@ from dataclasses import dataclass, field
 
 from app.domain.embedding import Vector
 from app.domain.json_types import Json
-from app.domain.memory import Storable
+from app.domain.memory import Kept
 
 
 @dataclass(frozen=True)
-class Record(Storable):
+class Record(Kept):
     """One memory of an agent.
 
     Attributes:
         id: A ULID; None where the memory comes from a system with ids of another form, and gets one on import.
+        superseded_at: When what replaced it was said; None: it holds.
         created_at: None where it is not known: the moment of the import.
         embedding: ``EmbeddingConfig.label`` of what made ``vector``; both or neither are given.
     """
@@ -26,5 +27,6 @@ class Record(Storable):
     occurred_at: int | None = None
     created_at: int | None = None
     expires_at: int | None = None
+    superseded_at: int | None = None
     vector: Vector | None = None
     embedding: str | None = None

@@ -72,6 +72,7 @@ def recall(
     created_before: datetime | None = None,
     metadata: Mapping[str, Any] | None = None,
     reference_time: datetime | None = None,
+    as_of: datetime | None = None,
     recency_days: float | None = None,
     min_score: float | None = None,
     max_tokens: int | None = None,
@@ -89,6 +90,7 @@ def recall(
         created_before: Only what was stored earlier than this.
         metadata: Only memories with an equal value of the same type for each of these keys.
         reference_time: What ``yesterday`` is counted from, where that is not now.
+        as_of: Recall what had happened, and held, at this moment; None: now.
         recency_days: Prefer recent memories: the age at which the preference has halved.
         min_score: The least score of an entry, 0 to 1.
         max_tokens: The most tokens of all content together, about.
@@ -106,6 +108,7 @@ def recall(
         top_k=top_k,
         filter=given(created_after=created_after, created_before=created_before, metadata=metadata) or None,
         reference_time=reference_time,
+        as_of=as_of,
         recency_days=recency_days,
         min_score=min_score,
         max_tokens=max_tokens,
@@ -128,6 +131,7 @@ def explain(
     created_before: datetime | None = None,
     metadata: Mapping[str, Any] | None = None,
     reference_time: datetime | None = None,
+    as_of: datetime | None = None,
     recency_days: float | None = None,
     min_score: float | None = None,
     max_tokens: int | None = None,
@@ -144,6 +148,7 @@ def explain(
         created_before: As in a recall.
         metadata: As in a recall.
         reference_time: As in a recall.
+        as_of: As in a recall.
         recency_days: As in a recall.
         min_score: As in a recall.
         max_tokens: As in a recall.
@@ -163,6 +168,7 @@ def explain(
         created_before=created_before,
         metadata=metadata,
         reference_time=reference_time,
+        as_of=as_of,
         recency_days=recency_days,
         min_score=min_score,
         max_tokens=max_tokens,

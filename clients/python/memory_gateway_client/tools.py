@@ -9,13 +9,14 @@ import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from memory_gateway_client.errors import InvalidRequest, MemoryGatewayError
 from memory_gateway_client.request import Call, one_agent
-from memory_gateway_client.types import Recall, Source, Stored
+from memory_gateway_client.types import Entry, Recall, Source, Stored
 
 # Control, bidirectional and invisible characters: they act where they are shown, or hide there.
 _HIDDEN = re.compile(
@@ -87,17 +88,7 @@ def text(answer: Recall | Stored) -> str:
     """Write a tool's answer for the model: JSON, as the tool's output schema says."""
     if isinstance(answer, Stored):
         return json.dumps({"stored": answer.stored, **({"kept": answer.kept} if answer.kept else {})})
-    entries = [
-        {
-            "id": entry.id,
-            "content": entry.content,
-            "metadata": entry.metadata,
-            "score": entry.score,
-            "created_at": entry.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            "source": _source(entry.source),
-        }
-        for entry in answer.entries
-    ]
+    entries = [_shown(entry) for entry in answer.entries]
     found = {
         "notice": definitions()[0].output_schema["properties"]["notice"]["const"],
         "entries": entries,
@@ -106,6 +97,25 @@ def text(answer: Recall | Stored) -> str:
     found |= {"degraded": answer.degraded} if answer.degraded else {}
     text = json.dumps(found, ensure_ascii=False)
     return _HIDDEN.sub(lambda run: json.dumps(run[0])[1:-1], text)
+
+
+def _shown(entry: Entry) -> dict[str, Any]:
+    """Return an entry as a model reads it; the day comes before the content, which may be long."""
+    return {
+        "id": entry.id,
+        "date": (entry.occurred_at or entry.created_at).date().isoformat(),
+        "content": entry.content,
+        "metadata": entry.metadata,
+        "score": entry.score,
+        "created_at": _moment(entry.created_at),
+        "occurred_at": None if entry.occurred_at is None else _moment(entry.occurred_at),
+        "session_id": entry.session_id,
+        "source": _source(entry.source),
+    }
+
+
+def _moment(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _source(source: Source | None) -> str:

@@ -55,6 +55,9 @@ class Entry:
     Attributes:
         score: How likely it answers the query, or the reranker's relevance where one is set, 0 to 1.
         similarity: Cosine of the embeddings, -1 to 1; None where only other channels found it.
+        created_at: When it was stored.
+        occurred_at: When what it says happened; None where the store did not say.
+        session_id: The conversation it comes from; None where the store did not say.
         source: Who wrote it; None where that was not kept yet.
         findings: What the score is made of, where ``explain`` asked for it.
     """
@@ -65,6 +68,8 @@ class Entry:
     score: float
     similarity: float | None
     created_at: datetime
+    occurred_at: datetime | None
+    session_id: str | None
     source: Source | None = None
     findings: tuple[Finding, ...] = ()
 
@@ -92,6 +97,7 @@ class Change:
     min_score: float | None = None
     max_tokens: int | None = None
     collapse: bool | None = None
+    as_of: datetime | None = None
     filter: dict[str, Any] | None = None
 
 
@@ -102,7 +108,8 @@ class Explanation:
     Attributes:
         rank: Among all that the recall has compared, from 1.
         findings: What the score is made of; empty where no channel finds the memory.
-        obstacles: What keeps it out: ``expired``, ``filter``, ``collapse``, ``min_score``, ``max_tokens``, ``rank``.
+        obstacles: What keeps it out: ``expired``, ``as_of``, ``superseded``, ``filter``, ``collapse``, ``min_score``,
+            ``max_tokens``, ``rank``.
         change: The least change of the question that returns it; None where it is returned, or where none does.
         degraded: As in a recall.
     """
@@ -123,6 +130,7 @@ class Memory:
     Attributes:
         source: Who wrote it; None where that was not kept yet.
         later_keys: The metadata keys that came later, each with the id of the credential that brought it.
+        superseded_at: When what replaced it was said; None: it holds.
     """
 
     id: str
@@ -135,6 +143,7 @@ class Memory:
     expires_at: datetime | None = None
     source: Source | None = None
     later_keys: dict[str, str] | None = None
+    superseded_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,8 @@ def test_a_memory_is_shown_with_everything_that_was_stored_of_it(line: Line) -> 
         "occurred_at": "2026-01-01T00:00:00.000Z",
         "source": {"channel": "command"},
     }
+    (entry,) = line.json("recall", "text", *whose)["entries"]
+    assert (entry["occurred_at"], entry["session_id"]) == ("2026-01-01T00:00:00.000Z", "s")
     told = line.ok("get", memory_id, *whose).splitlines()
     assert told[0] == f"id          {memory_id}"
     assert 'metadata    {"k":[1]}' in told

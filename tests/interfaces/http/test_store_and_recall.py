@@ -15,7 +15,10 @@ def service(any_service: Service) -> Service:
 async def test_a_stored_memory_is_recalled(service: Service) -> None:
     await service.store("The customer prefers invoices in Swedish", metadata={"source": "call"})
     (entry,) = await service.recall("invoices in Swedish")
-    assert list(entry) == ["id", "content", "metadata", "score", "similarity", "created_at", "source"]
+    assert list(entry) == [
+        *("id", "content", "metadata", "score", "similarity"),
+        *("created_at", "occurred_at", "session_id", "source"),
+    ]
     assert len(entry["id"]) == 26
     assert entry["content"] == "The customer prefers invoices in Swedish"
     assert entry["metadata"] == {"source": "call"}
@@ -23,6 +26,16 @@ async def test_a_stored_memory_is_recalled(service: Service) -> None:
     assert 0 < entry["similarity"] < 1
     age = datetime.now(UTC) - datetime.fromisoformat(entry["created_at"])
     assert 0 <= age.total_seconds() < 60
+
+
+async def test_an_entry_tells_when_it_happened_and_its_session_where_the_store_said(service: Service) -> None:
+    await service.store("Ann moved to Lund", session_id="call-17", occurred_at="2025-12-31T23:30:00.5-01:00")
+    (entry,) = await service.recall("Ann")
+    assert (entry["occurred_at"], entry["session_id"]) == ("2026-01-01T00:30:00.500Z", "call-17")
+    assert entry["created_at"] > entry["occurred_at"]
+    await service.store("Bob stayed in Malmö")
+    (entry,) = await service.recall("Bob", top_k=1)
+    assert (entry["content"], entry["occurred_at"], entry["session_id"]) == ("Bob stayed in Malmö", None, None)
 
 
 async def test_an_empty_memory_answers_with_no_entries(service: Service) -> None:

@@ -73,7 +73,25 @@ async def test_the_tools_and_the_routes_have_one_memory(connection: Connected) -
     for entry in by_route:
         source = entry["source"]
         entry["source"] = " ".join(source[name] for name in ("channel", "credential_id") if name in source)
+        entry["date"] = entry["created_at"][:10]
     assert by_tool == [{key: entry[key] for key in by_tool[0]} for entry in by_route]
+
+
+async def test_a_model_is_told_when_a_memory_happened_and_its_session_or_that_nothing_was_said(
+    connection: Connected,
+) -> None:
+    where = {"metadata": {"told": True}}
+    occurred = "2025-12-31T23:30:00-01:00"
+    await connection.service.store(
+        "Ann sailed to Lund", metadata={"told": True}, session_id="call-17", occurred_at=occurred
+    )
+    await answered(connection.client, "store_memory", content="Ann sailed to Kiel", metadata={"told": True})
+    entries = (await answered(connection.client, "recall_memory", query="Ann sailed", filter=where))["entries"]
+    lund, kiel = sorted(entries, key=lambda entry: str(entry["date"]))
+    assert (lund["content"], lund["date"]) == ("Ann sailed to Lund", "2026-01-01")
+    assert (lund["occurred_at"], lund["session_id"]) == ("2026-01-01T00:30:00.000Z", "call-17")
+    assert (kiel["content"], kiel["date"]) == ("Ann sailed to Kiel", kiel["created_at"][:10])
+    assert {"occurred_at", "session_id"}.isdisjoint(kiel)
 
 
 async def test_a_filter_and_top_k_bound_what_is_recalled(connection: Connected) -> None:

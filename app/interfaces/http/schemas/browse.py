@@ -107,6 +107,9 @@ class MemoryAnswer(Answer):
     later_keys: dict[str, str] | None = Field(
         None, description="The metadata keys that came later, each with the id of the credential that brought it."
     )
+    superseded_at: Timestamp | None = Field(
+        None, description="When what replaced it was said: recalls give what holds now in its place. Absent: it holds."
+    )
 
 
 class ListAnswer(Answer):

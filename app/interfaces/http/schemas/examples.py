@@ -62,6 +62,8 @@ RECALLED: dict[str, Any] = {
             "score": 0.93,
             "similarity": 0.55,
             "created_at": MOMENT,
+            "occurred_at": "2026-11-19T14:05:00.000Z",
+            "session_id": "call-17",
         }
     ],
     "confidence": 0.93,

@@ -25,7 +25,7 @@ from app.interfaces.http.schemas.source import WRITTEN_BY, SourceAnswer
 from app.interfaces.http.schemas.store import AgentId, MemoryId
 from app.services.explain import Explanation
 
-_CHANGEABLE = ("top_k", "min_score", "max_tokens", "collapse")
+_CHANGEABLE = ("top_k", "min_score", "max_tokens", "collapse", "as_of")
 
 
 def _is_empty(value: object) -> bool:
@@ -42,6 +42,15 @@ class Question(Request):
     filter: RecallFilter | None = None
     reference_time: Annotated[
         Moment | None, Field(description="What `yesterday` and `last week` are counted from, where that is not now.")
+    ] = None
+    as_of: Annotated[
+        Moment | None,
+        Field(
+            description=(
+                "Recall as of this moment: only what had happened by then, and of corrected statements the one that "
+                "held then. Absent: what holds now. Where there is no `reference_time`, `yesterday` is counted from it."
+            )
+        ),
     ] = None
     recency_days: Annotated[
         Annotated[float, Number, Within(limits.RECENCY_DAYS)] | None,
@@ -80,6 +89,7 @@ class Question(Request):
             self.max_tokens,
             self.collapse,
             recency_days=self.recency_days,
+            as_of=None if self.as_of is None else milliseconds(self.as_of),
         )
 
 
@@ -119,8 +129,10 @@ class FindingAnswer(Answer):
     channel: str = Field(
         description=(
             "`lexical`: words of the query, in the memory or beside it in its session; `vector`: meaning; "
+            "`key`: it states what the query asks for by name, such as where somebody lives; "
             "`smoothing`: what neighbours and the best of the session have; `names`: the query "
             "names who speaks; `time`: the query names when it was; `recency`: it is recent, where that was asked; "
+            "`succession`: the part of a memory that states what no longer holds, where it states what does; "
             "`reranker`: a model has read the memory and the query, and its relevance is the whole score."
         )
     )
@@ -141,7 +153,14 @@ class EntryAnswer(Answer):
     similarity: float | None = Field(
         ge=-1, le=1, description="Cosine similarity of the embeddings; null where only other channels found it."
     )
-    created_at: Timestamp
+    created_at: Timestamp = Field(description="When it was stored.")
+    occurred_at: Timestamp | None = Field(
+        description=(
+            "When what it says happened, as the store said; null: it was not said, and `created_at` is when it was "
+            "stored. Of two entries that contradict each other the later holds."
+        )
+    )
+    session_id: str | None = Field(description="The conversation it comes from, as the store said; null: none was.")
     source: SourceAnswer | None = Field(None, description=WRITTEN_BY, exclude_if=_is_empty)
     findings: list[FindingAnswer] | None = Field(
         None, description="What the score is made of, where that was asked.", exclude_if=_is_empty
@@ -180,6 +199,7 @@ class ChangeAnswer(Answer):
     min_score: float | None = None
     max_tokens: int | None = None
     collapse: bool | None = None
+    as_of: Timestamp | None = None
     filter: dict[str, Any] | None = Field(None, description="The filter that is left.")
 
 
@@ -194,8 +214,9 @@ class ExplainAnswer(Answer):
     findings: list[FindingAnswer] = Field(description="What the score is made of; empty where no channel finds it.")
     obstacles: list[str] = Field(
         description=(
-            "What keeps it out, one behind the other: `expired`; `filter`: it does not pass; `collapse`: a better one "
-            "has the same content; `min_score`; `max_tokens`: it does not fit; `rank`: there are `top_k` better ones."
+            "What keeps it out, one behind the other: `expired`; `as_of`: it happened later; `superseded`: another "
+            "memory states what holds; `filter`: it does not pass; `collapse`: a better one has the same content; "
+            "`min_score`; `max_tokens`: it does not fit; `rank`: there are `top_k` better ones."
         )
     )
     change: ChangeAnswer | None = Field(

@@ -1,0 +1,20 @@
+"""What a memory states: the value that a key has, such as that "user/lives_in" is "oslo"."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A statement of which one value holds at a time: a later one with another value supersedes it (ADR 0025)."""
+
+    key: str
+    """Subject and relation, in normal form: "user/lives_in"."""
+    value: str
+    """The value in normal form: two claims of one value say the same."""
+    whole: bool
+    """Whether its memory says nothing else."""
+
+    @property
+    def subject(self) -> str:
+        """Of whom or what the key is."""
+        return self.key.partition("/")[0]

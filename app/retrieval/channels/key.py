@@ -1,0 +1,21 @@
+"""The key channel: who states what holds now of what a query asks for by its key ("where do I live")."""
+
+from app.domain.json_types import Json
+from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
+from app.retrieval.pool import Pool
+
+
+class Key(Channel):
+    """Scores candidates that state the current value of a key that the query asks for."""
+
+    name = "key"
+    weight = 0.6
+    section = "keyed"
+
+    def candidates(self, query: ParsedQuery) -> Json:
+        """Return the keys that the query asks for."""
+        return list(query.keys)
+
+    def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
+        """Return 1 for each candidate that states the value of a key that is asked for."""
+        return {id_: 1.0 for id_, candidate in pool.candidates.items() if candidate.keyed}

@@ -1,0 +1,66 @@
+"""Splits a content into sentences and tells where in the content each of them stands."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import sentencex
+
+MAX_SENTENCES = 200
+"""No more sentences of a content are looked at."""
+
+MAX_SENTENCE = 400
+"""A longer sentence is looked at up to here, in characters."""
+
+_UNREADABLE = re.compile('[\ud800-\udfff"\u00ab\u00bb\u201c-\u201f\u300c-\u300f]')
+"""What the splitter cannot take, and quotation marks: with them it looks at case, and takes long for many of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence, without the white space around it, and its place in the content."""
+
+    text: str
+    start: int
+    end: int
+
+
+def sentences(content: str, language: str, start: int = 0) -> list[Sentence]:
+    """Split a content from ``start`` on; a line break ends a sentence too, because notes and lists go without stops."""
+    found: list[Sentence] = []
+    readable = _UNREADABLE.sub("_", content[start : start + MAX_SENTENCES * MAX_SENTENCE])
+    for length in _lengths(sentencex.segment(language, _lowered(readable))):
+        found.extend(_trimmed(content[start : start + length], start))
+        if len(found) >= MAX_SENTENCES:
+            return found[:MAX_SENTENCES]
+        start += length
+    return found
+
+
+def _lowered(text: str) -> str:
+    """Return a text in lower case, so that case does not decide where a sentence ends, where no place moves by it."""
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else text
+
+
+def _lengths(pieces: Iterable[str]) -> Iterator[int]:
+    """Give the lengths of sentences; a full stop without a space after it, as in a host name, ends none."""
+    length = 0
+    for piece in pieces:
+        length += len(piece)
+        if not piece.endswith("."):
+            yield length
+            length = 0
+    if length:
+        yield length
+
+
+def _trimmed(piece: str, start: int) -> Iterator[Sentence]:
+    """Give the lines of a piece that hold anything, each cut to the length that is looked at."""
+    for line in piece.splitlines(keepends=True):
+        text = line.strip()
+        if text:
+            begin = start + line.index(text)
+            text = text[:MAX_SENTENCE].rstrip()
+            yield Sentence(text, begin, begin + len(text))
+        start += len(line)

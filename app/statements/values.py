@@ -1,0 +1,218 @@
+"""Reads values: dates, times, numbers, addresses and names, each in one form however it is written."""
+
+import re
+from collections.abc import Callable, Mapping
+
+from app.statements.moments import moment
+from app.statements.packs import Pack
+from app.statements.tokens import Tokens
+
+MAX_WORDS = 6
+"""What has more words is told as more than a value."""
+_PORT_DIGITS = 6
+
+_NUMBER = re.compile(
+    r"[$\u20ac\u00a3]?(\d{1,9})(?:[.,](\d{1,9}))?([.,]\d{3})?(k|m|kg|cm|g|%|\u20ac|\$|mg|ml|px|ms|s|gb|mb)?"
+)
+_VERSION = re.compile(r"v?(\d{1,6}(?:\.(?:\d{1,6}|x))?(?:\.(?:\d{1,6}|x))?)")
+_PHONE = re.compile(r"\+?[\d\-/().]+")
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s.]+")
+_URL = re.compile(r"(?:https?://)?((?:[\w-]+\.)+[a-z][\w-]*(?:[:/].*)?|localhost(?:[:/].*)?)/?")
+_MIN_DIGITS = 5
+
+
+def value(kind: str, words: Tokens, pack: Pack) -> str | None:
+    """Return a value of a kind in its one form, or None where the words hold no such value."""
+    if not words or words[0] in pack.words["infinitive"]:
+        return None
+    if kind not in _EXACT and pack.phrases["blocks.clause"].within(words):
+        return None
+    return _READERS.get(kind, _text)(words, pack)
+
+
+def _when(words: Tokens, pack: Pack) -> str | None:
+    day, time = moment(words, pack)
+    return " ".join(filter(None, (day, time))) or None
+
+
+def _day(words: Tokens, pack: Pack) -> str | None:
+    return moment(words, pack)[0] or None
+
+
+def number(words: Tokens) -> tuple[str, Tokens] | None:
+    """Return the first number in its one form, and the words after it."""
+    for place, word in enumerate(words[:MAX_WORDS]):
+        found = _NUMBER.fullmatch(word.replace(",", "") if re.search(r"\d,\d{3}", word) else word)
+        if not found:
+            continue
+        digits, part, rest = found[1], found[2] or "", words[place + 1 :]
+        if found[3] or len(part) == 3:  # noqa: PLR2004 - a stop before three digits divides thousands
+            digits, part = digits + part + (found[3] or "")[1:], ""
+        while rest and len(rest[0]) == 3 and rest[0].isdecimal():  # noqa: PLR2004
+            digits, rest = digits + rest[0], rest[1:]
+        part = part.rstrip("0")
+        scale = {"k": "000", "m": "000000"}.get(found[4] or "", "")
+        written = (digits.lstrip("0") or "0") + scale + (f".{part}" if part else "")
+        unit = (found[4],) if found[4] and not scale else ()
+        return written, (*unit, *rest)
+    return None
+
+
+def _number(words: Tokens, pack: Pack) -> str | None:
+    found = number(words)
+    if found:
+        return found[0]
+    return next(
+        (str(pack.order["numerals"].index(word) + 1) for word in words[:2] if word in pack.order["numerals"]), None
+    )
+
+
+def duration(words: Tokens, pack: Pack) -> str | None:
+    """Return a number with its unit of time."""
+    found = number(words)
+    if not found:
+        return None
+    unit = next((word for word in found[1][:2] if word in pack.words["durations"]), None)
+    return f"{found[0]} {unit.rstrip('sne')}" if unit else None
+
+
+def dose(words: Tokens, pack: Pack) -> str | None:
+    """Return a number with a unit of medicine."""
+    found = number(words)
+    return f"{found[0]} {found[1][0]}" if found and found[1] and found[1][0] in pack.words["doses"] else None
+
+
+def _version(words: Tokens, _pack: Pack) -> str | None:
+    return next((found[1] for word in words[:3] if (found := _VERSION.fullmatch(word))), None)
+
+
+def _port(words: Tokens, _pack: Pack) -> str | None:
+    return next((word for word in words[:3] if word.isdecimal() and len(word) <= _PORT_DIGITS), None)
+
+
+def _phone(words: Tokens, _pack: Pack) -> str | None:
+    """Return the digits of the first run of words that are a telephone number."""
+    digits = ""
+    for word in words[:10]:
+        if _PHONE.fullmatch(word):
+            digits += "".join(filter(str.isdecimal, word))
+        elif digits:
+            break
+    return digits if len(digits) >= _MIN_DIGITS else None
+
+
+def _email(words: Tokens, _pack: Pack) -> str | None:
+    return next((word for word in words if len(word) < 100 and _EMAIL.fullmatch(word)), None)  # noqa: PLR2004
+
+
+def _url(words: Tokens, _pack: Pack) -> str | None:
+    found = (_URL.fullmatch(word) for word in words[:4] if len(word) < 300 and "@" not in word)  # noqa: PLR2004
+    return next((match[1].rstrip("/") for match in found if match), None)
+
+
+def _address(words: Tokens, pack: Pack) -> str | None:
+    kept = pack.phrases["titles"].trimmed(pack.phrases["prepositions"].trimmed(words))
+    return " ".join(kept) if 1 < len(kept) <= MAX_WORDS and any(word[0].isdigit() for word in kept) else None
+
+
+def _site(words: Tokens, pack: Pack) -> str | None:
+    return _text(words[pack.phrases["prepositions"].at(words, 0) :], pack)
+
+
+def cut(words: Tokens, pack: Pack) -> Tokens:
+    """Return the words of a value without titles before it and without what is told of it after it."""
+    while words and (length := pack.phrases["titles"].at(words, 0)):
+        words = words[length:]
+    return words[:1] + pack.phrases["tails"].until(words[1:])
+
+
+def _text(words: Tokens, pack: Pack) -> str | None:
+    kept = cut(words, pack)
+    if not kept or len(kept) > MAX_WORDS or kept[0] in pack.words["tails"] or kept[0] in pack.words["pronouns"]:
+        return None
+    return None if pack.phrases["states"].at(kept, 0) else " ".join(kept)
+
+
+def _person(words: Tokens, pack: Pack) -> str | None:
+    """Return a name of a person or a company; "a bank" and "Ann's friend" are none."""
+    kept = _text(words, pack)
+    if kept is None or kept[0].isdigit() or words[0] in pack.words["indefinite"] or any(moment(words, pack)):
+        return None
+    return kept if len(kept.split()) <= 4 and "'s" not in kept.split() else None  # noqa: PLR2004
+
+
+def _place(words: Tokens, pack: Pack) -> str | None:
+    """Return a place: of "a flat in Lyon", Lyon."""
+    words = words[pack.phrases["prepositions"].at(words, 0) :]
+    if words and words[0] in pack.words["articles"] and set(words) & pack.words["within"]:
+        last = max(place for place, word in enumerate(words) if word in pack.words["within"])
+        words = words[last + 1 :]
+    if not words or words[0] in pack.words["pronouns"]:
+        return None
+    if words[0] in pack.words["unplaced"] and not pack.phrases["placed"].at(words, 0):
+        return None
+    kept = _text(words, pack)
+    too_much = kept is None or len(kept.split()) > 3 or any(word[0].isdigit() for word in kept.split())  # noqa: PLR2004
+    return None if too_much or any(moment(words, pack)) else kept
+
+
+def _employer(words: Tokens, pack: Pack) -> str | None:
+    """Return a name of a company, or what place of work it is: "a bakery"."""
+    if words[0] not in pack.words["indefinite"]:
+        return _person(words, pack)
+    kept = _text(words, pack)
+    return kept if kept and kept.split()[-1] in pack.words["workplaces"] else None
+
+
+def _field(words: Tokens, pack: Pack) -> str | None:
+    """Return a field of study: "law", but neither "at home" nor "the paper by Ann"."""
+    kept = _text(words, pack) if words[0] not in pack.words["articles"] | pack.words["unfielded"] else None
+    return kept if kept and len(kept.split()) <= 3 and pack.words["schools"].isdisjoint(kept.split()) else None  # noqa: PLR2004
+
+
+def _vehicle(words: Tokens, pack: Pack) -> str | None:
+    """Return how somebody travels: of "7:40 train", train."""
+    return words[-1] if words[-1] in pack.words["vehicles"] else None
+
+
+def _unspecified(words: Tokens, pack: Pack) -> str | None:
+    """Return a name that goes without an article: "Wanjiru", but not "the police"."""
+    specified = pack.words["articles"] | pack.words["possessives"]
+    return None if words[0] in specified else _person(words, pack)
+
+
+def _school(words: Tokens, pack: Pack) -> str | None:
+    """Return the name of a school, which has a word of its kind in it."""
+    kept = _person(words, pack)
+    return kept if kept and " " in kept and not pack.words["schools"].isdisjoint(kept.split()) else None
+
+
+def _occupation(words: Tokens, pack: Pack) -> str | None:
+    """Return what somebody does for a living: "junior developer", but not "huge fan"."""
+    kept = _text(words, pack)
+    return kept if kept and kept.split()[-1].endswith(tuple(pack.words["occupations"])) else None
+
+
+_EXACT = frozenset(("number", "duration", "day", "when", "phone", "email", "url", "version", "port"))
+_READERS: Mapping[str, Callable[[Tokens, Pack], str | None]] = {
+    "number": _number,
+    "duration": duration,
+    "day": _day,
+    "when": _when,
+    "phone": _phone,
+    "email": _email,
+    "url": _url,
+    "version": _version,
+    "port": _port,
+    "address": _address,
+    "place": _place,
+    "person": _person,
+    "firm": _person,
+    "employer": _employer,
+    "site": _site,
+    "field": _field,
+    "vehicle": _vehicle,
+    "unspecified": _unspecified,
+    "enrolled": _school,
+    "occupation": _occupation,
+}

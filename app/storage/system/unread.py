@@ -1,0 +1,56 @@
+"""Statements about memories whose content was not read for what it states. They cross tenants."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.domain.claim import Claim
+from app.domain.json_types import Json
+from app.ports.database import Statement
+
+_MAX_MEMORIES, _MAX_CHARACTERS = 100, 100_000
+"""Limits of one batch; a single memory may be longer."""
+
+READ_BATCH = Statement.read(f"""
+SELECT id, content, metadata, speaker_holds FROM (
+  SELECT memory.id, memory.content, memory.metadata, memory.speaker_holds,
+    sum(length(memory.content)) OVER (ORDER BY memory.id) - length(memory.content) AS before
+  FROM (
+    SELECT id, content, metadata, speaker_holds FROM long_term_memory
+    WHERE statements_read IS NULL ORDER BY id LIMIT {_MAX_MEMORIES}
+  ) AS memory
+) WHERE before < {_MAX_CHARACTERS}
+""")
+"""Reads the next memories that were not read, as rows of ``Unread``."""
+
+_CLAIM = """
+INSERT INTO claim (tenant_id, agent_id, key, happened_at, memory_id, value, whole)
+SELECT memory.tenant_id, memory.agent_id, claimed.value ->> 'key', memory.happened_at, memory.id,
+  claimed.value ->> 'value', claimed.value ->> 'whole'
+FROM json_each(?1, '$.claims') AS stated JOIN json_each(stated.value) AS claimed
+  CROSS JOIN long_term_memory AS memory
+WHERE memory.id = stated.key AND memory.statements_read IS NULL
+ON CONFLICT DO NOTHING
+"""
+_MARK = """
+UPDATE long_term_memory SET statements_read = 1
+WHERE id IN (SELECT key FROM json_each(?1, '$.claims')) AND statements_read IS NULL
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A memory whose content was not read for what it states."""
+
+    id: str
+    content: str
+    metadata: Mapping[str, Json]
+    speaker_holds: bool
+
+
+def write(claims: Mapping[str, Sequence[Claim]]) -> list[Statement]:
+    """Add the claims of memories, by their ids, and mark them as read."""
+    stated: dict[str, Json] = {
+        id_: [{"key": one.key, "value": one.value, "whole": int(one.whole)} for one in each]
+        for id_, each in claims.items()
+    }
+    return [Statement.write(_CLAIM, claims=stated), Statement.write(_MARK, claims=stated)]

@@ -1,0 +1,68 @@
+"""The versions of a key are a function of its claims, whatever came first and whatever was deleted in between."""
+
+import random
+from collections.abc import AsyncIterator
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from app.domain.memory import NewMemory
+from tests.support.backends import Backend
+from tests.support.gateways import Bench, bench_on
+from tests.support.generation import examples
+
+CLAIMS = "SELECT memory_id, opens, superseded_by, superseded_at FROM claim ORDER BY happened_at, memory_id"
+MEMORIES = "SELECT id, superseded_at FROM long_term_memory WHERE tenant_id = 'acme' ORDER BY id"
+Claimed = tuple[int, str, str]
+"""When a value was claimed, by which memory, and the value."""
+
+
+@pytest.fixture
+async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
+    async with bench_on(tmp_path, backend) as made:
+        yield made
+
+
+def versions(claimed: list[Claimed]) -> dict[str, tuple[int, str | None, int | None]]:
+    """Say of each memory whether it opens a version, and what supersedes it and since when."""
+    runs = [list(run) for _, run in groupby(sorted(claimed), key=lambda claim: claim[2])]
+    openers: list[tuple[int | None, str | None]] = [run[0][:2] for run in runs[1:]] + [(None, None)]
+    return {
+        id_: (int(place == 0), opener, at)
+        for run, (at, opener) in zip(runs, openers, strict=False)
+        for place, (_, id_, _) in enumerate(run)
+    }
+
+
+@pytest.mark.parametrize("seed", range(examples(12)))
+async def test_versions_follow_from_the_claims_alone(bench: Bench, seed: int) -> None:
+    chosen, claimed = random.Random(seed), list[Claimed]()
+    for _ in range(14):
+        if claimed and chosen.random() < 0.3:
+            gone = claimed.pop(chosen.randrange(len(claimed)))
+            await bench.gateway.delete("bot", gone[1])
+        else:
+            day, place = chosen.randint(1, 8), chosen.choice("ABC")
+            content = f"I live in {place}ville"
+            at = day * 86_400_000
+            id_ = await bench.gateway.store("bot", NewMemory(content, session_id=str(len(claimed)), occurred_at=at))
+            if id_ not in {claim[1] for claim in claimed}:
+                claimed.append((at, id_, place))
+        wanted = versions(claimed)
+        rows = await bench.rows(CLAIMS)
+        assert {row["memory_id"]: (row["opens"], row["superseded_by"], row["superseded_at"]) for row in rows} == wanted
+        superseded = {row["id"]: row["superseded_at"] for row in await bench.rows(MEMORIES)}
+        assert superseded == {id_: state[2] for id_, state in wanted.items()}
+
+
+async def test_of_a_key_no_more_than_its_newest_claims_are_kept_and_what_came_before_stays_superseded(
+    bench: Bench,
+) -> None:
+    values = ", ".join(
+        f"('acme', 'bot', 'user/lives_in', {number}, '{number:026d}', 'v{number % 7}', 1)" for number in range(600)
+    )
+    columns = "tenant_id, agent_id, key, happened_at, memory_id, value, whole"
+    await bench.change(f"INSERT INTO claim ({columns}) VALUES {values}")
+    (kept,) = await bench.rows("SELECT count(*) AS n, sum(opens AND superseded_by IS NULL) AS holding FROM claim")
+    assert kept == {"n": 500, "holding": 1}
