@@ -1,6 +1,9 @@
 """What a memory states: the value that a key has, such as that "user/lives_in" is "oslo"."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from app.domain.memory import MemoryType
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +21,12 @@ class Claim:
     def subject(self) -> str:
         """Of whom or what the key is."""
         return self.key.partition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What a memory states: its claims, and what kind of memory that makes it."""
+
+    claims: Sequence[Claim] = ()
+    type: MemoryType | None = None
+    """None: a program keeps it for itself."""

@@ -5,12 +5,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from app.domain.author import Source
 from app.domain.json_types import Json, to_json
 from app.domain.limits import CONTENT, METADATA, SESSION_ID, Bound, check
 from app.domain.words import segments
+
+MemoryType: TypeAlias = Literal["fact", "instruction", "event", "task"]
+"""What a memory is, by what it states."""
 
 STORE_KEY = "store.key"
 """The metadata key of rows that a program keeps for itself, as LangGraph's store does (docs/agents.md)."""
@@ -175,6 +178,12 @@ class Memory(Kept):
     """The metadata keys that came later, each with the id of the credential that brought it."""
     superseded_at: int | None = None
     """When what replaced it was said; None: it holds, or states nothing of which one value holds at a time."""
+    type: MemoryType | None = None
+    """None: its statements were not read yet."""
+    forgotten_at: int | None = None
+    """Since when no recall finds it; None: it is remembered."""
+    message_id: str | None = None
+    """The message that it is, as ingest knows it; None: it is none."""
 
     @property
     def agent_id(self) -> str:

@@ -12,7 +12,9 @@ from app.retrieval.pool import Candidate
 from app.retrieval.search import Search
 from app.retrieval.selection import tokens
 
-Obstacle: TypeAlias = Literal["expired", "as_of", "superseded", "filter", "collapse", "min_score", "max_tokens", "rank"]
+Obstacle: TypeAlias = Literal[
+    "expired", "forgotten", "as_of", "superseded", "filter", "collapse", "min_score", "max_tokens", "rank"
+]
 """What keeps a memory out; they are looked at in this order.
 
 ``as_of``: it happened later than that; ``superseded``: another memory states what held then; ``rank``: others are
@@ -37,6 +39,8 @@ def obstacle(search: Search, query: Query, memory: Candidate) -> Obstacle | None
 def _obstacle_before_ranking(query: Query, memory: Candidate) -> Obstacle | None:
     if memory.expired:
         return "expired"
+    if memory.forgotten:
+        return "forgotten"
     if query.as_of is not None and memory.happened_at > query.as_of:
         return "as_of"
     if memory.superseded:
@@ -65,7 +69,7 @@ def relaxed(search: Search, query: Query, memory: Candidate, what: Obstacle) -> 
 
 def _with_more_entries(search: Search, query: Query, memory: Candidate) -> Query | None:
     """Return the query with the ``top_k`` that reaches the memory; None where none does."""
-    if memory.added:
+    if memory.added or memory.expired or memory.forgotten:
         return None
     place = _place(search, query, memory)
     return replace(query, top_k=place) if place <= (MAX_TOP_K_OF_TOOLS if query.for_model else MAX_TOP_K) else None

@@ -36,6 +36,7 @@ class Candidate:
     written_through: str | None = None
     written_at: int | None = None
     expired: bool = False
+    forgotten: bool = False
     added: bool = False
     """Whether it is a candidate only because it was asked for."""
     superseded: bool = False

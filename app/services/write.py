@@ -22,7 +22,7 @@ from app.indexing.delivery import deferred, deliver
 from app.ports.database import Row, RunRefused
 from app.ports.vector_index import IndexedVector
 from app.services.backends import EmbeddingConfigChanged, TenantBackends
-from app.services.claims import permitted_claims
+from app.services.claims import permitted
 from app.services.credentials import refused
 from app.services.stored_again import HeldMemory, stored_again
 from app.services.write_outcomes import Outcome, near, settle, store_outcome
@@ -102,7 +102,7 @@ class Writer:
             milliseconds = round((time.perf_counter() - started) * 1000, 1)
             vectors = {used.active.index_name: embedded.vectors[0]} | await self._shadow(memory.content, used.shadow)
             detail = audited(used.active) | {"tokens": embedded.tokens, "embedding_ms": milliseconds}
-            stated = Line(new, vectors, detail, claims=permitted_claims(new, self._backends.author))
+            stated = Line(new, vectors, detail, stated=permitted(new, self._backends.author))
             line, outcome, kept = await self._store(replace(batch, lines=[stated]), warn)
         except (Erasing, LongTermDisabled, QuotaExceeded):
             self._backends.refusals.note(scope, now)
@@ -277,7 +277,7 @@ def _merged(wanted: Line, held: HeldMemory, author: Author) -> tuple[Line, list[
     line = replace(
         wanted,
         memory=memory,
-        claims=permitted_claims(memory, author),
+        stated=permitted(memory, author),
         detail={**wanted.detail, **result.changes},
         merged_from=held.metadata_json,
         was_expired=held.expired,

@@ -1,22 +1,30 @@
-"""What a memory claims: the keyed statements of its content."""
+"""What a memory states: the keyed statements of its content, and its type."""
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from app.domain.author import speaker_of
-from app.domain.claim import Claim
+from app.domain.claim import Claim, Stated
 from app.domain.json_types import Json
+from app.domain.memory import MemoryType
 from app.statements.rules import statements
 
 _MAX_READ = 4000
 """Characters of a content that are read for statements: it is done on the event loop, and takes some milliseconds."""
 
 
-def claims(content: str, metadata: Mapping[str, Json]) -> Sequence[Claim]:
-    """Return what a memory of this content and metadata states, each key once."""
+_PRECEDENCE: Final[Sequence[MemoryType]] = ("instruction", "task", "fact", "event")
+"""Of a memory without claims: what it is where it says several things."""
+
+
+def read(content: str, metadata: Mapping[str, Json]) -> Stated:
+    """Return what a memory of this content and metadata states: its claims, each key once, and its type."""
     stated = statements(content[:_MAX_READ], speaker_of(content, metadata) or None)
     cut = len(content) > _MAX_READ
     if cut:  # the last sentence may be half of one
         stated = stated[:-1]
     keyed = {one.key: one.value for one in stated if one.key is not None and one.value is not None}
     whole = len(stated) == len(keyed) == 1 and not cut
-    return [Claim(key, value, whole) for key, value in keyed.items()]
+    types = {one.type for one in stated}
+    type_: MemoryType = "fact" if keyed else next((each for each in _PRECEDENCE if each in types), "event")
+    return Stated([Claim(key, value, whole) for key, value in keyed.items()], type_)

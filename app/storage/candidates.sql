@@ -24,6 +24,7 @@ own AS NOT MATERIALIZED (
     speaker_holds, written_by, written_through, written_at,
     CASE WHEN expires_at IS NULL THEN FALSE
       ELSE expires_at <= CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) END AS expired,
+    forgotten_at IS NOT NULL AS forgotten,
     CASE WHEN superseded_at IS NULL THEN FALSE ELSE superseded_at <= (SELECT at FROM moment) END AS superseded,
     CASE WHEN (SELECT ?1 ->> 'as_of' IS NULL) THEN TRUE ELSE happened_at <= ?1 ->> 'as_of' END AND
     CASE WHEN (SELECT ?1 -> 'where' IS NULL) THEN TRUE ELSE (
@@ -40,7 +41,7 @@ own AS NOT MATERIALIZED (
   FROM long_term_memory WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id'
     AND CASE WHEN (SELECT ?1 ->> 'for_model') THEN metadata -> '$."store.key"' IS NULL ELSE TRUE END
 ),
-passing AS NOT MATERIALIZED (SELECT * FROM own WHERE passes AND NOT expired),
+passing AS NOT MATERIALIZED (SELECT * FROM own WHERE passes AND NOT expired AND NOT forgotten),
 -- name: stats
 -- Of the scope: its memories, and from how many of them on a word is common. A word in 1000 of them, or in half of 200 or
 -- more, tells little and costs much.
@@ -125,7 +126,8 @@ periods AS MATERIALIZED (
   SELECT (
     SELECT reading.value FROM json_each(named.value) AS reading
     WHERE EXISTS (
-      SELECT 1 FROM own WHERE happened_at >= reading.value ->> 0 AND happened_at < reading.value ->> 1 AND NOT expired
+      SELECT 1 FROM own WHERE happened_at >= reading.value ->> 0 AND happened_at < reading.value ->> 1
+        AND NOT expired AND NOT forgotten
     ) LIMIT 1
   ) AS meant FROM json_each(?1, '$.dated') AS named
 ),
@@ -203,17 +205,26 @@ found_rows AS MATERIALIZED (
   ) GROUP BY row
 ),
 -- Who states something that no longer holds brings who states what does. Where nobody may be an entry who does, because of
--- the filter or because it has expired, it is an entry itself.
+-- the filter or because it has expired, it is an entry itself; where what holds was forgotten, nothing is.
 outdated AS MATERIALIZED (
   SELECT found_rows.row, (
       SELECT (
         SELECT memory_id FROM holders WHERE holders.key = stated.key ORDER BY happened_at DESC, memory_id DESC LIMIT 1
       ) AS holding
-      FROM claim AS stated
+      FROM claim AS stated INDEXED BY claim_of_memory
       WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = ?1 ->> 'agent_id' AND stated.memory_id = own.id
         AND stated.superseded_at <= (SELECT at FROM moment)
       ORDER BY holding IS NULL, stated.key LIMIT 1
-    ) AS current
+    ) AS current,
+    EXISTS (
+      SELECT 1 FROM claim AS stated INDEXED BY claim_of_memory CROSS JOIN claim AS later CROSS JOIN own AS holder
+      WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = ?1 ->> 'agent_id' AND stated.memory_id = own.id
+        AND stated.superseded_at <= (SELECT at FROM moment)
+        AND later.tenant_id = ?1 ->> 'tenant_id' AND later.agent_id = ?1 ->> 'agent_id' AND later.key = stated.key
+        AND later.happened_at <= (SELECT at FROM moment)
+        AND coalesce(later.superseded_at > (SELECT at FROM moment), TRUE)
+        AND holder.id = later.memory_id AND holder.forgotten
+    ) AS withheld
   FROM found_rows CROSS JOIN own USING (row)
 ),
 chosen AS MATERIALIZED (
@@ -224,7 +235,7 @@ chosen AS MATERIALIZED (
 )
 SELECT memory.id, content, metadata AS metadata_json, created_at, occurred_at, happened_at, session_id, bytes,
   speaker_holds, written_by, written_through, written_at,
-  expired, superseded AND current IS NOT NULL AS superseded, current,
+  expired, forgotten, superseded AND (current IS NOT NULL OR withheld) AS superseded, current,
   memory.row IN (SELECT row FROM keyed) AS keyed, added, coalesce(words, 0) AS words, (
     SELECT id FROM own WHERE own.session_id = memory.session_id
       AND (own.happened_at, row) < (memory.happened_at, memory.row) ORDER BY own.happened_at DESC, row DESC LIMIT 1
@@ -233,5 +244,5 @@ SELECT memory.id, content, metadata AS metadata_json, created_at, occurred_at, h
 FROM chosen CROSS JOIN own AS memory USING (row) CROSS JOIN memory_number USING (id)
   LEFT JOIN outdated ON outdated.row = memory.row
   LEFT JOIN matches ON matches.number = +memory_number.number CROSS JOIN stats
-WHERE (passes AND NOT expired) OR memory.id = ?1 ->> 'also'
+WHERE (passes AND NOT expired AND NOT forgotten) OR memory.id = ?1 ->> 'also'
 )

@@ -5,10 +5,10 @@ its statements stand in the order in which they are listed here (docs/reliabilit
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from app.domain.author import Author
-from app.domain.claim import Claim
+from app.domain.claim import Stated
 from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs, Vector
 from app.domain.json_types import Json, to_json
 from app.domain.memory import Memory, Scope, Tenant
@@ -56,7 +56,7 @@ RETURNING id, index_name, revision
 _INSERT = f"""
 INSERT INTO long_term_memory (tenant_id, agent_id, id, content, content_hash, segments, metadata, session_id,
   occurred_at, embedding_provider, embedding_model, embedding_dimensions, created_at, expires_at, later_keys,
-  speaker_holds, written_by, written_through, written_at, statements_read)
+  speaker_holds, written_by, written_through, written_at, statements_read, type, forgotten_at, message_id)
 SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', line.value ->> 'id', line.value ->> 'content',
   line.value ->> 'content_hash', line.value ->> 'segments', line.value ->> 'metadata', line.value ->> 'session_id',
   line.value ->> 'occurred_at', ?1 ->> '$.config.provider', ?1 ->> '$.config.model', ?1 ->> '$.config.dimensions',
@@ -65,11 +65,14 @@ SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', line.value ->> 'id', line.
     SELECT {NOW} + agent.retention_seconds * 1000 FROM agent
     WHERE agent.tenant_id = ?1 ->> 'tenant_id' AND agent.agent_id = line.value ->> 'agent_id' AND ?1 ->> 'is_store'
   )), line.value ->> 'later_keys', line.value ->> 'speaker_holds', ?1 ->> '$.author.by', ?1 ->> '$.author.through',
-  ?1 ->> '$.author.at', line.value ->> 'statements_read'
+  ?1 ->> '$.author.at', line.value ->> 'statements_read', line.value ->> 'type', line.value ->> 'forgotten_at',
+  line.value ->> 'message_id'
 FROM json_each(?1, '$.lines') AS line WHERE TRUE
 ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET
   metadata = excluded.metadata,
   later_keys = coalesce(excluded.later_keys, later_keys),
+  forgotten_at = iif(?1 ->> 'is_store', NULL, forgotten_at),
+  message_id = coalesce(message_id, excluded.message_id),
   (expires_at, speaker_holds, written_by, written_through, written_at) = (
     SELECT excluded.expires_at, excluded.speaker_holds, excluded.written_by, excluded.written_through,
       excluded.written_at WHERE expires_at <= {NOW}
@@ -155,7 +158,7 @@ class Line:
     """Whether that memory had expired."""
     later_keys: Mapping[str, str] | None = None
     """What ``long_term_memory.later_keys`` becomes; None: it stays."""
-    claims: Sequence[Claim] = ()
+    stated: Stated = field(default_factory=Stated)
     """What its content states."""
 
 
@@ -251,7 +254,7 @@ def present(scope: Scope, content_hash: str) -> ScopedStatement:
 def _claim(tenant: Tenant, lines: Sequence[Line]) -> list[ScopedStatement]:
     """Add what the memories state; of those that were merged with others, take back what they no longer do."""
     merged = [line for line in lines if line.merged_from is not None]
-    stating = [line for line in lines if line.claims]
+    stating = [line for line in lines if line.stated.claims]
     return [
         ScopedStatement.write(tenant, sql, lines=[_stated(line) for line in written])
         for sql, written in ((_UNCLAIM, merged), (_CLAIM, stating))
@@ -260,8 +263,8 @@ def _claim(tenant: Tenant, lines: Sequence[Line]) -> list[ScopedStatement]:
 
 
 def _stated(line: Line) -> dict[str, Json]:
-    claims: list[Json] = [{"key": claim.key, "value": claim.value} for claim in line.claims]
-    return _named(line) | {"whole": int(all(claim.whole for claim in line.claims)), "claims": claims}
+    claims: list[Json] = [{"key": claim.key, "value": claim.value} for claim in line.stated.claims]
+    return _named(line) | {"whole": int(all(claim.whole for claim in line.stated.claims)), "claims": claims}
 
 
 def _named(line: Line) -> dict[str, Json]:
@@ -314,7 +317,10 @@ def _written(line: Line, author: Author) -> dict[str, Json]:
         "expires_at": memory.expires_at,
         "later_keys": None if line.later_keys is None else to_json(dict(line.later_keys)),
         "speaker_holds": author.may_speak_in(memory.content, memory.metadata),
-        "statements_read": None if line.claims else 1,  # the claims say so themselves
+        "statements_read": None if line.stated.claims else 1,  # the claims say so themselves
+        "type": line.stated.type,
+        "forgotten_at": memory.forgotten_at,
+        "message_id": memory.message_id,
     }
 
 

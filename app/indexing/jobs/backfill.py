@@ -2,12 +2,15 @@
 
 import asyncio
 
+from app.domain.claim import Stated
+from app.domain.memory import STORE_KEY
 from app.domain.words import segments
 from app.ports.database import Database
-from app.statements.stated import claims
+from app.statements.stated import read as read_statements
 from app.storage.rows import read_rows
 from app.storage.system import unread
 from app.storage.system.segments import READ_BATCH, Unsegmented, write
+from app.storage.system.unread import Unread
 
 _PAUSE_SECONDS = 0.5
 """Between batches: requests go first."""
@@ -40,10 +43,17 @@ async def backfill_claims(database: Database) -> int:
     (rows,) = await database.run([unread.READ_BATCH])
     while rows:
         made = {}
-        for memory in read_rows(unread.Unread, rows):
-            made[memory.id] = claims(memory.content, memory.metadata) if memory.speaker_holds else []
+        for memory in read_rows(Unread, rows):
+            made[memory.id] = _stated(memory)
             await asyncio.sleep(0)
         *_, rows = await database.run([*unread.write(made), unread.READ_BATCH])
         read += len(made)
         await asyncio.sleep(_PAUSE_SECONDS if rows else 0)
     return read
+
+
+def _stated(memory: Unread) -> Stated:
+    if STORE_KEY in memory.metadata:
+        return Stated()
+    stated = read_statements(memory.content, memory.metadata)
+    return stated if memory.speaker_holds else Stated(type=stated.type)

@@ -16,7 +16,7 @@ from app.indexing.delivery import deliver
 from app.ports.database import Row
 from app.ports.vector_index import IndexedVector
 from app.services.backends import EmbeddingConfigChanged, TenantBackends, settled
-from app.services.claims import permitted_claims
+from app.services.claims import permitted
 from app.services.transfer.batch import ImportLine, candidates, judge, known, look_up
 from app.services.transfer.export import RETRY_SECONDS
 from app.services.transfer.lines import BadLineError
@@ -243,7 +243,7 @@ async def _lines(
     characters = 0
     for position, entry in enumerate(entries):
         line = _line(entry, tenant_id, config, now + position)
-        line = replace(line, claims=permitted_claims(line.memory, author))
+        line = replace(line, stated=permitted(line.memory, author))
         characters += len(line.memory.content) + len(line.memory.segments)  # reading these takes the time
         yield line
         if characters > _READ_AT_ONCE:

@@ -1,9 +1,9 @@
 """Statements about memories whose content was not read for what it states. They cross tenants."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.domain.claim import Claim
+from app.domain.claim import Stated
 from app.domain.json_types import Json
 from app.ports.database import Statement
 
@@ -32,8 +32,9 @@ WHERE memory.id = stated.key AND memory.statements_read IS NULL
 ON CONFLICT DO NOTHING
 """
 _MARK = """
-UPDATE long_term_memory SET statements_read = 1
-WHERE id IN (SELECT key FROM json_each(?1, '$.claims')) AND statements_read IS NULL
+UPDATE long_term_memory SET statements_read = 1, type = coalesce(long_term_memory.type, read.value)
+FROM json_each(?1, '$.types') AS read
+WHERE long_term_memory.id = read.key AND (long_term_memory.type IS NULL OR statements_read IS NULL)
 """
 
 
@@ -47,10 +48,11 @@ class Unread:
     speaker_holds: bool
 
 
-def write(claims: Mapping[str, Sequence[Claim]]) -> list[Statement]:
-    """Add the claims of memories, by their ids, and mark them as read."""
-    stated: dict[str, Json] = {
-        id_: [{"key": one.key, "value": one.value, "whole": int(one.whole)} for one in each]
-        for id_, each in claims.items()
+def write(stated: Mapping[str, Stated]) -> list[Statement]:
+    """Add the claims of memories, by their ids, and mark them as read, with their types."""
+    claims: dict[str, Json] = {
+        id_: [{"key": one.key, "value": one.value, "whole": int(one.whole)} for one in each.claims]
+        for id_, each in stated.items()
     }
-    return [Statement.write(_CLAIM, claims=stated), Statement.write(_MARK, claims=stated)]
+    types: dict[str, Json] = {id_: each.type for id_, each in stated.items()}
+    return [Statement.write(_CLAIM, claims=claims), Statement.write(_MARK, types=types)]
