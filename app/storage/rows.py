@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from app.domain import json_types
 from app.domain.memory import Memory, Scope
@@ -22,8 +22,8 @@ def read_rows(kind: type[_T], rows: Iterable[Row]) -> list[_T]:
     """Make one object of a dataclass from each row; a field is read from the column of its name.
 
     A field of type ``str``, ``int``, ``float`` or ``bool`` is converted to that type, because D1 answers numbers as
-    JSON does. ``None`` stays ``None`` where the field allows it. A field of any other type is read from JSON text, by
-    the type's own ``from_json`` where it has one.
+    JSON does; one of a ``Literal`` of texts to a text. ``None`` stays ``None`` where the field allows it. A field of
+    any other type is read from JSON text, by the type's own ``from_json`` where it has one.
     Columns without a field are ignored, and a field that has a default may have no column.
 
     Raises:
@@ -74,6 +74,8 @@ def _columns(kind: type) -> list[_Column]:
 def _column(name: str, hint: Any) -> _Column:  # noqa: ANN401 - any type of a field
     alternatives = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
     wanted = [each for each in alternatives if each is not NoneType]
+    if get_origin(wanted[0]) is Literal:
+        return name, str, NoneType in alternatives
     from_json: _Convert = getattr(wanted[0], "from_json", json.loads)
     convert = _FROM_COLUMN.get(wanted[0], from_json) if len(wanted) == 1 else json.loads
     return name, convert, NoneType in alternatives

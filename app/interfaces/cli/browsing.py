@@ -147,7 +147,7 @@ def _as_json(memory: Memory) -> dict[str, Any]:
     """Return a memory as ``GET /memories/{id}`` has it: what it lacks is left out."""
     moments = {
         name: format_moment(at)
-        for name in ("occurred_at", "expires_at", "superseded_at")
+        for name in ("occurred_at", "expires_at", "superseded_at", "forgotten_at")
         if (at := getattr(memory, name)) is not None
     }
     fields = {
@@ -160,6 +160,9 @@ def _as_json(memory: Memory) -> dict[str, Any]:
         "created_at": format_moment(memory.created_at),
         "expires_at": moments.get("expires_at"),
         "superseded_at": moments.get("superseded_at"),
+        "type": memory.type,
+        "forgotten_at": moments.get("forgotten_at"),
+        "message_id": memory.message_id,
         "source": _source(memory),
         "later_keys": memory.later_keys,
     }

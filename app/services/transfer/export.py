@@ -108,6 +108,8 @@ def _record(memory: Memory, vector: Vector | None, config: EmbeddingConfig) -> R
         created_at=memory.created_at,
         expires_at=memory.expires_at,
         superseded_at=memory.superseded_at,
+        forgotten_at=memory.forgotten_at,
+        message_id=memory.message_id,
         vector=vector,
         embedding=None if vector is None else config.label,
     )

@@ -265,6 +265,8 @@ def _line(entry: ImportLine, tenant_id: str, config: EmbeddingConfig, now: int) 
         now if record.created_at is None else record.created_at,
         record.expires_at,
         superseded_at=record.superseded_at,
+        forgotten_at=record.forgotten_at,
+        message_id=record.message_id,
     )
     detail = audited(config) | {"embedded": entry.embedded}
     return Line(memory, {config.index_name: vector}, detail, entry.undoes)

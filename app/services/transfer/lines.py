@@ -13,7 +13,8 @@ from app.services.transfer.record import Record
 
 FORMAT = "memory-gateway"
 VERSION = 2
-"""The version that is written; those before it are read too. Version 2 has ``superseded_at``."""
+"""The version that is written; those before it are read too. Version 2 has ``superseded_at``, ``forgotten_at`` and
+``message_id``."""
 LINE_BYTES = 256 * 1024
 """The longest line that is read; nothing that the limits allow is written longer."""
 
@@ -139,7 +140,9 @@ def _fields(record: Record) -> dict[str, Json]:
     }
     if record.session_id is not None:
         fields["session_id"] = record.session_id
-    for name in ("occurred_at", "created_at", "expires_at", "superseded_at"):
+    if record.message_id is not None:
+        fields["message_id"] = record.message_id
+    for name in ("occurred_at", "created_at", "expires_at", "superseded_at", "forgotten_at"):
         if (at := getattr(record, name)) is not None:
             fields[name] = format_moment(at)
     return fields

@@ -18,9 +18,11 @@ from app.services.transfer.record import Record
 
 _MEMORY_ID = re.compile(limits.MEMORY_ID_FORM)
 _HASH = re.compile("[0-9a-f]{64}")
+_MESSAGE_ID = re.compile("[0-9a-f]{32}")
 _LABEL = re.compile(r".{1,200}/([1-9][0-9]{0,5})")
 _REQUIRED = ("id", "agent_id", "content", "metadata", "created_at", "hash")
-_MEMORY_NAMES = {"type", *_REQUIRED, "session_id", "occurred_at", "expires_at", "superseded_at", "vector", "embedding"}
+_MOMENTS = {"occurred_at", "expires_at", "superseded_at", "forgotten_at"}
+_MEMORY_NAMES = {"type", *_REQUIRED, *_MOMENTS, "session_id", "message_id", "vector", "embedding"}
 _MANIFEST_NAMES = {"type", "format", "version", "tenant", "agent_id", "memories", "embedding", "vectors"}
 _END_NAMES = {"type", "memories", "hash"}
 _UNIT_WITHIN = 0.01
@@ -64,6 +66,8 @@ def _memory(value: dict[str, Any]) -> MemoryLine:
             created_at=_moment(value, "created_at"),
             expires_at=_moment(value, "expires_at"),
             superseded_at=_moment(value, "superseded_at"),
+            forgotten_at=_moment(value, "forgotten_at"),
+            message_id=_message_id(value),
             vector=vector,
             embedding=embedding,
         )
@@ -159,6 +163,15 @@ def _moment(value: Mapping[str, Any], name: str) -> int | None:
         return milliseconds(parse_moment(_text(value, name)))
     except ValueError as error:
         raise BadLineError(f"{name} {error}") from None
+
+
+def _message_id(value: Mapping[str, Any]) -> str | None:
+    if "message_id" not in value:
+        return None
+    message_id = _text(value, "message_id")
+    if not _MESSAGE_ID.fullmatch(message_id):
+        _bad("message_id must be 32 hexadecimal digits")
+    return message_id
 
 
 def _vector(value: Mapping[str, Any]) -> tuple[Vector | None, str | None]:

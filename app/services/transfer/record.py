@@ -15,6 +15,8 @@ class Record(Kept):
     Attributes:
         id: A ULID; None where the memory comes from a system with ids of another form, and gets one on import.
         superseded_at: When what replaced it was said; None: it holds.
+        forgotten_at: Since when no recall finds it; None: it is remembered.
+        message_id: The message that it is (``app.domain.memory.Memory``); None: it is none.
         created_at: None where it is not known: the moment of the import.
         embedding: ``EmbeddingConfig.label`` of what made ``vector``; both or neither are given.
     """
@@ -28,5 +30,7 @@ class Record(Kept):
     created_at: int | None = None
     expires_at: int | None = None
     superseded_at: int | None = None
+    forgotten_at: int | None = None
+    message_id: str | None = None
     vector: Vector | None = None
     embedding: str | None = None

@@ -131,6 +131,9 @@ class Memory:
         source: Who wrote it; None where that was not kept yet.
         later_keys: The metadata keys that came later, each with the id of the credential that brought it.
         superseded_at: When what replaced it was said; None: it holds.
+        type: ``fact``, ``instruction``, ``event`` or ``task``; None: its statements were not read.
+        forgotten_at: Since when no recall finds it; None: it is remembered.
+        message_id: The message that it is, where it was ingested.
     """
 
     id: str
@@ -144,6 +147,9 @@ class Memory:
     source: Source | None = None
     later_keys: dict[str, str] | None = None
     superseded_at: datetime | None = None
+    type: str | None = None
+    forgotten_at: datetime | None = None
+    message_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

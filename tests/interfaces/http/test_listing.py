@@ -93,7 +93,7 @@ async def test_a_listing_shows_all_that_was_stored_and_passes_the_filter(service
     await service.store("full", metadata={"k": 1, "none": None}, **fields)
     await service.store("plain", metadata={"k": True})
     plain, full = (await page(service))["memories"]
-    assert set(plain) == {"id", "agent_id", "content", "metadata", "created_at", "source"}
+    assert set(plain) == {"id", "agent_id", "content", "metadata", "created_at", "source", "type"}
     assert full["metadata"] == {"k": 1, "none": None}
     assert (full["session_id"], full["agent_id"]) == ("s", "bot")
     assert (full["occurred_at"], full["expires_at"]) == ("2026-01-01T00:00:00.000Z", "2998-12-31T23:00:00.000Z")

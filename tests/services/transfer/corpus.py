@@ -57,6 +57,8 @@ records = st.builds(
     occurred_at=st.none() | moments,
     created_at=moments,
     expires_at=st.none() | st.integers(_YEAR_9999 - 10**12, _YEAR_9999),
+    forgotten_at=st.none() | moments,
+    message_id=st.none() | st.text("0123456789abcdef", min_size=32, max_size=32),
 ).filter(_allowed)
 corpora = st.lists(
     records,

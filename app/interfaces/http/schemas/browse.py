@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self, TypeAlias
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from app.domain import limits
+from app.domain.memory import MemoryType
 from app.domain.query import Filter
 from app.interfaces.fields import (
     FILTER_METADATA_SCHEMA,
@@ -110,6 +111,14 @@ class MemoryAnswer(Answer):
     superseded_at: Timestamp | None = Field(
         None, description="When what replaced it was said: recalls give what holds now in its place. Absent: it holds."
     )
+    type: MemoryType | None = Field(
+        None,
+        description="What it is, by what it states. Absent: a program keeps it, or its statements were not read yet.",
+    )
+    forgotten_at: Timestamp | None = Field(
+        None, description="Since when no recall finds it, because it was forgotten. Absent: it is remembered."
+    )
+    message_id: str | None = Field(None, description="Present where it is a message that was ingested.")
 
 
 class ListAnswer(Answer):
