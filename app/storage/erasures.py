@@ -35,16 +35,21 @@ OF_SCOPE = """
 # the scope. So where there is none, and nothing of the scope is being erased, the index holds nothing either.
 _NOTHING_IS_HELD = " AND ".join(
     f"NOT EXISTS (SELECT 1 FROM {table} WHERE {OF_SCOPE.format(table=table)})"
-    for table in ("usage", "long_term_memory", "outbox", "idempotency", "agent")
+    for table in ("usage", "long_term_memory", "outbox", "idempotency", "agent", "message", "ingestion", "profile")
 )
+_NO_NAMESPACES = """
+(?1 ->> 'first_agent' <> '' OR NOT EXISTS (
+  SELECT 1 FROM namespace WHERE namespace.tenant_id = ?1 ->> 'tenant_id'
+))
+"""
 _FINISH_WHERE_NOTHING_IS_HELD = f"""
 UPDATE erasure SET receipt = json_object(
   'finished_at', {NOW},
-  'erased', json_object('memories', 0, 'outbox_rows', 0, 'dead_letters', 0, 'idempotency_keys', 0),
+  'erased', json_object('memories', 0, 'outbox_rows', 0, 'dead_letters', 0, 'idempotency_keys', 0, 'messages', 0),
   'found_by_id', 0, 'found_by_search', 0, 'history_until', {NOW} + ?1 ->> 'history_ms'
 )
 WHERE erasure.tenant_id = ?1 ->> 'tenant_id' AND erasure.id = ?1 ->> 'id' AND erasure.receipt IS NULL
-  AND {_NOTHING_IS_HELD}
+  AND {_NOTHING_IS_HELD} AND {_NO_NAMESPACES}
   AND NOT EXISTS (
     SELECT 1 FROM erasure AS other
     WHERE {OF_SCOPE.format(table="other")} AND other.receipt IS NULL AND other.id <> ?1 ->> 'id'

@@ -178,7 +178,7 @@ async def test_an_erasure_of_what_never_was_has_its_receipt_at_once_and_leaves_n
     receipt = dict(done.receipt or {})
     finished_at, until = receipt.pop("finished_at"), receipt.pop("history_until")
     assert receipt == {
-        "erased": {"memories": 0, "outbox_rows": 0, "dead_letters": 0, "idempotency_keys": 0},
+        "erased": {"memories": 0, "outbox_rows": 0, "dead_letters": 0, "idempotency_keys": 0, "messages": 0},
         "found_by_id": 0,
         "found_by_search": 0,
     }
@@ -330,3 +330,45 @@ async def test_after_an_erasure_the_process_remembers_no_query_of_the_tenant(ben
     await bench.tenant("neighbour").recall("bot", Query("a question of another"))
     assert [texts for texts, _ in bench.embedder.calls] == [["anything"], ["a question of the erased"]]
     assert before > 0
+
+
+async def test_an_erasure_takes_messages_that_are_no_memories_yet_and_the_names_of_profiles(bench: Bench) -> None:
+    for tenant, agent in (("acme", "bot"), ("acme", "other"), ("globex", "bot")):
+        scope = f"'{tenant}', '{agent}'"
+        await bench.change(
+            "INSERT INTO message (tenant_id, agent_id, id, ingestion_id, place, session_id, role, content, said_at) "
+            f"VALUES ({scope}, '{'0' * 32}', 'i', 0, 's', 'user', 'secret', 1)"
+        )
+        await bench.change(
+            "INSERT INTO ingestion (id, tenant_id, agent_id, session_id, accepted_at, messages, written_through) "
+            f"VALUES ('{tenant}{agent}', {scope}, 's', 1, 1, 'http')"
+        )
+        await bench.change(
+            "INSERT INTO profile (tenant_id, agent_id, namespace, name, created_at) "
+            f"VALUES ({scope}, 'default', '{agent}', 1)"
+        )
+    accepted = await bench.gateway.erase("bot")
+    await bench.quiet()
+    done = await bench.gateway.erasure(accepted.id)
+    assert done.receipt is not None
+    assert done.receipt["erased"]["messages"] == 1
+    for table in ("message", "ingestion", "profile"):
+        left = await bench.rows(f"SELECT tenant_id, agent_id FROM {table} ORDER BY tenant_id, agent_id")
+        assert [(row["tenant_id"], row["agent_id"]) for row in left] == [("acme", "other"), ("globex", "bot")]
+
+
+async def test_the_names_of_namespaces_go_with_their_tenant_and_not_with_an_agent(bench: Bench) -> None:
+    for tenant in ("acme", "globex"):
+        await bench.change(
+            f"INSERT INTO namespace (tenant_id, name, id, created_at, updated_at) VALUES ('{tenant}', 'n', 'i', 1, 1)"
+        )
+    await bench.tenant("acme").store("bot", NewMemory("red"))
+    await bench.gateway.erase("bot")
+    await bench.quiet()
+    assert len(await bench.rows("SELECT 1 FROM namespace")) == 2
+    await bench.gateway.erase(None)
+    await bench.quiet()
+    assert [row["tenant_id"] for row in await bench.rows("SELECT tenant_id FROM namespace")] == ["globex"]
+    await bench.tenant("globex").erase(None)  # which holds nothing else
+    await bench.quiet()
+    assert await bench.rows("SELECT tenant_id FROM namespace") == []

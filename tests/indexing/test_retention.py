@@ -18,6 +18,8 @@ from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on
 
 DAY_MS = 24 * 3600 * 1000
+NOW_MS = 4_000_000_000_000
+"""Later than any machine that runs this."""
 
 
 @pytest.fixture
@@ -155,7 +157,7 @@ async def test_a_prune_that_stops_anywhere_is_finished_by_the_next_and_spares_wh
     assert await bench.queued() == {}
 
 
-async def test_prune_deletes_old_keys_audit_rows_and_receipts_of_all_tenants_and_no_younger_ones(
+async def test_prune_deletes_old_keys_audit_rows_receipts_and_ingestions_of_all_tenants_and_no_younger_ones(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prune, "MAX_CHUNK", 2)
@@ -171,10 +173,17 @@ async def test_prune_deletes_old_keys_audit_rows_and_receipts_of_all_tenants_and
         "(SELECT id FROM long_term_memory WHERE content LIKE 'old%')"
     )
     await bench.change(f"UPDATE erasure SET accepted_at = accepted_at - 400 * {DAY_MS} WHERE agent_id = 'never'")
+    for number, finished_at in enumerate((1, 1, NOW_MS, None)):
+        await bench.change(
+            "INSERT INTO ingestion (id, tenant_id, agent_id, session_id, accepted_at, messages, finished_at, "
+            f"written_through) VALUES ('{number}', 'acme', 'bot', 's', 1, 1, {finished_at or 'NULL'}, 'http')"
+        )
     told: list[int] = []
-    assert await prune_all(bench, told) == Pruned(memories=0, idempotency_keys=6, audit_rows=6, receipts=2)
-    assert told == [2, 4, 6, 8, 10, 12, 14]
-    assert await prune_all(bench, []) == Pruned(0, 0, 0, 0)
+    assert await prune_all(bench, told) == Pruned(
+        memories=0, idempotency_keys=6, audit_rows=6, receipts=2, ingestions=2
+    )
+    assert told == [2, 4, 6, 8, 10, 12, 14, 16]
+    assert await prune_all(bench, []) == Pruned(0, 0, 0, 0, 0)
     assert await bench.memories() == 12
     for tenant in ("acme", "globex"):
         _, _, kept = await browser(bench, tenant).usage()

@@ -25,6 +25,7 @@ class Pruned:
     idempotency_keys: int
     audit_rows: int
     receipts: int
+    ingestions: int
 
 
 class Prune:
@@ -35,7 +36,7 @@ class Prune:
     ) -> None:
         """Take the database, a rate limiter, and a callback that is given the number of rows deleted so far.
 
-        ``audit_days``: how old audit rows and the receipts of erasures become.
+        ``audit_days``: how old audit rows, the receipts of erasures and finished ingestions become.
         """
         self._database = database
         self._audit_days = audit_days
@@ -59,6 +60,7 @@ class Prune:
             idempotency_keys=await self._repeat(pruning.delete_keys(now, MAX_CHUNK)),
             audit_rows=await self._repeat(pruning.delete_audit(audited_until, MAX_CHUNK)),
             receipts=await self._repeat(pruning.delete_receipts(audited_until, MAX_CHUNK)),
+            ingestions=await self._repeat(pruning.delete_ingestions(audited_until, MAX_CHUNK)),
         )
 
     async def _repeat(self, statements: Sequence[Statement]) -> int:

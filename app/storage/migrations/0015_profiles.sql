@@ -75,3 +75,6 @@ CREATE UNIQUE INDEX profile_by_name ON profile (tenant_id, namespace, name);
 
 -- Which tools an agent is given: recall_memory and store_memory, or remember, recall, forget and list.
 ALTER TABLE agent ADD COLUMN tools TEXT NOT NULL DEFAULT 'recall_store' CHECK (tools IN ('recall_store', 'profile'));
+
+-- Messages that an erasure has erased before they were memories.
+ALTER TABLE erasure ADD COLUMN messages INTEGER NOT NULL DEFAULT 0;

@@ -33,7 +33,8 @@ UPDATE erasure SET advanced_at = {NOW},
   memories = memories + (SELECT count(*) FROM chunk),
   outbox_rows = outbox_rows + (SELECT queued.outbox_rows FROM queued),
   dead_letters = dead_letters + (SELECT queued.dead_letters FROM queued),
-  idempotency_keys = idempotency_keys + (SELECT count(*) FROM idempotency WHERE {_IDEMPOTENCY})
+  idempotency_keys = idempotency_keys + (SELECT count(*) FROM idempotency WHERE {_IDEMPOTENCY}),
+  messages = messages + (SELECT count(*) FROM message WHERE {OF_SCOPE.format(table="message")})
 WHERE {_ERASURE}
 """
 _UNQUEUE_UPSERTS = f"""
@@ -51,12 +52,20 @@ FROM long_term_memory AS memory CROSS JOIN embedding_config AS config WHERE memo
 _DELETE_MEMORIES = f"DELETE FROM long_term_memory AS memory WHERE memory.id IN ({_CHUNK})"
 _DELETE_KEYS = f"DELETE FROM idempotency WHERE {_IDEMPOTENCY}"
 _DELETE_SETTINGS = f"DELETE FROM agent WHERE {OF_SCOPE.format(table='agent')}"
+_DELETE_MESSAGES = f"DELETE FROM message WHERE {OF_SCOPE.format(table='message')}"
+_DELETE_INGESTIONS = f"DELETE FROM ingestion WHERE {OF_SCOPE.format(table='ingestion')}"
+_DELETE_PROFILES = f"DELETE FROM profile WHERE {OF_SCOPE.format(table='profile')}"
+_DELETE_NAMESPACES = f"""
+DELETE FROM namespace WHERE namespace.tenant_id = ?1 ->> 'tenant_id'
+  AND ?1 ->> 'first_agent' = '' AND ?1 ->> 'last_agent' = '{LAST_AGENT}'
+"""
 # Counts that the deletion has brought to 0 still name an agent. The limits that an operator has set (quota) stay.
 _DELETE_USAGE = f"DELETE FROM usage WHERE {OF_SCOPE.format(table='usage')} AND usage.memories <= 0"
 _PROGRESS = f"""
 SELECT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE {_MEMORY}) AS more,
   EXISTS (SELECT 1 FROM outbox WHERE {_OUTBOX}) AS queued,
-  erasure.memories, erasure.outbox_rows, erasure.dead_letters, erasure.idempotency_keys, {NOW} AS now
+  erasure.memories, erasure.outbox_rows, erasure.dead_letters, erasure.idempotency_keys,
+  erasure.messages, {NOW} AS now
 FROM erasure WHERE {_ERASURE}
 """
 
@@ -130,6 +139,7 @@ class ErasureProgress:
     outbox_rows: int
     dead_letters: int
     idempotency_keys: int
+    messages: int
     now: int
 
     @property
@@ -140,6 +150,7 @@ class ErasureProgress:
             "outbox_rows": self.outbox_rows,
             "dead_letters": self.dead_letters,
             "idempotency_keys": self.idempotency_keys,
+            "messages": self.messages,
         }
 
 
@@ -157,6 +168,10 @@ def erase_chunk(erasure: RunningErasure, limit: int, *, grace_ms: int) -> list[S
         _DELETE_KEYS,
         _DELETE_SETTINGS,
         _DELETE_USAGE,
+        _DELETE_MESSAGES,
+        _DELETE_INGESTIONS,
+        _DELETE_PROFILES,
+        _DELETE_NAMESPACES,
     )
     return [
         *(Statement.write(sql, repeatable=True, **argument) for sql in changes),

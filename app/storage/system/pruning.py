@@ -47,6 +47,12 @@ DELETE FROM erasure WHERE id IN (
 ) RETURNING TRUE AS deleted
 """
 
+_DELETE_INGESTIONS = """
+DELETE FROM ingestion WHERE id IN (
+  SELECT old.id FROM ingestion AS old WHERE old.finished_at <= ?1 ->> 'until' LIMIT ?1 ->> 'limit'
+) RETURNING TRUE AS deleted
+"""
+
 
 def delete_expired(until: int, limit: int) -> list[Statement]:
     """Delete the next memories that had expired by then; the last statement returns a row for each.
@@ -70,3 +76,8 @@ def delete_audit(until: int, limit: int) -> list[Statement]:
 def delete_receipts(until: int, limit: int) -> list[Statement]:
     """Delete the next finished erasures that had been accepted by then; returns a row for each."""
     return [Statement.write(_DELETE_RECEIPTS, until=until, limit=limit)]
+
+
+def delete_ingestions(until: int, limit: int) -> list[Statement]:
+    """Delete the next ingestions that had finished by then; returns a row for each."""
+    return [Statement.write(_DELETE_INGESTIONS, until=until, limit=limit)]

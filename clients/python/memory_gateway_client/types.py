@@ -239,6 +239,7 @@ class ErasedCounts:
     outbox_rows: int
     dead_letters: int
     idempotency_keys: int
+    messages: int = 0
 
 
 @dataclass(frozen=True, slots=True)

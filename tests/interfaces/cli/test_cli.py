@@ -366,10 +366,17 @@ def test_prune_deletes_what_has_expired_and_says_how_much(line: Line) -> None:
     done = line.run("prune", "--calls-per-minute", "10")
     assert (done.returncode, done.stdout, done.stderr) == (
         0,
-        "2 expired memories deleted.\nToo old: 0 idempotency keys, 0 audit rows and 0 receipts deleted.\n",
+        "2 expired memories deleted.\n"
+        "Too old: 0 idempotency keys, 0 audit rows, 0 receipts and 0 ingestions deleted.\n",
         "... 2 deleted\n",
     )
-    assert line.json("prune") == {"pruned": 0, "idempotency_keys": 0, "audit_rows": 0, "receipts": 0}
+    assert line.json("prune") == {
+        "pruned": 0,
+        "idempotency_keys": 0,
+        "audit_rows": 0,
+        "receipts": 0,
+        "ingestions": 0,
+    }
 
 
 def test_the_files_that_settings_are_read_from_are_told(line: Line) -> None:

@@ -20,6 +20,7 @@ class ErasedCounts(Answer):
     outbox_rows: int = Field(description="Vectors on their way to the index.")
     dead_letters: int = Field(description="Of these, vectors the index had refused.")
     idempotency_keys: int
+    messages: int = Field(0, description="Messages that were ingested and were no memories yet.")
 
 
 class ReceiptAnswer(Answer):
