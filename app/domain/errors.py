@@ -19,6 +19,7 @@
     |   |-- Erasing                      the agent, or its tenant, is being erased
     |   |-- LongTermDisabled             the agent's long-term memory is switched off
     |   |-- IdempotencyKeyReused         the key was used for another request
+    |   |-- Superseded                   another memory says what holds now in place of this one
     |-- QuotaExceeded                  the tenant or the agent may hold, or ask in this minute, no more
     |-- AccessRefused                  who is calling
     |   |-- Unauthenticated              no credential, or one that does not hold
@@ -203,6 +204,21 @@ class IdempotencyKeyReused(Conflict):
 
     code = "idempotency_key_reused"
     title = "Idempotency-Key reused"
+
+
+class Superseded(Conflict):
+    """Another memory says what holds now in place of this one, so that there is nothing to forget."""
+
+    code = "superseded"
+    title = "Superseded"
+
+    def __init__(self, holder: str) -> None:
+        """Name the memory that holds."""
+        super().__init__(
+            f"The memory is superseded, and no recall returns it as what holds: {holder} says what holds now.",
+            errors=[FieldError("memory_id", f"is superseded by {holder}")],
+        )
+        self.holder = holder
 
 
 class QuotaExceeded(MemoryGatewayError):

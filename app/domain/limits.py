@@ -24,6 +24,9 @@ CONTENT_BYTES = 32 * 1024
 METADATA_BYTES = 10 * 1024
 METADATA_DEPTH = 8
 SESSION_ID_BYTES = 256
+PROFILE_QUERY_BYTES = 1024
+MAX_PROFILE_PAGE = 1000
+"""Memories of one page of a profile's listing."""
 MAX_FILTER_KEYS = 16
 """Keys of metadata that one filter names: the database looks each of them up in each memory."""
 MAX_TOP_K = 50
@@ -168,6 +171,8 @@ MIN_SCORE = _range("must be from 0 to 1", 0, 1)
 RECENCY_DAYS = _range("must be above 0, at most 36500", 0, 36_500, exclusive=True)
 MAX_TOKENS = _range("must be at least 1", 1)
 LIST_LIMIT = _range("must be from 1 to 100", 1, 100)
+PROFILE_QUERY = _text(PROFILE_QUERY_BYTES)
+PROFILE_PAGE = _range(f"must be from 1 to {MAX_PROFILE_PAGE}", 1, MAX_PROFILE_PAGE)
 RETENTION_DAYS = _range("must be from 1 to 36500, or null", 1, 36_500)
 
 

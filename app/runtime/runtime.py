@@ -18,6 +18,7 @@ from app.services.backends import TenantBackends
 from app.services.browse import Browser
 from app.services.credentials import Credentials, Principal
 from app.services.gateway import LongTermMemoryGateway
+from app.services.profile import ProfileService
 from app.services.revocations import Revocation
 from app.services.undo import Undo
 from app.storage import embedding_configs
@@ -67,6 +68,11 @@ class TenantServices:
     def browser(self) -> Browser:
         """Return the service that lists memories, reads usage and changes agents' settings."""
         return Browser(self.backends)
+
+    @property
+    def profiles(self) -> ProfileService:
+        """Return the service that remembers, recalls, lists and forgets for a profile: an agent, by another name."""
+        return ProfileService(self.backends)
 
     @property
     def undo(self) -> Undo:

@@ -44,6 +44,33 @@ def living(table: str, now: str = NOW) -> str:
     return f"({table}.expires_at IS NULL OR {table}.expires_at > {now})"
 
 
+# Who states what holds of a key that the memory states otherwise. What says of itself that it happens more than a day
+# from now does not hold yet; what has expired holds nothing, and what was forgotten still hides what it had replaced.
+_HOLDER = """
+SELECT later.memory_id FROM claim AS stated CROSS JOIN claim AS later CROSS JOIN long_term_memory AS holder
+WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = {table}.agent_id AND stated.memory_id = {table}.id
+  AND stated.superseded_at <= {now} + 86400000
+  AND later.tenant_id = ?1 ->> 'tenant_id' AND later.agent_id = {table}.agent_id AND later.key = stated.key
+  AND later.happened_at <= {now} + 86400000 AND coalesce(later.superseded_at > {now} + 86400000, TRUE)
+  AND holder.tenant_id = ?1 ->> 'tenant_id' AND holder.agent_id = {table}.agent_id AND holder.id = later.memory_id
+  AND (holder.expires_at IS NULL OR holder.expires_at > {now})
+ORDER BY holder.forgotten_at IS NOT NULL, later.happened_at DESC, later.memory_id DESC LIMIT 1
+"""
+
+
+def holder(table: str) -> str:
+    """Return an SQL expression: the id of the memory that says what holds in place of a superseded one, else NULL.
+
+    ``candidates.sql`` says the same.
+    """
+    return f"iif({table}.superseded_at <= {NOW} + 86400000, ({_HOLDER.format(table=table, now=NOW)}), NULL)"
+
+
+def holding(table: str) -> str:
+    """Return a boolean SQL expression: a memory is living, was not forgotten, and is not superseded."""
+    return f"{living(table)} AND {table}.forgotten_at IS NULL AND {holder(table)} IS NULL"
+
+
 def of_living(where: Filter, table: str) -> str:
     """Return ``condition`` for a table of memories, of which those that have expired pass no filter."""
     return f"{living(table)} AND {condition(where, table)}"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from app.domain.memory import Scope, Tenant
+from app.domain.memory import MemoryType, Scope, Tenant
 from app.domain.query import Filter
 from app.storage import filters
 from app.storage.scoped import ScopedStatement
@@ -17,6 +17,10 @@ _AGENT = "memory.agent_id = ?1 ->> 'agent_id'"
 _AFTER = (
     "memory.created_at <= ?1 ->> 'created_at' AND (memory.created_at, memory.id) < (?1 ->> 'created_at', ?1 ->> 'id')"
 )
+
+
+_MAX_PAGE_BYTES = 4 * 1024 * 1024
+"""Of content and metadata: a page with more ends early."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,40 @@ class MemoryListing:
             limit=limit,
             written_by=written_by,
             where=filters.argument(where),
+        )
+
+    def profile(
+        self, scope: Scope, *, limit: int, after: Place | None, session_id: str | None, type_: MemoryType | None
+    ) -> ScopedStatement:
+        """Read the next memories of an agent that hold, newest first: of one session and of one type, or with None all.
+
+        What a program keeps for itself is left out. There are at most ``limit``, and fewer where they are large. The
+        rows are for ``read_memory``; each has in ``following`` whether more come after it.
+        """
+        conditions = [_TENANT, _AGENT, filters.holding("memory"), filters.kept_by_no_program("memory")]
+        index = "long_term_memory_newest"
+        if session_id is not None:
+            index = "long_term_memory_session"
+            conditions.append("memory.session_id = ?1 ->> 'session_id'")
+        if type_ is not None:
+            conditions.append("memory.type = ?1 ->> 'type'")
+        if after is not None:
+            conditions.append(_AFTER)
+        newest_first = "ORDER BY memory.created_at DESC, memory.id DESC"
+        bytes_ = "length(CAST(memory.content AS BLOB)) + length(CAST(memory.metadata AS BLOB))"
+        return ScopedStatement.read(
+            scope,
+            f"SELECT * FROM (SELECT memory.*, row_number() OVER ({newest_first}) AS place,"
+            f" row_number() OVER ({newest_first}) < count(*) OVER () AS following,"
+            f" sum({bytes_}) OVER ({newest_first}) AS size"
+            f" FROM (SELECT {_COLUMNS} FROM long_term_memory AS memory INDEXED BY {index}"
+            f" WHERE {' AND '.join(conditions)} {newest_first} LIMIT ?1 ->> 'limit' + 1) AS memory) AS memory"
+            f" WHERE place <= ?1 ->> 'limit' AND (size <= {_MAX_PAGE_BYTES} OR place = 1) ORDER BY place",
+            limit=limit,
+            session_id=session_id,
+            type=type_,
+            created_at=None if after is None else after.created_at,
+            id=None if after is None else after.id,
         )
 
     def one(self, agent_id: str, memory_id: str) -> ScopedStatement:

@@ -366,8 +366,10 @@ def test_prune_deletes_what_has_expired_and_says_how_much(line: Line) -> None:
     done = line.run("prune", "--calls-per-minute", "10")
     assert (done.returncode, done.stdout, done.stderr) == (
         0,
-        "2 expired memories deleted.\n"
-        "Too old: 0 idempotency keys, 0 audit rows, 0 receipts and 0 ingestions deleted.\n",
+        (
+            "2 expired memories deleted.\n"
+            "Too old: 0 idempotency keys, 0 audit rows, 0 receipts and 0 ingestions deleted.\n"
+        ),
         "... 2 deleted\n",
     )
     assert line.json("prune") == {
