@@ -24,7 +24,7 @@ class UndoReceipt:
     memories: int
     """Deleted."""
     changed: int
-    """Memories of others that lost the metadata keys that the credential had brought."""
+    """Memories of others that lost the metadata keys that the credential had brought, or are remembered again."""
     more: bool
     """Whether there is more: undo again."""
     finished_at: int
@@ -33,7 +33,7 @@ class UndoReceipt:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a credential has written that is still there: its memories, and those of others that have keys of it."""
+    """What a credential did that still holds: its memories, and those of others that it changed."""
 
     memories: int
     changed: int
@@ -53,7 +53,7 @@ class Undo:
         return read_row(Written, row)
 
     async def run(self, credential_id: str) -> UndoReceipt:
-        """Revoke the credential, delete its memories and take its metadata keys from others.
+        """Revoke the credential, delete its memories, and take back what it changed of others: keys, and forgetting.
 
         No recall finds them once this returns. What it may be called again for is said in the receipt.
 

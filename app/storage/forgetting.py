@@ -27,7 +27,9 @@ SELECT memory.tenant_id, memory.agent_id, memory.id, ?1 ->> 'event', '{{}}', ?1 
 FROM long_term_memory AS memory WHERE {condition}
 """
 _MARK = """
-UPDATE long_term_memory AS memory SET forgotten_at = ?1 ->> 'forgotten_at' WHERE {condition}
+UPDATE long_term_memory AS memory
+SET forgotten_at = ?1 ->> 'forgotten_at', forgotten_by = iif(?1 ->> 'forgotten_at' IS NULL, NULL, ?1 ->> 'by')
+WHERE {condition}
 """
 _HOLDER = f"SELECT {holder('memory')} AS holder FROM long_term_memory AS memory WHERE {_MEMORY}"
 
@@ -64,5 +66,7 @@ def _marked(
         ScopedStatement.write(
             scope, _AUDIT.format(condition=condition), id=memory_id, event=event, now=now, by=author.credential_id
         ),
-        ScopedStatement.write(scope, _MARK.format(condition=condition), id=memory_id, forgotten_at=forgotten_at),
+        ScopedStatement.write(
+            scope, _MARK.format(condition=condition), id=memory_id, forgotten_at=forgotten_at, by=author.credential_id
+        ),
     ]

@@ -72,6 +72,7 @@ ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET
   metadata = excluded.metadata,
   later_keys = coalesce(excluded.later_keys, later_keys),
   forgotten_at = iif(?1 ->> 'is_store', NULL, forgotten_at),
+  forgotten_by = iif(?1 ->> 'is_store', NULL, forgotten_by),
   message_id = coalesce(message_id, excluded.message_id),
   (expires_at, speaker_holds, written_by, written_through, written_at) = (
     SELECT excluded.expires_at, excluded.speaker_holds, excluded.written_by, excluded.written_through,

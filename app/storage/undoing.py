@@ -1,4 +1,4 @@
-"""The run that takes back what one credential has written: its memories, and the keys that it brought to others.
+"""The run that takes back what one credential did: its memories and messages, and what it changed of others.
 
 It revokes the credential first. Every prefix of it is harmless, as ``app.storage.deletions`` says of a deletion.
 """
@@ -63,39 +63,58 @@ memory.tenant_id = ?1 ->> 'tenant_id' AND memory.later_keys IS NOT NULL
   AND memory.written_by IS NOT ?1 ->> 'written_by'
   AND EXISTS (SELECT 1 FROM json_each(memory.later_keys) AS later WHERE later.value = ?1 ->> 'written_by')
 """
-_TAKE_KEYS = f"""
-UPDATE long_term_memory SET metadata = json_patch(metadata, {_KEYS}), later_keys = json_patch(later_keys, {_KEYS})
-WHERE tenant_id = ?1 ->> 'tenant_id' AND id IN (
-  SELECT memory.id FROM long_term_memory AS memory WHERE {_HAS_KEYS} ORDER BY memory.id LIMIT {_MAX_CHUNK}
-)
+_HAS_FORGOTTEN = """
+memory.tenant_id = ?1 ->> 'tenant_id' AND memory.forgotten_by = ?1 ->> 'written_by'
+  AND memory.written_by IS NOT ?1 ->> 'written_by'
+"""
+_CHANGED = f"""
+SELECT memory.id FROM long_term_memory AS memory WHERE {_HAS_KEYS}
+UNION SELECT memory.id FROM long_term_memory AS memory WHERE {_HAS_FORGOTTEN}
+"""
+_RESTORE = f"""
+UPDATE long_term_memory SET metadata = json_patch(metadata, {_KEYS}), later_keys = json_patch(later_keys, {_KEYS}),
+  (forgotten_at, forgotten_by) = (
+    SELECT forgotten_at, forgotten_by WHERE forgotten_by IS NOT ?1 ->> 'written_by'
+  )
+WHERE tenant_id = ?1 ->> 'tenant_id' AND id IN ({_CHANGED} ORDER BY 1 LIMIT {_MAX_CHUNK})
 RETURNING id
 """
+_UNDER_WAY = """
+SELECT ingestion.id FROM ingestion WHERE ingestion.tenant_id = ?1 ->> 'tenant_id'
+  AND ingestion.written_by = ?1 ->> 'written_by' AND ingestion.finished_at IS NULL
+"""
+_DELETE_MESSAGES = f"""
+DELETE FROM message WHERE message.tenant_id = ?1 ->> 'tenant_id' AND message.ingestion_id IN ({_UNDER_WAY})
+"""
+_END_INGESTIONS = f"""
+UPDATE ingestion SET finished_at = {NOW}, failure = 'unauthenticated'
+WHERE ingestion.tenant_id = ?1 ->> 'tenant_id' AND ingestion.id IN ({_UNDER_WAY})
+"""
 _IS_MORE = f"""
-SELECT EXISTS ({_CHUNK}) OR EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE {_HAS_KEYS}) AS more, {NOW} AS now,
-  {_REVOKED}
+SELECT EXISTS ({_CHUNK}) OR EXISTS ({_CHANGED}) AS more, {NOW} AS now, {_REVOKED}
 """
 _COUNT = f"""
 SELECT (
     SELECT count(*) FROM long_term_memory AS memory
     WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.written_by = ?1 ->> 'written_by'
   ) AS memories,
-  (SELECT count(*) FROM long_term_memory AS memory WHERE {_HAS_KEYS}) AS changed
+  (SELECT count(*) FROM ({_CHANGED})) AS changed
 """
 
 
 def count(tenant: Tenant, credential_id: str) -> ScopedStatement:
-    """Count the ``memories`` that a credential has written, and the others that it has ``changed``."""
+    """Count the ``memories`` that a credential has written, and the others that it has ``changed`` or had forgotten."""
     return ScopedStatement.read(tenant, _COUNT, written_by=credential_id)
 
 
 def undo_chunk(tenant: Tenant, credential_id: str, author: Author, *, now: int) -> list[ScopedStatement]:
     """Make the run that takes back the next chunk.
 
-    The fourth statement returns a row for each memory that it deleted, the fifth for each that lost keys, the last
-    whether there is ``more``, the database's time (``now``), and whether the credential is ``revoked``.
+    The last but two returns a row for each memory that it deleted, the last but one for each of others that it restored,
+    the last whether there is ``more``, the database's time (``now``), and whether the credential is ``revoked``.
     """
     make = partial(ScopedStatement.write, tenant, written_by=credential_id, by=author.credential_id, now=now)
     return [
-        *map(make, (_REVOKE, _QUEUE_DELETES, _AUDIT, _DELETE, _TAKE_KEYS)),
+        *map(make, (_REVOKE, _DELETE_MESSAGES, _END_INGESTIONS, _QUEUE_DELETES, _AUDIT, _DELETE, _RESTORE)),
         ScopedStatement.read(tenant, _IS_MORE, written_by=credential_id),
     ]

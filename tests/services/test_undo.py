@@ -12,6 +12,7 @@ from app.domain.errors import DatabaseUnavailable, InvalidRequest, QuotaExceeded
 from app.domain.memory import NewMemory
 from app.services.credentials import Principal
 from app.services.gateway import LongTermMemoryGateway
+from app.services.profile import ProfileService
 from app.services.undo import Undo
 from app.storage import undoing
 from app.storage.system import revocations
@@ -94,7 +95,7 @@ async def test_what_is_more_than_one_call_takes_back_is_taken_back_by_the_next(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.services.undo.MAX_CHUNKS", 1)
-    for name in ("_QUEUE_DELETES", "_AUDIT", "_DELETE", "_TAKE_KEYS", "_IS_MORE"):
+    for name in ("_QUEUE_DELETES", "_AUDIT", "_DELETE", "_RESTORE", "_IS_MORE"):
         monkeypatch.setattr(undoing, name, getattr(undoing, name).replace("LIMIT 500", "LIMIT 2"))
     for number in range(3):
         await by(bench, "stolen").store("bot", NewMemory(f"bad {number}"))
@@ -156,3 +157,29 @@ async def test_a_tenant_undoes_a_bounded_number_of_credentials(bench: Bench, mon
         await undo(bench).run("three")
     assert await contents(bench) == []
     await undo(bench, "globex").run("three")
+
+
+async def test_what_it_had_forgotten_is_remembered_again_and_what_others_had_stays_forgotten(bench: Bench) -> None:
+    ids = [await by(bench, "good").store("bot", NewMemory(text)) for text in ("red", "blue")]
+    for credential, id_ in zip(("stolen", "good"), ids, strict=True):
+        await ProfileService(bench.backends.of_tenant("acme", Author(credential, "http"))).forget("bot", id_)
+    assert (await undo(bench).count("stolen")).changed == 1
+    assert (await undo(bench).run("stolen")).changed == 1
+    rows = await bench.rows("SELECT content FROM long_term_memory WHERE forgotten_at IS NULL")
+    assert [row["content"] for row in rows] == ["red"]
+
+
+async def test_its_messages_that_are_no_memories_yet_go_and_others_stay(bench: Bench) -> None:
+    for number, credential in enumerate(("stolen", "good")):
+        await bench.change(
+            "INSERT INTO ingestion (id, tenant_id, agent_id, session_id, accepted_at, messages, written_by, "
+            f"written_through) VALUES ('{credential}', 'acme', 'bot', 's', 1, 1, '{credential}', 'http')"
+        )
+        await bench.change(
+            "INSERT INTO message (tenant_id, agent_id, id, ingestion_id, place, session_id, role, content, said_at) "
+            f"VALUES ('acme', 'bot', '{number:032}', '{credential}', 0, 's', 'user', 'text', 1)"
+        )
+    await undo(bench).run("stolen")
+    assert [row["ingestion_id"] for row in await bench.rows("SELECT ingestion_id FROM message")] == ["good"]
+    left = await bench.rows("SELECT id FROM ingestion WHERE finished_at IS NULL")
+    assert [row["id"] for row in left] == ["good"]

@@ -119,7 +119,7 @@ def undo(credential: str, tenant: str, *, yes: bool, as_json: bool) -> None:
     credential_id = _id_of(credential, tenant)
     if not yes:
         found = run(with_runtime(lambda runtime: runtime.services(tenant).undo.count(credential_id)))
-        text = f"It has written {found.memories} memories and brought keys to {found.changed} others. --yes undoes it."
+        text = f"It has written {found.memories} memories and changed {found.changed} others. --yes undoes it."
         print_answer({"id": credential_id, "memories": found.memories, "changed": found.changed}, text, as_json)
         return
 
@@ -132,7 +132,7 @@ def undo(credential: str, tenant: str, *, yes: bool, as_json: bool) -> None:
                 return memories, changed
 
     memories, changed = run(with_runtime(work))
-    text = f"Revoked. Deleted {memories} memories, took keys from {changed} others."
+    text = f"Revoked. Deleted {memories} memories, restored {changed} others."
     print_answer({"id": credential_id, "memories": memories, "changed": changed}, text, as_json)
 
 

@@ -6,6 +6,9 @@ ALTER TABLE long_term_memory ADD COLUMN type TEXT CHECK (type IN ('fact', 'instr
 
 -- When it was forgotten: no recall finds it, and that can be taken back. NULL: it is remembered.
 ALTER TABLE long_term_memory ADD COLUMN forgotten_at INTEGER;
+-- The credential that had it forgotten: undoing what it did takes that back too.
+ALTER TABLE long_term_memory ADD COLUMN forgotten_by TEXT;
+CREATE INDEX long_term_memory_forgotten ON long_term_memory (tenant_id, forgotten_by, id) WHERE forgotten_by IS NOT NULL;
 
 -- Of a memory that is a message: the first 128 bits of SHA-256 over session, role and content, in hex. Ingesting the
 -- message again finds it by this.

@@ -158,7 +158,7 @@ class Undone:
 
     Attributes:
         memories: How many that it had written were deleted.
-        changed: How many of others lost the metadata keys that it had brought.
+        changed: How many of others lost the metadata keys that it had brought, or are remembered again.
         more: Whether there is more, since one call has an end: call again.
     """
 

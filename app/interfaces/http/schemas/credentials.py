@@ -22,6 +22,8 @@ class UndoAnswer(Answer):
 
     credential_id: str
     memories: int = Field(description="Memories that it had written, deleted.")
-    changed: int = Field(description="Memories of others that lost the metadata keys that it had brought.")
+    changed: int = Field(
+        description="Memories of others that lost the metadata keys that it had brought, or that it had forgotten."
+    )
     more: bool = Field(description="Whether there is more, since one call has an end: call again.")
     finished_at: Timestamp
