@@ -20,6 +20,7 @@
     |   |-- LongTermDisabled             the agent's long-term memory is switched off
     |   |-- IdempotencyKeyReused         the key was used for another request
     |   |-- Superseded                   another memory says what holds now in place of this one
+    |   |-- NamespaceExists              the tenant has a namespace of this name
     |-- QuotaExceeded                  the tenant or the agent may hold, or ask in this minute, no more
     |-- AccessRefused                  who is calling
     |   |-- Unauthenticated              no credential, or one that does not hold
@@ -219,6 +220,13 @@ class Superseded(Conflict):
             errors=[FieldError("memory_id", f"is superseded by {holder}")],
         )
         self.holder = holder
+
+
+class NamespaceExists(Conflict):
+    """The tenant has a namespace of this name; nothing was changed."""
+
+    code = "namespace_exists"
+    title = "Namespace exists"
 
 
 class QuotaExceeded(MemoryGatewayError):

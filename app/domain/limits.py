@@ -45,6 +45,9 @@ MAX_REVOCATIONS = 10_000
 """How many credentials a tenant may have revoked by undoing what they wrote."""
 MAX_RECEIPTS = 10_000
 """Finished erasures of a tenant that are kept: beyond it the oldest go."""
+MAX_NAMESPACES = 1000
+"""Namespaces that a tenant may create."""
+PROFILE_NAME_CHARACTERS = 100
 
 _MAX_VALUES = METADATA_BYTES // 2
 """Keys and values that metadata can hold: each takes at least a character and a comma or colon."""
@@ -98,6 +101,17 @@ def _form(pattern: str, message: str, **lengths: int) -> Bound:
     """Bound a text to a pattern as a whole."""
     matches = re.compile(pattern).fullmatch
     return Bound(lambda value: None if matches(value) else Violation(message), {"pattern": f"^{pattern}$", **lengths})
+
+
+def _characters(most: int) -> Bound:
+    """Bound a text in characters; any will do that can be stored."""
+
+    def violation(value: str) -> Violation | None:
+        if (unstorable := _unstorable(value)) is not None:
+            return Violation(f"must not contain {unstorable}")
+        return None if 1 <= len(value) <= most else Violation(f"must be 1 to {most} characters")
+
+    return Bound(violation, {"minLength": 1, "maxLength": most, "pattern": NO_NUL})
 
 
 def _range(message: str, minimum: int, maximum: int | None = None, *, exclusive: bool = False) -> Bound:
@@ -159,6 +173,14 @@ AGENT_ID = CREDENTIAL_ID = _form(
 )
 MEMORY_ID = _form(MEMORY_ID_FORM, "must be a memory's id, a ULID")
 OPERATION_ID = _form(MEMORY_ID_FORM, "must be an operation's id, a ULID")
+NAMESPACE = _form(
+    r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?",
+    "must be 1 to 32 of the characters a-z 0-9 -, the first and the last of them no hyphen",
+    minLength=1,
+    maxLength=32,
+)
+PROFILE_NAME = _characters(PROFILE_NAME_CHARACTERS)
+ACCOUNT_ID = _form(ID_FORM, "must be an account's id", minLength=1, maxLength=64)
 IDEMPOTENCY_KEY = _form(r"[!-~]{1,255}", "must be 1 to 255 visible ASCII characters")
 CONTENT = _text(CONTENT_BYTES, whole_request=True)
 QUERY = _text(CONTENT_BYTES)

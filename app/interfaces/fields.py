@@ -3,6 +3,7 @@
 A field type applies a bound of ``app.domain.limits`` and shows it in the JSON schema.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -107,6 +108,13 @@ def _number(value: object) -> object:
     return value
 
 
+def _digits(value: object) -> object:
+    """Accept the digits of a query parameter."""
+    if isinstance(value, str) and not re.fullmatch(r"\d{1,9}", value, re.ASCII):
+        raise ValueError("must be an integer")
+    return value
+
+
 def _moment(value: object) -> datetime:
     if not isinstance(value, str):
         raise ValueError("must be a timestamp in a string")  # noqa: TRY004 - pydantic takes a ValueError
@@ -115,6 +123,8 @@ def _moment(value: object) -> datetime:
 
 Number = BeforeValidator(_number)
 """Makes an ``int`` or a ``float`` accept JSON numbers only."""
+Digits = BeforeValidator(_digits)
+"""Makes an ``int`` of a query accept digits only."""
 Moment: TypeAlias = Annotated[
     datetime, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
 ]

@@ -18,6 +18,7 @@ from app.services.backends import TenantBackends
 from app.services.browse import Browser
 from app.services.credentials import Credentials, Principal
 from app.services.gateway import LongTermMemoryGateway
+from app.services.namespaces import Namespaces
 from app.services.profile import ProfileService
 from app.services.revocations import Revocation
 from app.services.undo import Undo
@@ -73,6 +74,11 @@ class TenantServices:
     def profiles(self) -> ProfileService:
         """Return the service that remembers, recalls, lists and forgets for a profile: an agent, by another name."""
         return ProfileService(self.backends)
+
+    @property
+    def namespaces(self) -> Namespaces:
+        """Return the service that keeps the names by which Cloudflare's Agent Memory asks for agents."""
+        return Namespaces(self.backends)
 
     @property
     def undo(self) -> Undo:

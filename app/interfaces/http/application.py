@@ -16,6 +16,7 @@ from app.interfaces.http.routes.credentials import credentials
 from app.interfaces.http.routes.discovery import discovery
 from app.interfaces.http.routes.erasures import erasures
 from app.interfaces.http.routes.memories import memory
+from app.interfaces.http.routes.namespaces import namespaces
 from app.interfaces.http.routes.operations import operations
 from app.interfaces.http.routes.recall import recalls
 from app.interfaces.http.routes.tools import tools
@@ -61,7 +62,7 @@ def create_http_app(runtime: Runtime, endpoint: Endpoint, hosts: Collection[str]
     app.state.runtime = runtime
     app.add_middleware(RequestContext, hosts=hosts, observe=runtime.metrics.request)
     problems.install(app)
-    for router in (memory, recalls, erasures, credentials, data, operations, transfer, tools, discovery):
+    for router in (memory, recalls, erasures, credentials, data, operations, transfer, namespaces, tools, discovery):
         app.include_router(router)
     app.router.routes.append(endpoint.route)
     docs.install(app)

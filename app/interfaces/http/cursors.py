@@ -4,16 +4,30 @@ import base64
 import hmac
 import json
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from app.domain.errors import InvalidCursor
 from app.domain.query import Filter
 from app.services.credentials import Credentials
 from app.storage.listing import Place
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 HOLDS_MS = 24 * 3600 * 1000
 """How long a cursor is valid."""
 
 _PURPOSE = "memory-gateway cursor of a listing, 1"
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceListing:
+    """Identifies a listing of namespaces."""
+
+    tenant_id: str
+    order: str
+    direction: str
+    what: str = "namespaces"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +47,11 @@ class Cursors:
     tenant, agent or filter its signature is wrong.
     """
 
-    def __init__(self, credentials: Credentials, listing: ListingScope) -> None:
-        """Derive the keys from the credentials' secrets, which replicas share and operators rotate."""
+    def __init__(self, credentials: Credentials, listing: "DataclassInstance") -> None:
+        """Derive the keys from the credentials' secrets, which replicas share and operators rotate.
+
+        ``listing`` says of which listing they are: its tenant, and all that it was asked for.
+        """
         self._keys = credentials.keys(_PURPOSE)
         self._listing = json.dumps(asdict(listing), sort_keys=True)
 

@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.domain.errors import ContentTooLarge, HostNotAllowed, MemoryGatewayError
-from app.interfaces.http.problems import METHODS, problem_response
+from app.interfaces.http.problems import METHODS, error_response
 
 BODY_BYTES = 256 * 1024
 """Enough for the largest content and metadata with each character escaped; what is parsed holds up the loop."""
@@ -64,13 +64,13 @@ class RequestContext:
             _check_host(headers.getlist("host"), self._hosts, scope["http_version"])
             await self._app(scope, _limited(scope, receive), send_with_id)
         except HostNotAllowed as refusal:
-            await problem_response(refusal, request_id)(scope, receive, send_with_id)
+            await error_response(refusal, scope)(scope, receive, send_with_id)
         except Exception:  # a defect of ours: the caller gets a problem, the log the traceback
             structlog.get_logger().exception("defect")
             if status:
                 raise
             error = MemoryGatewayError("The service failed in a way it should not. The request id finds it in the log.")
-            await problem_response(error, request_id)(scope, receive, send_with_id)
+            await error_response(error, scope)(scope, receive, send_with_id)
         finally:
             self._tell(scope, status, time.perf_counter() - started)
 

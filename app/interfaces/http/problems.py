@@ -1,4 +1,4 @@
-"""Every error as one shape: application/problem+json (RFC 9457)."""
+"""Every error as one shape: application/problem+json (RFC 9457), or Cloudflare's below its paths."""
 
 from http import HTTPStatus
 from typing import Any
@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Match, Mount
+from starlette.types import Scope
 
 from app.domain.advice import advice
 from app.domain.errors import (
@@ -24,6 +25,7 @@ from app.domain.errors import (
     Unavailable,
 )
 from app.interfaces.fields import invalid
+from app.interfaces.http import envelope
 from app.interfaces.http.schemas import examples
 from app.observability.logs import log_failure
 from app.services.credentials import CHALLENGE
@@ -80,8 +82,16 @@ def example(kind: type[MemoryGatewayError]) -> dict[str, Any]:
     return _problem(examples.error(kind), _REQUEST_ID).model_dump()
 
 
+def error_response(error: MemoryGatewayError, scope: Scope) -> Response:
+    """Render an error of the tree in the shape that the path of the request has."""
+    if envelope.is_below(scope["path"].removeprefix(scope.get("root_path", ""))):
+        body = envelope.failure(error).model_dump_json()
+        return Response(body, envelope.status(error), _headers(error), envelope.MEDIA_TYPE)
+    return problem_response(error, scope["state"]["request_id"])
+
+
 def problem_response(error: MemoryGatewayError, request_id: str) -> Response:
-    """Render an error of the tree."""
+    """Render an error of the tree as a problem."""
     return Response(_problem(error, request_id).model_dump_json(), error.status, _headers(error), MEDIA_TYPE)
 
 
@@ -114,30 +124,30 @@ def _headers(error: MemoryGatewayError) -> dict[str, str]:
 async def _on_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, MemoryGatewayError)  # noqa: S101 - registered for this class only
     log_failure(error)
-    return problem_response(error, request.state.request_id)
+    return error_response(error, request.scope)
 
 
 async def _on_validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
-    return problem_response(invalid(error.errors()), request.state.request_id)
+    return error_response(invalid(error.errors()), request.scope)
 
 
 async def _on_http_exception(request: Request, error: Exception) -> Response:
     """Render an exception of the framework: an unknown path or method, an incomplete body or one that is too large."""
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
     if isinstance(error.__cause__, MemoryGatewayError):
-        return problem_response(error.__cause__, request.state.request_id)
+        return error_response(error.__cause__, request.scope)
     if error.status_code == MalformedRequest.status:
-        return problem_response(MalformedRequest("The body cannot be read as JSON."), request.state.request_id)
+        return error_response(MalformedRequest("The body cannot be read as JSON."), request.scope)
     if error.status_code == HTTPStatus.NOT_FOUND:
-        return problem_response(NoSuchPath("The service has no such path."), request.state.request_id)
+        return error_response(NoSuchPath("The service has no such path."), request.scope)
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         allowed = _allowed(request)
         refusal = MethodNotAllowed(f"This path takes {' and '.join(allowed)}, not {_known(request.method)}.")
-        response = problem_response(refusal, request.state.request_id)
+        response = error_response(refusal, request.scope)
         response.headers["Allow"] = ", ".join(allowed)
         return response
-    response = problem_response(_FrameworkError(error), request.state.request_id)
+    response = error_response(_FrameworkError(error), request.scope)
     response.headers.update(error.headers or {})
     return response
 

@@ -1,7 +1,6 @@
 """Requests and answers of the routes by which a tenant looks after its own data."""
 
 import json
-import re
 from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
@@ -12,6 +11,7 @@ from app.domain.query import Filter
 from app.interfaces.fields import (
     FILTER_METADATA_SCHEMA,
     Answer,
+    Digits,
     Moment,
     Number,
     Request,
@@ -33,12 +33,6 @@ _Moment: TypeAlias = Annotated[
     Moment | None, WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
 ]
 _Cursor: TypeAlias = Annotated[str | None, WithJsonSchema({"type": "string", "examples": [""]})]
-
-
-def _digits(value: object) -> object:
-    if isinstance(value, str) and not re.fullmatch(r"\d{1,9}", value, re.ASCII):
-        raise ValueError("must be an integer")
-    return value
 
 
 def _json_object(value: object) -> object:
@@ -69,7 +63,7 @@ class ListQuery(Request):
     )
     limit: Annotated[
         int,
-        BeforeValidator(_digits),
+        Digits,
         Within(limits.LIST_LIMIT),
         Field(description="The most memories of one answer.", json_schema_extra={"examples": [20]}),
     ] = 20

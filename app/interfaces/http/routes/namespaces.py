@@ -1,0 +1,96 @@
+"""The routes for namespaces, as Cloudflare's Agent Memory has them.
+
+https://developers.cloudflare.com/agent-memory/api/http-api/#namespace-management
+"""
+
+from dataclasses import asdict
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from app.domain.errors import Conflict, InvalidCursor, InvalidRequest, NamespaceExists, NotFound, QuotaExceeded
+from app.interfaces.http.cursors import Cursors, NamespaceListing
+from app.interfaces.http.dependencies import Access, Administrator
+from app.interfaces.http.envelope import Nothing, ResultInfo, responses
+from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
+from app.interfaces.http.schemas.namespaces import (
+    AccountId,
+    CreateNamespaceRequest,
+    NamespaceAnswer,
+    NamespaceEnvelope,
+    NamespaceName,
+    NamespacesPage,
+    NamespacesQuery,
+)
+from app.interfaces.http.segments import WholeSegments
+from app.services.namespaces import Namespaces
+from app.storage.listing import Place
+from app.storage.namespaces import Namespace
+
+TAG = "agent memory, as Cloudflare has it"
+NAMESPACES = "/client/v4/accounts/{account_id}/agent-memory/namespaces"
+_READS = (*ACCESS, InvalidRequest, *UPSTREAM)
+
+namespaces = APIRouter(tags=[TAG], route_class=WholeSegments)
+
+
+@namespaces.post(
+    NAMESPACES,
+    name="agent_memory_namespace_create",
+    status_code=201,
+    responses=responses(*ACCESS, *BODY, NamespaceExists, QuotaExceeded, *WRITES),
+)
+async def create(caller: Administrator, account_id: AccountId, request: CreateNamespaceRequest) -> NamespaceEnvelope:
+    """Create a namespace, as an administrator of all agents."""
+    return NamespaceEnvelope(result=_answer(await _of(caller).create(request.name), account_id))
+
+
+@namespaces.get(
+    NAMESPACES,
+    name="agent_memory_namespace_list",
+    responses=responses(*_READS, InvalidCursor),
+)
+async def list_(
+    caller: Administrator, account_id: AccountId, query: Annotated[NamespacesQuery, Query()]
+) -> NamespacesPage:
+    """List namespaces, as an administrator of all agents."""
+    listing = NamespaceListing(caller.principal.tenant_id, query.order, query.direction)
+    cursors, now = Cursors(caller.runtime.credentials, listing), caller.runtime.backends.clock()
+    after = cursors.read(query.cursor, now=now).id if query.cursor else None
+    page = await _of(caller).list(limit=query.per_page, after=after, order=query.order, direction=query.direction)
+    cursor = "" if page.after is None else cursors.write(Place(0, page.after), now=now)
+    info = ResultInfo(cursor=cursor, per_page=query.per_page, count=len(page.namespaces))
+    return NamespacesPage(result=[_answer(each, account_id) for each in page.namespaces], result_info=info)
+
+
+@namespaces.get(
+    f"{NAMESPACES}/{{namespace_name}}",
+    name="agent_memory_namespace_get",
+    responses=responses(*_READS, NotFound),
+)
+async def get(caller: Administrator, account_id: AccountId, namespace_name: NamespaceName) -> NamespaceEnvelope:
+    """Return a namespace, to an administrator of all agents."""
+    return NamespaceEnvelope(result=_answer(await _of(caller).get(namespace_name), account_id))
+
+
+@namespaces.delete(
+    f"{NAMESPACES}/{{namespace_name}}",
+    name="agent_memory_namespace_delete",
+    responses=responses(*ACCESS, NotFound, Conflict, *WRITES),
+)
+async def delete(caller: Administrator, account_id: AccountId, namespace_name: NamespaceName) -> Nothing:
+    """Delete a namespace and begin to erase its profiles, as an administrator of all agents."""
+    del account_id
+    await _of(caller).delete(namespace_name)
+    return Nothing()
+
+
+def _of(caller: Access) -> Namespaces:
+    """Return the service; a credential for one agent alone has no part in namespaces."""
+    caller.principal.check_every_agent()
+    services, _ = caller.tenant()
+    return services.namespaces
+
+
+def _answer(namespace: Namespace, account_id: str) -> NamespaceAnswer:
+    return NamespaceAnswer.model_validate({**asdict(namespace), "account_id": account_id})
