@@ -110,8 +110,9 @@ def count(tenant: Tenant, credential_id: str) -> ScopedStatement:
 def undo_chunk(tenant: Tenant, credential_id: str, author: Author, *, now: int) -> list[ScopedStatement]:
     """Make the run that takes back the next chunk.
 
-    The last but two returns a row for each memory that it deleted, the last but one for each of others that it restored,
-    the last whether there is ``more``, the database's time (``now``), and whether the credential is ``revoked``.
+    The last but two returns a row for each memory that it deleted, the last but one for each of others that it
+    restored, the last whether there is ``more``, the database's time (``now``), and whether the credential is
+    ``revoked``.
     """
     make = partial(ScopedStatement.write, tenant, written_by=credential_id, by=author.credential_id, now=now)
     return [

@@ -3,7 +3,7 @@
 https://developers.cloudflare.com/agent-memory/api/http-api/#namespace-management
 """
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from fastapi import Path
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
@@ -15,7 +15,7 @@ from app.interfaces.http.schemas import examples
 
 ACCOUNT = "023e105f4ecef8ad9ca31a8372d0c353"
 NAMESPACE = "support-agent"
-_NAMESPACE = {
+_NAMESPACE: dict[str, Any] = {
     "id": examples.OPERATION_ID,
     "name": NAMESPACE,
     "account_id": ACCOUNT,
