@@ -99,7 +99,7 @@ class Browser:
     async def set_agent(self, agent_id: str, change: AgentChange) -> AgentSettings:
         """Change what an agent is set to, and return what it is set to now.
 
-        A retention holds for what is stored from now on, the switch for every call that begins from now on.
+        A retention holds for what is stored from now on, all else for every call that begins from now on.
 
         Raises:
             QuotaExceeded: as many agents of the tenant have settings as may have; nothing was changed.

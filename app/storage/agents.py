@@ -1,7 +1,7 @@
 """Reads and changes the settings of agents, which an administrator sets."""
 
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Literal, TypeAlias, TypedDict
 
 from app.domain import limits
 from app.domain.json_types import Json
@@ -10,16 +10,21 @@ from app.ports.database import Row
 from app.storage.rows import read_rows
 from app.storage.scoped import ScopedStatement
 
+ToolSet: TypeAlias = Literal["recall_store", "profile"]
+"""Which tools an agent is given: recall_memory and store_memory, or remember, recall, forget and list."""
+DEFAULT_TOOLS: ToolSet = "recall_store"
+
 _DAY_SECONDS = 24 * 3600
 
 _READ = f"""
-SELECT agent.retention_seconds / {_DAY_SECONDS} AS retention_days, agent.long_term_enabled FROM agent
+SELECT agent.retention_seconds / {_DAY_SECONDS} AS retention_days, agent.long_term_enabled, agent.tools FROM agent
 WHERE agent.tenant_id = ?1 ->> 'tenant_id' AND agent.agent_id = ?1 ->> 'agent_id'
 """
 # A setting that the argument does not name stays as it is. Where the agent has none, the tenant may have so many.
 _SET = """
-INSERT INTO agent (tenant_id, agent_id, retention_seconds, long_term_enabled)
-SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'retention_seconds', coalesce(?1 ->> 'long_term_enabled', TRUE)
+INSERT INTO agent (tenant_id, agent_id, retention_seconds, long_term_enabled, tools)
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'retention_seconds', coalesce(?1 ->> 'long_term_enabled', TRUE),
+  coalesce(?1 ->> 'tools', ?1 ->> 'default_tools')
 WHERE EXISTS (
     SELECT 1 FROM agent AS own
     WHERE own.tenant_id = ?1 ->> 'tenant_id' AND own.agent_id = ?1 ->> 'agent_id'
@@ -29,7 +34,8 @@ ON CONFLICT (tenant_id, agent_id) DO UPDATE SET
   retention_seconds = iif(
     json_type(?1, '$.retention_seconds') IS NULL, agent.retention_seconds, excluded.retention_seconds
   ),
-  long_term_enabled = coalesce(?1 ->> 'long_term_enabled', agent.long_term_enabled)
+  long_term_enabled = coalesce(?1 ->> 'long_term_enabled', agent.long_term_enabled),
+  tools = coalesce(?1 ->> 'tools', agent.tools)
 RETURNING agent_id
 """
 
@@ -39,6 +45,7 @@ class AgentChange(TypedDict, total=False):
 
     retention_days: int | None
     long_term_enabled: bool
+    tools: ToolSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +56,8 @@ class AgentSettings:
     """When a memory expires whose store does not say it; None: never."""
     long_term_enabled: bool = True
     """Whether the agent has a long-term memory; if not, it has no tools and can neither store nor recall."""
+    tools: ToolSet = DEFAULT_TOOLS
+    """Which tools the agent is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +72,14 @@ class Agents:
 
     def set(self, agent_id: str, change: AgentChange) -> ScopedStatement:
         """Change an agent's settings; returns no row where the tenant may set no more agents."""
-        values: dict[str, Json] = {"most": limits.MAX_AGENT_SETTINGS}
+        values: dict[str, Json] = {"most": limits.MAX_AGENT_SETTINGS, "default_tools": DEFAULT_TOOLS}
         if "retention_days" in change:
             days = change["retention_days"]
             values["retention_seconds"] = None if days is None else days * _DAY_SECONDS
         if "long_term_enabled" in change:
             values["long_term_enabled"] = change["long_term_enabled"]
+        if "tools" in change:
+            values["tools"] = change["tools"]
         return ScopedStatement.write(Scope(self.tenant_id, agent_id), _SET, repeatable=True, **values)
 
 

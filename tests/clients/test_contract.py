@@ -52,6 +52,7 @@ EXAMPLES: Mapping[str, Any] = {
     "as_of": TIME,
     "retention_days": 9,
     "session_id": "s",
+    "tools": "profile",
     "top_k": 1,
     "written_by": "c-1",
 }

@@ -1,5 +1,6 @@
 """Every operation, of both clients, on the running service."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -106,13 +107,17 @@ async def test_usage_is_told_of_the_agent_or_of_all(bot: Asked) -> None:
 
 
 async def test_an_agent_is_set_and_unset(bot: Asked) -> None:
-    assert await bot.set_agent(retention_days=30) == AgentSettings("bot", 30, long_term_enabled=True)
-    assert await bot.get_agent() == AgentSettings("bot", 30, long_term_enabled=True)
-    assert await bot.set_agent(long_term_enabled=False) == AgentSettings("bot", 30, long_term_enabled=False)
+    usual = AgentSettings("bot", 30, long_term_enabled=True, tools="recall_store")
+    assert await bot.set_agent(retention_days=30) == usual
+    assert await bot.set_agent(tools="profile") == replace(usual, tools="profile")
+    assert await bot.set_agent(tools="recall_store") == usual
+    assert await bot.get_agent() == usual
+    assert await bot.set_agent(long_term_enabled=False) == replace(usual, long_term_enabled=False)
     with pytest.raises(Conflict) as caught:
         await bot.recall("anything")
     assert caught.value.code == "long_term_disabled"
-    assert await bot.set_agent(retention_days=None) == AgentSettings("bot", None, long_term_enabled=False)
+    off = replace(usual, retention_days=None, long_term_enabled=False)
+    assert await bot.set_agent(retention_days=None) == off
 
 
 async def test_an_erasure_is_followed_to_its_receipt(bot: Asked, service: Service) -> None:
@@ -132,7 +137,7 @@ async def test_an_erasure_is_followed_to_its_receipt(bot: Asked, service: Servic
 @pytest.mark.parametrize("agent_id", ["..", ".", "a.b:c_-", "A" * 64])
 async def test_an_agent_of_any_name_is_reached_in_a_path(bot: Asked, agent_id: str) -> None:
     assert await bot.set_agent(retention_days=7, agent_id=agent_id) == AgentSettings(
-        agent_id, 7, long_term_enabled=True
+        agent_id, 7, long_term_enabled=True, tools="recall_store"
     )
     assert (await bot.erase_agent(agent_id)).agent_id == agent_id
 

@@ -298,6 +298,7 @@ def set_agent(
     *,
     retention_days: int | EllipsisType | None = ...,
     long_term_enabled: bool | EllipsisType = ...,
+    tools: str | EllipsisType = ...,
     agent_id: str | None = None,
 ) -> Call[types.AgentSettings]:
     """Set an agent, as an administrator. What is left out stays as it was.
@@ -305,6 +306,8 @@ def set_agent(
     Args:
         retention_days: How long its memories live where a store does not say, from now on; None: for ever.
         long_term_enabled: Whether it has a long-term memory: without, its stores and recalls are refused.
+        tools: Which tools its model is given: ``recall_store`` (recall_memory, store_memory) or ``profile`` (remember,
+            recall, forget, list).
         agent_id: Which, where that is not the client's agent.
 
     Raises:
@@ -312,7 +315,7 @@ def set_agent(
         Unavailable: it may be set; setting it again is safe.
     """
     path = f"/agents/{segment(one_agent(agent_id, _own))}"
-    settings = {"retention_days": retention_days, "long_term_enabled": long_term_enabled}
+    settings = {"retention_days": retention_days, "long_term_enabled": long_term_enabled, "tools": tools}
     said = {name: value for name, value in settings.items() if value is not ...}
     return Call("PUT", path, types.AgentSettings, body=said)
 

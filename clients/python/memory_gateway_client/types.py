@@ -224,11 +224,17 @@ class Usages:
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """What an agent is set to; ``retention_days`` None: its memories live for ever where a store does not say."""
+    """What an agent is set to.
+
+    Attributes:
+        retention_days: None: its memories live for ever where a store does not say.
+        tools: The tools that its model is given, ``recall_store`` or ``profile``.
+    """
 
     agent_id: str
     retention_days: int | None
     long_term_enabled: bool
+    tools: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from app.domain import limits
+from tests.interfaces.http.test_operations import finish
 from tests.support.backends import Backend
 from tests.support.problem_shape import assert_problem, named_fields
 from tests.support.service import Service, serving
@@ -64,7 +65,12 @@ async def test_usage_is_told_of_the_tenant_and_of_each_agent(service: Service) -
 async def test_an_administrator_sets_how_long_an_agents_memories_live(service: Service) -> None:
     headers = service.credential(admin=True)
     unset = await service.client.get("/agents/bot", headers=headers)
-    assert unset.json() == {"agent_id": "bot", "retention_days": None, "long_term_enabled": True}
+    assert unset.json() == {
+        "agent_id": "bot",
+        "retention_days": None,
+        "long_term_enabled": True,
+        "tools": "recall_store",
+    }
     for days in (30, 36500, None, 1):
         answer = await service.client.put("/agents/bot", json={"retention_days": days}, headers=headers)
         assert (answer.status_code, answer.json()) == (200, unset.json() | {"retention_days": days})
@@ -108,18 +114,34 @@ async def test_an_agent_is_set_by_an_administrator_of_it_alone_and_to_what_can_b
     assert_problem(await service.client.put("/agents/bot", json={}, headers=headers), 422, "invalid_request")
     answer = await service.client.put("/agents/bot", json={"long_term_enabled": "no"}, headers=headers)
     assert named_fields(assert_problem(answer, 422, "invalid_request")) == {"long_term_enabled"}
+    for wrong_tools in ("", "both", "PROFILE", None, True, ["profile"]):
+        answer = await service.client.put("/agents/bot", json={"tools": wrong_tools}, headers=headers)
+        assert named_fields(assert_problem(answer, 422, "invalid_request")) == {"tools"}
 
 
 async def test_what_a_request_to_set_an_agent_leaves_out_stays_as_it_was(service: Service) -> None:
     headers = service.credential(admin=True)
     for body, settings in [
-        ({"long_term_enabled": False}, (None, False)),
-        ({"retention_days": 7}, (7, False)),
-        ({"long_term_enabled": True}, (7, True)),
-        ({"retention_days": None, "long_term_enabled": False}, (None, False)),
+        ({"long_term_enabled": False}, (None, False, "recall_store")),
+        ({"retention_days": 7}, (7, False, "recall_store")),
+        ({"tools": "profile"}, (7, False, "profile")),
+        ({"long_term_enabled": True}, (7, True, "profile")),
+        ({"retention_days": None, "long_term_enabled": False}, (None, False, "profile")),
+        ({"tools": "recall_store"}, (None, False, "recall_store")),
     ]:
         answer = (await service.client.put("/agents/bot", json=body, headers=headers)).json()
-        assert (answer["retention_days"], answer["long_term_enabled"]) == settings
+        assert (answer["retention_days"], answer["long_term_enabled"], answer["tools"]) == settings
+
+
+async def test_an_agent_that_was_erased_has_the_tools_that_agents_have_at_first(service: Service) -> None:
+    headers = service.credential(admin=True)
+    answer = await service.client.put("/agents/bot", json={"tools": "profile"}, headers=headers)
+    assert answer.json()["tools"] == "profile"
+    others = await service.client.get("/agents/bot", headers=service.credential("other", admin=True))
+    assert others.json()["tools"] == "recall_store"
+    erasure = (await service.client.delete("/agents/bot", headers=headers)).json()
+    await finish(service, erasure["id"])
+    assert (await service.client.get("/agents/bot", headers=headers)).json()["tools"] == "recall_store"
 
 
 async def test_an_agent_whose_long_term_memory_is_switched_off_neither_stores_nor_recalls(service: Service) -> None:

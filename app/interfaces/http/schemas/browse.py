@@ -22,7 +22,7 @@ from app.interfaces.fields import (
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.source import WRITTEN_BY, SourceAnswer
 from app.interfaces.http.schemas.store import AgentId
-from app.storage.agents import AgentChange
+from app.storage.agents import DEFAULT_TOOLS, AgentChange, ToolSet
 from app.storage.quotas import MAX_AGENTS
 
 # May be left out of a query, where there is no null to send.
@@ -195,6 +195,16 @@ class AgentRequest(Request):
             ),
         ),
     ] = True
+    tools: Annotated[
+        ToolSet,
+        Field(
+            description=(
+                "Which tools its model is given, over MCP and by `GET /tools`: `recall_store` for recall_memory and "
+                "store_memory, as at first, or `profile` for remember, recall, forget and list. It cannot call the "
+                "others. What programs call, such as `/recall`, stays."
+            )
+        ),
+    ] = DEFAULT_TOOLS
 
     @model_validator(mode="after")
     def _not_empty(self) -> Self:
@@ -209,6 +219,8 @@ class AgentRequest(Request):
             change["retention_days"] = self.retention_days
         if "long_term_enabled" in self.model_fields_set:
             change["long_term_enabled"] = self.long_term_enabled
+        if "tools" in self.model_fields_set:
+            change["tools"] = self.tools
         return change
 
 
@@ -220,3 +232,4 @@ class AgentAnswer(Answer):
     agent_id: str
     retention_days: int | None
     long_term_enabled: bool
+    tools: ToolSet

@@ -102,7 +102,7 @@ USAGE: dict[str, Any] = {
 }
 
 SET_AGENT: dict[str, Any] = {"retention_days": 90}
-AGENT: dict[str, Any] = {"agent_id": AGENT_ID, "retention_days": 90, "long_term_enabled": True}
+AGENT: dict[str, Any] = {"agent_id": AGENT_ID, "retention_days": 90, "long_term_enabled": True, "tools": "recall_store"}
 
 _ERASURE: dict[str, Any] = {"id": OPERATION_ID, "kind": "erase", "agent_id": AGENT_ID, "accepted_at": MOMENT}
 ERASING: dict[str, Any] = {**_ERASURE, "status": "running", "memories": 0}
