@@ -8,7 +8,8 @@ from typing import Any
 
 from app.domain.memory import Scope
 from app.interfaces.mcp.http import AGENT_HEADER, PATH
-from app.interfaces.tools.definition import RECALL_MEMORY, STORE_MEMORY, Tool
+from app.interfaces.tools.definition import Tool
+from app.interfaces.tools.recall_store import RECALL_MEMORY, STORE_MEMORY
 from bench.client import post_json
 from bench.data import Requests, credential, notes, one_agent, questions
 from bench.report import Figure

@@ -10,6 +10,7 @@ import structlog
 from app.domain.author import Author
 from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
 from app.domain.errors import MemoryGatewayError, Unavailable
+from app.domain.memory import Scope
 from app.indexing.indexer import Indexer
 from app.indexing.jobs.backfill import backfill_claims, backfill_segments
 from app.observability.metrics import Metrics
@@ -23,10 +24,12 @@ from app.services.profile import ProfileService
 from app.services.revocations import Revocation
 from app.services.undo import Undo
 from app.storage import embedding_configs
+from app.storage.agents import ToolSet
 from app.storage.migrations.runner import migrate
 from app.storage.rows import read_rows
 from app.storage.system import outbox_status, revocations
 from app.storage.system.outbox_status import OutboxStatus
+from app.storage.tool_calls import ToolCallDatabase
 
 _RETRY_SECONDS = 1.0
 _MAX_RETRY_SECONDS = 60.0
@@ -84,6 +87,15 @@ class TenantServices:
     def undo(self) -> Undo:
         """Return the service that takes back what a credential has written."""
         return Undo(self.backends)
+
+    def of_call(self, agent_id: str, tools: ToolSet) -> "TenantServices":
+        """Return the services for one call of an agent's tool, which is in this set.
+
+        They raise ``ToolNotGiven`` where the agent is given other tools.
+        """
+        scope = Scope(self.backends.tenant_id, agent_id)
+        database = ToolCallDatabase(self.backends.database, scope, tools)
+        return TenantServices(replace(self.backends, database=database))
 
 
 class Runtime:

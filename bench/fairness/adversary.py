@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from app.domain.limits import CONTENT_BYTES, MAX_FILTER_KEYS, MAX_TOP_K, METADATA_BYTES
 from app.domain.memory import Scope
-from app.interfaces.tools.definition import RECALL_MEMORY
+from app.interfaces.tools.recall_store import RECALL_MEMORY
 from bench.data import credential, notes
 from bench.fairness.wire import request
 from bench.hostile import SHAPES, TEXTS, import_line

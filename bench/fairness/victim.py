@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from app.domain.memory import Scope
-from app.interfaces.tools.definition import RECALL_MEMORY
+from app.interfaces.tools.recall_store import RECALL_MEMORY
 from bench.data import Requests, questions
 from bench.fairness.wire import Connection, p99, request, timed
 from bench.mcp import tool_call

@@ -16,8 +16,10 @@ from app.domain.advice import advice
 from app.domain.errors import MemoryGatewayError, NotFound
 from app.interfaces.text import json_text
 from app.interfaces.tools.calls import Toolbox
-from app.interfaces.tools.definition import INSTRUCTIONS, TOOLS
-from app.interfaces.tools.manifests import manifest
+from app.interfaces.tools.definition import INSTRUCTIONS
+from app.interfaces.tools.manifests import manifest_of
+from app.interfaces.tools.profile_tools import ANSWER
+from app.interfaces.tools.sets import ALL_TOOLS
 from app.observability.logs import log_failure
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
@@ -38,7 +40,7 @@ def quiet_sdk() -> None:
 
 def make_server(list_tools: ListTools, call_tool: CallTool) -> Server[Any]:
     """Make a server of two handlers. Both may raise ``MCPError``; any other exception is logged as a defect."""
-    schemas = {tool.name: tool.input_schema for tool in TOOLS}
+    schemas = {tool.name: tool.input_schema for tool in ALL_TOOLS}
     server: Server[Any] = Server(
         "memory-gateway",
         version=version("memory-gateway"),
@@ -54,7 +56,7 @@ def make_server(list_tools: ListTools, call_tool: CallTool) -> Server[Any]:
 
 def tool_server(toolbox_of: ToolboxOf) -> Server[Any]:
     """Make the server that serves the tools through the gateway."""
-    tools = {tool["name"]: types.Tool.model_validate(tool) for tool in manifest("mcp")}
+    tools = {tool["name"]: types.Tool.model_validate(tool) for tool in manifest_of(ALL_TOOLS, "mcp")}
 
     async def list_tools(context: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         try:
@@ -76,8 +78,11 @@ def tool_server(toolbox_of: ToolboxOf) -> Server[Any]:
 
 
 def succeeded(answer: Mapping[str, Any]) -> types.CallToolResult:
-    """Return an answer both as data and as text, for clients without structured output."""
-    text = json_text(dict(answer))
+    """Return an answer both as data and as text, for clients without structured output.
+
+    The text of an answer that is nothing but one is that text, which a model reads better than JSON.
+    """
+    text = str(answer[ANSWER]) if set(answer) == {ANSWER} else json_text(dict(answer))
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=text)], structured_content=dict(answer), is_error=False
     )

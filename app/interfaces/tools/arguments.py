@@ -5,9 +5,12 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, ValidationError
 
+from app.domain import limits
 from app.domain.memory import NewMemory
 from app.domain.query import Query
-from app.interfaces.fields import Content, Metadata, QueryText, RecallFilter, Request, TopKOfTools, invalid
+from app.interfaces.fields import Content, Metadata, QueryText, RecallFilter, Request, TopKOfTools, Within, invalid
+
+_Words = Annotated[str, Field(strict=True), Within(limits.PROFILE_QUERY)]
 
 
 class _Arguments(Request):
@@ -33,6 +36,10 @@ def _drop_nulls(value: object) -> object:
     return _without_nulls(value, RecallFilter) if isinstance(value, Mapping) else value
 
 
+def _not_blank(value: object) -> object:
+    return None if isinstance(value, str) and not value.strip() else value
+
+
 class RecallArguments(_Arguments):
     """The arguments of ``recall_memory``."""
 
@@ -54,3 +61,27 @@ class StoreArguments(_Arguments):
     def to_memory(self) -> NewMemory:
         """Return the domain's new memory."""
         return NewMemory(self.content, self.metadata)
+
+
+class RememberArguments(_Arguments):
+    """The argument of ``remember``."""
+
+    text: Content
+
+
+class RecallQuestion(_Arguments):
+    """The argument of ``recall``."""
+
+    question: _Words
+
+
+class ForgetArguments(_Arguments):
+    """The argument of ``forget``."""
+
+    memory: _Words
+
+
+class ListArguments(_Arguments):
+    """The argument of ``list``; a blank one is none."""
+
+    about: Annotated[_Words | None, BeforeValidator(_not_blank)] = None

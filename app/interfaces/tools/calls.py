@@ -1,20 +1,20 @@
-"""Calls the tools for one tenant and one agent, through the gateway."""
+"""Calls the tools for one tenant and one agent, through its services."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.domain.author import Source
 from app.domain.errors import Forbidden, InvalidRequest, NotFound
 from app.domain.json_types import Json
 from app.domain.limits import is_id
-from app.domain.moments import format_day, format_moment
-from app.domain.query import Entry
-from app.interfaces.tools.arguments import RecallArguments, StoreArguments
-from app.interfaces.tools.definition import NOTICE, RECALL_MEMORY, STORE_MEMORY, TOOLS, Tool
+from app.interfaces.tools import profile_calls, recall_store_calls
+from app.interfaces.tools.definition import Tool
+from app.interfaces.tools.sets import DEFAULT, SET_OF, SETS
 from app.runtime.runtime import Runtime
 from app.services.credentials import Principal
-from app.services.gateway import LongTermMemoryGateway
-from app.services.recall import Recall
+from app.storage.agents import AgentSettings
+from app.storage.tool_calls import ToolNotGiven
+
+_READERS = recall_store_calls.READERS | profile_calls.READERS
 
 
 class Toolbox:
@@ -31,41 +31,52 @@ class Toolbox:
         self._named = agent_id
 
     async def listed(self) -> Sequence[Tool]:
-        """Return the agent's tools: none if its long-term memory is switched off, all if no agent is known.
+        """Return the agent's tools: none if its long-term memory is switched off, the usual ones if no agent is known.
 
         Raises:
             Forbidden: the credential is for another agent.
             Unavailable: the agent's settings cannot be read.
         """
         if self._named is None and self._principal.agent_id is None:
-            return TOOLS
-        settings = await self._runtime.services(self._principal.tenant_id).browser.agent(self._agent())
-        return TOOLS if settings.long_term_enabled else ()
+            return DEFAULT
+        settings = await self._settings()
+        return SETS[settings.tools] if settings.long_term_enabled else ()
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Json]:
         """Call a tool and return its answer, which its output schema describes.
 
         Raises:
-            NotFound: there is no such tool.
-            MemoryGatewayError: as the gateway's ``store`` and ``recall`` raise; or the arguments are wrong, the
-                credential is for another agent, or no agent is known (``Forbidden``).
+            NotFound: there is no such tool, or the agent is given others.
+            MemoryGatewayError: as the tool's service raises; or the arguments are wrong, the credential is for another
+                agent, or no agent is known (``Forbidden``).
         """
-        if name == RECALL_MEMORY.name:
-            query = RecallArguments.read(arguments).to_query()
-            gateway, agent_id = self._bound()
-            return _answer(await gateway.recall(agent_id, query))
-        if name == STORE_MEMORY.name:
-            memory = StoreArguments.read(arguments).to_memory()
-            gateway, agent_id = self._bound()
-            kept: list[Json] = []
-            await gateway.store(agent_id, memory, keep=kept.extend)
-            return {"stored": True, "kept": kept} if kept else {"stored": True}
-        raise NotFound(f"There is no tool of this name. There are: {', '.join(tool.name for tool in TOOLS)}.")
-
-    def _bound(self) -> tuple[LongTermMemoryGateway, str]:
+        if name not in _READERS:
+            raise await self._not_given()
+        try:
+            ask = _READERS[name](arguments)
+        except InvalidRequest:
+            if not await self._has(name):
+                raise await self._not_given() from None
+            raise
         agent_id = self._agent()
         services = self._runtime.services(self._principal.tenant_id, self._principal.author("mcp"))
-        return services.gateway, agent_id
+        try:
+            return await ask(services.of_call(agent_id, SET_OF[name]), agent_id)
+        except ToolNotGiven as error:
+            raise await self._not_given() from error
+
+    async def _has(self, name: str) -> bool:
+        """Tell whether the agent is given a tool; without an agent any is there to be called."""
+        if self._named is None and self._principal.agent_id is None:
+            return True
+        return SET_OF[name] == (await self._settings()).tools
+
+    async def _not_given(self) -> NotFound:
+        given = ", ".join(tool.name for tool in await self.listed())
+        return NotFound(f"There is no tool of this name. There are: {given or 'none'}.")
+
+    async def _settings(self) -> AgentSettings:
+        return await self._runtime.services(self._principal.tenant_id).browser.agent(self._agent())
 
     def _agent(self) -> str:
         agent_id = self._principal.agent_id if self._named is None else self._named
@@ -81,31 +92,3 @@ class Toolbox:
             )
         self._principal.check_agent(agent_id)
         return agent_id
-
-
-def _answer(recall: Recall) -> dict[str, Json]:
-    entries: list[Json] = [_shown(entry) for entry in recall.entries]
-    answer: dict[str, Json] = {"notice": NOTICE, "entries": entries, "confidence": recall.confidence}
-    return answer | ({"degraded": list(recall.degraded)} if recall.degraded else {})
-
-
-def _shown(entry: Entry) -> dict[str, Json]:
-    """Return an entry as a model reads it; the day comes before the content, which may be long."""
-    return {
-        "id": entry.id,
-        "date": format_day(entry.happened_at),
-        "content": entry.content,
-        "metadata": dict(entry.metadata),
-        "score": entry.score,
-        "created_at": format_moment(entry.created_at),
-        **({} if entry.occurred_at is None else {"occurred_at": format_moment(entry.occurred_at)}),
-        **({} if entry.session_id is None else {"session_id": entry.session_id}),
-        "source": _source(entry.source),
-    }
-
-
-def _source(source: Source | None) -> Json:
-    """Say in few words who wrote a memory: the channel, and the credential where there was one."""
-    if source is None:
-        return "unknown"
-    return source.channel if source.credential_id is None else f"{source.channel} {source.credential_id}"

@@ -1,9 +1,11 @@
 """Manifests: the tools' definition in the formats of model providers and frameworks."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from app.interfaces.tools.definition import TOOLS, Tool
+from app.interfaces.tools.definition import JsonSchema, Tool
+from app.interfaces.tools.sets import SETS
+from app.storage.agents import DEFAULT_TOOLS, ToolSet
 
 Format: TypeAlias = Literal["openai", "openai-responses", "anthropic", "mcp", "json-schema"]
 
@@ -14,8 +16,16 @@ def _openai(tool: Tool) -> dict[str, Any]:
 
 
 def _openai_responses(tool: Tool) -> dict[str, Any]:
-    """Return the form of the Responses API; its `strict` mode does not allow free keys, as metadata has them."""
-    return {"type": "function", **_function(tool), "strict": False}
+    """Return the form of the Responses API, which can hold a model to a schema without options and free keys."""
+    return {"type": "function", **_function(tool), "strict": _can_be_strict(tool.input_schema)}
+
+
+def _can_be_strict(schema: JsonSchema) -> bool:
+    """Tell whether every argument has to be given and is a text without bounds: what ``strict`` knows for certain."""
+    arguments = schema["properties"]
+    return set(schema["required"]) == set(arguments) and all(
+        set(argument) == {"type", "description"} and argument["type"] == "string" for argument in arguments.values()
+    )
 
 
 def _function(tool: Tool) -> dict[str, Any]:
@@ -64,6 +74,11 @@ _FORMATS: Mapping[Format, Callable[[Tool], dict[str, Any]]] = {
 }
 
 
-def manifest(form: Format) -> list[dict[str, Any]]:
-    """Return all tools in one format."""
-    return [_FORMATS[form](tool) for tool in TOOLS]
+def manifest(form: Format, tools: ToolSet = DEFAULT_TOOLS) -> list[dict[str, Any]]:
+    """Return the tools of a set in one format."""
+    return manifest_of(SETS[tools], form)
+
+
+def manifest_of(tools: Sequence[Tool], form: Format) -> list[dict[str, Any]]:
+    """Return tools in one format."""
+    return [_FORMATS[form](tool) for tool in tools]

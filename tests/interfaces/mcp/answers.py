@@ -7,9 +7,9 @@ import jsonschema_rs
 import mcp_types as types
 from mcp.client.client import Client
 
-from app.interfaces.tools.definition import TOOLS
+from app.interfaces.tools.sets import ALL_TOOLS
 
-_SCHEMAS = {tool.name: jsonschema_rs.validator_for(tool.output_schema, validate_formats=True) for tool in TOOLS}
+_SCHEMAS = {tool.name: jsonschema_rs.validator_for(tool.output_schema, validate_formats=True) for tool in ALL_TOOLS}
 
 
 async def answered(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from app.domain.limits import CONTENT_BYTES, MAX_NUMBER, MAX_TOP_K_OF_TOOLS, MET
 from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.interfaces.tools.arguments import RecallArguments, StoreArguments
-from app.interfaces.tools.definition import RECALL_MEMORY, STORE_MEMORY, TOOLS
+from app.interfaces.tools.recall_store import RECALL_MEMORY, STORE_MEMORY
+from app.interfaces.tools.recall_store import RECALL_STORE as TOOLS
 from tests.support.generation import examples
 
 ADMITS = {tool.name: jsonschema_rs.validator_for(tool.input_schema, validate_formats=True).is_valid for tool in TOOLS}

@@ -1,17 +1,26 @@
 """The route that returns the definition of the tools."""
 
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, get_args
 
+import fastapi
 from fastapi import APIRouter, Depends, Query
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
-from app.domain.errors import InvalidRequest
-from app.interfaces.fields import Request
-from app.interfaces.http.dependencies import no_repeats
+from app.domain.errors import FieldError, InvalidRequest, Unavailable
+from app.interfaces.fields import Request, refused
+from app.interfaces.http.dependencies import no_repeats, principal_of, runtime_of
+from app.interfaces.http.failures import ACCESS, UPSTREAM
 from app.interfaces.http.problems import responses
-from app.interfaces.tools.manifests import Format, manifest
+from app.interfaces.tools.calls import Toolbox
+from app.interfaces.tools.definition import Tool
+from app.interfaces.tools.manifests import Format, manifest, manifest_of
+from app.interfaces.tools.sets import SETS
+from app.storage.agents import DEFAULT_TOOLS, ToolSet
 
 tools = APIRouter(tags=["tools"])
+
+_SET = {"type": "string", "enum": [*get_args(ToolSet)], "examples": [DEFAULT_TOOLS]}
 
 
 class ToolsQuery(Request):
@@ -28,11 +37,45 @@ class ToolsQuery(Request):
         ),
     ] = "json-schema"
 
+    tools: Annotated[
+        Annotated[ToolSet | None, WithJsonSchema(_SET)],
+        Field(
+            description=(
+                "Which tools, where no credential says whose: `recall_store`, as agents have at first, or `profile`."
+            )
+        ),
+    ] = None
+
 
 _EXAMPLE = {"content": {"application/json": {"example": manifest("openai")}}}
 
 
-@tools.get("/tools", dependencies=[Depends(no_repeats)], responses={200: _EXAMPLE, **responses(InvalidRequest)})
-async def list_tools(query: Annotated[ToolsQuery, Query()]) -> list[dict[str, Any]]:
-    """Give the definition of the agents' tools, ready to paste. It is the same for everyone and needs no credential."""
-    return manifest(query.format)
+@tools.get(
+    "/tools",
+    dependencies=[Depends(no_repeats)],
+    responses={200: _EXAMPLE, **responses(InvalidRequest, *ACCESS, Unavailable, *UPSTREAM)},
+)
+async def list_tools(http: fastapi.Request, query: Annotated[ToolsQuery, Query()]) -> list[dict[str, Any]]:
+    """Give the definition of an agent's tools, ready to paste.
+
+    It needs no credential. With one that names an agent, it gives the tools that this agent is set to: none where its
+    long-term memory is switched off.
+    """
+    return manifest_of(await _tools(http, query.tools), query.format)
+
+
+async def _tools(http: fastapi.Request, wanted: ToolSet | None) -> Sequence[Tool]:
+    """Return the tools of the credential's agent, else those that are asked for.
+
+    Raises:
+        InvalidRequest: others are asked for than the agent is given.
+        Unauthenticated, Forbidden, Unavailable: there is a credential, but it does not hold or cannot be checked.
+    """
+    if "authorization" in http.headers:
+        principal = await principal_of(http)
+        if principal.agent_id is not None:
+            given = await Toolbox(runtime_of(http), principal, None).listed()
+            if wanted is not None and given and given != SETS[wanted]:
+                raise refused([FieldError("tools", "is not what the credential's agent is set to; leave it out")])
+            return given
+    return SETS[wanted or DEFAULT_TOOLS]
