@@ -6,8 +6,9 @@ from functools import cached_property
 from app.domain.query import Finding
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
+from app.retrieval.newer.pairs import newer_values
 from app.retrieval.pool import Candidate, Pool
-from app.retrieval.succession import succeeded
+from app.retrieval.succession import handed_on, steps, succeeded
 
 
 class Fusion:
@@ -31,9 +32,28 @@ class Fusion:
     @cached_property
     def ranked(self) -> list[Candidate]:
         """The candidates best first; ties go to what holds, then to the newer."""
-        candidates, scores = self.pool.candidates.values(), succeeded(self.pool, self.scores)
+        return self._sorted(handed_on(self._succeeded, self.changed)) if self.changed else self._found
+
+    @cached_property
+    def changed(self) -> Mapping[str, str]:
+        """The candidates whose value a later one changes, each with that one."""
+        return newer_values(self.query, self._found, self._succeeded)
+
+    @cached_property
+    def _succeeded(self) -> Scores:
+        return succeeded(self.pool, self.scores)
+
+    @cached_property
+    def _found(self) -> list[Candidate]:
+        """The candidates best first, before any two of them are compared."""
+        return self._sorted(self._succeeded)
+
+    def _sorted(self, scores: Scores) -> list[Candidate]:
+        later = steps(self.changed) if scores is not self._succeeded else {}
         return sorted(
-            candidates, key=lambda one: (scores[one.id], one.current is None, one.created_at, one.id), reverse=True
+            self.pool.candidates.values(),
+            key=lambda one: (scores[one.id], one.current is None, later.get(one.id, 0), one.created_at, one.id),
+            reverse=True,
         )
 
     @cached_property

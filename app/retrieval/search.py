@@ -9,7 +9,7 @@ from app.retrieval import reranking, selection
 from app.retrieval.fusion import Fusion
 from app.retrieval.likelihood import likelihoods
 from app.retrieval.pool import Candidate
-from app.retrieval.succession import succeeded
+from app.retrieval.succession import handed_on, succeeded
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Search:
     @cached_property
     def _scores(self) -> Mapping[str, float]:
         """The scores without a reranker."""
-        return succeeded(self.fusion.pool, self._own_scores)
+        return handed_on(succeeded(self.fusion.pool, self._own_scores), self.fusion.changed)
 
     @cached_property
     def _own_scores(self) -> Mapping[str, float]:
@@ -81,5 +81,6 @@ class Search:
         fused, own = self.fusion.scores[id_], self._own_scores[id_]
         share = own / fused if fused else 0.0
         findings = [finding.scaled(share) for finding in self.fusion.findings(id_)]
-        handed_on = self._scores[id_] - own
-        return [*findings, Finding("succession", handed_on)] if handed_on else findings
+        taken = self._scores[id_] - own
+        newer = id_ in self.fusion.changed.values()
+        return [*findings, Finding("succession", taken)] if taken or newer else findings

@@ -1,4 +1,4 @@
-"""Lets what holds now take the place of what it supersedes (ADR 0025)."""
+"""Lets what holds now take the place of what it supersedes (ADR 0025), and a newer value that of an older one."""
 
 from collections.abc import Mapping
 
@@ -24,3 +24,22 @@ def succeeded(pool: Pool, scores: Mapping[str, float]) -> dict[str, float]:
     for id_ in heirs.keys() - set(heirs.values()):
         passed_on[id_] = min(passed_on[id_], passed_on[heirs[id_]])
     return passed_on
+
+
+def handed_on(scores: Mapping[str, float], changed: Mapping[str, str]) -> dict[str, float]:
+    """Return the scores, with that of each candidate whose value has changed handed on to who states the newer one.
+
+    It keeps its own score too: both may hold, each of something else. ``changed`` has an older one before the newer.
+    """
+    passed_on = dict(scores)
+    for older, newer in changed.items():
+        passed_on[newer] = max(passed_on[newer], passed_on[older])
+    return passed_on
+
+
+def steps(changed: Mapping[str, str]) -> Mapping[str, int]:
+    """Return how many older values each candidate comes after, for the order of those that have one score."""
+    found: dict[str, int] = {}
+    for older, newer in changed.items():
+        found[newer] = max(found.get(newer, 0), found.get(older, 0) + 1)
+    return found
