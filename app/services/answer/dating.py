@@ -1,0 +1,83 @@
+"""Writes the day that "last week" means beside it, counted from the moment of which a memory speaks."""
+
+import re
+from collections.abc import Iterator
+from datetime import date
+
+from app.retrieval.query import time_words
+from app.retrieval.query.time_readings import Days, read
+from app.retrieval.query.time_spans import Span, spans
+
+_DAY = 86_400_000
+_EPOCH = 719_163
+_MAX_NOTES = 3
+_RELATIVE = frozenset(("which", "ago", "rolling", "fixed", "unspaced"))
+"""The kinds of expressions that are counted from a day. A bare "Friday" is none: it may be the last or the next."""
+_VAGUE = frozenset(name for name, (least, most) in time_words.NUMBERS.items() if least != most)
+_TOLD = re.compile(r"(?:^|\W)(?:the|der|die|das|dem|den)\s{1,2}$", re.IGNORECASE)
+_ENDING = re.compile(r"['\u2019]s?(?!\w)")
+_QUOTES = re.compile('["\u201c\u201d\u201e\u00ab\u00bb]')
+
+
+def with_days(text: str, happened_at: int) -> str:
+    """Return a sentence with the days in brackets behind each expression that is counted from ``happened_at`` (ms).
+
+    Nothing is written where it is not sure what is meant: what somebody else said in quotation marks, "a few weeks
+    ago", "the next week" in a tale, "next Friday", a season.
+    """
+    written, place = [], 0
+    for end, days in _notes(text, happened_at):
+        written.append(f"{text[place:end]} [{shown(days)}]")
+        place = end
+    return "".join(written) + text[place:]
+
+
+def _notes(text: str, happened_at: int) -> Iterator[tuple[int, Days]]:
+    today = happened_at // _DAY + _EPOCH
+    notes = 0
+    for span in spans(text):
+        days = sure_days(span, text, today)
+        if days is None or days == (today, today + 1) or _QUOTES.search(text[: span.starts]):
+            continue
+        ending = _ENDING.match(text, span.ends)
+        yield (ending.end() if ending else span.ends), days
+        notes += 1
+        if notes == _MAX_NOTES:
+            return
+
+
+def sure_days(span: Span, text: str, today: int) -> Days | None:
+    """Return the days (ordinals, the second is the day after) that a relative expression means; None where not sure.
+
+    ``today`` is the ordinal of the day from which it is counted.
+    """
+    if span.kind not in _RELATIVE or span.ends_range or span.part:
+        return None
+    said = span.text.split()
+    if span.kind == "which" and not _is_sure(said, text[: span.starts]):
+        return None
+    if _VAGUE.intersection((" ".join(said[:-2]), " ".join(said[1:-1]))):
+        return None
+    return read(span.kind, span.text, span.shift, span.part, today)
+
+
+def _is_sure(said: list[str], before: str) -> bool:
+    """Tell whether "last week" and the like mean one time: "last March", "next Friday" and "the next week" may not."""
+    shift = time_words.WHICH[said[0]]
+    if said[1] in time_words.WEEKDAYS:
+        return shift < 0
+    return said[1] in time_words.UNITS and not (shift and _TOLD.search(before))
+
+
+def shown(days: Days) -> str:
+    """Return days as 2026-03-30, 2026-03, 2026, or the first and the last of them."""
+    first, last = (date.fromordinal(day) for day in (days[0], days[1] - 1))
+    after = date.fromordinal(days[1]) if days[1] <= date.max.toordinal() else None
+    if first == last:
+        return first.isoformat()
+    if first.day == 1 and after is not None and after.day == 1:
+        if first.month == 1 and after == date(first.year + 1, 1, 1):
+            return f"{first.year:04}"
+        if (after.year - first.year) * 12 + after.month - first.month == 1:
+            return f"{first.year:04}-{first.month:02}"
+    return f"{first.isoformat()} to {last.isoformat()}"
