@@ -1,0 +1,141 @@
+"""Finds the one day on which something happened, as memories tell it; no day where it is not clear."""
+
+import re
+from collections.abc import Iterable
+from datetime import date
+
+from app.domain.words import WORD, normalised
+from app.retrieval.query import time_words
+from app.retrieval.query.terms import STOP_WORDS
+from app.retrieval.query.time_readings import read, yearly
+from app.retrieval.query.time_spans import Span, spans
+from app.services.answer.asking import stems_asked
+from app.services.answer.dating import sure_days
+from app.services.answer.reading import Said
+from app.services.answer.wording import Wording
+from app.statements.tokens import Tokens, tokens
+
+_DAY = 86_400_000
+_EPOCH = 719_163
+_DATES = frozenset(("iso", "numeric", "day", "cjk"))
+_NEAR = 100
+"""A date without its year is of the year that brings it so near, in days, to when it was said."""
+_MIN_PAST = 5
+_NEAR_WORDS = 2
+_MAX_MATCHING = 40
+"""Of a thing that more sentences speak of it is not clear when it happened."""
+_WORD = re.compile(WORD)
+_FOLLOWING = STOP_WORDS.union(
+    time_words.MONTHS, time_words.WEEKDAYS, time_words.WHICH, *(name.split() for name in time_words.FIXED)
+)
+_MAX_MONTH = 12
+
+
+def ordinal(moment: int) -> int:
+    """Return the day of a moment (ms since the epoch), counted as ``date.toordinal`` does."""
+    return moment // _DAY + _EPOCH
+
+
+def day_named(words: Tokens, today: int, wording: Wording) -> int | None:
+    """Return the day that the words of a question name and do nothing else; ``today`` is when it is asked."""
+    text = " ".join(words).title()  # "march" may be a verb, "March" is not
+    found = list(spans(text))
+    if len(found) != 1 or _thing(tokens(text[: found[0].begins] + " " + text[found[0].ends :]), wording):
+        return None
+    return _single_day(found[0], text, today, wording)
+
+
+def day_of(words: Tokens, sentences: Iterable[Said], wording: Wording) -> tuple[int, Said] | None:
+    """Return the day on which what the words speak of happened, and the sentence that tells it.
+
+    None where no sentence has all of the words and tells a day, or where two tell different days.
+    """
+    thing = _thing(words, wording)
+    if not thing:
+        return None
+    told: dict[int, Said] = {}
+    matching = [said for said in sentences if thing <= said.words | said.origin.called]
+    if len(matching) > _MAX_MATCHING:
+        return None
+    for said in sorted(matching, key=lambda said: (-said.origin.score, *said.order)):
+        day = _day_told(said, wording) if _speaks_of(said.text, thing, wording) else None
+        if day is not None:
+            told.setdefault(day, said)
+    return next(iter(told.items())) if len(told) == 1 else None
+
+
+def _speaks_of(text: str, thing: frozenset[str], wording: Wording) -> bool:
+    """Tell whether a sentence speaks of a thing itself, not of "the marathon shoes" or of "after the marathon"."""
+    text = normalised(text).lower()
+    found = list(_WORD.finditer(text))
+    places = [place for place, word in enumerate(found) if wording.stem(word[0]) in thing]
+    if not places:
+        return False
+    before = {word[0] for word in found[max(places[0] - _NEAR_WORDS, 0) : places[0]]}
+    if not wording.words["beside"].isdisjoint(before):
+        return False
+    last, after = found[places[-1]], found[places[-1] + 1 :][:1]
+    return not after or bool(text[last.end() : after[0].start()].strip()) or _may_follow(after[0][0], wording)
+
+
+def _may_follow(word: str, wording: Wording) -> bool:
+    """Tell whether a word after a noun makes no other thing of it: a verb of the past, a preposition, a time."""
+    known = word in _FOLLOWING or word in wording.words["ignored"] or word in wording.words["time.unsaid"]
+    return known or word[:1].isdigit() or _is_past(word, wording)
+
+
+def _thing(words: Tokens, wording: Wording) -> frozenset[str]:
+    """Return the stems of the words that say what a thing is."""
+    kept = " ".join(word for word in words if word not in wording.words["time.unsaid"])
+    return frozenset(stem for term in stems_asked(kept, wording) for stem in term)
+
+
+def _day_told(said: Said, wording: Wording) -> int | None:
+    words = tokens(said.text)
+    if said.asks or wording.phrases["unsure"].within(words):
+        return None
+    today = ordinal(said.origin.happened_at)
+    found = {_single_day(span, said.text, today, wording) for span in spans(said.text)}
+    if found:
+        return found.pop() if len(found) == 1 else None
+    past = any(_is_past(word, wording) for word in words)
+    return today if said.origin.dated and past and not wording.phrases["planned"].within(words) else None
+
+
+def _is_past(word: str, wording: Wording) -> bool:
+    return word in wording.words["past"] or (len(word) >= _MIN_PAST and word.endswith(wording.past_endings or ("\0",)))
+
+
+def _single_day(span: Span, text: str, today: int, wording: Wording) -> int | None:
+    """Return the day that an expression means, where it means one day for sure."""
+    before = tokens(text[: span.starts])[-1:]
+    if span.lead_is_open or span.follows or not wording.words["roughly"].isdisjoint(before):
+        return None
+    if span.kind not in _DATES:
+        days = sure_days(span, text, today)
+    elif span.shift or span.part or _is_either(span):
+        return None
+    elif yearly(span.kind, span.text):
+        return _nearest(span, today)
+    else:
+        days = read(span.kind, span.text, "", "", today)
+    return days[0] if days is not None and days[1] - days[0] == 1 else None
+
+
+def _is_either(span: Span) -> bool:
+    """Tell whether a date in digits may be read with its month or with its day first."""
+    if span.kind != "numeric":
+        return False
+    first, second = (int("".join(filter(str.isdecimal, part))) for part in _parts(span.text)[:2])
+    return first != second and first <= _MAX_MONTH and second <= _MAX_MONTH
+
+
+def _parts(text: str) -> list[str]:
+    return text.replace(".", "/").replace("-", "/").split("/")
+
+
+def _nearest(span: Span, today: int) -> int | None:
+    """Return the day of a date without its year, where that of one year is far nearer than those of the others."""
+    days = {read(span.kind, span.text, "", "", min(today + ahead, date.max.toordinal())) for ahead in (0, _NEAR)}
+    near = {day[0] for day in days if day and day[1] - day[0] == 1 and abs(day[0] - today) <= _NEAR}
+    return near.pop() if len(near) == 1 else None
