@@ -27,6 +27,10 @@ SESSION_ID_BYTES = 256
 PROFILE_QUERY_BYTES = 1024
 MAX_PROFILE_PAGE = 1000
 """Memories of one page of a profile's listing."""
+MAX_MESSAGES = 500
+"""Of one ingestion."""
+MESSAGE_SESSION_ID_BYTES = 64
+MESSAGE_ROLES = ("system", "user", "assistant")
 MAX_FILTER_KEYS = 16
 """Keys of metadata that one filter names: the database looks each of them up in each memory."""
 MAX_TOP_K = 50
@@ -43,6 +47,10 @@ MAX_AGENT_SETTINGS = 10_000
 """Agents of a tenant that have settings of their own."""
 MAX_REVOCATIONS = 10_000
 """How many credentials a tenant may have revoked by undoing what they wrote."""
+MAX_UNFINISHED_INGESTIONS = 16
+"""Of a tenant."""
+MAX_INGESTIONS = 1_000
+"""Finished ingestions of an agent that are kept: beyond it the oldest go."""
 MAX_RECEIPTS = 10_000
 """Finished erasures of a tenant that are kept: beyond it the oldest go."""
 MAX_NAMESPACES = 1000
@@ -168,6 +176,17 @@ def future(now: int) -> Bound:
     return Bound(lambda value: None if value > now else Violation("must be in the future"))
 
 
+def no_later_than(latest: int) -> Bound:
+    """Bound a moment, in milliseconds since the epoch, to those of which somebody can tell already."""
+    return Bound(lambda value: None if value <= latest else Violation("must be at most a day ahead"))
+
+
+def _messages(value: Sequence[Any]) -> Violation | None:
+    if 1 <= len(value) <= MAX_MESSAGES:
+        return None
+    return Violation(f"has {len(value)} messages, from 1 to {MAX_MESSAGES} are allowed")
+
+
 AGENT_ID = CREDENTIAL_ID = _form(
     ID_FORM, "must be 1 to 64 of the characters A-Z a-z 0-9 . _ : -", minLength=1, maxLength=64
 )
@@ -185,6 +204,12 @@ IDEMPOTENCY_KEY = _form(r"[!-~]{1,255}", "must be 1 to 255 visible ASCII charact
 CONTENT = _text(CONTENT_BYTES, whole_request=True)
 QUERY = _text(CONTENT_BYTES)
 SESSION_ID = _text(SESSION_ID_BYTES)
+MESSAGE_SESSION_ID = _text(MESSAGE_SESSION_ID_BYTES)
+MESSAGE_ROLE = Bound(
+    lambda value: None if value in MESSAGE_ROLES else Violation(f"must be one of {', '.join(MESSAGE_ROLES)}"),
+    {"enum": list(MESSAGE_ROLES)},
+)
+MESSAGES = Bound(_messages, {"minItems": 1, "maxItems": MAX_MESSAGES})
 METADATA = _metadata()
 FILTER_METADATA = _metadata(filters=True)
 TOP_K = _range(f"must be from 1 to {MAX_TOP_K}", 1, MAX_TOP_K)

@@ -44,6 +44,11 @@ class Scope:
         return {"tenant_id": self.tenant_id, "agent_id": self.agent_id}
 
 
+def identity_of(content: str, session_id: str | None, occurred_at: int | None) -> str:
+    """Return the SHA-256, in hex, of what makes two memories of one agent the same memory."""
+    return hashlib.sha256(json.dumps([content, session_id, occurred_at]).encode()).hexdigest()
+
+
 class Storable:
     """What every form of a memory derives from its fields, and the bounds that they share."""
 
@@ -75,8 +80,7 @@ class Storable:
     @cached_property
     def identity(self) -> str:
         """SHA-256, in hex, of content, session and moment."""
-        identity = json.dumps([self.content, self.session_id, self.occurred_at])
-        return hashlib.sha256(identity.encode()).hexdigest()
+        return identity_of(self.content, self.session_id, self.occurred_at)
 
     @cached_property
     def segments(self) -> str:

@@ -17,13 +17,14 @@ from app.ports.reranker import Reranker
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
 from app.services.backends import Clock, TenantBackends, TenantIndex
+from app.services.background import Background
 from app.services.query_vectors import QueryCache, QueryVectors
 from app.services.recall_rates import RecallRates
 from app.services.refusals import Refusals
 from app.services.request_turns import RequestTurns
 from app.services.reranking import TenantReranker
 from app.services.revocations import Revocations
-from app.services.shares import READS, RERANKINGS, TEXT_CHARACTERS, Shares, TenantEmbedder
+from app.services.shares import INGEST_BYTES, READS, RERANKINGS, TEXT_CHARACTERS, Shares, TenantEmbedder
 from app.storage import embedding_configs
 from app.storage.request_state import request_state
 from app.storage.scoped import TenantDatabase
@@ -71,6 +72,13 @@ class Backends:
     rerankings: Shares = field(default_factory=lambda: Shares(RERANKINGS))
     """The recalls of each tenant that are reranked at once."""
 
+    background: Background = field(default_factory=Background)
+    """What goes on after its request was answered."""
+    ingest_seconds: float = 20.0
+    """How long an ingestion's request waits for its end; then it is answered with the operation."""
+    ingest_bodies: Shares = field(default_factory=lambda: Shares(INGEST_BYTES))
+    """What each tenant brings at once of messages."""
+
     def of_tenant(self, tenant_id: str, author: Author | None = None) -> TenantBackends:
         """Return the backends of one tenant's requests; without an author, one who may replace nothing."""
 
@@ -105,6 +113,9 @@ class Backends:
             seen_configs=lambda: self.configs,
             refusals=self.refusals,
             recalls=self.recalls,
+            background=self.background,
+            ingest_seconds=self.ingest_seconds,
+            ingest_room=lambda size: self.ingest_bodies.take(tenant_id, size),
             reranker=None
             if self.reranker is None
             else TenantReranker(tenant_id, self.reranker, self.rerankings, self.reranker_seconds),

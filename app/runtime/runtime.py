@@ -15,10 +15,12 @@ from app.indexing.indexer import Indexer
 from app.indexing.jobs.backfill import backfill_claims, backfill_segments
 from app.observability.metrics import Metrics
 from app.runtime.backends import Backends
+from app.runtime.ingestions import resume_ingestions
 from app.services.backends import TenantBackends
 from app.services.browse import Browser
 from app.services.credentials import Credentials, Principal
 from app.services.gateway import LongTermMemoryGateway
+from app.services.ingest.ingester import Ingester
 from app.services.namespaces import Namespaces
 from app.services.profile import ProfileService
 from app.services.revocations import Revocation
@@ -82,6 +84,11 @@ class TenantServices:
     def namespaces(self) -> Namespaces:
         """Return the service that keeps the names by which Cloudflare's Agent Memory asks for agents."""
         return Namespaces(self.backends)
+
+    @property
+    def ingester(self) -> Ingester:
+        """Return the service that makes memories of conversations."""
+        return Ingester(self.backends)
 
     @property
     def undo(self) -> Undo:
@@ -189,6 +196,7 @@ class Runtime:
         self._background = [
             asyncio.create_task(self._work(), name="indexer"),
             asyncio.create_task(self._read_older_memories(), name="backfill"),
+            asyncio.create_task(resume_ingestions(self.backends, lambda: self._not_ready is None), name="ingestions"),
         ]
 
     async def close(self) -> None:
@@ -198,6 +206,7 @@ class Runtime:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
+            await self.backends.background.close()
             await self._close_indexer()
             await self.backends.scales.close()
         finally:

@@ -1,7 +1,8 @@
 """What the services of one tenant work with. Nothing that is reached from here crosses tenants."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from app.domain.author import Author
@@ -15,6 +16,7 @@ from app.ports.database import Row
 from app.ports.embedder import Embedder
 from app.ports.vector_index import Hits, IndexedVector, VectorIndex
 from app.retrieval.channels.channel import Channel
+from app.services.background import Background
 from app.services.recall_rates import RecallRates
 from app.services.refusals import Refusals
 from app.services.reranking import TenantReranker
@@ -117,6 +119,12 @@ class TenantBackends:
     """Who was refused a store in the last minute."""
     recalls: RecallRates
     """Counts recalls against their limits."""
+    background: Background = field(default_factory=Background)
+    """What goes on after its request was answered."""
+    ingest_seconds: float = 20.0
+    """How long an ingestion's request waits for its end."""
+    ingest_room: Callable[[int], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
+    """Returns what holds room for so many bytes of an ingestion's body while it is entered."""
     reranker: TenantReranker | None = None
     """Rates the best candidates of a recall; None where no reranker is set."""
 

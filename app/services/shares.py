@@ -11,6 +11,8 @@ TEXT_CHARACTERS = 64 * 1024
 """Characters of a tenant that are being embedded at once."""
 READS = 8
 """Runs of a tenant that only read, at once."""
+INGEST_BYTES = 64 * 1024 * 1024
+"""Bytes of a tenant's messages that are read and taken at once."""
 RERANKINGS = 8
 """Recalls of a tenant that are reranked at once."""
 

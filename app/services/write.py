@@ -25,7 +25,7 @@ from app.services.backends import EmbeddingConfigChanged, TenantBackends
 from app.services.claims import permitted
 from app.services.credentials import refused
 from app.services.stored_again import HeldMemory, stored_again
-from app.services.write_outcomes import Outcome, near, settle, store_outcome
+from app.services.write_outcomes import Outcome, ingest_outcomes, near, settle, store_outcome
 from app.storage import request_state
 from app.storage.batches import Bulk
 from app.storage.memories import Batch, Line, present, remembered, write
@@ -50,10 +50,11 @@ _MAX_MERGES = 10
 _CHANGING = "What it depends on is just being changed. Try again."
 
 
-class _HeldOtherwise(Exception):
+class HeldOtherwise(Exception):
     """The content is there with other metadata than was last read."""
 
     def __init__(self, held: HeldMemory | None) -> None:
+        """Keep what was found."""
         self.held = held
         """The memory as it is now; None: it is gone."""
 
@@ -132,7 +133,7 @@ class Writer:
         for _ in range(_MAX_MERGES):
             try:
                 (outcome,) = await self.write(batch if line is wanted else replace(batch, lines=[line]), warn)
-            except _HeldOtherwise as found:
+            except HeldOtherwise as found:
                 line, kept = (wanted, []) if found.held is None else _merged(wanted, found.held, batch.author)
                 continue
             expires_at = wanted.memory.expires_at
@@ -203,12 +204,12 @@ class Writer:
 
     async def _refused(self, refusal: RunRefused, batch: Batch, warn: Warn | None) -> dict[int, Outcome]:
         """Find out what the gate's reason means; return what became of the lines that are not to be tried again."""
-        why = self._why_no_store(batch) if batch.is_store else self._why_no_import(batch)
+        why = self._why_not_these(batch) if _are_many(batch) else self._why_no_store(batch)
         (state,), *rows = await self._run([request_state.read(self._tenant), *why])
         seen = self._backends.observe(state)
         match refusal.reason:
             case "erasing":
-                again = "Store" if batch.is_store else "Import"
+                again = "Import" if not batch.is_store else "Store" if batch.ingestion is None else "Ingest"
                 raise Erasing(
                     f"The agent, or its tenant, is being erased. {again} again once the erasure has its receipt."
                 )
@@ -221,11 +222,12 @@ class Writer:
                     await self._backends.claim()
                 raise EmbeddingConfigChanged
             case "differs":
-                held = rows[1]
-                raise _HeldOtherwise(read_row(HeldMemory, held[0]) if held else None)
+                held = [] if _are_many(batch) else rows[1]
+                raise HeldOtherwise(read_row(HeldMemory, held[0]) if held else None)
             case "key_used" | "deleted" | "stored" | "taken" | "quota_exceeded":
-                if not batch.is_store:
-                    return settle(refusal.reason, batch.lines, rows)
+                if _are_many(batch):
+                    settled_lines = ingest_outcomes if batch.is_store else settle
+                    return settled_lines(refusal.reason, batch, rows)
                 outcome = store_outcome(refusal.reason, batch, rows)
                 if outcome is not None and warn is not None:
                     warn(near(usages(rows[0])))
@@ -241,7 +243,7 @@ class Writer:
             remembered(memory.scope, batch.key),
         ]
 
-    def _why_no_import(self, batch: Batch) -> list[ScopedStatement]:
+    def _why_not_these(self, batch: Batch) -> list[ScopedStatement]:
         bulk = Bulk(self._tenant.tenant_id)
         memories = [line.memory for line in batch.lines]
         ids = [memory.id for memory in memories]
@@ -284,6 +286,11 @@ def _merged(wanted: Line, held: HeldMemory, author: Author) -> tuple[Line, list[
         later_keys=result.later_keys,
     )
     return line, [f"metadata.{key}" for key in result.kept]
+
+
+def _are_many(batch: Batch) -> bool:
+    """Tell whether it is a batch of an import or of an ingestion."""
+    return not batch.is_store or batch.ingestion is not None
 
 
 def _agents(batch: Batch) -> list[str]:

@@ -53,11 +53,12 @@ def store_outcome(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> O
     needed = (0 if held else 1, growth, 1)
     over = [use for usage in usages(quotas) for use in usage.exceeded_by(needed)]
     if over:
-        raise _exceeded(over, next_minute=int(quotas[0]["next_minute"] or 0))
+        raise exceeded(over, next_minute=int(quotas[0]["next_minute"] or 0))
     return None
 
 
-def _exceeded(over: Sequence[Use], *, next_minute: int) -> QuotaExceeded:
+def exceeded(over: Sequence[Use], *, next_minute: int) -> QuotaExceeded:
+    """Return the refusal of what is over these limits, which names the first and when to try again."""
     first = over[0]
     only_rate = all(use.name == "stores_per_minute" for use in over)
     return QuotaExceeded(
@@ -68,9 +69,29 @@ def _exceeded(over: Sequence[Use], *, next_minute: int) -> QuotaExceeded:
     )
 
 
-def settle(reason: str, lines: Sequence[Line], rows: Sequence[Sequence[Row]]) -> dict[int, Outcome]:
+def ingest_outcomes(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> dict[int, Outcome]:
+    """Say which lines of an ingestion an earlier run had written; the others are to be tried again.
+
+    Raises:
+        QuotaExceeded: together they are over a limit.
+    """
+    quotas, holders, _, _, removed = rows
+    if reason == "quota_exceeded":
+        new = [line.memory for line in batch.lines if line.merged_from is None]
+        needed = (len(new), sum(each.content_bytes + each.metadata_bytes for each in new), len(batch.lines))
+        if over := [use for usage in usages(quotas) for use in usage.exceeded_by(needed)]:
+            raise exceeded(over, next_minute=int(quotas[0]["next_minute"] or 0))
+        return {}
+    gone = {str(row["id"]) for row in removed}  # deleted since, or still there
+    held = {int(row["line"] or 0): str(row["id"]) for row in holders}
+    ids = [line.memory.id for line in batch.lines]
+    return {number: Outcome(id_) for number, id_ in enumerate(ids) if id_ in gone or held.get(number) == id_}
+
+
+def settle(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) -> dict[int, Outcome]:
     """Say which lines of an import cannot be written, and why; the others are to be tried again."""
     quotas, holders, own, taken, removed = rows
+    lines = batch.lines
     if reason == "quota_exceeded":
         return {number: Outcome(full=True) for number in _without_room(lines, usages(quotas))}
     outcomes = {int(row["line"] or 0): Outcome(str(row["id"])) for row in holders}

@@ -15,6 +15,8 @@ from app.domain.memory import Memory, Scope, Tenant
 from app.domain.quotas import Defaults
 from app.ports.database import NOW
 from app.storage.filters import living
+from app.storage.ingestions import Ingestions
+from app.storage.messages import unstage
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN, encode
 from app.storage.scoped import ScopedStatement
 
@@ -71,8 +73,8 @@ FROM json_each(?1, '$.lines') AS line WHERE TRUE
 ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET
   metadata = excluded.metadata,
   later_keys = coalesce(excluded.later_keys, later_keys),
-  forgotten_at = iif(?1 ->> 'is_store', NULL, forgotten_at),
-  forgotten_by = iif(?1 ->> 'is_store', NULL, forgotten_by),
+  forgotten_at = iif(?1 ->> 'remembers', NULL, forgotten_at),
+  forgotten_by = iif(?1 ->> 'remembers', NULL, forgotten_by),
   message_id = coalesce(message_id, excluded.message_id),
   (expires_at, speaker_holds, written_by, written_through, written_at) = (
     SELECT excluded.expires_at, excluded.speaker_holds, excluded.written_by, excluded.written_through,
@@ -175,11 +177,19 @@ class Batch:
     """The limits of whoever has no others."""
     author: Author
     is_store: bool
-    """A store is one line. An import's lines neither count as stores nor take the agent's retention."""
+    """A store is one line. An import's lines neither count as stores nor take the agent's retention; those of an
+    ingestion do."""
     filterable: Collection[str] | None = None
     """The metadata keys that the index filters on; None: all."""
     key: str | None = None
     request_hash: str = ""
+    ingestion: Ingestions | None = None
+    """Whose messages the lines are."""
+
+    @property
+    def event(self) -> str:
+        """What the audit calls it."""
+        return "ingested" if self.ingestion is not None else "stored" if self.is_store else "imported"
 
 
 def write(batch: Batch) -> list[ScopedStatement]:
@@ -207,17 +217,26 @@ def write(batch: Batch) -> list[ScopedStatement]:
             filterable=[None] if batch.filterable is None else sorted(batch.filterable),
             lines=[_named(line) | _queued(line) for line in lines],
         ),
-        insert(tenant, lines, batch.configs.active, batch.author, batch.now, is_store=batch.is_store),
+        insert(
+            tenant,
+            lines,
+            batch.configs.active,
+            batch.author,
+            batch.now,
+            is_store=batch.is_store,
+            remembers=batch.is_store and batch.ingestion is None,
+        ),
         ScopedStatement.write(
             tenant,
             _AUDIT,
-            event="stored" if batch.is_store else "imported",
+            event=batch.event,
             author=_signed(batch.author, batch.now),
             lines=[_named(line) | {"detail": to_json(line.detail)} for line in lines],
         ),
         *([ScopedStatement.write(tenant, _LEAVE_OUT, left_out=left_out)] if left_out else []),
         *([] if batch.key is None else [_remember(lines[0].memory, batch.key, batch.request_hash)]),
         *_claim(tenant, lines),
+        *_take_from(batch.ingestion, lines),
     ]
 
 
@@ -229,8 +248,11 @@ def insert(
     now: int,
     *,
     is_store: bool = False,
+    remembers: bool = False,
 ) -> ScopedStatement:
     """Add memories, or give those that have the same content the new metadata and, where it may be, the new expiry.
+
+    With ``remembers`` such a one is forgotten no longer.
 
     Returns ``id``, ``created_at``, ``expires_at``, ``agent_id`` and ``content_hash`` of the memories that now hold the
     content.
@@ -238,7 +260,7 @@ def insert(
     written: list[Json] = [_named(line) | _written(line, author) for line in lines]
     signed = _signed(author, now)
     return ScopedStatement.write(
-        tenant, _INSERT, config=config.argument, author=signed, is_store=is_store, lines=written
+        tenant, _INSERT, config=config.argument, author=signed, is_store=is_store, remembers=remembers, lines=written
     )
 
 
@@ -261,6 +283,14 @@ def _claim(tenant: Tenant, lines: Sequence[Line]) -> list[ScopedStatement]:
         for sql, written in ((_UNCLAIM, merged), (_CLAIM, stating))
         if written
     ]
+
+
+def _take_from(ingestion: Ingestions | None, lines: Sequence[Line]) -> list[ScopedStatement]:
+    """Drop the messages that have become memories. Should the run stop before it, they are found to be written."""
+    if ingestion is None:
+        return []
+    ids = [line.memory.message_id for line in lines if line.memory.message_id is not None]
+    return [unstage(ingestion.scope, ids), ingestion.count()]
 
 
 def _stated(line: Line) -> dict[str, Json]:

@@ -336,8 +336,8 @@ async def test_an_erasure_takes_messages_that_are_no_memories_yet_and_the_names_
     for tenant, agent in (("acme", "bot"), ("acme", "other"), ("globex", "bot")):
         scope = f"'{tenant}', '{agent}'"
         await bench.change(
-            "INSERT INTO message (tenant_id, agent_id, id, ingestion_id, place, session_id, role, content, said_at) "
-            f"VALUES ({scope}, '{'0' * 32}', 'i', 0, 's', 'user', 'secret', 1)"
+            "INSERT INTO message (tenant_id, agent_id, id, ingestion_id, place, session_id, role, content, said_at, "
+            f"content_hash) VALUES ({scope}, '{'0' * 32}', 'i', 0, 's', 'user', 'secret', 1, 'h')"
         )
         await bench.change(
             "INSERT INTO ingestion (id, tenant_id, agent_id, session_id, accepted_at, messages, written_through) "

@@ -27,6 +27,8 @@ CREATE TABLE message (
   role TEXT NOT NULL CHECK (role IN ('system', 'user', 'assistant')),
   content TEXT NOT NULL,
   said_at INTEGER NOT NULL,
+  -- Of the memory that it is to become.
+  content_hash TEXT NOT NULL,
   PRIMARY KEY (tenant_id, agent_id, id)
 ) STRICT;
 CREATE INDEX message_of_session ON message (tenant_id, agent_id, session_id, said_at, place);
@@ -38,6 +40,8 @@ CREATE TABLE ingestion (
   agent_id TEXT NOT NULL,
   session_id TEXT NOT NULL,
   accepted_at INTEGER NOT NULL,
+  -- Since when all its messages are there; NULL: they are still being taken, or whoever took them stopped.
+  staged_at INTEGER,
   -- Messages that were sent, and how many of them were there already.
   messages INTEGER NOT NULL,
   known INTEGER NOT NULL DEFAULT 0,
@@ -46,15 +50,17 @@ CREATE TABLE ingestion (
   finished_at INTEGER,
   -- Why it stopped for good, as a problem's code; NULL: it did not.
   failure TEXT,
-  -- Who sent it: what the memories are signed with.
+  -- Who sent it: what the memories are signed with, and for whom that credential may speak, [name, ...]; NULL: anybody.
   written_by TEXT,
   written_through TEXT NOT NULL,
   issued_at INTEGER,
+  speakers TEXT,
+  -- Who works on it, and until when that holds. With no holder it is when to go on: at once, or after an outage.
   lease_holder TEXT,
   lease_expires_at INTEGER
 ) STRICT;
 CREATE INDEX ingestion_of_tenant ON ingestion (tenant_id, agent_id, id);
-CREATE INDEX ingestion_unfinished ON ingestion (lease_expires_at) WHERE finished_at IS NULL;
+CREATE INDEX ingestion_unfinished ON ingestion (tenant_id, agent_id, session_id) WHERE finished_at IS NULL;
 
 -- Cloudflare's Agent Memory names a store by a namespace and a profile. Each pair is one agent.
 CREATE TABLE namespace (

@@ -1,0 +1,46 @@
+"""Goes on with the ingestions that a process has left undone, of all tenants, each with its tenant's own services."""
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from app.domain.errors import MemoryGatewayError
+from app.runtime.backends import Backends
+from app.services.ingest.ingester import Ingester
+from app.storage.system.ingestions import READ_ABANDONED, AbandonedIngestion, read_abandoned
+
+LOOK_SECONDS = 300.0
+"""Between two looks for abandoned ingestions: on a metered service each is a call, and most find nothing."""
+_READY_SECONDS = 1.0
+_AT_ONCE = 4
+
+
+async def resume_ingestions(backends: Backends, ready: Callable[[], bool]) -> None:
+    """Go on with abandoned ingestions once the service is ready, and look again every few minutes, until cancelled."""
+    while True:
+        seconds = LOOK_SECONDS if ready() else _READY_SECONDS
+        try:
+            while ready() and await resume_once(backends):
+                pass
+        except MemoryGatewayError as error:
+            structlog.get_logger().warning("ingestions_wait", code=error.code, reason=error.detail)
+        except Exception:  # noqa: BLE001 - a defect is logged and must not stop the work for good
+            structlog.get_logger().exception("background_failed")
+        await asyncio.sleep(seconds)
+
+
+async def resume_once(backends: Backends) -> int:
+    """Go on with those that nobody works on now, and return how many of them were finished."""
+    (rows,) = await backends.database.run([READ_ABANDONED])
+    turns = asyncio.Semaphore(_AT_ONCE)
+
+    async def resume(one: AbandonedIngestion) -> bool:
+        async with turns:
+            ingester = Ingester(backends.of_tenant(one.tenant_id, one.author))
+            return await ingester.resume(one.agent_id, one.session_id, one.id)
+
+    finished = sum(await asyncio.gather(*map(resume, read_abandoned(rows))))
+    if finished:
+        structlog.get_logger().info("ingestions_resumed", finished=finished)
+    return finished

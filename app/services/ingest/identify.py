@@ -1,0 +1,90 @@
+"""Gives messages their session, their moments and their ids."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.domain import limits
+from app.domain.messages import Message, NewMessage, digest, message_id
+from app.services.pacing import paced
+
+_DAY_MS = 86_400_000
+_MAX_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """The messages that a caller brought, as they are known from now on."""
+
+    session_id: str
+    ids: Sequence[str]
+    """Of each message that was brought: what was said twice in a session is one message."""
+    messages: Sequence[Message]
+    """Each once."""
+
+
+async def check(messages: Sequence[NewMessage], session_id: str | None, now: int) -> None:
+    """Check the bounds of what a caller brought.
+
+    Raises:
+        ContentTooLarge: a message has too many bytes.
+        InvalidRequest: another field is outside its bound; every such field is named.
+    """
+    limits.check(("messages", limits.MESSAGES, messages), ("session_id", limits.MESSAGE_SESSION_ID, session_id))
+    latest = limits.no_later_than(now + _DAY_MS)
+    found: list[tuple[str, limits.Violation]] = []
+    async for number, message in paced(enumerate(messages), lambda each: len(each[1].content)):
+        fields = (
+            ("role", limits.MESSAGE_ROLE, message.role),
+            ("content", limits.CONTENT, message.content),
+            ("timestamp", latest, message.timestamp),
+        )
+        found += [
+            (f"messages.{number}.{name}", violation)
+            for name, bound, value in fields
+            if value is not None and (violation := bound.violation(value)) is not None
+        ]
+    if found:
+        raise limits.out_of_bounds(found[:_MAX_NAMED])
+
+
+async def identify(messages: Sequence[NewMessage], session_id: str | None, now: int) -> Conversation:
+    """Return the conversation that the messages are; without a session it is told by what was said.
+
+    Where the same was said at the same moment by two, the second said it a millisecond later: they are two memories.
+    """
+    session_id = session_id or await _derived_session(messages)
+    moments = said_at(messages, now)
+    ids: list[str] = []
+    unique: dict[str, Message] = {}
+    taken: set[str] = set()
+    async for new, moment in paced(zip(messages, moments, strict=True), lambda each: len(each[0].content)):
+        id_ = message_id(session_id, new.role, new.content)
+        ids.append(id_)
+        if id_ in unique:
+            continue
+        message = Message(id_, session_id, new.role, new.content, moment)
+        while message.content_hash in taken:
+            message = message.later()
+        taken.add(message.content_hash)
+        unique[id_] = message
+    return Conversation(session_id, ids, list(unique.values()))
+
+
+def said_at(messages: Sequence[NewMessage], now: int) -> list[int]:
+    """Return when each was said: where that is not told, a millisecond after the one before it.
+
+    Those before the first that tells count back from it; where none tells, the first was said now.
+    """
+    first = next((number for number, message in enumerate(messages) if message.timestamp is not None), None)
+    moment = now if first is None else (messages[first].timestamp or 0) - first
+    moments: list[int] = []
+    for message in messages:
+        moment = moment if message.timestamp is None else message.timestamp
+        moments.append(moment)
+        moment += 1
+    return moments
+
+
+async def _derived_session(messages: Sequence[NewMessage]) -> str:
+    parts = [digest(message.role, message.content) async for message in paced(messages, lambda each: len(each.content))]
+    return digest(*parts)

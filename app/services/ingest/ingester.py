@@ -1,0 +1,118 @@
+"""Ingests conversations for one tenant: bulk, by whatever runs an agent, and never a tool of it."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from app.domain import limits
+from app.domain.errors import NotFound, Unavailable
+from app.domain.memory import Scope
+from app.domain.messages import Item, NewMessage
+from app.services.backends import TenantBackends
+from app.services.ingest.identify import Conversation, check, identify
+from app.services.ingest.messages import Taken, Taking
+from app.services.ingest.operation import Attempt, Operation
+from app.services.ingest.work import Work
+from app.storage.ingestions import Ingestion, ingestion, read
+from app.storage.messages import anybodys, written
+
+_INTERRUPTED = "unavailable"
+"""The code of a message that another ingestion had brought and has not written."""
+
+
+class Ingester:
+    """Ingests conversations for the agents of one tenant, bound here."""
+
+    def __init__(self, backends: TenantBackends) -> None:
+        """Take what the tenant's services work with."""
+        self._backends = backends
+
+    async def ingest(self, agent_id: str, messages: Sequence[NewMessage], session_id: str | None = None) -> Ingestion:
+        """Take messages and make memories of those that are none; the same messages again change nothing.
+
+        Once it returns with ``items``, every recall finds the messages. Without them it is still running, and goes on
+        after this, in this process or another (``ingestion``).
+
+        Raises:
+            InvalidRequest: a field is outside its bounds; nothing was taken.
+            Erasing, LongTermDisabled, Unauthenticated: as a store is refused; nothing was written.
+            QuotaExceeded: there is room for nothing, or too many of the tenant's are running; nothing was written.
+            Unavailable: the database does not answer; ingesting again is safe.
+        """
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + self._backends.ingest_seconds
+        limits.check(("agent_id", limits.AGENT_ID, agent_id))
+        scope, now = Scope(self._backends.tenant_id, agent_id), self._backends.clock()
+        await check(messages, session_id, now)
+        conversation = await identify(messages, session_id, now)
+        taking = Taking(self._backends, scope, conversation)
+        work = Work(self._backends, scope, conversation.session_id, taking.id)
+        taken = await taking.take(work.holder)
+        if taken.ingestion is None:
+            return _nothing_new(agent_id, conversation, now)
+        operation = Operation(work, claimed=taken.claimed)
+        running = self._backends.background.start(operation.run(), name="ingestion")
+        waiting = asyncio.create_task(operation.put_off.wait())
+        try:
+            await asyncio.wait(
+                {running, waiting}, timeout=max(0.0, ends - loop.time()), return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            waiting.cancel()
+        if not running.done():
+            with suppress(Unavailable):
+                return await self.ingestion(agent_id, taking.id)
+            return taken.ingestion
+        return await self._ended(scope, conversation, taken, running.result())
+
+    async def ingestion(self, agent_id: str | None, ingestion_id: str) -> Ingestion:
+        """Return how far an ingestion is; with an agent, only one of that agent.
+
+        Raises:
+            NotFound: there is no such ingestion.
+            InvalidRequest: an id has not the form of one.
+            Unavailable: the database does not answer.
+        """
+        limits.check(("agent_id", limits.AGENT_ID, agent_id), ("operation_id", limits.OPERATION_ID, ingestion_id))
+        (rows,) = await self._backends.database.run([read(self._backends.tenant_id, agent_id, ingestion_id)])
+        if not rows:
+            raise NotFound("There is no such operation.")
+        return ingestion(rows[0])
+
+    async def resume(self, agent_id: str, session_id: str, ingestion_id: str) -> bool:
+        """Go on with an ingestion that nobody works on, and tell whether it is finished."""
+        work = Work(self._backends, Scope(self._backends.tenant_id, agent_id), session_id, ingestion_id)
+        return (await Operation(work).attempt(adopts=True)).finished
+
+    async def _ended(self, scope: Scope, conversation: Conversation, taken: Taken, attempt: Attempt) -> Ingestion:
+        """Say what became of each message of an ingestion that has ended."""
+        ended = attempt.ingestion
+        if attempt.error is not None and (ended is None or not (ended.written or ended.known)):
+            raise attempt.error
+        assert ended is not None  # noqa: S101 - else there is an error
+        asked = [*(taken.new if ended.failure is not None else ()), *taken.elsewhere]
+        lost: set[str] = set()
+        if asked:
+            there, coming = await self._backends.database.run([written(scope, asked), anybodys(scope, asked)])
+            lost = set(asked) - {str(row["id"]) for row in (*there, *coming)}
+        return replace(ended, items=_items(conversation, taken, lost, ended.failure or _INTERRUPTED))
+
+
+def _nothing_new(agent_id: str, conversation: Conversation, now: int) -> Ingestion:
+    """Return an ingestion of messages that are all memories already."""
+    known = len(conversation.ids)
+    items = [Item(id_, "known") for id_ in conversation.ids]
+    return Ingestion(None, agent_id, conversation.session_id, now, known, known, 0, now, None, items)
+
+
+def _items(conversation: Conversation, taken: Taken, lost: set[str], code: str) -> list[Item]:
+    items: list[Item] = []
+    seen: set[str] = set()
+    for id_ in conversation.ids:
+        if id_ in lost:
+            items.append(Item(id_, "failed", code))
+        else:
+            items.append(Item(id_, "stored" if id_ in taken.new and id_ not in seen else "known"))
+        seen.add(id_)
+    return items

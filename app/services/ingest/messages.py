@@ -1,0 +1,148 @@
+"""The first stage: takes messages into the database, so that nothing of them is lost from then on."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+
+from ulid import ULID
+
+from app.domain import limits
+from app.domain.errors import Erasing, LongTermDisabled, QuotaExceeded
+from app.domain.json_types import Json, to_json
+from app.domain.memory import Scope, Tenant
+from app.domain.messages import Message
+from app.domain.moments import moment
+from app.ports.database import Row
+from app.services.backends import TenantBackends
+from app.services.credentials import refused
+from app.services.ingest.identify import Conversation
+from app.services.pacing import paced
+from app.services.write_outcomes import exceeded
+from app.storage import request_state
+from app.storage.ingestions import Ingestion, Ingestions, IngestState, ingestion, state
+from app.storage.messages import Messages, to_row, written
+from app.storage.quotas import Quotas, usages
+from app.storage.rows import read_row
+from app.storage.scoped import ScopedStatement
+
+_RUN_BYTES = 1_500_000
+_RETRY_SECONDS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What was taken of a conversation; ``ingestion`` is None where all of it were memories already."""
+
+    ingestion: Ingestion | None = None
+    new: frozenset[str] = field(default_factory=frozenset)
+    """The ids of the messages that this ingestion is to write."""
+    elsewhere: Sequence[str] = ()
+    """The ids of those that another ingestion had brought, and that were no memories yet."""
+    claimed: bool = False
+
+
+class Taking:
+    """Takes the messages of one conversation for one agent."""
+
+    def __init__(self, backends: TenantBackends, scope: Scope, conversation: Conversation) -> None:
+        """Bind what is taken, and for whom."""
+        self._backends = backends
+        self._scope = scope
+        self._conversation = conversation
+        self.id = str(ULID.from_datetime(moment(backends.clock())))
+
+    async def take(self, holder: str) -> Taken:
+        """Take what is not there yet, and the lease for this holder.
+
+        Raises:
+            Erasing, LongTermDisabled, Unauthenticated: as a store is refused; nothing was taken.
+            QuotaExceeded: there is no room for a memory, or the tenant has too many ingestions; nothing was taken.
+            Unavailable: the database does not answer; some may be taken, and ingesting again is safe.
+        """
+        known = await self._known()
+        new = [message for message in self._conversation.messages if message.id not in known]
+        if not new:
+            return Taken()
+        own = Ingestions(self._scope, self._conversation.session_id, self.id)
+        messages = Messages(self._scope, self._conversation.session_id, self.id)
+        run = own.accept(self._backends.author, len(self._conversation.ids))
+        waiting = False
+        async for rows in _chunks(new):
+            if waiting:
+                await self._run([*run, own.read()])
+                run = []
+            run.append(messages.stage(rows))
+            waiting = True
+        last = [own.all_staged(), own.claim(holder), messages.staged(), own.read()]
+        *_, claimed, staged, (row,) = await self._run([*run, *last])
+        mine = frozenset(str(each["id"]) for each in staged)
+        elsewhere = [message.id for message in new if message.id not in mine]
+        return Taken(ingestion(row), mine, elsewhere, claimed=bool(claimed))
+
+    async def _known(self) -> set[str]:
+        """Return the messages that are memories, unless the caller may bring none now."""
+        ids = [message.id for message in self._conversation.messages]
+        quotas = Quotas(self._backends.tenant_id, self._backends.quotas).read(self._scope.agent_id)
+        allowed, there, quota, (seen,) = await self._backends.database.run(
+            [
+                state(self._scope, self._backends.author),
+                written(self._scope, ids),
+                quotas,
+                request_state.read(Tenant(self._backends.tenant_id)),
+            ]
+        )
+        self._backends.observe(seen)
+        found = _allowed(allowed[0])
+        known = {str(row["id"]) for row in there}
+        new = [message for message in self._conversation.messages if message.id not in known]
+        if new:
+            needed = (1, min(len(message.content.encode()) for message in new), 0)
+            if over := [use for usage in usages(quota) for use in usage.exceeded_by(needed)]:
+                raise exceeded(over, next_minute=0)
+            if found.unfinished >= limits.MAX_UNFINISHED_INGESTIONS:
+                raise _too_many()
+        return known
+
+    async def _run(self, run: Sequence[ScopedStatement]) -> list[list[Row]]:
+        """Make a run that ends with the ingestion's row, which is not there where it could not begin."""
+        *results, row, allowed = await self._backends.database.run([*run, state(self._scope, self._backends.author)])
+        if not row:
+            _allowed(allowed[0])
+            raise _too_many()
+        return [*results, row]
+
+
+def _allowed(row: Row) -> IngestState:
+    """Read what keeps an ingestion out; raises as ``Taking.take`` does."""
+    found = read_row(IngestState, row)
+    if found.revoked:
+        raise refused("it was revoked")
+    if found.erasing:
+        raise Erasing("The agent, or its tenant, is being erased. Ingest again once the erasure has its receipt.")
+    if found.disabled:
+        raise LongTermDisabled
+    return found
+
+
+def _too_many() -> QuotaExceeded:
+    most = limits.MAX_UNFINISHED_INGESTIONS
+    return QuotaExceeded(
+        f"The tenant has {most} ingestions that are not finished, as many as it may. Wait until one of them is done "
+        "(GET /profiles/{profile}/operations/{id}), then ingest again. Nothing was taken.",
+        reached=f"ingestions;scope=tenant;used={most};limit={most}",
+        retry_after=_RETRY_SECONDS,
+    )
+
+
+async def _chunks(messages: Sequence[Message]) -> AsyncIterator[list[dict[str, Json]]]:
+    """Cut messages into rows for runs of a size that D1 takes."""
+    rows: list[dict[str, Json]] = []
+    size = 0
+    async for place, message in paced(enumerate(messages), lambda each: len(each[1].content)):
+        row = to_row(message, place)
+        length = len(to_json(row).encode())
+        if rows and size + length > _RUN_BYTES:
+            yield rows
+            rows, size = [], 0
+        rows.append(row)
+        size += length
+    yield rows

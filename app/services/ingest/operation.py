@@ -1,0 +1,139 @@
+"""Takes an ingestion through its stages, again and again until it is finished, whatever fails meanwhile."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Final
+
+import structlog
+
+from app.domain.errors import AccessRefused, Conflict, Erasing, MemoryGatewayError, QuotaExceeded, Unavailable
+from app.ports.database import Row
+from app.services.ingest.turns import Turns
+from app.services.ingest.work import LeaseLost, Stage, Work
+from app.storage.ingestions import Ingestion, ingestion
+from app.storage.scoped import ScopedStatement
+
+STAGES: Final[Sequence[Stage]] = (Turns(),)
+"""What follows once the messages are taken (``app.services.ingest.messages``), in this order."""
+
+_FIRST_PAUSE, _LAST_PAUSE = 0.2, 30.0
+"""Seconds between two looks whether a session is free."""
+_WITHOUT_DATABASE = 10.0
+"""Seconds until the next attempt where it cannot even be written down that there will be one."""
+_GIVE_UP_MS = 7 * 24 * 3600 * 1000
+"""The age from which on an ingestion fails with what keeps it from going on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What came of an attempt."""
+
+    finished: bool = False
+    ingestion: Ingestion | None = None
+    """The ingestion where it is finished, unless its agent was erased."""
+    error: MemoryGatewayError | None = None
+    """Why it has failed."""
+    seconds: float | None = None
+    """After how many seconds to go on, where something does not answer; None: once the session is free."""
+
+
+_ERASED: Final = Attempt(finished=True, error=Erasing("The agent, or its tenant, was erased meanwhile."))
+
+
+class Operation:
+    """The way of one ingestion to its end, in this process."""
+
+    def __init__(self, work: Work, *, claimed: bool = False, stages: Sequence[Stage] = STAGES) -> None:
+        """Take what is worked on; ``claimed``: its lease is held already."""
+        self._work = work
+        self._claimed = claimed
+        self._stages = stages
+        self.put_off = asyncio.Event()
+        """Set once it is known to take longer: something that it needs does not answer."""
+
+    async def run(self) -> Attempt:
+        """Work until it is finished, and return how."""
+        pause = _FIRST_PAUSE
+        while not (attempt := await self.attempt()).finished:
+            if attempt.seconds is not None:
+                self.put_off.set()
+            await asyncio.sleep(pause if attempt.seconds is None else attempt.seconds)
+            pause = min(2 * pause, _LAST_PAUSE)
+        return attempt
+
+    async def attempt(self, *, adopts: bool = False) -> Attempt:
+        """Do as much as can be done now. With ``adopts``, nobody takes its messages any more."""
+        try:
+            return await self._through(adopts=adopts)
+        except LeaseLost:
+            return Attempt()
+        except (AccessRefused, Conflict, QuotaExceeded) as error:
+            if isinstance(error, QuotaExceeded) and error.retry_after is not None:  # a limit of each minute
+                return await self._later(error, float(error.retry_after))
+            return await self._failed(error)
+        except asyncio.CancelledError:
+            with suppress(Exception):
+                await self._run([self._work.own.put_off(self._work.holder, 0)])
+            raise
+        except Exception as error:  # noqa: BLE001 - a defect is logged, and must not lose what was taken
+            return await self._later(error, None)
+        finally:
+            self._claimed = False
+
+    async def _through(self, *, adopts: bool) -> Attempt:
+        """Go through the stages. Raises as they do."""
+        own = self._work.own
+        if not self._claimed:
+            adopt = [own.adopt()] if adopts else []
+            *_, claimed, rows = await self._run([*adopt, own.claim(self._work.holder), own.read()])
+            if not rows:
+                return _ERASED
+            found = ingestion(rows[0])
+            if found.finished_at is not None:
+                return Attempt(finished=True, ingestion=found)
+            if not claimed:
+                return Attempt()
+            if found.failure is not None:  # whoever found it out stopped before the end
+                return await self._fail(found.failure)
+        self._work.lost = False
+        async with self._work.renewing():
+            for stage in self._stages:
+                await stage.run(self._work)
+        *_, rows = await self._run(own.finish())
+        if not rows:
+            return _ERASED
+        ended = ingestion(rows[0])
+        return Attempt(finished=ended.finished_at is not None, ingestion=ended)
+
+    async def _later(self, error: Exception, seconds: float | None) -> Attempt:
+        """Leave it for later; it fails with the error where it has waited for too long."""
+        log = structlog.get_logger()
+        code = error.code if isinstance(error, MemoryGatewayError) else MemoryGatewayError.code
+        if isinstance(error, Unavailable | QuotaExceeded):
+            log.warning("ingestion_waits", code=code, reason=error.detail)
+        else:
+            log.error("background_failed", exc_info=error)
+        try:
+            ((row,),) = await self._run([self._work.own.put_off(self._work.holder, seconds)])
+            if int(row["age_ms"] or 0) > _GIVE_UP_MS:
+                return await self._fail(code)
+        except (Unavailable, ValueError):  # or the lease was lost
+            return Attempt(seconds=_WITHOUT_DATABASE)
+        return Attempt(seconds=int(row["pause_ms"] or 0) / 1000)
+
+    async def _failed(self, error: MemoryGatewayError) -> Attempt:
+        """Finish it with what can never be done."""
+        try:
+            failed = await self._fail(error.code)
+        except Unavailable as unavailable:
+            return await self._later(unavailable, None)
+        return replace(failed, error=error)
+
+    async def _fail(self, code: str) -> Attempt:
+        *_, rows = await self._run(self._work.own.fail(code))
+        return Attempt(finished=True, ingestion=ingestion(rows[0])) if rows else _ERASED
+
+    async def _run(self, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
+        return await self._work.backends.database.run(statements)

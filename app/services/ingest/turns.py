@@ -1,0 +1,207 @@
+"""The second stage: each message becomes one memory, in its own words, by the one way in which memories are written."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from json import loads
+
+from ulid import ULID
+
+from app.domain.embedding import EmbeddingConfig
+from app.domain.errors import QuotaExceeded, Unavailable
+from app.domain.json_types import to_json
+from app.domain.memory import Tenant
+from app.domain.moments import moment
+from app.domain.quotas import Usage
+from app.indexing.delivery import deliver
+from app.ports.database import Row
+from app.ports.vector_index import IndexedVector
+from app.services.backends import TenantBackends, settled
+from app.services.claims import permitted
+from app.services.ingest.work import Work
+from app.services.pacing import paced
+from app.services.write import HeldOtherwise, Writer, audited
+from app.services.write_outcomes import Outcome, exceeded
+from app.storage.memories import Batch, Line
+from app.storage.messages import Held, Staged, holders, staged, unstage
+from app.storage.quotas import Quotas, usages
+from app.storage.rows import read_row
+
+_RUN_BYTES = 1_200_000
+_READ_AT_ONCE = 2 * 1024
+"""Characters that are read for words before the event loop goes on; the largest message takes longest."""
+_MAX_TRIES = 5
+"""Of a batch in whose place others write at the same time."""
+
+
+class Turns:
+    """Writes the messages of an ingestion in the order in which they were said. Implements ``Stage``."""
+
+    async def run(self, work: Work) -> None:
+        """Write what is left; raises as ``Stage`` says."""
+        tries = _MAX_TRIES
+        while True:
+            messages, waiting = await _next(work)
+            if not messages:
+                return
+            work.check_held()
+            try:
+                done = await settled(lambda messages=messages: _written(work, messages))  # type: ignore[misc]
+            except (HeldOtherwise, QuotaExceeded) as error:  # others wrote since it was read
+                tries -= 1
+                if not tries:
+                    raise Unavailable("The session is just being written by others.") from error
+                continue
+            tries = _MAX_TRIES
+            if done == waiting:
+                return
+
+
+async def _next(work: Work) -> tuple[list[Staged], int]:
+    """Return the next messages for which there is room, and how many are left in all.
+
+    Raises:
+        QuotaExceeded: there is room for none.
+    """
+    backends = work.backends
+    quotas = Quotas(backends.tenant_id, backends.quotas).read(work.scope.agent_id)
+    rows, quota = await backends.database.run([work.messages.next(), quotas])
+    if not rows:
+        return [], 0
+    messages = await _apart(work, staged(rows))
+    return messages[: _fitting(messages, usages(quota), quota)], int(rows[0]["waiting"] or 0)
+
+
+def _fitting(messages: Sequence[Staged], found: Sequence[Usage], quota: Sequence[Row]) -> int:
+    """Return how many of the messages there is room for; raises as ``_next`` does."""
+    memories = size = 0
+    for number, each in enumerate(messages):
+        if each.held is None:
+            memories += 1
+            size += len(each.message.content.encode()) + len(to_json(each.message.metadata).encode())
+        over = [use for usage in found for use in usage.exceeded_by((memories, size, number + 1))]
+        if over and not number:
+            raise exceeded(over, next_minute=int(quota[0]["next_minute"] or 0))
+        if over:
+            return number
+    return len(messages)
+
+
+async def _apart(work: Work, messages: Sequence[Staged]) -> list[Staged]:
+    """Let no message become the memory of another one: the same words of the same moment were said a little later."""
+    result = list(messages)
+    while clashing := _clashing(result):
+        hashes: list[str] = []
+        taken = {each.message.content_hash for each in result}
+        for number in clashing:
+            later = result[number].message.later()
+            while later.content_hash in taken:
+                later = later.later()
+            taken.add(later.content_hash)
+            hashes.append(later.content_hash)
+            result[number] = Staged(later, None)
+        (rows,) = await work.backends.database.run([holders(work.scope, hashes)])
+        held = {str(row["content_hash"]): read_row(Held, row) for row in rows}
+        for number in clashing:
+            message = result[number].message
+            result[number] = Staged(message, held.get(message.content_hash))
+    return result
+
+
+def _clashing(messages: Sequence[Staged]) -> list[int]:
+    """Return the numbers of those in whose place another message's memory stands."""
+    return [
+        number
+        for number, each in enumerate(messages)
+        if each.held is not None and each.held.held_by not in {None, each.message.id}
+    ]
+
+
+async def _written(work: Work, messages: Sequence[Staged]) -> int:
+    """Embed and write messages, as many as go into one run; return how many.
+
+    Raises:
+        EmbeddingConfigChanged, HeldOtherwise, QuotaExceeded: as ``Writer.write``; nothing was written.
+    """
+    there = [each.message.id for each in messages if _is_there(each)]
+    lines = await _lines(work, [each for each in messages if not _is_there(each)])
+    if not lines:
+        await work.backends.database.run([unstage(work.scope, there), work.own.count()])
+        return len(there)
+    backends = work.backends
+    used = backends.configs
+    started = time.perf_counter()
+    texts = [line.memory.content for line in lines]
+    embedded = await backends.embedder_of(used.active).embed(texts, "document")
+    milliseconds = round((time.perf_counter() - started) * 1000, 1)
+    detail = audited(used.active) | {"embedding_ms": milliseconds, "together": len(texts)}
+    name = used.active.index_name
+    made = [
+        replace(line, vectors={name: vector}, detail=detail)
+        for line, vector in zip(lines, embedded.vectors, strict=True)
+    ]
+    batch = Batch(
+        Tenant(backends.tenant_id),
+        made,
+        used,
+        backends.clock(),
+        backends.quotas,
+        backends.author,
+        is_store=True,
+        ingestion=work.own,
+    )
+    await _deliver(backends, used.active, made, await Writer(backends).write(batch))
+    return len(lines)
+
+
+def _is_there(each: Staged) -> bool:
+    """Tell whether a message is a memory already: a run stopped before it said so."""
+    return each.held is not None and each.held.held_by == each.message.id and not each.held.held_expired
+
+
+async def _lines(work: Work, messages: Sequence[Staged]) -> list[Line]:
+    """Return what is to be written, without vectors; the event loop goes on between parts of it.
+
+    A memory that has the content already, of the same session and moment, becomes the message and keeps its metadata.
+    """
+    now, author = work.backends.clock(), work.backends.author
+    lines: list[Line] = []
+    size = 0
+    dimensions = work.backends.configs.active.dimensions
+    async for number, each in paced(enumerate(messages), _to_read, _READ_AT_ONCE):
+        memory = each.message.memory(work.scope, str(ULID.from_datetime(moment(now))), now + number)
+        if each.held is not None and not each.held.held_expired:
+            memory = replace(memory, metadata=loads(each.held.held_metadata))
+        line = Line(memory, {}, {}, stated=permitted(memory, author))
+        if each.held is not None:
+            line = replace(line, merged_from=each.held.held_metadata, was_expired=each.held.held_expired)
+        size += len(to_json([memory.content, memory.segments, memory.metadata_json]).encode()) + dimensions * 8 // 3
+        if lines and size > _RUN_BYTES:
+            return lines
+        lines.append(line)
+    return lines
+
+
+def _to_read(each: tuple[int, Staged]) -> int:
+    return len(each[1].message.content)
+
+
+async def _deliver(
+    backends: TenantBackends, config: EmbeddingConfig, lines: Sequence[Line], outcomes: Sequence[Outcome]
+) -> None:
+    """Bring what was queued to the index; what fails is left to the indexer."""
+    name = config.index_name
+    vectors = [
+        IndexedVector(
+            line.memory.scope,
+            line.memory.id,
+            line.vectors[name],
+            outcome.created_at,
+            outcome.revisions[name],
+            line.memory.metadata,
+        )
+        for line, outcome in zip(lines, outcomes, strict=True)
+        if outcome.holder == line.memory.id and name in outcome.revisions
+    ]
+    if vectors:
+        await deliver(backends.index_of(config), name, vectors, backends.acknowledgements, first_time=True)

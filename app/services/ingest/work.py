@@ -1,0 +1,92 @@
+"""What a stage works on, and the lease under which it does: one ingestion at a time works on a session."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import structlog
+from ulid import ULID
+
+from app.domain.errors import Unavailable
+from app.domain.memory import Scope
+from app.services.backends import TenantBackends
+from app.storage.ingestions import LEASE_SECONDS, Ingestions
+from app.storage.messages import Messages
+
+_RENEW_SECONDS = LEASE_SECONDS / 3
+
+
+class LeaseLost(Exception):
+    """Somebody else works on the ingestion now."""
+
+
+@dataclass(slots=True)
+class Work:
+    """One ingestion that this process works on. Its holder is nobody else, in this process either."""
+
+    backends: TenantBackends
+    scope: Scope
+    session_id: str
+    ingestion_id: str
+    holder: str = field(default_factory=lambda: str(ULID()))
+    lost: bool = False
+
+    @property
+    def own(self) -> Ingestions:
+        """Return the statements over the ingestion."""
+        return Ingestions(self.scope, self.session_id, self.ingestion_id)
+
+    @property
+    def messages(self) -> Messages:
+        """Return the statements over its messages."""
+        return Messages(self.scope, self.session_id, self.ingestion_id)
+
+    def check_held(self) -> None:
+        """Go on while the lease is held.
+
+        Raises:
+            LeaseLost: it is not.
+        """
+        if self.lost:
+            raise LeaseLost
+
+    @asynccontextmanager
+    async def renewing(self) -> AsyncIterator[None]:
+        """Renew the lease while the block runs."""
+        renewing = asyncio.create_task(self._renew(), name="lease")
+        try:
+            yield
+        finally:
+            renewing.cancel()
+            with suppress(asyncio.CancelledError):
+                await renewing
+
+    async def _renew(self) -> None:
+        held_until = asyncio.get_running_loop().time() + LEASE_SECONDS
+        while not self.lost:
+            await asyncio.sleep(_RENEW_SECONDS)
+            began = asyncio.get_running_loop().time()
+            try:
+                (renewed,) = await self.backends.database.run([self.own.renew(self.holder)])
+            except Unavailable as error:
+                structlog.get_logger().warning("lease_not_renewed", code=error.code)
+                self.lost = began >= held_until
+                continue
+            held_until = began + LEASE_SECONDS
+            self.lost = not renewed
+
+
+class Stage(Protocol):
+    """A stage of an ingestion. Made again, whoever stopped where, it ends the same."""
+
+    async def run(self, work: Work) -> None:
+        """Do what is left to do of it.
+
+        Raises:
+            LeaseLost: somebody else goes on.
+            QuotaExceeded, Conflict, AccessRefused: it can never be done, unless the quota is one of a minute.
+            Unavailable: it can be done later.
+        """
+        ...

@@ -1,0 +1,239 @@
+"""Statements of ingestions: the operations that make memories of messages (``app.storage.messages``).
+
+A run may stop between any two of its statements (docs/reliability.md): how many were written is counted by what is left
+of the messages, so that it is the same however often a run is made.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from app.domain import limits
+from app.domain.author import Author
+from app.domain.json_types import Json, to_json
+from app.domain.memory import Scope, Tenant
+from app.domain.messages import Item
+from app.ports.database import NOW, Row
+from app.storage.messages import STAGED
+from app.storage.rows import read_row
+from app.storage.scoped import ScopedStatement
+
+LEASE_SECONDS = 60
+"""How long an ingestion is somebody's who does not renew it."""
+_MIN_PAUSE_MS, _MAX_PAUSE_MS = 5_000, 3_600_000
+"""How long one waits after an outage: as long as it has been there, within these."""
+
+_SCOPE = "{table}.tenant_id = ?1 ->> 'tenant_id' AND {table}.agent_id = ?1 ->> 'agent_id'"
+_OWN = f"{_SCOPE.format(table='ingestion')} AND ingestion.id = ?1 ->> 'id'"
+_LEFT = f"(SELECT count(*) FROM message WHERE {STAGED})"
+_UNFINISHED = """
+(SELECT count(*) FROM ingestion AS other WHERE other.tenant_id = ?1 ->> 'tenant_id' AND other.finished_at IS NULL)
+"""
+_ERASING = """
+EXISTS (
+  SELECT 1 FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id'
+    AND (erasure.agent_id IS NULL OR erasure.agent_id = ?1 ->> 'agent_id') AND erasure.receipt IS NULL
+)
+"""
+
+_STATE = f"""
+SELECT EXISTS (
+    SELECT 1 FROM revocation WHERE revocation.tenant_id = ?1 ->> 'tenant_id' AND (
+      revocation.credential_id = ?1 ->> 'by'
+      OR revocation.credential_id = '' AND revocation.issued_before > ?1 ->> 'issued_at'
+    )
+  ) AS revoked,
+  {_ERASING} AS erasing,
+  EXISTS (SELECT 1 FROM agent WHERE {_SCOPE.format(table="agent")} AND NOT agent.long_term_enabled) AS disabled,
+  {_UNFINISHED} AS unfinished
+"""
+_ACCEPT = f"""
+INSERT INTO ingestion (id, tenant_id, agent_id, session_id, accepted_at, messages, written_by, written_through,
+  issued_at, speakers)
+SELECT ?1 ->> 'id', ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'session_id', {NOW}, ?1 ->> 'messages',
+  ?1 ->> '$.author.by', ?1 ->> '$.author.through', ?1 ->> '$.author.issued_at', ?1 ->> '$.author.speakers'
+WHERE {_UNFINISHED} < {limits.MAX_UNFINISHED_INGESTIONS} AND NOT {_ERASING}
+ON CONFLICT DO NOTHING
+"""
+_DROP_OLDEST = f"""
+DELETE FROM ingestion WHERE {_SCOPE.format(table="ingestion")} AND ingestion.finished_at IS NOT NULL
+  AND ingestion.id <= (
+    SELECT old.id FROM ingestion AS old WHERE {_SCOPE.format(table="old")}
+    ORDER BY old.id DESC LIMIT 1 OFFSET {limits.MAX_INGESTIONS}
+  )
+"""
+_ALL_STAGED = f"""
+UPDATE ingestion SET staged_at = {NOW}, known = messages - {_LEFT} WHERE {_OWN} AND ingestion.staged_at IS NULL
+"""
+# Of one that somebody stopped taking, what has come is all there is.
+_ADOPT = f"""
+UPDATE ingestion SET staged_at = {NOW}, messages = {_LEFT} WHERE {_OWN} AND ingestion.staged_at IS NULL
+"""
+_CLAIM = f"""
+UPDATE ingestion SET lease_holder = ?1 ->> 'holder', lease_expires_at = {NOW} + {LEASE_SECONDS * 1000}
+WHERE {_OWN} AND ingestion.finished_at IS NULL AND ingestion.staged_at IS NOT NULL
+  AND NOT EXISTS (
+    SELECT 1 FROM ingestion AS other
+    WHERE {_SCOPE.format(table="other")} AND other.session_id = ?1 ->> 'session_id' AND other.finished_at IS NULL
+      AND other.lease_holder <> ?1 ->> 'holder' AND other.lease_expires_at > {NOW}
+  )
+RETURNING id
+"""
+_RENEW = f"""
+UPDATE ingestion SET lease_expires_at = {NOW} + {LEASE_SECONDS * 1000}
+WHERE {_OWN} AND ingestion.finished_at IS NULL AND ingestion.lease_holder = ?1 ->> 'holder' RETURNING id
+"""
+_PUT_OFF = f"""
+UPDATE ingestion SET lease_holder = NULL,
+  lease_expires_at = {NOW} + max(?1 ->> 'least_ms', min({NOW} - accepted_at, ?1 ->> 'most_ms'))
+WHERE {_OWN} AND ingestion.lease_holder = ?1 ->> 'holder'
+RETURNING lease_expires_at - {NOW} AS pause_ms, {NOW} - accepted_at AS age_ms
+"""
+_READ = """
+SELECT ingestion.id, ingestion.agent_id, ingestion.session_id, ingestion.accepted_at, ingestion.messages,
+  ingestion.known, ingestion.written, ingestion.finished_at, ingestion.failure
+FROM ingestion WHERE ingestion.tenant_id = ?1 ->> 'tenant_id' AND ingestion.id = ?1 ->> 'id'
+  AND (?1 ->> 'agent_id' IS NULL OR ingestion.agent_id = ?1 ->> 'agent_id')
+"""
+_COUNT = f"""
+UPDATE ingestion SET written = messages - known - {_LEFT}
+WHERE {_OWN} AND ingestion.finished_at IS NULL AND ingestion.failure IS NULL
+"""
+_FINISH = f"""
+UPDATE ingestion SET finished_at = {NOW}, written = messages - known, lease_holder = NULL
+WHERE {_OWN} AND ingestion.finished_at IS NULL AND ingestion.failure IS NULL
+  AND NOT EXISTS (SELECT 1 FROM message WHERE {STAGED})
+"""
+# The failure is written first: should the run stop there, whoever goes on finds it and drops the messages.
+_FAIL = f"""
+UPDATE ingestion SET failure = ?1 ->> 'failure', written = messages - known - {_LEFT}
+WHERE {_OWN} AND ingestion.finished_at IS NULL AND ingestion.failure IS NULL
+"""
+_DROP = f"""
+DELETE FROM message WHERE {STAGED}
+  AND EXISTS (SELECT 1 FROM ingestion WHERE {_OWN} AND ingestion.failure IS NOT NULL)
+"""
+_FINISH_FAILED = f"""
+UPDATE ingestion SET finished_at = {NOW}, lease_holder = NULL
+WHERE {_OWN} AND ingestion.finished_at IS NULL AND ingestion.failure IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM message WHERE {STAGED})
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ingestion:
+    """An ingestion, and how far it is. ``id`` is None where there was nothing to do."""
+
+    id: str | None
+    agent_id: str
+    session_id: str
+    accepted_at: int
+    messages: int
+    known: int
+    """Messages that were there already."""
+    written: int
+    """Memories made so far."""
+    finished_at: int | None
+    failure: str | None
+    """Why it stopped for good, as a problem's code."""
+    items: Sequence[Item] = ()
+    """What became of each message, for whoever has brought them; none where that is not known yet."""
+
+    @property
+    def status(self) -> Literal["running", "done", "failed"]:
+        """Whether it is finished, and how."""
+        if self.finished_at is None:
+            return "running"
+        return "done" if self.failure is None else "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class IngestState:
+    """What keeps an ingestion out before it begins, and how many of the tenant are not finished."""
+
+    revoked: bool
+    erasing: bool
+    disabled: bool
+    unfinished: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ingestions:
+    """Statements over one ingestion of one agent; bound here, once."""
+
+    scope: Scope
+    session_id: str
+    id: str
+
+    def accept(self, author: Author, messages: int) -> list[ScopedStatement]:
+        """Begin an ingestion of so many messages, unless the tenant has as many as it may."""
+        return [self._write(_ACCEPT, messages=messages, author=_signed(author)), self._write(_DROP_OLDEST)]
+
+    def all_staged(self) -> ScopedStatement:
+        """Say that all its messages are taken: the others were there already."""
+        return self._write(_ALL_STAGED)
+
+    def adopt(self) -> ScopedStatement:
+        """Go on with what has come of an ingestion whose messages nobody takes any more."""
+        return self._write(_ADOPT)
+
+    def claim(self, holder: str) -> ScopedStatement:
+        """Take the lease unless somebody works on the session; returns a row if it was taken."""
+        return self._write(_CLAIM, holder=holder)
+
+    def renew(self, holder: str) -> ScopedStatement:
+        """Hold the lease for longer; returns a row if it was still held."""
+        return self._write(_RENEW, holder=holder)
+
+    def put_off(self, holder: str, seconds: float | None) -> ScopedStatement:
+        """Release the lease, and go on later: after so many seconds, else the later the older it is.
+
+        Returns ``pause_ms`` and ``age_ms``; no row where the lease was not held.
+        """
+        least, most = (_MIN_PAUSE_MS, _MAX_PAUSE_MS) if seconds is None else (int(seconds * 1000), 0)
+        return self._write(_PUT_OFF, holder=holder, least_ms=least, most_ms=most)
+
+    def read(self) -> ScopedStatement:
+        """Read the row of an ``Ingestion``."""
+        return read(self.scope.tenant_id, self.scope.agent_id, self.id)
+
+    def count(self) -> ScopedStatement:
+        """Count what was written."""
+        return self._write(_COUNT)
+
+    def finish(self) -> list[ScopedStatement]:
+        """Finish, where nothing is left; the last statement reads the ``Ingestion``."""
+        return [self._write(_FINISH), self.read()]
+
+    def fail(self, code: str) -> list[ScopedStatement]:
+        """Drop what is left and finish; the last statement reads the ``Ingestion``."""
+        return [self._write(_FAIL, failure=code), self._write(_DROP), self._write(_FINISH_FAILED), self.read()]
+
+    def _write(self, sql: str, **values: Json) -> ScopedStatement:
+        own: dict[str, Json] = {"id": self.id, "session_id": self.session_id}
+        return ScopedStatement.write(self.scope, sql, repeatable=True, **own, **values)
+
+
+def read(tenant_id: str, agent_id: str | None, id_: str) -> ScopedStatement:
+    """Read the row of an ``Ingestion``; with an agent, only one of that agent."""
+    scope = Tenant(tenant_id) if agent_id is None else Scope(tenant_id, agent_id)
+    return ScopedStatement.read(scope, _READ, id=id_)
+
+
+def state(scope: Scope, author: Author) -> ScopedStatement:
+    """Read the row of an ``IngestState``."""
+    return ScopedStatement.read(scope, _STATE, by=author.credential_id, issued_at=author.issued_at)
+
+
+def ingestion(row: Row) -> Ingestion:
+    """Read the row of an ingestion."""
+    return read_row(Ingestion, row)
+
+
+def _signed(author: Author) -> dict[str, Json]:
+    return {
+        "by": author.credential_id,
+        "through": author.channel,
+        "issued_at": author.issued_at,
+        "speakers": None if author.speakers is None else to_json(sorted(author.speakers)),
+    }

@@ -1,0 +1,49 @@
+"""Finds ingestions that nobody works on any more. It crosses tenants; no request imports it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from app.domain.author import Author, WriteChannel
+from app.ports.database import NOW, Row, Statement
+from app.storage.rows import read_rows
+
+_MAX_INGESTIONS = 32
+_TAKEN_MS = 120_000
+"""For so long at most the messages of an ingestion are taken."""
+
+# Tenants take turns.
+READ_ABANDONED = Statement.read(f"""
+SELECT id, tenant_id, agent_id, session_id, written_by, written_through, issued_at, speakers FROM (
+  SELECT ingestion.*, row_number() OVER (PARTITION BY tenant_id ORDER BY id) AS turn FROM ingestion
+  WHERE finished_at IS NULL
+    AND iif(staged_at IS NULL, accepted_at <= {NOW} - {_TAKEN_MS}, coalesce(lease_expires_at, 0) <= {NOW})
+)
+ORDER BY turn, id LIMIT {_MAX_INGESTIONS}
+""")
+"""Reads the next ingestions that nobody works on, as rows of ``AbandonedIngestion``."""
+
+
+@dataclass(frozen=True, slots=True)
+class AbandonedIngestion:
+    """An ingestion that nobody works on, and who had sent it."""
+
+    id: str
+    tenant_id: str
+    agent_id: str
+    session_id: str
+    written_by: str | None
+    written_through: str
+    issued_at: int | None
+    speakers: Sequence[str] | None
+
+    @property
+    def author(self) -> Author:
+        """Who sent it, with the rights that it needs."""
+        speakers = None if self.speakers is None else frozenset(self.speakers)
+        return Author(self.written_by, cast(WriteChannel, self.written_through), self.issued_at, speakers=speakers)
+
+
+def read_abandoned(rows: Sequence[Row]) -> list[AbandonedIngestion]:
+    """Read the rows of ``READ_ABANDONED``."""
+    return read_rows(AbandonedIngestion, rows)
