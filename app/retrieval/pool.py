@@ -45,6 +45,8 @@ class Candidate:
     """Whether it states the value of a key that the query asks for."""
     current: str | None = None
     """The memory that states what now holds of what this one states otherwise."""
+    until: int | None = None
+    """When what it states otherwise was replaced; None: it states nothing that was."""
     after: str | None = None
     """The candidate after it in its session."""
 

@@ -42,6 +42,15 @@ class Search:
         """The scores as the channels have them."""
         return likelihoods(self.fusion)
 
+    @cached_property
+    def formers(self) -> Mapping[str, Sequence[Candidate]]:
+        """By the id of a candidate, those that stated otherwise before it what it states now, in no order."""
+        formers: dict[str, list[Candidate]] = {}
+        for candidate in self.fusion.pool.candidates.values():
+            if candidate.current is not None:
+                formers.setdefault(candidate.current, []).append(candidate)
+        return formers
+
     def score(self, candidate: Candidate) -> float:
         """Return the score of the entry that a candidate makes, 0 to 1."""
         return reranking.score(candidate.id, self._scores[candidate.id], self.relevance)

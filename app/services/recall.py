@@ -1,8 +1,8 @@
 """One tenant's recalls: ask each channel, fuse what they find, and say when one of them did not answer."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 import structlog
@@ -49,6 +49,10 @@ class Recall:
     degraded: Sequence[str] = ()
     confidence: float = 0.0
     """How likely it is that something of it answers the query, 0 to 1."""
+    formers: Mapping[str, Sequence[Candidate]] = field(default_factory=dict)
+    """By the id of an entry, the memories that were found and stated otherwise what it states now."""
+    keyed: Collection[str] = ()
+    """The ids of the entries that state the value of a key which the query asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +80,10 @@ class Recaller:
             Unavailable: there is no answer; an outage is never an empty one.
         """
         search = await self.search(scope, query)
-        ranked = search.ranked(query)
-        entries = [search.entry(candidate, explain=query.explain) for candidate in islice(ranked, query.top_k)]
-        return Recall(entries, search.degraded, search.confidence)
+        ranked = list(islice(search.ranked(query), query.top_k))
+        entries = [search.entry(candidate, explain=query.explain) for candidate in ranked]
+        keyed = [candidate.id for candidate in ranked if candidate.keyed]
+        return Recall(entries, search.degraded, search.confidence, search.formers, keyed)
 
     async def search(self, scope: Scope, query: Query, *, also: str | None = None) -> Search:
         """Find and weigh the candidates of a query; the scope's memory ``also`` is one in any case.

@@ -206,16 +206,17 @@ found_rows AS MATERIALIZED (
 ),
 -- Who states something that no longer holds brings who states what does. Where nobody may be an entry who does, because of
 -- the filter or because it has expired, it is an entry itself; where what holds was forgotten, nothing is.
+-- holding: who does, and when that was replaced which no longer holds.
 outdated AS MATERIALIZED (
   SELECT found_rows.row, (
-      SELECT (
+      SELECT json_array((
         SELECT memory_id FROM holders WHERE holders.key = stated.key ORDER BY happened_at DESC, memory_id DESC LIMIT 1
-      ) AS holding
+      ), stated.superseded_at) AS holding
       FROM claim AS stated INDEXED BY claim_of_memory
       WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = ?1 ->> 'agent_id' AND stated.memory_id = own.id
         AND stated.superseded_at <= (SELECT at FROM moment)
-      ORDER BY holding IS NULL, stated.key LIMIT 1
-    ) AS current,
+      ORDER BY holding ->> 0 IS NULL, stated.key LIMIT 1
+    ) AS holding,
     EXISTS (
       SELECT 1 FROM claim AS stated INDEXED BY claim_of_memory CROSS JOIN claim AS later CROSS JOIN own AS holder
       WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = ?1 ->> 'agent_id' AND stated.memory_id = own.id
@@ -223,19 +224,20 @@ outdated AS MATERIALIZED (
         AND later.tenant_id = ?1 ->> 'tenant_id' AND later.agent_id = ?1 ->> 'agent_id' AND later.key = stated.key
         AND later.happened_at <= (SELECT at FROM moment)
         AND coalesce(later.superseded_at > (SELECT at FROM moment), TRUE)
-        AND holder.id = later.memory_id AND holder.forgotten
+        AND holder.id = later.memory_id AND holder.forgotten AND NOT holder.expired
     ) AS withheld
   FROM found_rows CROSS JOIN own USING (row)
 ),
 chosen AS MATERIALIZED (
   SELECT row, min(added) AS added FROM (
     SELECT row, added FROM found_rows UNION ALL
-    SELECT passing.row, FALSE FROM outdated CROSS JOIN passing ON passing.id = outdated.current
+    SELECT passing.row, FALSE FROM outdated CROSS JOIN passing ON passing.id = outdated.holding ->> 0
   ) GROUP BY row
 )
 SELECT memory.id, content, metadata AS metadata_json, created_at, occurred_at, happened_at, session_id, bytes,
   speaker_holds, written_by, written_through, written_at,
-  expired, forgotten, superseded AND (current IS NOT NULL OR withheld) AS superseded, current,
+  expired, forgotten, superseded AND (holding ->> 0 IS NOT NULL OR withheld) AS superseded, holding ->> 0 AS current,
+  holding ->> 1 AS until,
   memory.row IN (SELECT row FROM keyed) AS keyed, added, coalesce(words, 0) AS words, (
     SELECT id FROM own WHERE own.session_id = memory.session_id
       AND (own.happened_at, row) < (memory.happened_at, memory.row) ORDER BY own.happened_at DESC, row DESC LIMIT 1

@@ -70,10 +70,10 @@ class Outbox:
     def pending(self, where: Filter, index_name: str, *, for_model: bool = False) -> ScopedStatement:
         """Read the ids of the memories queued for an index that pass the filter, with their vectors, newest first.
 
-        One more than is scored at most is read, to tell that there are more. For a model, what a program keeps for
-        itself is left out.
+        Those that were forgotten are left out, and for a model what a program keeps for itself. One more than is scored
+        at most is read, to tell that there are more.
         """
-        condition = filters.of_living(where, "memory")
+        condition = f"{filters.of_living(where, 'memory')} AND memory.forgotten_at IS NULL"
         if for_model:
             condition += f" AND {filters.kept_by_no_program('memory')}"
         return ScopedStatement.read(

@@ -110,6 +110,26 @@ async def test_what_a_program_keeps_for_itself_corrects_nothing(bench: Bench) ->
     assert sorted(await answers(bench)) == ["I live in Oslo", "I live in Rome"]
 
 
+async def test_a_correction_that_was_forgotten_and_has_expired_corrects_nothing_any_more(bench: Bench) -> None:
+    await say(bench, "I live in Rome", 1)
+    await say(bench, "I live in Oslo", 2, expires_at=bench.backends.clock() + 60_000)
+    await bench.change("UPDATE long_term_memory SET forgotten_at = 1 WHERE expires_at IS NOT NULL")
+    assert await answers(bench) == []
+    await bench.change("UPDATE long_term_memory SET expires_at = 1 WHERE expires_at IS NOT NULL")
+    assert await answers(bench) == ["I live in Rome"]
+
+
+async def test_a_recall_tells_what_an_entry_has_replaced_and_when(bench: Bench) -> None:
+    long = "I live in Rome. My dog Rex is a beagle and sleeps on the balcony."
+    await say(bench, "I live in Lima", 1)
+    await say(bench, long, 2)
+    new = await say(bench, "I moved to Oslo", 3)
+    recall = await bench.gateway.recall("bot", Query(WHERE))
+    assert list(recall.keyed) == [new]
+    told = sorted((former.until, former.content) for former in recall.formers[new])
+    assert told == [(2 * DAY, "I live in Lima"), (3 * DAY, long)]
+
+
 async def test_a_correction_that_has_expired_corrects_nothing_any_more(bench: Bench) -> None:
     await say(bench, "I live in Rome", 1)
     await say(bench, "I live in Oslo", 2, expires_at=bench.backends.clock() + 60_000)
