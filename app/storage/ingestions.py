@@ -83,6 +83,11 @@ _RENEW = f"""
 UPDATE ingestion SET lease_expires_at = {NOW} + {LEASE_SECONDS * 1000}
 WHERE {_OWN} AND ingestion.finished_at IS NULL AND ingestion.lease_holder = ?1 ->> 'holder' RETURNING id
 """
+# The check of 0015_profiles.sql: should the run stop behind it, nothing has happened.
+_HELD = """
+INSERT INTO ingestion_step (tenant_id, agent_id, id, holder)
+VALUES (?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'id', ?1 ->> 'holder')
+"""
 _PUT_OFF = f"""
 UPDATE ingestion SET lease_holder = NULL,
   lease_expires_at = {NOW} + max(?1 ->> 'least_ms', min({NOW} - accepted_at, ?1 ->> 'most_ms'))
@@ -184,6 +189,10 @@ class Ingestions:
     def renew(self, holder: str) -> ScopedStatement:
         """Hold the lease for longer; returns a row if it was still held."""
         return self._write(_RENEW, holder=holder)
+
+    def held(self, holder: str) -> ScopedStatement:
+        """Refuse the run (``not_held``) where the ingestion is not this holder's, or is finished, or was erased."""
+        return self._write(_HELD, holder=holder)
 
     def put_off(self, holder: str, seconds: float | None) -> ScopedStatement:
         """Release the lease, and go on later: after so many seconds, else the later the older it is.

@@ -176,8 +176,8 @@ async def test_its_messages_that_are_no_memories_yet_go_and_others_stay(bench: B
             f"written_through) VALUES ('{credential}', 'acme', 'bot', 's', 1, 1, '{credential}', 'http')"
         )
         await bench.change(
-            "INSERT INTO message (tenant_id, agent_id, id, ingestion_id, place, session_id, role, content, said_at) "
-            f"VALUES ('acme', 'bot', '{number:032}', '{credential}', 0, 's', 'user', 'text', 1)"
+            "INSERT INTO message (tenant_id, agent_id, id, ingestion_id, place, session_id, role, content, said_at, "
+            f"content_hash) VALUES ('acme', 'bot', '{number:032}', '{credential}', 0, 's', 'user', 'text', 1, 'h')"
         )
     await undo(bench).run("stolen")
     assert [row["ingestion_id"] for row in await bench.rows("SELECT ingestion_id FROM message")] == ["good"]

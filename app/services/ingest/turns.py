@@ -126,7 +126,7 @@ async def _written(work: Work, messages: Sequence[Staged]) -> int:
     there = [each.message.id for each in messages if _is_there(each)]
     lines = await _lines(work, [each for each in messages if not _is_there(each)])
     if not lines:
-        await work.backends.database.run([unstage(work.scope, there), work.own.count()])
+        await work.run([unstage(work.scope, there), work.own.count()])
         return len(there)
     backends = work.backends
     used = backends.configs
@@ -150,7 +150,7 @@ async def _written(work: Work, messages: Sequence[Staged]) -> int:
         is_store=True,
         ingestion=work.own,
     )
-    await _deliver(backends, used.active, made, await Writer(backends).write(batch))
+    await _deliver(backends, used.active, made, await Writer(backends, work.run).write(batch))
     return len(lines)
 
 

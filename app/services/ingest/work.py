@@ -1,7 +1,7 @@
 """What a stage works on, and the lease under which it does: one ingestion at a time works on a session."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -11,9 +11,11 @@ from ulid import ULID
 
 from app.domain.errors import Unavailable
 from app.domain.memory import Scope
+from app.ports.database import Row, RunRefused
 from app.services.backends import TenantBackends
 from app.storage.ingestions import LEASE_SECONDS, Ingestions
 from app.storage.messages import Messages
+from app.storage.scoped import ScopedStatement
 
 _RENEW_SECONDS = LEASE_SECONDS / 3
 
@@ -51,6 +53,22 @@ class Work:
         """
         if self.lost:
             raise LeaseLost
+
+    async def run(self, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
+        """Run statements; what they write is written only while the lease is held.
+
+        Raises:
+            LeaseLost: it is not; nothing was written.
+        """
+        if not any(statement.writes for statement in statements):
+            return await self.backends.database.run(statements)
+        try:
+            _, *results = await self.backends.database.run([self.own.held(self.holder), *statements])
+        except RunRefused as refusal:
+            if refusal.reason == "not_held":
+                raise LeaseLost from refusal
+            raise
+        return results
 
     @asynccontextmanager
     async def renewing(self) -> AsyncIterator[None]:

@@ -62,6 +62,19 @@ CREATE TABLE ingestion (
 CREATE INDEX ingestion_of_tenant ON ingestion (tenant_id, agent_id, id);
 CREATE INDEX ingestion_unfinished ON ingestion (tenant_id, agent_id, session_id) WHERE finished_at IS NULL;
 
+-- What an ingestion writes goes through here first (app/storage/ingestions.py): nothing is written of one that was erased,
+-- undone or taken over by somebody else since its messages were read.
+CREATE VIEW ingestion_step AS SELECT NULL AS tenant_id, NULL AS agent_id, NULL AS id, NULL AS holder;
+
+CREATE TRIGGER ingestion_step_checked INSTEAD OF INSERT ON ingestion_step
+BEGIN
+  SELECT RAISE(ABORT, 'not_held') WHERE NOT EXISTS (
+    SELECT 1 FROM ingestion
+    WHERE ingestion.tenant_id = new.tenant_id AND ingestion.agent_id = new.agent_id AND ingestion.id = new.id
+      AND ingestion.lease_holder = new.holder AND ingestion.finished_at IS NULL
+  );
+END;
+
 -- Cloudflare's Agent Memory names a store by a namespace and a profile. Each pair is one agent.
 CREATE TABLE namespace (
   tenant_id TEXT NOT NULL,
