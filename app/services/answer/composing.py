@@ -9,7 +9,7 @@ from app.services.answer.asking import Question, question
 from app.services.answer.choosing import Choice, answering, distinct, shortlisted, weighed
 from app.services.answer.dating import with_days
 from app.services.answer.differences import Difference, difference
-from app.services.answer.holding import Former, Stated, ends, formers_of, replaced
+from app.services.answer.holding import Former, Stated, corrected, formers_of
 from app.services.answer.plain import day
 from app.services.answer.reading import Said, sentences_of, stated
 
@@ -99,12 +99,17 @@ def compose(
         return Answer()
     shortlist = shortlisted(candidates, asked)
     found: Stated = {choice.said: stated(choice.said) for choice in shortlist}
-    ended = ends(found, reference_time) | replaced(found, {each.id: each.content for each in confident}, formers)
+    contents = {entry.id: entry.content for entry in confident}
+    ended = corrected(found, contents, formers, reference_time)
     computed = difference(asked, [said for said in candidates if said not in ended], reference_time)
+    if computed is not None:  # it may be of sentences that were not looked at
+        told = {**{said: stated(said) for said in computed.ends}, **found}
+        if not corrected(told, contents, formers, reference_time).keys().isdisjoint(computed.ends):
+            computed = None
     choices = weighed(shortlist, found, asked)
     holding = [choice for choice in choices if choice.said not in ended]
     chosen = _chosen(holding or choices, computed, _BOUNDS[length])
-    before = _before(chosen, found, ended, formers, asked, length)
+    before = [] if computed else _before(chosen, found, ended, formers, asked, length)
     return _written(chosen, before, ended, computed, asked, _BOUNDS[length])
 
 

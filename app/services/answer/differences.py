@@ -42,7 +42,7 @@ def difference(question: Question, sentences: Sequence[Said], reference_time: in
 def _length(wanted: LengthAsked, sentences: Sequence[Said], today: int, wording: Wording) -> Difference | None:
     ends = [_end(words, sentences, today, wording) for words in (wanted.first, wanted.last)]
     first, last = ends
-    if first is None or last is None or (first[1] is not None and first[1] == last[1]):
+    if first is None or last is None or first[1] == last[1]:  # one sentence for both, or none for either
         return None
     if wanted.ordered and first[0] > last[0]:
         return None
@@ -54,7 +54,7 @@ def _length(wanted: LengthAsked, sentences: Sequence[Said], today: int, wording:
 
 def _day(wanted: DayAsked, sentences: Sequence[Said], today: int, wording: Wording) -> Difference | None:
     end = _end(wanted.of, sentences, today, wording)
-    if end is None:
+    if end is None or end[1] is None:
         return None
     try:
         found = date.fromordinal(end[0]) + _STEP[wanted.unit] * wanted.count

@@ -1,7 +1,7 @@
 """Finds the one day on which something happened, as memories tell it; no day where it is not clear."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import date
 
 from app.domain.words import WORD, normalised
@@ -48,7 +48,7 @@ def day_named(words: Tokens, today: int, wording: Wording) -> int | None:
 def day_of(words: Tokens, sentences: Iterable[Said], wording: Wording) -> tuple[int, Said] | None:
     """Return the day on which what the words speak of happened, and the sentence that tells it.
 
-    None where no sentence has all of the words and tells a day, or where two tell different days.
+    None where no sentence has all of the words and tells a day, or where one tells another day or an unclear time.
     """
     thing = _thing(words, wording)
     if not thing:
@@ -58,8 +58,9 @@ def day_of(words: Tokens, sentences: Iterable[Said], wording: Wording) -> tuple[
     if len(matching) > _MAX_MATCHING:
         return None
     for said in sorted(matching, key=lambda said: (-said.origin.score, *said.order)):
-        day = _day_told(said, wording) if _speaks_of(said.text, thing, wording) else None
-        if day is not None:
+        for day in _days_told(said, wording) if _speaks_of(said.text, thing, wording) else ():
+            if day is None:
+                return None
             told.setdefault(day, said)
     return next(iter(told.items())) if len(told) == 1 else None
 
@@ -90,16 +91,17 @@ def _thing(words: Tokens, wording: Wording) -> frozenset[str]:
     return frozenset(stem for term in stems_asked(kept, wording) for stem in term)
 
 
-def _day_told(said: Said, wording: Wording) -> int | None:
+def _days_told(said: Said, wording: Wording) -> Collection[int | None]:
+    """Return the days that a sentence tells, None for a time that is not one day for sure."""
     words = tokens(said.text)
     if said.asks or wording.phrases["unsure"].within(words):
-        return None
+        return ()
     today = ordinal(said.origin.happened_at)
     found = {_single_day(span, said.text, today, wording) for span in spans(said.text)}
-    if found:
-        return found.pop() if len(found) == 1 else None
     past = any(_is_past(word, wording) for word in words)
-    return today if said.origin.dated and past and not wording.phrases["planned"].within(words) else None
+    if found or not (said.origin.dated and past) or wording.phrases["planned"].within(words):
+        return found
+    return {today}
 
 
 def _is_past(word: str, wording: Wording) -> bool:

@@ -43,6 +43,13 @@ class _Told:
     occurred_at: int
 
 
+def corrected(
+    found: Stated, contents: Mapping[str, str], formers: Mapping[str, Sequence[Former]], reference_time: int
+) -> dict[Said, int]:
+    """Return when each sentence that no longer holds was corrected, ms since the epoch, by both of what follows."""
+    return ends(found, reference_time) | replaced(found, contents, formers)
+
+
 def ends(found: Stated, reference_time: int) -> dict[Said, int]:
     """Return when each sentence that no longer holds was corrected, ms since the epoch, as these sentences tell it.
 

@@ -19,7 +19,7 @@ MAX_READ = 4_000
 _MACHINES = frozenset(("assistant", "system", "tool", "bot", "ai"))
 _WORD = re.compile(WORD)
 _LIST_MARK = re.compile(r"(?:[-*+\u2022>]\s+|#{1,6}\s+){1,4}")
-_SHORT = 40
+_SHORT = 25
 _MAX_TOGETHER = 2_000
 _QUOTES = frozenset('"\u201c\u201d\u201e\u00ab\u00bb')
 
@@ -127,7 +127,9 @@ def said_in(memory: Told, stems: Stems) -> Iterator[tuple[Said, Statement]]:
 
 
 def stated(said: Said) -> Statement | None:
-    """Return what a sentence states; None where the rules read no sentence in it."""
+    """Return what a sentence states; None where the rules read no sentence in it, or a machine says it."""
+    if said.origin.by_machine:  # its words set no facts
+        return None
     found = statements(said.context, said.origin.speaker or None)
     return found[-1] if found else None
 

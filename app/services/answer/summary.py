@@ -17,7 +17,7 @@ MAX_LINES = 40
 MAX_CHARACTERS = 6_000
 MAX_MEMORIES = 200
 """No more memories are read: the newest."""
-MAX_READ_TOGETHER = 40_000
+MAX_READ_TOGETHER = 30_000
 """Characters of all memories together that are read."""
 
 Section = Literal["holds", "instructions", "tasks", "recently"]

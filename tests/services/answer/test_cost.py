@@ -50,7 +50,7 @@ def prose(size: int, seed: int) -> str:
 def cost(query: str, contents: list[str], former: str) -> float:
     entries = [Entry(str(n), text, {}, 0.9, NOW - n * DAY, NOW - n * DAY) for n, text in enumerate(contents)]
     formers = {entry.id: [Former(former, NOW - 99 * DAY, NOW - 30 * DAY)] for entry in entries}
-    return best(partial(compose, query, entries, formers, reference_time=NOW, length="medium"), tries=5)
+    return best(partial(compose, query, entries, formers, reference_time=NOW, length="medium"), tries=8)
 
 
 @pytest.mark.parametrize("query", QUERIES)

@@ -82,6 +82,7 @@ UNCLEAR = {
     "something after it": ("How long ago was the marathon?", "We cleaned up after the marathon today."),
     "something for it": ("How long ago was the marathon?", "I bought shoes for the marathon today."),
     "another thing of its name": ("How long ago was the marathon?", "My marathon photos came today."),
+    "two days of the calendar and no memory": ("How many days until 3 June 2026?", "I ran the marathon today."),
     "no such thing": ("How long ago did I sell the boat?", "I ran the marathon today."),
     "no ends": ("How long?", "I ran the marathon today."),
     "too long ago to be a date": ("What date is 9999 years after the marathon?", "I ran the marathon today."),
@@ -123,3 +124,23 @@ def test_entries_that_are_not_sure_are_no_ends() -> None:
 def test_a_date_without_its_year_is_that_of_the_nearest_year() -> None:
     said = entry("The regatta is on 5 June.", "2026-05-10")
     assert lines("How many days until the regatta?", said)[0] == "16 days (from 2026-05-20 to 2026-06-05)."
+
+
+@pytest.mark.parametrize(
+    ("correction", "line"),
+    [
+        ("The Marlow brochure deadline has been moved to 9 June 2026.", "20 days (from 2026-05-20 to 2026-06-09)."),
+        ("We moved the Marlow brochure deadline to next month.", None),
+        ("The Marlow brochure deadline has been moved to Friday.", None),
+    ],
+)
+def test_a_day_that_was_corrected_is_no_end(correction: str, line: str | None) -> None:
+    old = entry("The Marlow brochure deadline is 3 June 2026.", "2026-04-01")
+    found = lines("How many days until the Marlow brochure deadline?", old, entry(correction, "2026-05-01"))
+    assert found[0] == line if line else "days (from" not in found[0]
+
+
+def test_a_computed_answer_tells_nothing_of_before() -> None:
+    found = lines("How many days before we adopted the cat did I run the marathon?", *ENTRIES, length="long")
+    assert found[0] == BETWEEN
+    assert not any(line.startswith("Before") for line in found)
