@@ -81,14 +81,14 @@ def recalled(recall: ProfileRecall, likely: float) -> dict[str, Json]:
     """Give the answer to a question and the memories that it may rest on: those with such a score or a better one."""
     found = [Line(each.id, each.happened_at, each.summary) for each in recall.candidates if each.score >= likely]
     lines = _listed(found)
-    if recall.answer:
-        rests = ["The memories that it may rest on, best first:", *lines] if lines else []
+    if not lines:
+        return nothing(recall.degraded)
+    if not recall.answer:
+        head = [f"{NOTHING} The nearest memories, which may not answer it:"]
+    else:
         said = f"Answer: {quoted(recall.answer, _ANSWER_BYTES)}"
-        return answer(QUOTED, said, *rests, *_left_out(recall.degraded))
-    if lines:
-        head = f"{NOTHING} The nearest memories, which may not answer it:"
-        return answer(QUOTED, head, *lines, *_left_out(recall.degraded))
-    return nothing(recall.degraded)
+        head = [said, "The memories that it may rest on, best first:"]
+    return answer(QUOTED, *head, *lines, *_left_out(recall.degraded))
 
 
 def nothing(degraded: Sequence[str]) -> dict[str, Json]:
