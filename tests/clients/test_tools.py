@@ -2,22 +2,38 @@
 
 import functools
 import json
+import re
 from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
+from importlib.resources import files
 from typing import Any
 
+import httpx
 import jsonschema_rs
 import pytest
 
 from app.interfaces.tools.manifests import manifest
-from memory_gateway_client import InvalidRequest, tools
+from app.storage.agents import ToolSet
+from memory_gateway_client import (
+    AnswerNotUnderstood,
+    Conflict,
+    InvalidRequest,
+    MemoryClient,
+    NotFound,
+    Unauthenticated,
+    Unavailable,
+    tools,
+)
 from tests.clients.asking import Asked
 
 
-def test_the_definition_is_the_one_the_service_gives_out() -> None:
-    # To bring the copy up to date: curl the service's /tools into clients/python/memory_gateway_client/tools.json.
-    assert [asdict(tool) for tool in tools.definitions()] == manifest("json-schema")
+@pytest.mark.parametrize(("tool_set", "file"), [("recall_store", "tools.json"), ("profile", "tools-profile.json")])
+def test_the_definition_is_the_one_the_service_gives_out(tool_set: ToolSet, file: str) -> None:
+    # To bring a copy up to date: write this text into clients/python/memory_gateway_client/.
+    given_out = json.dumps(manifest("json-schema", tool_set), indent=2, ensure_ascii=False) + "\n"
+    assert files("memory_gateway_client").joinpath(file).read_text("utf-8") == given_out
+    assert [asdict(tool) for tool in tools.definitions(tool_set)] == manifest("json-schema", tool_set)
 
 
 async def test_a_model_stores_and_recalls(bot: Asked) -> None:
@@ -101,3 +117,106 @@ async def test_what_python_may_read_and_json_cannot_say_is_told_to_the_model(
 async def test_a_tool_that_is_not_there_is_a_mistake_of_the_program(bot: Asked) -> None:
     with pytest.raises(ValueError, match="forget_memory"):
         await bot.call_tool("forget_memory", {})
+
+
+async def told(bot: Asked, name: str, **arguments: str) -> str:
+    return tools.text(await bot.call_tool(name, arguments))
+
+
+async def test_a_model_with_the_four_tools_remembers_recalls_lists_and_forgets(bot: Asked) -> None:
+    await bot.set_agent(tools="profile")
+    assert await told(bot, "remember", text="Ann lives in Lund.") == "Remembered."
+    assert '"Ann lives in Lund."' in await told(bot, "recall", question="Where does Ann live?")
+    listed = await told(bot, "list", about="")
+    (id_,) = re.findall("01[0-9A-Z]{24}", listed)
+    assert (await told(bot, "forget", memory=id_)).splitlines()[1].startswith(f"Forgotten: {id_} (")
+    assert await told(bot, "recall", question="Where does Ann live?") == "Nothing is known about that."
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "says"),
+    [
+        ("remember", {}, "text"),
+        ("remember", {"text": "x" * 40_000}, "text"),
+        ("recall", {"question": "x" * 1025}, "question"),
+        ("recall", {"question": "x", "agent_id": "other"}, "agent_id"),
+        ("forget", {"memory": " "}, "memory"),
+        ("list", {"about": 5}, "about"),
+    ],
+)
+async def test_a_wrong_argument_of_one_of_the_four_is_told_with_what_to_do(
+    bot: Asked, name: str, arguments: dict[str, Any], says: str
+) -> None:
+    await bot.set_agent(tools="profile")
+    with pytest.raises(InvalidRequest) as caught:
+        await bot.call_tool(name, arguments)
+    assert says in caught.value.detail
+    assert caught.value.advice
+    assert tools.told(caught.value) == f"{caught.value.detail} {caught.value.advice}"
+
+
+async def test_a_tool_that_the_agent_is_not_given_is_not_found(bot: Asked) -> None:
+    with pytest.raises(NotFound, match="There are: recall_memory, store_memory"):
+        await bot.call_tool("recall", {"question": "anything"})
+
+
+async def test_a_switched_off_memory_is_told_by_its_code(bot: Asked) -> None:
+    await bot.set_agent(tools="profile", long_term_enabled=False)
+    with pytest.raises(Conflict) as caught:
+        await bot.call_tool("recall", {"question": "anything"})
+    assert (caught.value.code, caught.value.status) == ("long_term_disabled", 409)
+
+
+def answering(status: int, body: Any, **headers: str) -> MemoryClient:
+    text = body if isinstance(body, str) else json.dumps(body)
+    transport = httpx.MockTransport(lambda _: httpx.Response(status, text=text, headers=headers))
+    return MemoryClient("http://gateway", "t", agent_id="bot", http=httpx.Client(transport=transport), retries=0)
+
+
+def enveloped(**message: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, **message}
+
+
+REFUSED = enveloped(error={"code": -32600, "message": "Unauthenticated: no.", "data": {"code": "unauthenticated"}})
+AWAY = enveloped(
+    result={
+        "content": [{"type": "text", "text": "Upstream timed out: no answer. Wait 1 s."}],
+        "isError": True,
+        "_meta": {"code": "upstream_timeout", "status": 504, "advice": "Wait 1 s.", "retry_after": 1},
+    }
+)
+
+
+def test_what_refuses_a_call_over_mcp_is_raised_as_over_http() -> None:
+    with pytest.raises(Unauthenticated) as refused:
+        answering(401, REFUSED).call_tool("recall", {"question": "x"})
+    assert (refused.value.code, refused.value.detail) == ("unauthenticated", "Unauthenticated: no.")
+    with pytest.raises(Unavailable) as away:
+        answering(200, AWAY).call_tool("recall", {"question": "x"})
+    assert (away.value.code, away.value.status, away.value.retry_after) == ("upstream_timeout", 504, 1)
+    assert (away.value.detail, away.value.advice) == ("Upstream timed out: no answer.", "Wait 1 s.")
+    with pytest.raises(Unavailable):
+        answering(503, "<html>").call_tool("recall", {"question": "x"})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *("", "[]", "null", {}, enveloped(), enveloped(result={}), enveloped(result={"content": []})),
+        enveloped(result={"content": [], "structuredContent": {"answer": 5}}),
+        enveloped(result={"content": [], "isError": True}),
+        enveloped(result={"content": [], "isError": True, "_meta": {"code": "x"}}),
+    ],
+)
+def test_what_is_no_answer_of_a_tool_is_not_taken_for_one(body: Any) -> None:
+    with pytest.raises(AnswerNotUnderstood):
+        answering(200, body).call_tool("recall", {"question": "x"})
+
+
+def test_a_call_of_forget_is_not_sent_again_where_it_may_have_been_done() -> None:
+    assert {name: tools.call_tool("bot", name, {}).repeatable for name in ("remember", "recall", "forget", "list")} == {
+        "remember": True,
+        "recall": True,
+        "forget": False,
+        "list": True,
+    }

@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from app.domain.advice import advice
-from app.domain.errors import MemoryGatewayError, NotFound
+from app.domain.errors import MemoryGatewayError, NotFound, QuotaExceeded, Unavailable
 from app.interfaces.text import json_text
 from app.interfaces.tools.calls import Toolbox
 from app.interfaces.tools.definition import INSTRUCTIONS
@@ -89,10 +89,13 @@ def succeeded(answer: Mapping[str, Any]) -> types.CallToolResult:
 
 
 def failed(error: MemoryGatewayError) -> types.CallToolResult:
-    """Return an error with its advice as text for the model, and its code for the client."""
+    """Return an error with its advice as text for the model, and for the client what a problem over HTTP tells."""
     log_failure(error)
+    told: dict[str, Any] = {"code": error.code, "status": error.status, "advice": advice(error)}
+    if isinstance(error, QuotaExceeded | Unavailable) and error.retry_after is not None:
+        told["retry_after"] = error.retry_after
     return types.CallToolResult(
-        content=[types.TextContent(type="text", text=error_text(error))], is_error=True, _meta={"code": error.code}
+        content=[types.TextContent(type="text", text=error_text(error))], is_error=True, _meta=told
     )
 
 

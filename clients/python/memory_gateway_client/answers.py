@@ -17,8 +17,9 @@ from typing import TypeVar
 
 import httpx
 
-from memory_gateway_client import errors
-from memory_gateway_client.errors import FieldError, MemoryGatewayError
+from memory_gateway_client import envelopes, errors
+from memory_gateway_client.envelopes import Problem
+from memory_gateway_client.errors import MemoryGatewayError
 from memory_gateway_client.reading import read
 from memory_gateway_client.request import Call
 
@@ -88,15 +89,6 @@ _OF_A_PROXY: Mapping[int, str] = {429: "rate_limited", 502: "unavailable", 503: 
 """The codes of answers that are taken for what their status says though the service did not write them."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Problem:
-    code: str
-    detail: str
-    request_id: str = ""
-    errors: tuple[FieldError, ...] = ()
-    advice: str = ""
-
-
 @contextmanager
 def failures_mapped(call: Call[T]) -> Iterator[None]:
     """Raise what a failure of httpx means in its place."""
@@ -119,7 +111,12 @@ def understood(call: Call[T], response: httpx.Response) -> T:
     if response.status_code != call.status:
         raise _not_understood(call, response, f"{call.status} was expected")
     try:
-        return read(call.answer, json.loads(response.content) if response.content else None)
+        said = json.loads(response.content) if response.content else None
+        if call.of_tool:
+            said = envelopes.opened(said)
+        return read(call.answer, said)
+    except envelopes.Refused as refused:
+        raise _raised(refused.problem, refused.status, refused.retry_after) from None
     except (ValueError, RecursionError) as error:
         raise _not_understood(call, response, str(error)) from error
 
@@ -129,11 +126,16 @@ def _error(call: Call[T], response: httpx.Response) -> MemoryGatewayError:
     told = re.fullmatch("[0-9]{1,9}", response.headers.get("Retry-After", ""))
     retry_after = None if told is None else int(told[0])
     try:
-        problem = read(_Problem, json.loads(response.content))
+        said = json.loads(response.content)
+        problem = envelopes.problem(said) if call.of_tool else read(Problem, said)
     except (ValueError, RecursionError) as error:
         if status not in _OF_A_PROXY:
             return _not_understood(call, response, str(error))
-        problem = _Problem(code=_OF_A_PROXY[status], detail=f"{call}: {_said(response)}.")
+        problem = Problem(code=_OF_A_PROXY[status], detail=f"{call}: {_said(response)}.")
+    return _raised(problem, status, retry_after)
+
+
+def _raised(problem: Problem, status: int, retry_after: int | None) -> MemoryGatewayError:
     otherwise = errors.InvalidRequest if status < httpx.codes.INTERNAL_SERVER_ERROR else MemoryGatewayError
     return _BY_STATUS.get(status, otherwise)(
         problem.detail,

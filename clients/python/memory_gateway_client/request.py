@@ -17,6 +17,7 @@ class Call(Generic[T]):
         answer: What the answer is read as.
         status: The only status with which the service does what is asked.
         repeatable: Whether it may be sent again when nobody knows what became of it.
+        of_tool: Whether it calls a tool over MCP, so that the answer comes in an envelope of JSON-RPC.
     """
 
     method: str
@@ -27,6 +28,7 @@ class Call(Generic[T]):
     headers: Mapping[str, str] = field(default_factory=dict)
     status: int = 200
     repeatable: bool = True
+    of_tool: bool = False
 
     def __str__(self) -> str:
         """Name the request, without what is in it."""

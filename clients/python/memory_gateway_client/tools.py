@@ -1,7 +1,9 @@
 """The tools by which a model uses its memory, for an adapter to give to its framework.
 
-``tools.json`` is what the service gives out at ``GET /tools``: names, descriptions and schemas are the same in every
-framework. A client's ``call_tool`` calls one for the client's agent, ``text`` and ``told`` write for the model.
+There are two sets, and an agent is given one: ``recall_store`` unless an administrator has set ``profile``.
+``tools.json`` and ``tools-profile.json`` are what the service gives out at ``GET /tools``: names, descriptions and
+schemas are the same in every framework. A client's ``call_tool`` calls one for the client's agent; ``text`` and
+``told`` write for the model.
 """
 
 import json
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from memory_gateway_client.errors import InvalidRequest, MemoryGatewayError
 from memory_gateway_client.request import Call, one_agent
@@ -25,6 +27,19 @@ _HIDDEN = re.compile(
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0001\U000e0020-\U000e007f\U000e0100-\U000e01ef"
     "\U000f0000-\U000ffffd\U00100000-\U0010fffd]+|(?<=[\ufe00-\ufe0f])[\ufe0e\ufe0f]+"
 )
+
+
+ToolSet: TypeAlias = Literal["recall_store", "profile"]
+"""``recall_memory`` and ``store_memory``, or ``remember``, ``recall``, ``forget`` and ``list``."""
+
+_FILES: Mapping[ToolSet, str] = {"recall_store": "tools.json", "profile": "tools-profile.json"}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What one of the four tools answers: a text for the model."""
+
+    answer: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,25 +55,26 @@ class Tool:
 
 
 @cache
-def definitions() -> Sequence[Tool]:
-    """Return the tools: ``recall_memory`` and ``store_memory``; they are read once."""
-    text = files("memory_gateway_client").joinpath("tools.json").read_text(encoding="utf-8")
+def definitions(tool_set: ToolSet = "recall_store") -> Sequence[Tool]:
+    """Return the tools of a set; they are read once."""
+    text = files("memory_gateway_client").joinpath(_FILES[tool_set]).read_text(encoding="utf-8")
     return tuple(Tool(**tool) for tool in json.loads(text))
 
 
-def call_tool(_own: str | None, /, name: str, arguments: Mapping[str, Any]) -> Call[Recall | Stored]:
+def call_tool(_own: str | None, /, name: str, arguments: Mapping[str, Any]) -> Call[Recall | Stored | Told]:
     """Call a tool with what a model has written, for the client's agent, and return its answer.
 
     Args:
-        name: ``recall_memory`` or ``store_memory``.
+        name: Of a tool of either set.
         arguments: As the tool's input schema says; null stands for what is left out.
 
     Raises:
         ValueError: there is no such tool, or the client has no agent.
         InvalidRequest: an argument is missing, unknown, over its limits or no JSON; nothing was stored.
+        NotFound: the tool is one of the four, and the agent is not given these.
         MemoryGatewayError: as ``recall`` and ``store`` say.
     """
-    tool = next((each for each in definitions() if each.name == name), None)
+    tool = next((each for one in _FILES for each in definitions(one) if each.name == name), None)
     if tool is None:
         raise ValueError(f"There is no tool {name!r}.")
     unknown = sorted(arguments.keys() - tool.input_schema["properties"])
@@ -72,20 +88,35 @@ def call_tool(_own: str | None, /, name: str, arguments: Mapping[str, Any]) -> C
     except (ValueError, RecursionError) as error:
         # Python reads NaN, 1e999 and any depth where JSON is read, so a model's arguments may hold them.
         raise InvalidRequest(f"The arguments are not JSON: {error}.", advice="Correct them and try again.") from error
-    body = {**said, "agent_id": one_agent(None, _own)}
+    agent_id = one_agent(None, _own)
+    if tool in definitions("profile"):
+        return _over_mcp(agent_id, name, said)
+    body = {**said, "agent_id": agent_id}
     if name == "recall_memory":
-        recall: Call[Recall | Stored] = Call("POST", "/recall", Recall, body={**body, "for_model": True})
-        return recall
+        return Call("POST", "/recall", Recall, body={**body, "for_model": True})
     once = {"Idempotency-Key": secrets.token_hex(16)}
     return Call("POST", "/store", Stored, body=body, headers=once, status=201)
+
+
+def _over_mcp(agent_id: str, name: str, arguments: Mapping[str, Any]) -> Call[Recall | Stored | Told]:
+    """Call a tool as an MCP host does: one message, without a session.
+
+    ``forget`` is not sent again where it may have been done: words might mean another memory then.
+    """
+    params = {"name": name, "arguments": arguments}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = {"Accept": "application/json", "X-Agent-Id": agent_id}
+    return Call("POST", "/mcp", Told, body=message, headers=headers, repeatable=name != "forget", of_tool=True)
 
 
 def _said(given: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in given.items() if value is not None}
 
 
-def text(answer: Recall | Stored) -> str:
-    """Write a tool's answer for the model: JSON, as the tool's output schema says."""
+def text(answer: Recall | Stored | Told) -> str:
+    """Write a tool's answer for the model: the text of one of the four, else JSON, as the output schema says."""
+    if isinstance(answer, Told):
+        return answer.answer
     if isinstance(answer, Stored):
         return json.dumps({"stored": answer.stored, **({"kept": answer.kept} if answer.kept else {})})
     entries = [_shown(entry) for entry in answer.entries]

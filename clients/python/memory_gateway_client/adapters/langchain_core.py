@@ -11,14 +11,16 @@ from pydantic import Field
 from memory_gateway_client import AsyncMemoryClient, MemoryClient, MemoryGatewayError, tools
 
 
-def memory_tools(client: MemoryClient | AsyncMemoryClient) -> list[BaseTool]:
-    """Return the tools ``recall_memory`` and ``store_memory``, for the client's agent.
+def memory_tools(client: MemoryClient | AsyncMemoryClient, tool_set: tools.ToolSet = "recall_store") -> list[BaseTool]:
+    """Return the tools of a set, for the client's agent.
 
     A failed call is told to the model in a message with the status ``error``.
 
     Args:
         client: A ``MemoryClient`` serves agents that wait and, in a thread, those that await; an
             ``AsyncMemoryClient`` serves those that await.
+        tool_set: ``recall_store`` for recall_memory and store_memory; ``profile`` for remember, recall, forget and
+            list, where the agent is set to these.
 
     Raises:
         ValueError: the client has no agent.
@@ -33,7 +35,7 @@ def memory_tools(client: MemoryClient | AsyncMemoryClient) -> list[BaseTool]:
             handle_tool_error=True,
             client=client,
         )
-        for tool in tools.definitions()
+        for tool in tools.definitions(tool_set)
     ]
 
 

@@ -12,8 +12,8 @@ from memory_gateway_client import AsyncMemoryClient, InvalidRequest, MemoryGatew
 __all__ = ["memory_tools"]
 
 
-def memory_tools(client: AsyncMemoryClient) -> list[FunctionTool]:
-    """Return the tools ``recall_memory`` and ``store_memory``, for the client's agent.
+def memory_tools(client: AsyncMemoryClient, tool_set: tools.ToolSet = "recall_store") -> list[FunctionTool]:
+    """Return the tools of a set, for the client's agent.
 
     A call that fails does not end the run: the model is told what went wrong and what to do about it, and the span of
     the call, where there is tracing, carries the error's code. Only a client without an agent is a ``ValueError``.
@@ -24,9 +24,9 @@ def memory_tools(client: AsyncMemoryClient) -> list[FunctionTool]:
             description=tool.description,
             params_json_schema=dict(tool.input_schema),
             on_invoke_tool=partial(_invoke, client, tool.name),
-            strict_json_schema=False,  # strict knows no object with free keys, such as metadata
+            strict_json_schema=tool_set == "profile",  # strict knows no object with free keys, such as metadata
         )
-        for tool in tools.definitions()
+        for tool in tools.definitions(tool_set)
     ]
 
 

@@ -14,19 +14,20 @@ _OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), core
 """Of what is in the object the service judges, in words made for the model."""
 
 
-def memory_tools(client: AsyncMemoryClient) -> AbstractToolset[object]:
-    """Return the tools ``recall_memory`` and ``store_memory``, for the client's agent, as a toolset.
+def memory_tools(client: AsyncMemoryClient, tool_set: tools.ToolSet = "recall_store") -> AbstractToolset[object]:
+    """Return the tools of a set, for the client's agent, as a toolset.
 
     A call that fails does not end the run: the model is told what went wrong and what to do about it. Wrong arguments
     are a ``ModelRetry`` as long as the agent's retries allow one; all else is a ``ToolFailed``. Only a client without
     an agent is a ``ValueError``.
     """
-    return _MemoryToolset(client)
+    return _MemoryToolset(client, tool_set)
 
 
 class _MemoryToolset(AbstractToolset[object]):
-    def __init__(self, client: AsyncMemoryClient) -> None:
+    def __init__(self, client: AsyncMemoryClient, tool_set: tools.ToolSet) -> None:
         self._client = client
+        self._tool_set = tool_set
 
     @property
     def id(self) -> str | None:
@@ -46,7 +47,7 @@ class _MemoryToolset(AbstractToolset[object]):
                 max_retries=ctx.max_retries,
                 args_validator=_OBJECT,
             )
-            for tool in tools.definitions()
+            for tool in tools.definitions(self._tool_set)
         }
 
     async def call_tool(
