@@ -15,6 +15,7 @@ from app.interfaces.http.routes.browse import data
 from app.interfaces.http.routes.credentials import credentials
 from app.interfaces.http.routes.discovery import discovery
 from app.interfaces.http.routes.erasures import erasures
+from app.interfaces.http.routes.ingest import ingests
 from app.interfaces.http.routes.memories import memory
 from app.interfaces.http.routes.namespaces import namespaces
 from app.interfaces.http.routes.operations import operations
@@ -62,7 +63,11 @@ def create_http_app(runtime: Runtime, endpoint: Endpoint, hosts: Collection[str]
     app.state.runtime = runtime
     app.add_middleware(RequestContext, hosts=hosts, observe=runtime.metrics.request)
     problems.install(app)
-    for router in (memory, recalls, erasures, credentials, data, operations, transfer, namespaces, tools, discovery):
+    routers = (
+        *(memory, recalls, ingests, erasures, credentials, data, operations),
+        *(transfer, namespaces, tools, discovery),
+    )
+    for router in routers:
         app.include_router(router)
     app.router.routes.append(endpoint.route)
     docs.install(app)

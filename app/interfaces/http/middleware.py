@@ -15,6 +15,10 @@ from app.interfaces.http.problems import METHODS, error_response
 BODY_BYTES = 256 * 1024
 """Enough for the largest content and metadata with each character escaped; what is parsed holds up the loop."""
 
+INGEST_BYTES = 20 * 1024 * 1024
+"""For the most messages of the largest size. They are parsed one by one (``app.interfaces.http.long_body``)."""
+_INGEST = re.compile(r"/profiles/[^/]+/ingest")
+
 _UNLIMITED = ("POST", "/import")
 """The one request that is read line by line, each within its own limit, and never as a whole."""
 
@@ -105,23 +109,25 @@ def _check_host(hosts: Sequence[str], allowed: Collection[str], version: str) ->
 
 def _limited(scope: Scope, receive: Receive) -> Receive:
     """Refuse a body over the limit: at once where its length is announced, else as soon as it is passed."""
-    if (scope["method"], scope["path"].removeprefix(scope.get("root_path", ""))) == _UNLIMITED:
+    method, path = scope["method"], scope["path"].removeprefix(scope.get("root_path", ""))
+    if (method, path) == _UNLIMITED:
         return receive
+    most = INGEST_BYTES if method == "POST" and _INGEST.fullmatch(path) else BODY_BYTES
     received = 0
     announced = Headers(scope=scope).get("content-length", "")
 
     async def receive_limited() -> Message:
         nonlocal received
-        if announced.isdigit() and int(announced) > BODY_BYTES:
-            raise _too_large()
+        if announced.isdigit() and int(announced) > most:
+            raise _too_large(most)
         message = await receive()
         received += len(message.get("body", b""))
-        if received > BODY_BYTES:
-            raise _too_large()
+        if received > most:
+            raise _too_large(most)
         return message
 
     return receive_limited
 
 
-def _too_large() -> ContentTooLarge:
-    return ContentTooLarge(f"The body has more than {BODY_BYTES} bytes.")
+def _too_large(most: int) -> ContentTooLarge:
+    return ContentTooLarge(f"The body has more than {most} bytes.")

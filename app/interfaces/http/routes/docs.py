@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse, RedirectResponse
 
 from app.domain.errors import InvalidRequest
 from app.interfaces.http.problems import MEDIA_TYPE, Problem, ProblemField, example
+from app.interfaces.http.schemas.ingest import IngestMessage, IngestRequest
 
 _ASSETS = "/docs/assets"
 _SERVERS = [{"url": "/", "description": "The host that this document came from."}]
@@ -76,7 +77,7 @@ def install(app: FastAPI) -> None:
             _prefer_written_out(operation)
             _share_examples(operation, document["components"].setdefault("examples", {}))
         schemas = document["components"]["schemas"]
-        for model in (Problem, ProblemField):
+        for model in (Problem, ProblemField, IngestRequest, IngestMessage):
             schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
             schema.pop("$defs", None)
             schemas[model.__name__] = schema

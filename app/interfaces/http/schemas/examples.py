@@ -118,6 +118,42 @@ ERASED: dict[str, Any] = {
     },
 }
 
+INGEST: dict[str, Any] = {
+    "session_id": "call-17",
+    "messages": [
+        {"role": "user", "content": "Please send our invoices in Swedish", "timestamp": "2026-11-19T14:05:00Z"},
+        {"role": "assistant", "content": "They will come in Swedish from now on."},
+    ],
+}
+INGESTED: dict[str, Any] = {
+    "session_id": "call-17",
+    "operation_id": OPERATION_ID,
+    "stored": 1,
+    "known": 1,
+    "failed": 0,
+    "messages": [
+        {"id": "2f0d3bb5e8f47f7dbb21ac5c0e7c4d11", "status": "known"},
+        {"id": "9c1f6e0a7d3b45c28e64f0b1a2d37e58", "status": "stored"},
+    ],
+}
+_INGESTION: dict[str, Any] = {
+    "id": OPERATION_ID,
+    "kind": "ingest",
+    "agent_id": AGENT_ID,
+    "session_id": "call-17",
+    "accepted_at": MOMENT,
+    "messages": 500,
+    "known": 20,
+}
+INGESTING: dict[str, Any] = {**_INGESTION, "status": "running", "stored": 300}
+INGEST_FAILED: dict[str, Any] = {
+    **_INGESTION,
+    "status": "failed",
+    "finished_at": "2026-11-20T09:31:12.480Z",
+    "stored": 410,
+    "failure": "quota_exceeded",
+}
+
 ALIVE: dict[str, Any] = {"status": "ok"}
 _PARTS = (("index", "sqlite-exact"), ("embedder", _CONFIG.provider), ("data", _CONFIG.index_name))
 _OTHER_PARTS = [{"name": name, "backend": backend, "status": "ok"} for name, backend in _PARTS]
