@@ -4,6 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 _RFC_3339 = re.compile(r"(\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}):(\d{2})(?:\.(\d+))?([Zz]|[+-]\d{2}:\d{2})", re.ASCII)
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -34,6 +35,17 @@ def parse_moment(text: str) -> datetime:
         return datetime.fromisoformat(f"{whole}.{(fraction or '').ljust(6, '0')[:6]}{offset.upper()}") + leap
     except (ValueError, OverflowError) as error:
         raise ValueError("must be a moment of the calendar, of the years 1 to 9999") from error
+
+
+def parse_moment_or_day(text: str) -> datetime:
+    """Read a timestamp as ``parse_moment`` does, or a day, which is the moment in UTC at which it begins.
+
+    Raises:
+        ValueError: it is neither, or not of the calendar.
+    """
+    if _DAY.fullmatch(text) is None:
+        return parse_moment(text)
+    return parse_moment(f"{text}T00:00:00Z")
 
 
 def format_moment(milliseconds_: int) -> str:

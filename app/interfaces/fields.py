@@ -25,7 +25,7 @@ from app.domain import limits
 from app.domain.errors import FieldError, InvalidRequest, MalformedRequest
 from app.domain.json_types import Scalar
 from app.domain.limits import CONTENT_BYTES, MAX_NUMBER, METADATA_BYTES, METADATA_DEPTH, NO_NUL
-from app.domain.moments import format_moment, milliseconds, parse_moment
+from app.domain.moments import format_moment, milliseconds, parse_moment, parse_moment_or_day
 from app.domain.query import Filter
 
 _MAX_NAMED = 20
@@ -121,6 +121,12 @@ def _moment(value: object) -> datetime:
     return parse_moment(value)
 
 
+def _moment_or_day(value: object) -> datetime:
+    if not isinstance(value, str):
+        raise ValueError("must be a timestamp or a day in a string")  # noqa: TRY004 - pydantic takes a ValueError
+    return parse_moment_or_day(value)
+
+
 Number = BeforeValidator(_number)
 """Makes an ``int`` or a ``float`` accept JSON numbers only."""
 Digits = BeforeValidator(_digits)
@@ -129,6 +135,18 @@ Moment: TypeAlias = Annotated[
     datetime, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
 ]
 """A timestamp of a request."""
+MomentOrDay: TypeAlias = Annotated[
+    datetime,
+    BeforeValidator(_moment_or_day),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": r"^\d{4}-\d\d-\d\d(?:[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d))?$",
+            "examples": ["2026-04-21T00:00:00.000Z", "2026-04-21"],
+        }
+    ),
+]
+"""A timestamp of a request, or a day."""
 Timestamp: TypeAlias = Annotated[str, BeforeValidator(format_moment), Field(json_schema_extra={"format": "date-time"})]
 """A timestamp of an answer, made of milliseconds since the epoch."""
 Content: TypeAlias = Annotated[str, Field(strict=True), Within(limits.CONTENT)]

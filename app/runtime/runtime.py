@@ -16,6 +16,7 @@ from app.indexing.jobs.backfill import backfill_claims, backfill_segments
 from app.observability.metrics import Metrics
 from app.runtime.backends import Backends
 from app.runtime.ingestions import resume_ingestions
+from app.services.agent_memory import AgentMemory
 from app.services.backends import TenantBackends
 from app.services.browse import Browser
 from app.services.credentials import Credentials, Principal
@@ -89,6 +90,11 @@ class TenantServices:
     def ingester(self) -> Ingester:
         """Return the service that makes memories of conversations."""
         return Ingester(self.backends)
+
+    @property
+    def agent_memory(self) -> AgentMemory:
+        """Return the service of profiles, by the names of Cloudflare's Agent Memory."""
+        return AgentMemory(self.backends)
 
     @property
     def undo(self) -> Undo:

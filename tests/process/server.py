@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psutil
@@ -38,6 +39,11 @@ def environment(data_dir: Path, **settings: str) -> dict[str, str]:
         "LOG_FORMAT": "json",
     }
     return os.environ | ours | settings
+
+
+def credential(**rights: Any) -> str:
+    """Return a token of the tenant ``test``, with these rights."""
+    return Credentials({"test": SECRET}).issue("test", now=time.time_ns() // 1_000_000, **rights)
 
 
 def unprivileged() -> list[str]:
@@ -112,8 +118,7 @@ class Server:
 
     def client(self, token: str | None = None) -> httpx.AsyncClient:
         """Return a client of the tenant ``test``, with all of its rights unless another token is given."""
-        if token is None:
-            token = Credentials({"test": SECRET}).issue("test", now=time.time_ns() // 1_000_000, admin=True)
+        token = token or credential(admin=True)
         return httpx.AsyncClient(
             base_url=self.url,
             headers={"Authorization": f"Bearer {token}"},

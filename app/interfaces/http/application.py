@@ -11,6 +11,7 @@ from starlette.routing import BaseRoute
 from app.interfaces.http import problems
 from app.interfaces.http.middleware import RequestContext
 from app.interfaces.http.routes import docs
+from app.interfaces.http.routes.agent_memory import agent_memory
 from app.interfaces.http.routes.browse import data
 from app.interfaces.http.routes.credentials import credentials
 from app.interfaces.http.routes.discovery import discovery
@@ -65,7 +66,7 @@ def create_http_app(runtime: Runtime, endpoint: Endpoint, hosts: Collection[str]
     problems.install(app)
     routers = (
         *(memory, recalls, ingests, erasures, credentials, data, operations),
-        *(transfer, namespaces, tools, discovery),
+        *(transfer, namespaces, agent_memory, tools, discovery),
     )
     for router in routers:
         app.include_router(router)

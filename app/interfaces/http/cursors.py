@@ -31,6 +31,17 @@ class NamespaceListing:
 
 
 @dataclass(frozen=True, slots=True)
+class ProfileListing:
+    """Identifies a listing of what one agent remembers."""
+
+    tenant_id: str
+    agent_id: str
+    session_id: str | None
+    type: str | None
+    what: str = "profile"
+
+
+@dataclass(frozen=True, slots=True)
 class ListingScope:
     """Identifies a listing: its cursors are refused for any other. ``agent_id`` None: all of the tenant's agents."""
 

@@ -10,7 +10,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.domain.errors import ContentTooLarge, HostNotAllowed, MemoryGatewayError
+from app.interfaces.http import envelope
 from app.interfaces.http.problems import METHODS, error_response
+from app.interfaces.http.segments import whole_segments
 
 BODY_BYTES = 256 * 1024
 """Enough for the largest content and metadata with each character escaped; what is parsed holds up the loop."""
@@ -66,6 +68,7 @@ class RequestContext:
 
         try:
             _check_host(headers.getlist("host"), self._hosts, scope["http_version"])
+            scope = _as_sent(scope)
             await self._app(scope, _limited(scope, receive), send_with_id)
         except HostNotAllowed as refusal:
             await error_response(refusal, scope)(scope, receive, send_with_id)
@@ -107,9 +110,19 @@ def _check_host(hosts: Sequence[str], allowed: Collection[str], version: str) ->
         raise HostNotAllowed("This service is not asked for by this name. ALLOWED_HOSTS has those that it takes.")
 
 
+def _as_sent(scope: Scope) -> Scope:
+    """Return the request with the segments of its path as they were sent, where names of any characters are in it."""
+    return whole_segments(scope) if envelope.is_below(_path(scope)) else scope
+
+
+def _path(scope: Scope) -> str:
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", ""))
+
+
 def _limited(scope: Scope, receive: Receive) -> Receive:
     """Refuse a body over the limit: at once where its length is announced, else as soon as it is passed."""
-    method, path = scope["method"], scope["path"].removeprefix(scope.get("root_path", ""))
+    method, path = scope["method"], _path(scope)
     if (method, path) == _UNLIMITED:
         return receive
     most = INGEST_BYTES if method == "POST" and _INGEST.fullmatch(path) else BODY_BYTES

@@ -1,37 +1,34 @@
-"""Routes whose parameters may hold any character, a slash too."""
+"""Paths whose segments may hold any character, a slash too."""
 
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote_to_bytes
 
-from starlette.routing import Match
+from pydantic import BeforeValidator
 from starlette.types import Scope
 
-from app.interfaces.http.dependencies import CredentialFirst
-
 _SLASH: Final = "\ud800"
-"""Stands for a slash inside a segment while a path is matched: no decoded text holds it."""
+"""Stands for a slash inside a segment until the path is matched: no decoded text holds it."""
 
 
-class WholeSegments(CredentialFirst):
-    """A route that takes each segment of a path as it was sent, and decodes it afterwards.
+def whole_segments(scope: Scope) -> Scope:
+    """Return a request whose path is decoded segment by segment; ``Segment`` reads what it names.
 
-    A server decodes the path first. Then a profile that is called ``a/memories`` could not be told from a path below
-    the profile ``a``, and a request for one would reach the other.
+    A server decodes the path as a whole. Then a profile that is called ``a/memories/b`` could not be told from a memory
+    of the profile ``a``, and a request for one would reach the other.
     """
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Match the path by its segments."""
-        if b"%2f" not in scope.get("raw_path", b"").lower():
-            return super().matches(scope)
-        match, child = super().matches({**scope, "path": "/".join(map(_decoded, scope["raw_path"].split(b"/")))})
-        if match is not Match.NONE:
-            child["path_params"] = {name: _with_slashes(value) for name, value in child["path_params"].items()}
-        return match, child
+    raw: bytes = scope.get("raw_path") or b""
+    if b"%2f" not in raw.lower():
+        return scope
+    return {**scope, "path": "/".join(map(_decoded, raw.split(b"/")))}
 
 
 def _decoded(segment: bytes) -> str:
     return unquote_to_bytes(segment).decode(errors="replace").replace("/", _SLASH)
 
 
-def _with_slashes(value: Any) -> Any:  # noqa: ANN401 - a parameter that was converted is none of ours
+def _with_slashes(value: object) -> object:
     return value.replace(_SLASH, "/") if isinstance(value, str) else value
+
+
+Segment = BeforeValidator(_with_slashes)
+"""Makes a parameter of a path what it was before it was sent."""

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 
 from app.domain.errors import Conflict, InvalidCursor, InvalidRequest, NamespaceExists, NotFound, QuotaExceeded
 from app.interfaces.http.cursors import Cursors, NamespaceListing
-from app.interfaces.http.dependencies import Access, Administrator
+from app.interfaces.http.dependencies import Access, Administrator, CredentialFirst
 from app.interfaces.http.envelope import Nothing, ResultInfo, responses
 from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
 from app.interfaces.http.schemas.namespaces import (
@@ -22,7 +22,6 @@ from app.interfaces.http.schemas.namespaces import (
     NamespacesPage,
     NamespacesQuery,
 )
-from app.interfaces.http.segments import WholeSegments
 from app.services.namespaces import Namespaces
 from app.storage.listing import Place
 from app.storage.namespaces import Namespace
@@ -31,7 +30,7 @@ TAG = "agent memory, as Cloudflare has it"
 NAMESPACES = "/client/v4/accounts/{account_id}/agent-memory/namespaces"
 _READS = (*ACCESS, InvalidRequest, *UPSTREAM)
 
-namespaces = APIRouter(tags=[TAG], route_class=WholeSegments)
+namespaces = APIRouter(tags=[TAG], route_class=CredentialFirst)
 
 
 @namespaces.post(

@@ -1,0 +1,202 @@
+"""Requests and answers about profiles, as Cloudflare's Agent Memory has them.
+
+https://developers.cloudflare.com/agent-memory/api/http-api/#profiles
+"""
+
+from typing import Annotated, Any, Literal, Self, TypeAlias
+
+from fastapi import Path
+from pydantic import ConfigDict, Field, WithJsonSchema
+
+from app.domain import limits
+from app.domain.memory import Memory, MemoryType
+from app.domain.moments import milliseconds
+from app.domain.profiles import ProfileName
+from app.domain.summaries import summary
+from app.interfaces.fields import Answer, Content, MomentOrDay, Timestamp, Within
+from app.interfaces.http.envelope import Envelope, Page, listed, succeeded
+from app.interfaces.http.schemas import examples
+from app.interfaces.http.schemas.namespaces import AccountId, CloudflareRequest, Cursor, NamespaceName, PerPage
+from app.interfaces.http.segments import Segment
+from app.services.profile import ProfileRecall
+
+_CONTENT = "The user prefers concise answers."
+_SESSION = "chat-2026-04-21"
+_LISTED: dict[str, Any] = {
+    "id": examples.MEMORY_ID,
+    "type": "instruction",
+    "summary": _CONTENT,
+    "sessionId": _SESSION,
+    "createdAt": examples.MOMENT,
+    "updatedAt": examples.MOMENT,
+}
+_MEMORY: dict[str, Any] = {**_LISTED, "content": _CONTENT}
+_CANDIDATE: dict[str, Any] = {"id": examples.MEMORY_ID, "summary": _CONTENT, "sessionId": _SESSION, "score": 0.87}
+_RECALLED: dict[str, Any] = {"answer": _CONTENT, "count": 1, "candidates": [_CANDIDATE]}
+_SUMMARY = Field(description="Its first line, cut where it is long.")
+_UNTYPED: MemoryType = "event"
+"""The type of a memory whose statements were not read yet: what states nothing is one, too."""
+
+SessionId: TypeAlias = Annotated[str, Field(strict=True), Within(limits.MESSAGE_SESSION_ID)]
+_OptionalSession: TypeAlias = Annotated[SessionId | None, Field(description="The conversation that it belongs to.")]
+
+
+def named(
+    account_id: AccountId,
+    namespace_name: NamespaceName,
+    profile_name: Annotated[
+        str, Path(description="The profile.", examples=["user-42"]), Segment, Within(limits.PROFILE_NAME)
+    ],
+) -> ProfileName:
+    """Return the profile that a path names; whose it is says the credential, whatever account the path names."""
+    del account_id
+    return ProfileName(namespace_name, profile_name)
+
+
+class RememberRequest(CloudflareRequest):
+    """A memory to store."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"content": _CONTENT, "sessionId": _SESSION}]})
+
+    content: Content
+    sessionId: _OptionalSession = None  # noqa: N815 - as Cloudflare writes it
+
+
+class RecallProfileRequest(CloudflareRequest):
+    """A question to a profile."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"query": "How should I answer this user?", "thinkingLevel": "low", "responseLength": "medium"}
+            ]
+        }
+    )
+
+    query: Annotated[str, Field(strict=True), Within(limits.PROFILE_QUERY)]
+    thinkingLevel: Annotated[  # noqa: N815 - as Cloudflare writes it
+        Literal["low", "medium", "high"], Field(description="How much is searched.")
+    ] = "low"
+    responseLength: Annotated[  # noqa: N815 - as Cloudflare writes it
+        Literal["short", "medium", "long"], Field(description="How long the answer may be.")
+    ] = "medium"
+    referenceDate: Annotated[  # noqa: N815 - as Cloudflare writes it
+        MomentOrDay | None, Field(description='What "yesterday" is counted from; absent: now.')
+    ] = None
+
+    @property
+    def reference_time(self) -> int | None:
+        """What ages are counted from, in milliseconds since the epoch."""
+        return None if self.referenceDate is None else milliseconds(self.referenceDate)
+
+
+class MemoriesQuery(CloudflareRequest):
+    """Which memories to list."""
+
+    per_page: PerPage = 20
+    cursor: Cursor = None
+    session_id: Annotated[
+        SessionId | None,
+        WithJsonSchema({"type": "string", **limits.MESSAGE_SESSION_ID.schema, "examples": [_SESSION]}),
+        Field(description="Only of this session."),
+    ] = None
+    type: Annotated[
+        MemoryType | None,
+        WithJsonSchema(
+            {"type": "string", "enum": ["fact", "instruction", "event", "task"], "examples": ["instruction"]}
+        ),
+        Field(description="Only of this type."),
+    ] = None
+
+
+class ListedMemory(Answer):
+    """A memory of a listing, without its content."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_LISTED]})
+
+    id: str
+    type: MemoryType
+    summary: str = _SUMMARY
+    sessionId: str | None  # noqa: N815 - as Cloudflare writes it
+    createdAt: Timestamp  # noqa: N815 - as Cloudflare writes it
+    updatedAt: Timestamp  # noqa: N815 - as Cloudflare writes it
+
+    @classmethod
+    def of(cls, memory: Memory) -> Self:
+        """Make it of a memory."""
+        return cls.model_validate(_fields(memory))
+
+
+class FullMemory(Answer):
+    """A memory."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_MEMORY]})
+
+    id: str
+    type: MemoryType
+    summary: str = _SUMMARY
+    content: str
+    sessionId: str | None  # noqa: N815 - as Cloudflare writes it
+    createdAt: Timestamp  # noqa: N815 - as Cloudflare writes it
+    updatedAt: Timestamp  # noqa: N815 - as Cloudflare writes it
+
+    @classmethod
+    def of(cls, memory: Memory) -> Self:
+        """Make it of a memory."""
+        return cls.model_validate(_fields(memory))
+
+
+def _fields(memory: Memory) -> dict[str, Any]:
+    return {
+        "id": memory.id,
+        "type": memory.type or _UNTYPED,
+        "summary": summary(memory.content),
+        "content": memory.content,
+        "sessionId": memory.session_id,
+        "createdAt": memory.created_at,
+        "updatedAt": max(memory.created_at, memory.written_at or 0),
+    }
+
+
+class Candidate(Answer):
+    """A memory that an answer may rest on."""
+
+    id: str
+    summary: str
+    sessionId: str | None  # noqa: N815 - as Cloudflare writes it
+    score: float = Field(description="How likely it answers the query, 0 to 1.")
+
+
+class Recalled(Answer):
+    """An answer, and the memories that it may rest on."""
+
+    answer: str = Field(description="Empty where no memory answers the query.")
+    count: int = Field(description="Candidates.")
+    candidates: list[Candidate] = Field(description="The best first.")
+
+    @classmethod
+    def of(cls, recall: ProfileRecall) -> Self:
+        """Make it of a recall."""
+        candidates = [
+            Candidate(id=each.id, summary=each.summary, sessionId=each.session_id, score=each.score)
+            for each in recall.candidates
+        ]
+        return cls(answer=recall.answer, count=recall.count, candidates=candidates)
+
+
+class MemoryEnvelope(Envelope[FullMemory]):
+    """One memory."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [succeeded(_MEMORY)]})
+
+
+class MemoriesPage(Page[ListedMemory]):
+    """A page of memories, newest first."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [listed(_LISTED)]})
+
+
+class RecallEnvelope(Envelope[Recalled]):
+    """What a recall has found."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [succeeded(_RECALLED)]})

@@ -1,0 +1,94 @@
+"""Profiles by the names of Cloudflare's Agent Memory: finds the agent that is meant, and asks the profile's service.
+
+https://developers.cloudflare.com/agent-memory/api/http-api/#profiles
+"""
+
+from app.domain.errors import NotFound
+from app.domain.memory import Memory, MemoryType
+from app.domain.profiles import ProfileName
+from app.services.backends import TenantBackends
+from app.services.browse import Page
+from app.services.gateway import LongTermMemoryGateway
+from app.services.namespaces import Namespaces
+from app.services.profile import ProfileRecall, ProfileService, ResponseLength, ThinkingLevel
+from app.storage.listing import Place
+
+
+class AgentMemory:
+    """Serves the profiles of one tenant, bound here, by their names.
+
+    A profile is there once it was written to. Where something is found, it is; so what reads looks for the names only
+    where it finds nothing.
+    """
+
+    def __init__(self, backends: TenantBackends) -> None:
+        """Take what the tenant's services work with; the tenant is bound in it."""
+        self._backends = backends
+        self._names = Namespaces(backends)
+        self._profiles = ProfileService(backends)
+
+    async def remember(self, profile: ProfileName, content: str, *, session_id: str | None) -> Memory:
+        """Store a memory and return it. Raises as ``Namespaces.enter`` and ``ProfileService.remember`` do."""
+        await self._names.enter(profile)
+        return await self._profiles.remember(profile.agent_id, content, session_id=session_id)
+
+    async def recall(
+        self,
+        profile: ProfileName,
+        query: str,
+        *,
+        reference_time: int | None,
+        length: ResponseLength,
+        thinking: ThinkingLevel,
+    ) -> ProfileRecall:
+        """Answer a query.
+
+        Raises:
+            NotFound: there is no such namespace or profile.
+            MemoryGatewayError: as ``ProfileService.recall`` does.
+        """
+        recall = await self._profiles.recall(
+            profile.agent_id, query, reference_time=reference_time, length=length, thinking=thinking
+        )
+        if not recall.candidates:
+            await self._names.check(profile)
+        return recall
+
+    async def list(
+        self,
+        profile: ProfileName,
+        *,
+        limit: int,
+        after: Place | None,
+        session_id: str | None,
+        type: MemoryType | None,  # noqa: A002 - what it is called everywhere
+    ) -> Page:
+        """Return the next memories that hold, newest first.
+
+        Raises:
+            NotFound: there is no such namespace or profile.
+            MemoryGatewayError: as ``ProfileService.list`` does.
+        """
+        page = await self._profiles.list(profile.agent_id, limit=limit, after=after, session_id=session_id, type=type)
+        if not page.memories:
+            await self._names.check(profile)
+        return page
+
+    async def get(self, profile: ProfileName, memory_id: str) -> Memory:
+        """Return one memory, a superseded one too; one that was forgotten is not there.
+
+        Raises as ``ProfileService.get`` does.
+        """
+        memory = (await self._profiles.get(profile.agent_id, memory_id)).memory
+        if memory.forgotten_at is not None:
+            raise NotFound("memory not found")
+        return memory
+
+    async def delete(self, profile: ProfileName, memory_id: str) -> Memory:
+        """Delete a memory, with the message that it is, and return what it was.
+
+        Raises as ``ProfileService.get`` and ``LongTermMemoryGateway.delete`` do.
+        """
+        memory = (await self._profiles.get(profile.agent_id, memory_id)).memory
+        await LongTermMemoryGateway(self._backends).delete(profile.agent_id, memory_id)
+        return memory
