@@ -7,10 +7,10 @@ def told(min_score: float) -> list[Case]:
     return [case for case in cases("open", min_score=min_score) if case.labels["kind"] != "unknown"]
 
 
-def test_the_right_sentence_is_in_seven_of_eight_short_answers_where_no_entry_is_cut() -> None:
+def test_the_right_sentence_is_in_nine_of_ten_short_answers_where_no_entry_is_cut() -> None:
     found = [case for case in told(0.0) if case.labels["right"] is not None]
     assert len(found) == 40
-    assert sum(case.is_right for case in found) >= 35
+    assert sum(case.is_right for case in found) >= 36
 
 
 def test_what_can_be_computed_is_and_nothing_else() -> None:
