@@ -34,7 +34,7 @@ def named_in(words: Tokens, pack: Pack, rules: RuleSet, voice: Voice) -> SpokenO
         relation = _noun(slots["what"], pack) if "what" in slots else pattern.relation
         named_key = key(relation, (), about, voice, pack, rules) if relation else None
         if relation is None and pattern.relation == "name":
-            relation, named_key = "name", own_key("name", _bare(slots["what"], pack), pack, rules)
+            relation, named_key = "name", own_key("name", _bare(slots["what"], pack), voice, pack, rules)
         if relation and named_key:
             return SpokenOf(named_key, rules.kinds.get(relation, "text"), changed=True)
     return _noun_alone(words, pack, rules, voice)

@@ -11,16 +11,22 @@ _DATE = re.compile(r"(?:(\d{4})-)?(\d{1,2})[-./](\d{1,2})(?:[-./]\d{2,4})?\.?")
 _SHIFTS = {"half_past": 30, "half_before": -30, "quarter_past": 15, "quarter_before": -15}
 """The minutes that a phrase of a pack adds to the hour after it."""
 _MAX_WORDS = 10
+_HOURS = 24
 
 
 def moment(words: Tokens, pack: Pack) -> tuple[str, str]:
     """Return the day and the time that words begin with, each "" where there is none."""
+    return moment_at(words, "", pack)[:2]
+
+
+def moment_at(words: Tokens, before_all: str, pack: Pack) -> tuple[str, str, int]:
+    """Return the day and the time that words begin with after another word, and how many words were read for them."""
     day = time = weekday = ""
     place = 0
     while place < min(len(words), _MAX_WORDS):
         word = words[place]
         after = words[place + 1] if place + 1 < len(words) else ""
-        before = words[place - 1] if place else ""
+        before = words[place - 1] if place else before_all
         if not day and (found := _date(word, before, after, pack)):
             day = found
         elif not weekday and (found := _weekday(word, pack)):
@@ -33,7 +39,7 @@ def moment(words: Tokens, pack: Pack) -> tuple[str, str]:
         elif not _beside_a_date(word, pack):
             break
         place += 1
-    return day or weekday, time
+    return day or weekday, time, place
 
 
 def _beside_a_date(word: str, pack: Pack) -> bool:
@@ -77,13 +83,21 @@ def _time(word: str, before: str, after: str, pack: Pack) -> str:
     found = _CLOCK.fullmatch(word)
     if not found:
         return ""
-    beside = before in pack.words["clock"] or after in pack.words["clock_after"]
+    beside = (before in pack.words["clock"] and _ends_time(after, pack)) or after in pack.words["clock_after"]
     half = found[3] if found[3] in {"am", "pm"} else after if after in {"am", "pm"} else ""
     colon = found[2] and "." not in word
     if not (colon or found[3] or half or beside) or {before, after} & pack.words["months"]:
         return ""
     hour = int(found[1]) % 12 + 12 * (half == "pm") if half else int(found[1])
+    if hour > _HOURS:
+        return ""
     return f"{hour:02}:{found[2] or '00'}"
+
+
+def _ends_time(after: str, pack: Pack) -> bool:
+    """Tell whether a number before a word may be an hour: "at 10", but not "at 10 requests"."""
+    names = ("tails", "joins", "before_date", "weekdays", "weekdays_plural", "weekdays_short", "clock_after")
+    return not after or any(after in pack.words[name] for name in names)
 
 
 def _spoken_time(words: Tokens, place: int, pack: Pack) -> tuple[str, int] | None:

@@ -1,17 +1,18 @@
 """Finds the facts that a noun names: "my dentist is Dr. Hale", "Shreya took over as release manager"."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from app.statements import tools, topics, values
-from app.statements.moments import moment
+from app.statements.frames import MEASURED
 from app.statements.packs import Pack, RuleSet
 from app.statements.patterns import Slots
+from app.statements.spans import spans
 from app.statements.tokens import Tokens, clauses
 from app.statements.topics import Topic, Voice, named, owner, topic
 
 Found = Iterator[tuple[str, str]]
-_NEVER_LOCATED = frozenset(("person", "text", "firm"))
+_NEVER_LOCATED = frozenset(("person", "text", "firm", "any"))
+_MAX_LABEL = 5
 _CONTACTS = frozenset(("phone", "email", "day", "when", "address", "person", "firm", "duration", "site"))
 """The kinds of relation that a label of one word may name: "email: ...", but "name: Run tests" is a setting."""
 
@@ -26,18 +27,27 @@ class NounFacts:
         self._voice = voice
 
     def labelled(self, words: Tokens) -> Found:
-        """Give the claim of "New number: 555-0199"."""
+        """Give the claim of "New number: 555-0199", and of "Export: shipped", which says what is of the export."""
         if words.count(":") != 1:
             return
         place = words.index(":")
         about = topic(words[:place], self._pack) if place else None
-        relation = named(about, self._pack) if about else None
-        if about is None or relation is None or len(words) == place + 1:
-            return
-        if (place == 1 and self._kind(relation[0]) not in _CONTACTS) or relation[0] == "name":
+        if about is None or len(words) == place + 1:
             return
         said = self._pack.phrases["fillers"].without(clauses(words[place + 1 :], frozenset())[0])
-        yield from self.claims(*relation, about, said)
+        relation = named(about, self._pack)
+        if relation is None:
+            yield from self._noted(about, said)
+        elif (place > 1 or self._kind(relation[0]) in _CONTACTS) and relation[0] != "name":
+            if not self._is_measured(relation[0], said):
+                yield from self.claims(*relation, about, said)
+
+    def _noted(self, about: Topic, said: Tokens) -> Found:
+        """Give what a note says of the thing that it begins with: "csv export: shipped"."""
+        value = values.value("note", said, self._pack) if 1 < len(about.words) < _MAX_LABEL else None
+        name = self._own_key("note", about.words) if value and not spans(said, self._pack) else None
+        if name and value:
+            yield name, value
 
     def topics(self, words: Tokens) -> Found:
         """Give the claims of a noun phrase that something is said of, or that something is done to."""
@@ -49,35 +59,26 @@ class NounFacts:
             if "who" in slots and not (slots["what"][0] in self._pack.words["determiners"] or self._by_first(slots)):
                 continue
             relation = named(about, self._pack)
-            if relation and relation[0] == "date":
-                yield from self._typed(replace(about, words=relation[1]), slots["value"])
-            elif relation and self._may_be(pattern.relation, relation[0]):
+            if relation and self._is_measured(relation[0], slots["value"]):
+                continue  # frames.py reads it
+            if relation and self._may_be(pattern.relation, relation[0]):
                 yield from self.claims(*relation, about, slots["value"])
             elif not relation and pattern.relation == "names":
                 yield from self._name(slots["what"], about, slots["value"])
             elif not relation:
-                yield from self._typed(about, slots["value"])
+                yield from self._of_thing(about, slots["value"])
 
     def roles(self, words: Tokens) -> Found:
         """Give the claims of a person or a company in a role: "Rajiv Menon is our CEO"."""
         for _, slots in self._pack.patterns["roles"].matches(words):
             about = topic(slots["what"], self._pack)
             relation = named(about, self._pack) if about else None
+            if slots["what"][0] in self._pack.words["prepositions"]:
+                continue
             if about is None or relation is None or not self._is_role(relation[0], about, slots):
                 continue
             value = self._pack.phrases["leads"].trimmed(slots["value"])
             yield from self.claims(*relation, about, value)
-
-    def habits(self, words: Tokens) -> Found:
-        """Give the claim of what is done at a time or on a day: "I get up at six", "I play tennis on Saturdays"."""
-        for _, slots in self._pack.patterns["habits"].matches(words):
-            doing, at = slots["what"], slots["value"]
-            usual = doing[0] in self._pack.words["habitual"] or at[0] in self._pack.order["weekdays_plural"]
-            if not usual or len(doing) > 4 or doing[0].endswith("ed"):  # noqa: PLR2004
-                continue
-            about = topic(self._pack.phrases["light_verbs"].trimmed(doing), self._pack)
-            if about is not None and about.words:
-                yield from self._typed(about, (next(iter(self._pack.order["clock"]), ""), *at))
 
     def claims(self, relation: str, qualifiers: Tokens, about: Topic, words: Tokens, kind: str = "") -> Found:
         """Give the claim that a relation has a value, where the words are a value of its kind."""
@@ -102,34 +103,36 @@ class NounFacts:
         kind = self._kind(relation)
         return kind == "firm" if pattern == "held" else pattern != "located" or kind not in _NEVER_LOCATED
 
+    def _is_measured(self, relation: str, words: Tokens) -> bool:
+        kind = self._kind(relation)
+        return kind in MEASURED or (kind == "any" and bool(spans(words, self._pack)))
+
     def _kind(self, relation: str) -> str:
-        return self._rules.kinds.get(relation, "text")
+        return self._rules.kinds.get(relation, "text" if relation.startswith("favourite_") else "any")
 
     def _name(self, what: Tokens, about: Topic, words: Tokens) -> Found:
         """Give the claim of what a thing is called: "we renamed the project to Kingfisher"."""
         value = values.value("person", words, self._pack)
-        name = topics.own_key("name", about.words or what[-1:], self._pack, self._rules)
+        name = self._own_key("name", about.words or what[-1:])
         if value and name:
             yield name, value
 
-    def _typed(self, about: Topic, words: Tokens) -> Found:
-        """Give the claim of a thing whose relation only the kind of the value tells: when it is, how long it lasts."""
-        day, time = moment(words, self._pack)
-        if day or time:
-            relation, value = ("day" if day else "time"), f"{day} {time}".strip()
-        elif dose := values.dose(words, self._pack):
-            relation, value = "dose", dose
-        elif duration := values.duration(words, self._pack):
-            relation, value = "duration", duration
-        elif version := self._version(about, words):
+    def _of_thing(self, about: Topic, words: Tokens) -> Found:
+        """Give the claim of a thing whose relation only its value tells: a version, a switch, a colour, an address."""
+        if not about.definite:
+            return
+        if version := self._version(about, words):
             relation, value = "version", version
         elif (state := _state(about, words, self._pack)) is not None:
             relation, value = state
         else:
             return
-        name = topics.own_key(relation, about.words, self._pack, self._rules)
+        name = self._own_key(relation, about.words)
         if name:
             yield name, value
+
+    def _own_key(self, relation: str, words: Tokens) -> str | None:
+        return topics.own_key(relation, words, self._voice, self._pack, self._rules)
 
     def _version(self, about: Topic, words: Tokens) -> str | None:
         """Return the version of a known name: "we bumped Python to 3.12"."""
@@ -148,10 +151,13 @@ class NounFacts:
 
 
 def _state(about: Topic, words: Tokens, pack: Pack) -> tuple[str, str] | None:
-    """Return whether a switch is on, or how often something is."""
-    if words[0] in pack.words["frequencies"] and len(words) == 1:
-        return "frequency", words[0]
+    """Return whether a switch is on, which colour something has, or where it is on the web."""
     for value in ("on", "off"):
         if words[0] in pack.words[value] and pack.words["switches"] & set(about.words):
             return "switch", value
+    if words[-1] in pack.words["colours"] and len(words) <= 3 and pack.words["states"].isdisjoint(words[:-1]):  # noqa: PLR2004
+        return "colour", " ".join(words)
+    for relation in ("email", "url") if len(words) == 1 else ():
+        if value := values.value(relation, words, pack) or "":
+            return relation, value
     return None

@@ -20,12 +20,22 @@ _LINKING = (
     "uses.answer",
 )
 """The lists of words that narrow no choice."""
+_UNFRAMED = (
+    *("articles", "possessives", "first_singular", "first_plural", "prepositions", "joins", "auxiliaries", "about"),
+    *("changes", "before_date", "speakers", "frames.light", "frames.plain", "frames.states"),
+    *("frames.to", "frames.from", "frames.until", "old.it"),
+)
+"""The lists of words that do not tell what a value is of."""
+_MOMENTS = (
+    *("weekdays", "weekdays_plural", "weekdays_short", "months", "months_short", "clock", "noon"),
+    *("half_past", "half_before", "quarter_past", "quarter_before"),
+)
 _MIN_ENDING = 4
 _PATTERNS = (
-    *("facts", "facts_of_one", "inverted", "states", "topics", "roles", "habits"),
-    *("changed", "followers", "asks", "asks_about"),
+    *("facts", "facts_of_one", "inverted", "states", "topics", "roles"),
+    *("changed", "followers", "asks", "asks_about", "asks_measure"),
 )
-_LISTS = ("blocks", "kinds", "uses", "contexts", "old")
+_LISTS = ("blocks", "kinds", "uses", "contexts", "old", "frames")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +52,8 @@ class Pack:
     compounds: tuple[tuple[str, str], ...]
     plural: str
     """The ending of the plural that may be taken from a word, "" where there is no such ending."""
+    endings: tuple[str, ...]
+    """The endings that may be taken from a longer word, so that its forms are one word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +151,19 @@ def _scopes(classes: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
 
 def _pack(source: Mapping[str, Any]) -> Pack:
     lists = _phrase_lists(source)
-    nouns = {tokens(noun): relation for relation, names in source["nouns"].items() for noun in _listed(names)}
+    nouns = _nouns(source)
     words = {name: frozenset(_single(phrases)) for name, phrases in lists.items()}
     words["linking"] = frozenset().union(*(words[name] for name in _LINKING))
+    words["changes"] = frozenset(source["lists"]["change"]) | frozenset(source["lists"]["move"])
+    words["begins_moment"] = frozenset().union(*(words[name] for name in _MOMENTS))
+    words["doses"] = words["doses"] - words["measures"]
+    words["frames.linking"] = frozenset().union(*(words[name] for name in _UNFRAMED)) - words["frames.telling"]
     words["asked_with"] = words["uses.tool"] | words["uses.answer"]
+    counted_in = ("frames.present", "durations", "weekdays", "weekdays_plural", "months", "changes")
     return Pack(
         code=source["code"],
         marks=frozenset(
-            (*_single(lists["marks"]), *_single(lists["uses.tool"]), *(words[0] for words in nouns if len(words) == 1))
+            (*_single(lists["marks"]), *(word for name in counted_in for word in words[name]), *_single(lists["uses.tool"]), *(words[0] for words in nouns if len(words) == 1))
         ),
         phrases={name: Phrases.of(phrases) for name, phrases in lists.items()},
         words=words,
@@ -155,7 +172,18 @@ def _pack(source: Mapping[str, Any]) -> Pack:
         nouns=nouns,
         compounds=_compounds(nouns) if source.get("compounds") else (),
         plural=source.get("plural", ""),
+        endings=tuple(sorted(_listed(source["endings"]), key=len, reverse=True)),
     )
+
+
+def _nouns(source: Mapping[str, Any]) -> dict[Tokens, str]:
+    """Return the nouns and the relations that they name; an attribute names a relation of its own, in each form."""
+    nouns = {tokens(noun): relation for relation, names in source["nouns"].items() for noun in _listed(names)}
+    for forms in _listed(source["attributes"]["nouns"]):
+        first, *others = (tokens(form) for form in forms.split("|"))
+        for form in (first, *others):
+            nouns.setdefault(form, nouns.get(first, "_".join(first)))
+    return nouns
 
 
 def _phrase_lists(source: Mapping[str, Any]) -> dict[str, list[Tokens]]:

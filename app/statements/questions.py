@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from app.statements import tools
+from app.statements import frames, tools
 from app.statements.packs import Pack, RuleSet
 from app.statements.patterns import Slots
 from app.statements.tokens import BREAKS, QUOTES, Tokens
@@ -15,9 +15,14 @@ MAX_KEYS = 4
 _MAX_NOUN = 3
 _MAX_REST = 3
 _MAX_WORDS = 40
-_WHEN = ("day", "time", "deadline")
-_OWN = frozenset(("day", "time", "duration", "dose", "frequency", "name"))
-"""The relations of things, which are nobody's."""
+_MEASURES = {
+    "day": ("day", "time"),
+    "duration": ("duration", "amount"),
+    "frequency": ("frequency", "amount"),
+    "amount": ("amount", "dose", "duration"),
+    "any": ("amount", "time", "duration", "day"),
+}
+"""The classes of value that a question may ask for, by its first words."""
 _VOICE = Voice(USER)
 _ME = Topic((), first=True, plural=False)
 
@@ -33,31 +38,40 @@ def _keys(words: Tokens, pack: Pack, rules: RuleSet) -> Iterator[str]:
     for pattern, slots in pack.patterns["asks"].matches(words):
         about = owner(_who(slots.get("who", ()), pack), pack)
         yield from _key(pattern.relation, about.words if about else (), about, pack, rules)
+    measured = next(iter(pack.patterns["asks_measure"].matches(words)), None)
+    if measured and measured[0].relation != "any":
+        yield from _measures(measured[0].relation, measured[1]["what"], pack, rules)
     yield from _choices(_named_classes(words, pack, rules), words, pack, rules)
     for pattern, slots in pack.patterns["asks_about"].matches(words):
         yield from _asked_about(pattern.relation, slots, pack, rules)
+    if measured and measured[0].relation == "any":
+        yield from _measures("any", measured[1]["what"], pack, rules)
     used = ((each, (place, place + 1)) for place, word in enumerate(words) for each in rules.scopes.get(word, ()))
     yield from _choices(used, words, pack, rules)
 
 
 def _asked_about(asked: str, slots: Slots, pack: Pack, rules: RuleSet) -> Iterator[str]:
     """Give the keys of a noun phrase that a question asks about."""
-    what = pack.phrases["light_verbs"].trimmed(_without_speaker(_who(slots["what"], pack), pack))
+    what = pack.phrases["light_verbs"].trimmed(_who(slots["what"], pack))
     about = topic(what, pack) if what else None
     if about is None:
         return
     whose = owner(_who(slots["who"], pack), pack) if "who" in slots else None
     before = whose.words if whose else ()
     relation = named(about, pack)
-    if relation and relation[0] != "date":
+    if relation:
         yield from _key(relation[0], (*before, *relation[1]), about, pack, rules)
-    elif relation or asked == "when":
-        doing = (*before, *(relation[1] if relation else about.words))
-        doing = doing or pack.phrases["light_verbs"].trimmed(_without_speaker(slots.get("who", ()), pack))
-        for each in _WHEN:
-            yield from _key(each, doing, about, pack, rules)
     elif asked != "any":
         yield from _key(asked, (*before, *(about.words or what[-1:])), about, pack, rules)
+
+
+def _measures(asked: str, words: Tokens, pack: Pack, rules: RuleSet) -> Iterator[str]:
+    """Give the keys of a measure or a moment of what the words of a question speak of."""
+    bare = tuple(word for word in words if word not in pack.words["asking"])
+    for valued in _MEASURES[asked]:
+        found = frames.frame_of(bare, valued, pack, rules)
+        if named := frames.key(found, valued, _VOICE, rules):
+            yield named
 
 
 def _choices(found: Iterable[Told], words: Tokens, pack: Pack, rules: RuleSet) -> Iterator[str]:
@@ -96,17 +110,14 @@ def _rest(words: Tokens, scope: frozenset[str], pack: Pack) -> Tokens:
 def _key(relation: str, qualifiers: Tokens, about: Topic | None, pack: Pack, rules: RuleSet) -> Iterator[str]:
     if about is None:
         return
-    own = relation in _OWN or (relation == "deadline" and qualifiers)
-    found = own_key(relation, qualifiers, pack, rules) if own else key(relation, qualifiers, about, _VOICE, pack, rules)
+    name = relation in {"name", "colour"}
+    found = (
+        own_key(relation, qualifiers, _VOICE, pack, rules)
+        if name
+        else key(relation, qualifiers, about, _VOICE, pack, rules)
+    )
     if found:
         yield found
-
-
-def _without_speaker(words: Tokens, pack: Pack) -> Tokens:
-    """Return what somebody does without who does it: "I get up" is "get up"."""
-    while words and words[0] in pack.words["speakers"]:
-        words = words[1:]
-    return words
 
 
 def _who(words: Tokens, pack: Pack) -> Tokens:

@@ -5,11 +5,15 @@ from collections.abc import Iterator
 from app.statements import carried, tools
 from app.statements.blocks import blocked, changes_told, opens_quotation
 from app.statements.carried import SpokenOf
+from app.statements.frames import Frames
 from app.statements.clauses import Clause, divided
 from app.statements.noun_facts import NounFacts
 from app.statements.packs import Pack, RuleSet
 from app.statements.tokens import Tokens
 from app.statements.topics import Voice, owner
+
+_OF_THINGS = frozenset(("spot",))
+"""The kinds of value that no person has of whom the rules read it: "I am in the garage" soon holds no more."""
 
 
 class Reader:
@@ -20,6 +24,7 @@ class Reader:
         self._rules = rules
         self._voice = voice
         self._spoken_of: SpokenOf | None = None
+        self._bag: Tokens = ()
         self._quoting = False
 
     def claim(self, words: Tokens, pack: Pack) -> tuple[str, str] | None:
@@ -41,13 +46,15 @@ class Reader:
             claim = None if part.denied else self._of_clause(part.words, nouns, pack)
             if claim:
                 return claim
+            self._bag = Frames(pack, self._rules, self._voice).spoken_of(part.words) or self._bag
             self._spoken_of = carried.named_in(part.words, pack, self._rules, self._voice) or self._spoken_of
         return None
 
     def _of_clause(self, words: Tokens, nouns: NounFacts, pack: Pack) -> tuple[str, str] | None:
         told = list(carried.told(self._spoken_of, words, pack)) if self._spoken_of else []
         first, last = (told, []) if self._spoken_of and self._spoken_of.changed else ([], told)
-        said = (nouns.topics(words), nouns.roles(words), self._facts(words, nouns, pack), nouns.habits(words))
+        frames = Frames(pack, self._rules, self._voice)
+        said = (nouns.topics(words), nouns.roles(words), self._facts(words, nouns, pack), frames.read(words, self._bag))
         readings = (first, *said, last)
         return next((claim for reading in readings for claim in reading), None)
 
@@ -59,6 +66,8 @@ class Reader:
                 if about is None or (part == "facts_of_one" and about.plural and slots.get("who")):
                     continue
                 relation, _, kind = pattern.relation.partition(":")
+                if kind in _OF_THINGS and not about.words:
+                    continue
                 yield from nouns.claims(relation, about.words, about, slots["value"], kind)
 
     def _state(self, parts: list[Clause], nouns: NounFacts, pack: Pack) -> tuple[str, str] | None:

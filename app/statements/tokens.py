@@ -13,7 +13,7 @@ QUOTES = frozenset('"\u201c\u201d\u201e\u00ab\u00bb')
 
 # A word keeps what stands inside addresses, versions, times and amounts: a.b@c.example, 3.11, 9:30, 80,000.
 _TOKEN = re.compile(
-    r"[\w$\u20ac\u00a3+#@&](?:[\w.\-/:@+#%&'_~\u20ac$]|(?<=\d),(?=\d{3}(?!\d)))*"
+    r"[\w$\u20ac\u00a3+#@&](?:[\w.\-/:@+#%&'_~\u20ac$]|(?<=\d),(?=\d{1,3}(?!\d)))*"
     r"|(?<!\w)'s(?!\w)|[,;:!?().\"\u201c\u201d\u201e\u00ab\u00bb\u2026\u2014\u2013\u00b7]"
 )
 _TRAILING = ".:-/'&+_~"

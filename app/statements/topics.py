@@ -10,6 +10,7 @@ WE = "we"
 _MAX_SUBJECT = 5
 _MIN_COMPOUND = 3
 _MIN_PLURAL = 3
+_MIN_STEM = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,10 @@ class Voice:
         """Return the subject that a first person is."""
         shared = relation in rules.shared and (plural or self.speaker == USER)
         return WE if shared else self.speaker
+
+    def owned(self, words: Tokens) -> Tokens:
+        """Return the name of a thing in the words of one of several speakers, whose it is: "ann standup"."""
+        return words if self.speaker == USER else (self.speaker, *words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +90,29 @@ def named(found: Topic, pack: Pack) -> tuple[str, Tokens] | None:
     if words and (favourite := _favourite(words, pack)):
         return favourite
     for begin in range(len(words)):
-        relation = pack.nouns.get(words[begin:])
+        relation = noun(words[begin:], pack)
         if relation:
             return relation, words[:begin]
-    if words:
-        for ending, relation in pack.compounds:
-            stem = words[-1].removesuffix(ending)
-            if stem != words[-1] and len(stem) >= _MIN_COMPOUND:
-                return relation, (*words[:-1], stem.rstrip("s-"))
+    found = compound(words[-1], pack) if words else None
+    return (found[0], (*words[:-1], found[1])) if found else None
+
+
+def compound(word: str, pack: Pack) -> tuple[str, str] | None:
+    """Return the relation that a noun names which another word is written on to, and that word: "messebudget"."""
+    for ending, relation in pack.compounds:
+        stem = word.removesuffix(ending)
+        if stem != word and len(stem) >= _MIN_COMPOUND:
+            return relation, stem.rstrip("s-")
     return None
+
+
+def noun(words: Tokens, pack: Pack) -> str | None:
+    """Return the relation that a noun names, in the plural too: "ticket prices"."""
+    return pack.nouns.get(words) or (pack.nouns.get(_one(words, pack)) if pack.plural else None)
+
+
+def _one(words: Tokens, pack: Pack) -> Tokens:
+    return (*words[:-1], words[-1].removesuffix(pack.plural))
 
 
 def _favourite(words: Tokens, pack: Pack) -> tuple[str, Tokens] | None:
@@ -121,10 +140,10 @@ def key(relation: str, qualifiers: Tokens, found: Topic, voice: Voice, pack: Pac
     if not kept:
         plural = found.plural or not found.first
         return f"{voice.subject(relation, rules, plural=plural)}/{relation}"
-    return _named_key(relation, kept, pack, rules)
+    return _named_key(relation, voice.owned(kept) if found.first else kept, pack, rules)
 
 
-def own_key(relation: str, words: Tokens, pack: Pack, rules: RuleSet) -> str | None:
+def own_key(relation: str, words: Tokens, voice: Voice, pack: Pack, rules: RuleSet) -> str | None:
     """Return the key of a relation of a thing, which is nobody's: "tennis/day"; None where no thing is named.
 
     A thing that may have a time keeps a name that narrows nothing else: "deployments happen on Tuesdays".
@@ -132,15 +151,18 @@ def own_key(relation: str, words: Tokens, pack: Pack, rules: RuleSet) -> str | N
     kept = tuple(word for word in narrowed(words, pack) if word not in pack.words["neutral_in_time"])
     nameless = pack.words["nameless"] - (pack.words["first_plural_nouns"] if relation == "name" else frozenset())
     kept = kept or tuple(word for word in words[-1:] if word not in nameless)
-    return _named_key(relation, kept, pack, rules) if 0 < len(kept) <= _MAX_SUBJECT else None
+    return _named_key(relation, voice.owned(kept), pack, rules) if 0 < len(kept) <= _MAX_SUBJECT else None
 
 
 def _named_key(relation: str, words: Tokens, pack: Pack, rules: RuleSet) -> str:
-    return " ".join(_singular(word, pack, rules) for word in words) + f"/{relation}"
+    return " ".join(sorted({one_form(word, pack, rules) for word in words})) + f"/{relation}"
 
 
-def _singular(word: str, pack: Pack, rules: RuleSet) -> str:
-    """Return a word without the ending of the plural, so that "meetings" and "meeting" are one subject."""
-    if not pack.plural or word in rules.members or len(word) <= _MIN_PLURAL or word[-2:] in {"ss", "us", "is"}:
+def one_form(word: str, pack: Pack, rules: RuleSet | None) -> str:
+    """Return a word without its ending, so that "meetings" and "meeting" are one subject."""
+    if (rules and word in rules.members) or len(word) <= _MIN_PLURAL or word[-2:] in {"ss", "us", "is"}:
         return word
-    return word.removesuffix(pack.plural)
+    for ending in pack.endings:
+        if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM:
+            return word.removesuffix(ending)
+    return word

@@ -14,11 +14,13 @@ _PORT_DIGITS = 6
 _NUMBER = re.compile(
     r"[$\u20ac\u00a3]?(\d{1,9})(?:[.,](\d{1,9}))?([.,]\d{3})?(k|m|kg|cm|g|%|\u20ac|\$|mg|ml|px|ms|s|gb|mb)?"
 )
+_GROUPED = re.compile(r"\d,\d{3}")
 _VERSION = re.compile(r"v?(\d{1,6}(?:\.(?:\d{1,6}|x))?(?:\.(?:\d{1,6}|x))?)")
 _PHONE = re.compile(r"\+?[\d\-/().]+")
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s.]+")
 _URL = re.compile(r"(?:https?://)?((?:[\w-]+\.)+[a-z][\w-]*(?:[:/].*)?|localhost(?:[:/].*)?)/?")
 _MIN_DIGITS = 5
+_MAX_BEFORE_NUMERAL = 2
 
 
 def value(kind: str, words: Tokens, pack: Pack) -> str | None:
@@ -39,37 +41,58 @@ def _day(words: Tokens, pack: Pack) -> str | None:
     return moment(words, pack)[0] or None
 
 
+def number_at(words: Tokens, place: int) -> tuple[str, str, int] | None:
+    """Return the number at a place in its one form, the unit written on to it, and the place after it."""
+    word = words[place]
+    found = _NUMBER.fullmatch(word.replace(",", "") if _GROUPED.search(word) else word)
+    if not found:
+        return None
+    digits, part, end = found[1], found[2] or "", place + 1
+    if found[3] or len(part) == 3:  # noqa: PLR2004 - a stop before three digits divides thousands
+        digits, part = digits + part + (found[3] or "")[1:], ""
+    while end < len(words) and len(words[end]) == 3 and words[end].isdecimal():  # noqa: PLR2004
+        digits, end = digits + words[end], end + 1
+    part = part.rstrip("0")
+    scale = {"k": "000", "m": "000000"}.get(found[4] or "", "")
+    written = (digits.lstrip("0") or "0") + scale + (f".{part}" if part else "")
+    return written, "" if scale else found[4] or "", end
+
+
 def number(words: Tokens) -> tuple[str, Tokens] | None:
     """Return the first number in its one form, and the words after it."""
-    for place, word in enumerate(words[:MAX_WORDS]):
-        found = _NUMBER.fullmatch(word.replace(",", "") if re.search(r"\d,\d{3}", word) else word)
-        if not found:
-            continue
-        digits, part, rest = found[1], found[2] or "", words[place + 1 :]
-        if found[3] or len(part) == 3:  # noqa: PLR2004 - a stop before three digits divides thousands
-            digits, part = digits + part + (found[3] or "")[1:], ""
-        while rest and len(rest[0]) == 3 and rest[0].isdecimal():  # noqa: PLR2004
-            digits, rest = digits + rest[0], rest[1:]
-        part = part.rstrip("0")
-        scale = {"k": "000", "m": "000000"}.get(found[4] or "", "")
-        written = (digits.lstrip("0") or "0") + scale + (f".{part}" if part else "")
-        unit = (found[4],) if found[4] and not scale else ()
-        return written, (*unit, *rest)
+    for place in range(min(len(words), MAX_WORDS)):
+        if found := number_at(words, place):
+            written, unit, end = found
+            return written, ((unit,) if unit else ()) + words[end:]
+    return None
+
+
+def counted_at(words: Tokens, place: int, pack: Pack) -> tuple[str, str, int] | None:
+    """Return the number at a place, in digits or in words, the unit written on to it, and the place after it."""
+    for name, step in (("numerals", 1), ("tens", 10)):
+        if words[place] in pack.words[name]:
+            return str((pack.order[name].index(words[place]) + 1) * step), "", place + 1
+    return number_at(words, place)
+
+
+def counted(words: Tokens, pack: Pack) -> tuple[str, Tokens] | None:
+    """Return the first number, in digits or in words, in its one form, and the words after it."""
+    if found := number(words):
+        return found
+    for place in range(min(len(words), _MAX_BEFORE_NUMERAL)):
+        if spoken := counted_at(words, place, pack):
+            return spoken[0], words[spoken[2] :]
     return None
 
 
 def _number(words: Tokens, pack: Pack) -> str | None:
-    found = number(words)
-    if found:
-        return found[0]
-    return next(
-        (str(pack.order["numerals"].index(word) + 1) for word in words[:2] if word in pack.order["numerals"]), None
-    )
+    found = counted(words, pack)
+    return found[0] if found else None
 
 
 def duration(words: Tokens, pack: Pack) -> str | None:
     """Return a number with its unit of time."""
-    found = number(words)
+    found = counted(words, pack)
     if not found:
         return None
     unit = next((word for word in found[1][:2] if word in pack.words["durations"]), None)
@@ -133,6 +156,15 @@ def _text(words: Tokens, pack: Pack) -> str | None:
     return None if pack.phrases["states"].at(kept, 0) else " ".join(kept)
 
 
+def _attribute(words: Tokens, pack: Pack) -> str | None:
+    """Return a name or a short phrase that is no judgement: of "our mascot is a badger", badger."""
+    kept = _text(words, pack)
+    parts = kept.split() if kept else []
+    if not parts or len(parts) > 4 or not pack.words["pronouns"].isdisjoint(parts):  # noqa: PLR2004
+        return None
+    return None if any(part.endswith(tuple(pack.words["judging"])) for part in parts) else kept
+
+
 def _person(words: Tokens, pack: Pack) -> str | None:
     """Return a name of a person or a company; "a bank" and "Ann's friend" are none."""
     kept = _text(words, pack)
@@ -162,6 +194,22 @@ def _employer(words: Tokens, pack: Pack) -> str | None:
         return _person(words, pack)
     kept = _text(words, pack)
     return kept if kept and kept.split()[-1] in pack.words["workplaces"] else None
+
+
+def _note(words: Tokens, _pack: Pack) -> str | None:
+    """Return what a note says in a few words."""
+    return " ".join(words) if len(words) <= 3 else None  # noqa: PLR2004
+
+
+def _spot(words: Tokens, pack: Pack) -> str | None:
+    """Return where a thing is: "the garage", but neither "hold" nor "the works"."""
+    if not words or any(moment(words, pack)) or not pack.words["abstract"].isdisjoint(words):
+        return None
+    if any(number_at(words, place) for place in range(len(words))):
+        return None
+    named = words[0] in pack.words["articles"] or words[0] in pack.words["possessives"] or words[-1][0].isdigit()
+    kept = _text(tuple(word for word in words if word not in pack.words["possessives"]), pack) if named else None
+    return kept if kept and len(kept.split()) <= 4 else None  # noqa: PLR2004
 
 
 def _field(words: Tokens, pack: Pack) -> str | None:
@@ -210,6 +258,9 @@ _READERS: Mapping[str, Callable[[Tokens, Pack], str | None]] = {
     "firm": _person,
     "employer": _employer,
     "site": _site,
+    "any": _attribute,
+    "spot": _spot,
+    "note": _note,
     "field": _field,
     "vehicle": _vehicle,
     "unspecified": _unspecified,

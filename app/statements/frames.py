@@ -1,0 +1,204 @@
+"""Reads a measure or a moment of whatever a clause speaks of: "the suite has 840 tests", "physio moved to Friday at 9".
+
+No list of relations is needed. The value is taken out of the clause; what is left, without the words that only link, is
+what it is a value of. So a later clause about the same with another value has the same key, in whatever order its words
+come. The class of the value tells the relation, unless a noun of the clause does ("timeout", "price").
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.statements import topics
+from app.statements.packs import Pack, RuleSet
+from app.statements.spans import Span, spans
+from app.statements.tokens import Tokens
+from app.statements.topics import Voice
+
+_MAX_SPANS = 3
+_MAX_BAG = 6
+_MAX_NOUN = 3
+MEASURED = {
+    "number": frozenset(("amount", "dose")),
+    "duration": frozenset(("duration",)),
+    "day": frozenset(("day",)),
+    "when": frozenset(("day", "time")),
+}
+"""The classes of value that may be of a relation of each kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A clause without its value: what it speaks of, and the relation that a noun of it names ("" where none does)."""
+
+    bag: Tokens
+    relation: str
+
+
+class Frames:
+    """Reads the clauses of one content in one language for one speaker; remembers what the clause before spoke of."""
+
+    def __init__(self, pack: Pack, rules: RuleSet, voice: Voice) -> None:
+        """Read with a pack, for a speaker."""
+        self._pack = pack
+        self._rules = rules
+        self._voice = voice
+
+    def read(self, words: Tokens, spoken_of: Tokens = ()) -> Iterator[tuple[str, str]]:
+        """Give the claim of a clause; a pronoun in it stands for what was spoken of before."""
+        pack = self._pack
+        found = spans(words, pack)
+        changed = not pack.words["changes"].isdisjoint(words)
+        if not 0 < len(found) <= _MAX_SPANS or _past(words, pack, changed=changed):
+            return
+        chosen = _range(words, found, pack) or _chosen(words, found, pack, changed=changed)
+        if chosen is None or not (changed or spoken_of or self._tells(words)):
+            return
+        left = _subject(words, chosen, found, pack, changed=changed)
+        if self._unsure(left, spoken_of):
+            return
+        frame = frame_of(left, chosen.relation, pack, self._rules)
+        if spoken_of and (not frame.bag or not pack.words["old.it"].isdisjoint(left)):
+            frame = frame_of((*spoken_of, *left), chosen.relation, pack, self._rules)
+        if not frame.relation and not changed and _limited(words, chosen, pack):
+            frame = Frame(frame.bag, "limit")
+        if named_key := key(frame, chosen.relation, self._voice, self._rules):
+            yield named_key, chosen.value
+
+    def spoken_of(self, words: Tokens) -> Tokens:
+        """Return what a clause speaks of that says that something changed, and not to what."""
+        pack = self._pack
+        if pack.words["changes"].isdisjoint(words) and pack.words["frames.new"].isdisjoint(words[:2]):
+            return ()
+        left = _main(_changed(words, pack), pack)
+        left = pack.phrases["frames.where"].until(pack.phrases["frames.adjuncts"].until(left))
+        return tuple(word for word in left if word not in pack.words["pronouns"])
+
+    def _tells(self, words: Tokens) -> bool:
+        """Tell whether a clause has a verb that tells what holds."""
+        pack = self._pack
+        return not (pack.words["frames.present"] | pack.words["speakers"]).isdisjoint(words)
+
+    def _unsure(self, left: Tokens, spoken_of: Tokens) -> bool:
+        """Tell whether a clause speaks of one of several, or of what only a pronoun names."""
+        pack = self._pack
+        if not pack.words["frames.unsure"].isdisjoint(left):
+            return True
+        pronouns = pack.words["pronouns"] - pack.words["frames.plain"]
+        pronouns = pronouns - (pack.words["old.it"] if spoken_of else frozenset())
+        return not pronouns.isdisjoint(left) or not pack.words["indefinite"].isdisjoint(left)
+
+
+def frame_of(words: Tokens, valued: str, pack: Pack, rules: RuleSet | None) -> Frame:
+    """Return what words speak of: their content, each word in one form, and the relation that a noun among them names."""
+    relation, words = _relation(words, valued, pack, rules) if valued and rules else ("", words)
+    bare = (word for word in words if word not in pack.words["frames.linking"])
+    bag = {topics.one_form(word, pack, rules) for word in bare if word[0].isalnum()}
+    return Frame(tuple(sorted(bag - pack.words["frames.sorts"] or bag)), "" if relation == "date" else relation)
+
+
+def key(frame: Frame, valued: str, voice: Voice, rules: RuleSet) -> str | None:
+    """Return the key of a value of a class of what a frame speaks of; None where it speaks of nothing, or of much."""
+    if len(frame.bag) > _MAX_BAG or not (frame.bag or frame.relation):
+        return None
+    if not frame.bag:
+        return f"{voice.subject(frame.relation, rules, plural=True)}/{frame.relation}"
+    version = valued == "amount" and len(frame.bag) == 1 and frame.bag[0] in rules.members
+    return f"{' '.join(voice.owned(frame.bag))}/{frame.relation or ('version' if version else valued)}"
+
+
+def _relation(words: Tokens, valued: str, pack: Pack, rules: RuleSet) -> tuple[str, Tokens]:
+    """Return the relation that a noun names of which a value of a class may be, and the other words."""
+    for place in range(len(words)):
+        for end in range(min(len(words), place + _MAX_NOUN), place, -1):
+            named = topics.noun(words[place:end], pack)
+            if named and _fits(named, valued, rules):
+                return named, words[:place] + words[end:]
+        written = topics.compound(words[place], pack)
+        if written and _fits(written[0], valued, rules):
+            return written[0], (*words[:place], written[1], *words[place + 1 :])
+    return "", words
+
+
+def _fits(relation: str, valued: str, rules: RuleSet) -> bool:
+    return valued in MEASURED.get(rules.kinds.get(relation, "any"), ())
+
+
+def _past(words: Tokens, pack: Pack, *, changed: bool) -> bool:
+    """Tell whether a clause tells what happened: "ran 8 km"; a change that has happened holds."""
+    if not pack.words["frames.past"].isdisjoint(words):
+        return True
+    endings = tuple(pack.words["frames.past_endings"])
+    if changed or not pack.words["old.is"].isdisjoint(words):
+        return False
+    states = pack.words["auxiliaries"] | pack.words["changes"] | pack.words["frames.states"]
+    return any(
+        word.endswith(endings) and word not in states and not (place and words[place - 1] in states)
+        for place, word in enumerate(words)
+    )
+
+
+def _limited(words: Tokens, chosen: Span, pack: Pack) -> bool:
+    """Tell whether an amount is the most there may be: "accepts up to 5 MB", but not "we are up to 900 tests"."""
+    if chosen.relation != "amount" or not pack.phrases["frames.limits"].within(words):
+        return False
+    return pack.words["old.is"].isdisjoint(words[max(chosen.start - 3, 0) : chosen.start])
+
+
+def _range(words: Tokens, found: list[Span], pack: Pack) -> Span | None:
+    """Return "from 9 to 17" as one value."""
+    for first, second in zip(found, found[1:], strict=False):
+        between = words[first.end : second.start]
+        opened = first.start and words[first.start - 1] in pack.words["frames.from"]
+        if len(between) == 1 and between[0] in pack.words["frames.until"] and (
+            opened or pack.words["changes"].isdisjoint(words)
+        ) and pack.words["changes"].isdisjoint(words[: first.start]):
+            return Span(first.start, second.end, "time", f"{first.value}-{second.value}")
+    return None
+
+
+def _chosen(words: Tokens, found: list[Span], pack: Pack, *, changed: bool) -> Span | None:
+    """Return what holds now of the values of a clause: after a change what it changed to, else the first measure."""
+    measures = [each for each in found if each.relation != "frequency"] or found
+    if changed:
+        to = (each for each in measures if each.start and words[each.start - 1] in pack.words["frames.to"])
+        later = [each for each in measures if not _is_old(words, each, pack)]
+        return next(to, later[0] if len(later) == 1 else None)
+    beside = pack.words["frames.circumstance"]
+    return next((each for each in measures if beside.isdisjoint(words[max(each.start - 2, 0) : each.start])), None)
+
+
+def _is_old(words: Tokens, span: Span, pack: Pack) -> bool:
+    return span.start > 0 and words[span.start - 1] in pack.words["frames.from"]
+
+
+def _subject(words: Tokens, chosen: Span, found: list[Span], pack: Pack, *, changed: bool) -> Tokens:
+    """Return the words that tell what a value is of: without the value, what it was before, and the circumstances."""
+    gone = [each for each in found if each.relation == "frequency" or (changed and _is_old(words, each, pack))]
+    taken = {place for each in (chosen, *gone) for place in range(each.start, each.end)}
+    before = tuple(word for place, word in enumerate(words[: chosen.start]) if place not in taken)
+    after = tuple(word for place, word in enumerate(words[chosen.end :], chosen.end) if place not in taken)
+    before = _main(_changed(before, pack) if changed else before, pack)
+    circumstances = ("frames.adjuncts", "frames.where") if chosen.relation in {"day", "time"} else ("frames.adjuncts",)
+    for name in circumstances if frame_of(before, "", pack, None).bag else ():
+        after = pack.phrases[name].until(after)
+    return pack.phrases["frames.per"].without((*before, *after))
+
+
+def _changed(words: Tokens, pack: Pack) -> Tokens:
+    """Return what changed: "my doctor raised the dose" speaks of the dose, "the dose was raised" too."""
+    place = next((place for place, word in enumerate(words) if word in pack.words["changes"]), len(words))
+    after = words[place + 1 :]
+    return after if frame_of(after, "", pack, None).bag else words[:place]
+
+
+def _main(words: Tokens, pack: Pack) -> Tokens:
+    """Return a clause without what it begins with before its subject: "after the audit we ..."."""
+    if not words or words[0] not in pack.words["frames.opening"]:
+        return words
+    starts = pack.words["articles"] | pack.words["possessives"] | pack.words["speakers"]
+    verbs = pack.words["frames.present"] if pack.compounds else frozenset()
+    for place in range(len(words) - 1, 0, -1):
+        linked = words[place - 1] in pack.words["prepositions"] or words[place - 1] in pack.words["frames.opening"]
+        if words[place] in verbs or (words[place] in starts and not linked):
+            return words[place:]
+    return words

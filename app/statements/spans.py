@@ -1,0 +1,95 @@
+"""Finds the measures and moments in a clause: each with its place, the class of its value, and the value in one form."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.statements import values
+from app.statements.moments import moment_at
+from app.statements.packs import Pack
+from app.statements.tokens import Tokens
+
+_MAX_CYCLE = 4
+_CODE = re.compile(r"[a-z]{0,4}-?\d{1,6}[a-z]{0,2}|\d+\.\d+\.\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A value in a clause."""
+
+    start: int
+    end: int
+    relation: str
+    """What a value of its class tells: "day", "time", "duration", "frequency", "dose" or "amount"."""
+    value: str
+
+
+def spans(words: Tokens, pack: Pack) -> list[Span]:
+    """Return the measures and moments of a clause, in order."""
+    return list(_spans(words, pack)) or list(_ordinal(words, pack))
+
+
+def _spans(words: Tokens, pack: Pack) -> Iterator[Span]:
+    place = 0
+    while place < len(words):
+        found = _moment(words, place, pack) or _cycle(words, place, pack) or _measure(words, place, pack)
+        if found:
+            yield found
+        place = found.end if found else place + 1
+
+
+def _ordinal(words: Tokens, pack: Pack) -> Iterator[Span]:
+    """Give "third" as a number: what has no other value may have a grade or a floor."""
+    for place, word in enumerate(words[1:], 1):
+        if word in pack.words["ordinals"] and place + 1 < len(words):
+            yield Span(place, place + 1, "amount", str(pack.order["ordinals"].index(word) + 2))
+            return
+
+
+def _moment(words: Tokens, place: int, pack: Pack) -> Span | None:
+    word = words[place]
+    if not (word[0].isdigit() or word in pack.words["begins_moment"]):
+        return None
+    if word in pack.words["before_date"] and word not in pack.words["clock"] and word not in pack.words["noon"]:
+        return None
+    day, time, length = moment_at(words[place:], words[place - 1] if place else "", pack)
+    if not (day or time):
+        return None
+    while length > 1 and words[place + length - 1] in pack.words["before_date"] - pack.words["noon"]:
+        length -= 1
+    return Span(place, place + length, "day" if day else "time", f"{day} {time}".strip())
+
+
+def _cycle(words: Tokens, place: int, pack: Pack) -> Span | None:
+    """Read how often something is: "weekly", "every two weeks", "twice a day"."""
+    if words[place] in pack.words["frequencies"]:
+        return Span(place, place + 1, "frequency", words[place])
+    length = pack.phrases["cycles"].at(words, place)
+    if not length:
+        return None
+    end = place + length
+    while end < min(len(words), place + length + _MAX_CYCLE):
+        units = pack.words["durations"] | pack.words["each"] | pack.words["articles"]
+        if not (words[end] in units or values.counted_at(words, end, pack)):
+            break
+        end += 1
+    if words[end - 1] not in pack.words["durations"]:
+        return None
+    said = (word for word in words[place:end] if word not in pack.words["articles"] | pack.words["each"])
+    return Span(place, end, "frequency", " ".join(said))
+
+
+def _measure(words: Tokens, place: int, pack: Pack) -> Span | None:
+    """Read a number with its unit, or a code such as "b12"."""
+    found = values.counted_at(words, place, pack)
+    if found is None:
+        return Span(place, place + 1, "amount", words[place]) if _CODE.fullmatch(words[place]) else None
+    number, unit, end = found
+    if not unit and end < len(words):
+        known = any(words[end] in pack.words[name] for name in ("durations", "measures", "currencies", "doses"))
+        unit, end = (words[end], end + 1) if known else ("", end)
+    if words[place] in pack.words["indefinite"] and not unit:
+        return None
+    if unit in pack.words["durations"]:
+        return Span(place, end, "duration", f"{number} {unit.rstrip('sne')}")
+    return Span(place, end, "dose" if unit in pack.words["doses"] else "amount", number)
