@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 
 from app.statements.packs import Pack
-from app.statements.tokens import Tokens, clauses
+from app.statements.tokens import QUOTES, Tokens, clauses
+
+_MAX_SUBJECT = 5
+_MAX_LABEL = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +24,55 @@ class Clause:
 
 def divided(words: Tokens, pack: Pack) -> list[Clause]:
     """Return the clauses of a sentence, without the fillers."""
-    found, sentence = [], frozenset(words)
-    bare = pack.phrases["fillers"].without(words)
+    found: list[Clause] = []
+    sentence = frozenset(words)
+    bare = pack.phrases["fillers"].without(_with_label(_unquoted(words), pack))
     for clause in clauses(bare, pack.words["joints"]):
-        kept, against = _contrasted(_subject_first(clause, pack), pack)
+        whole = _with_subject(found[-1].words if found else (), main(clause, pack), pack)
+        kept, against = _contrasted(_subject_first(whole, pack), pack)
         denied = pack.phrases["blocks.clause"].within(kept)
         found.append(Clause(kept, against, denied, len(words) > len(bare), sentence))
     return found
+
+
+def main(words: Tokens, pack: Pack) -> Tokens:
+    """Return a clause without what it begins with before its subject: "after the audit we ..."."""
+    if words[0] not in pack.words["frames.opening"]:
+        return words
+    starts = (pack.words["articles"] - {"'s"}) | pack.words["possessives"] | pack.words["speakers"]
+    verbs = pack.words["frames.present"] if pack.compounds else frozenset()
+    for place in range(len(words) - 1, 0, -1):
+        linked = words[place - 1] in pack.words["prepositions"] or words[place - 1] in pack.words["frames.opening"]
+        within = words[place - 1] in pack.words["articles"]
+        if words[place] in verbs or (words[place] in starts and not linked and not within):
+            return words[place:]
+    return words
+
+
+def _with_label(words: Tokens, pack: Pack) -> Tokens:
+    """Join a label to the sentence after it: in "customer Fenwick: our contact is Ann" it tells whose contact."""
+    if words.count(":") != 1:
+        return words
+    place = words.index(":")
+    label, rest = pack.phrases["leads"].trimmed(words[:place]), words[place + 1 :]
+    tells = pack.words["frames.verbs"]
+    if not 0 < len(label) <= _MAX_LABEL or not tells.isdisjoint(label) or tells.isdisjoint(rest):
+        return words
+    return (*label, *rest) if pack.words["speakers"].isdisjoint(words) else words
+
+
+def _with_subject(before: Tokens, words: Tokens, pack: Pack) -> Tokens:
+    """Give a clause that begins with its verb the subject of the clause before: "the shop moved and opens at 8"."""
+    if not before or words[0] not in pack.words["frames.present"] or words[0] in before[:1]:
+        return words
+    place = next((place for place, word in enumerate(before) if word in pack.words["frames.verbs"]), 0)
+    return (*before[:place], *words) if 0 < place <= _MAX_SUBJECT else words
+
+
+def _unquoted(words: Tokens) -> Tokens:
+    """Return a sentence without the marks around the only name in it that is quoted."""
+    marks = sum(word in QUOTES for word in words)
+    return tuple(word for word in words if word not in QUOTES) if marks == 2 else words  # noqa: PLR2004
 
 
 def _contrasted(words: Tokens, pack: Pack) -> tuple[Tokens, Tokens]:

@@ -46,46 +46,66 @@ class Frames:
     def read(self, words: Tokens, spoken_of: Tokens = ()) -> Iterator[tuple[str, str]]:
         """Give the claim of a clause; a pronoun in it stands for what was spoken of before."""
         pack = self._pack
+        changed = changes(words, pack)
         found = spans(words, pack)
-        changed = not pack.words["changes"].isdisjoint(words)
-        if not 0 < len(found) <= _MAX_SPANS or _past(words, pack, changed=changed):
+        if past(words, pack, changed=changed) or not 0 < len(found) <= _MAX_SPANS:
             return
         chosen = _range(words, found, pack) or _chosen(words, found, pack, changed=changed)
         if chosen is None or not (changed or spoken_of or self._tells(words)):
             return
         left = _subject(words, chosen, found, pack, changed=changed)
-        if self._unsure(left, spoken_of):
+        if self._unsure(left, chosen, spoken_of):
             return
-        frame = frame_of(left, chosen.relation, pack, self._rules)
-        if spoken_of and (not frame.bag or not pack.words["old.it"].isdisjoint(left)):
-            frame = frame_of((*spoken_of, *left), chosen.relation, pack, self._rules)
+        frame = self._frame(words, left, chosen, spoken_of)
         if not frame.relation and not changed and _limited(words, chosen, pack):
             frame = Frame(frame.bag, "limit")
         if named_key := key(frame, chosen.relation, self._voice, self._rules):
             yield named_key, chosen.value
 
+    def _frame(self, words: Tokens, left: Tokens, chosen: Span, spoken_of: Tokens) -> Frame:
+        """Return what a clause speaks of; a verb alone speaks of nothing unless somebody in it does what it tells."""
+        pack = self._pack
+        frame = frame_of(left, chosen.relation, pack, self._rules)
+        if spoken_of and (not frame.bag or not pack.words["old.it"].isdisjoint(left)):
+            return frame_of((*spoken_of, *left), chosen.relation, pack, self._rules)
+        begins_with_verb = words[0] in pack.words["frames.present"] and words[1:2] and words[1] not in pack.words["frames.verbs"]
+        if not frame.relation and begins_with_verb and pack.words["frames.stems"].issuperset(frame.bag):
+            return Frame((), "")
+        return frame
+
     def spoken_of(self, words: Tokens) -> Tokens:
         """Return what a clause speaks of that says that something changed, and not to what."""
         pack = self._pack
-        if pack.words["changes"].isdisjoint(words) and pack.words["frames.new"].isdisjoint(words[:2]):
+        if not changes(words, pack) and pack.words["frames.new"].isdisjoint(words[:2]):
             return ()
-        left = _main(_changed(words, pack), pack)
+        left = _changed(words, pack)
         left = pack.phrases["frames.where"].until(pack.phrases["frames.adjuncts"].until(left))
         return tuple(word for word in left if word not in pack.words["pronouns"])
 
     def _tells(self, words: Tokens) -> bool:
         """Tell whether a clause has a verb that tells what holds."""
         pack = self._pack
-        return not (pack.words["frames.present"] | pack.words["speakers"]).isdisjoint(words)
+        if not (pack.words["frames.present"] | pack.words["speakers"]).isdisjoint(words):
+            return True
+        first = pack.words["determiners"] | pack.words["first_singular"]
+        first = first | pack.words["articles"]
+        return bool(pack.plural) and words[0] in first and any(word.endswith(pack.plural) for word in words[1:])
 
-    def _unsure(self, left: Tokens, spoken_of: Tokens) -> bool:
+    def _unsure(self, left: Tokens, chosen: Span, spoken_of: Tokens) -> bool:
         """Tell whether a clause speaks of one of several, or of what only a pronoun names."""
         pack = self._pack
         if not pack.words["frames.unsure"].isdisjoint(left):
             return True
+        if chosen.relation not in {"day", "time"} and left and left[0] in pack.words["indefinite"]:
+            left = left[1:]  # "a free coffee takes 10 stamps" tells of each
         pronouns = pack.words["pronouns"] - pack.words["frames.plain"]
         pronouns = pronouns - (pack.words["old.it"] if spoken_of else frozenset())
         return not pronouns.isdisjoint(left) or not pack.words["indefinite"].isdisjoint(left)
+
+
+def changes(words: Tokens, pack: Pack) -> bool:
+    """Tell whether a clause tells a change."""
+    return not pack.words["changes"].isdisjoint(words) or pack.phrases["frames.moved"].within(words)
 
 
 def frame_of(words: Tokens, valued: str, pack: Pack, rules: RuleSet | None) -> Frame:
@@ -123,7 +143,7 @@ def _fits(relation: str, valued: str, rules: RuleSet) -> bool:
     return valued in MEASURED.get(rules.kinds.get(relation, "any"), ())
 
 
-def _past(words: Tokens, pack: Pack, *, changed: bool) -> bool:
+def past(words: Tokens, pack: Pack, *, changed: bool) -> bool:
     """Tell whether a clause tells what happened: "ran 8 km"; a change that has happened holds."""
     if not pack.words["frames.past"].isdisjoint(words):
         return True
@@ -141,7 +161,8 @@ def _limited(words: Tokens, chosen: Span, pack: Pack) -> bool:
     """Tell whether an amount is the most there may be: "accepts up to 5 MB", but not "we are up to 900 tests"."""
     if chosen.relation != "amount" or not pack.phrases["frames.limits"].within(words):
         return False
-    return pack.words["old.is"].isdisjoint(words[max(chosen.start - 3, 0) : chosen.start])
+    reached = chosen.start > 2 and pack.phrases["frames.reached"].at(words, chosen.start - 3)  # noqa: PLR2004
+    return not reached
 
 
 def _range(words: Tokens, found: list[Span], pack: Pack) -> Span | None:
@@ -149,7 +170,7 @@ def _range(words: Tokens, found: list[Span], pack: Pack) -> Span | None:
     for first, second in zip(found, found[1:], strict=False):
         between = words[first.end : second.start]
         opened = first.start and words[first.start - 1] in pack.words["frames.from"]
-        if len(between) == 1 and between[0] in pack.words["frames.until"] and (
+        if first.relation == second.relation and len(between) == 1 and between[0] in pack.words["frames.until"] and (
             opened or pack.words["changes"].isdisjoint(words)
         ) and pack.words["changes"].isdisjoint(words[: first.start]):
             return Span(first.start, second.end, "time", f"{first.value}-{second.value}")
@@ -160,11 +181,14 @@ def _chosen(words: Tokens, found: list[Span], pack: Pack, *, changed: bool) -> S
     """Return what holds now of the values of a clause: after a change what it changed to, else the first measure."""
     measures = [each for each in found if each.relation != "frequency"] or found
     if changed:
-        to = (each for each in measures if each.start and words[each.start - 1] in pack.words["frames.to"])
-        later = [each for each in measures if not _is_old(words, each, pack)]
-        return next(to, later[0] if len(later) == 1 else None)
+        to = [each for each in measures if each.start and words[each.start - 1] in pack.words["frames.to"]]
+        later = [each for each in measures if not _is_old(words, each, pack) and each.start]
+        to.sort(key=lambda each: each.relation == "day")
+        return to[0] if to else later[0] if len(later) == 1 else None
     beside = pack.words["frames.circumstance"]
-    return next((each for each in measures if beside.isdisjoint(words[max(each.start - 2, 0) : each.start])), None)
+    sure = [each for each in measures if beside.isdisjoint(words[max(each.start - 2, 0) : each.start])]
+    verb = next((place for place, word in enumerate(words) if word in pack.words["frames.verbs"]), 0)
+    return next((each for each in sure if each.start > verb), sure[0] if sure else None)
 
 
 def _is_old(words: Tokens, span: Span, pack: Pack) -> bool:
@@ -177,28 +201,29 @@ def _subject(words: Tokens, chosen: Span, found: list[Span], pack: Pack, *, chan
     taken = {place for each in (chosen, *gone) for place in range(each.start, each.end)}
     before = tuple(word for place, word in enumerate(words[: chosen.start]) if place not in taken)
     after = tuple(word for place, word in enumerate(words[chosen.end :], chosen.end) if place not in taken)
-    before = _main(_changed(before, pack) if changed else before, pack)
+    before = _changed(before, pack) if changed else before
+    after = _of_value(after, pack)
     circumstances = ("frames.adjuncts", "frames.where") if chosen.relation in {"day", "time"} else ("frames.adjuncts",)
     for name in circumstances if frame_of(before, "", pack, None).bag else ():
         after = pack.phrases[name].until(after)
-    return pack.phrases["frames.per"].without((*before, *after))
+    left = pack.phrases["frames.per"].without((*before, *after))
+    return pack.phrases["frames.dayparts"].without(left) if chosen.relation == "time" else left
+
+
+def _of_value(after: Tokens, pack: Pack) -> Tokens:
+    """Return what follows a value without its "a kilo", and without "to win them over"."""
+    if len(after) > 1 and after[0] in pack.words["indefinite"] | pack.words["each"]:
+        after = after[2:]
+    vague = (pack.words["pronouns"] - pack.words["frames.plain"]) | pack.words["indefinite"]
+    if vague.isdisjoint(after):
+        return after
+    stops = pack.words["infinitive"] | vague | pack.words["frames.where"]
+    return after[: next((place for place, word in enumerate(after) if word in stops), len(after))]
 
 
 def _changed(words: Tokens, pack: Pack) -> Tokens:
     """Return what changed: "my doctor raised the dose" speaks of the dose, "the dose was raised" too."""
-    place = next((place for place, word in enumerate(words) if word in pack.words["changes"]), len(words))
+    verbs = pack.words["changes"] if not pack.words["changes"].isdisjoint(words) else pack.words["frames.have"]
+    place = next((place for place, word in enumerate(words) if word in verbs), len(words))
     after = words[place + 1 :]
     return after if frame_of(after, "", pack, None).bag else words[:place]
-
-
-def _main(words: Tokens, pack: Pack) -> Tokens:
-    """Return a clause without what it begins with before its subject: "after the audit we ..."."""
-    if not words or words[0] not in pack.words["frames.opening"]:
-        return words
-    starts = pack.words["articles"] | pack.words["possessives"] | pack.words["speakers"]
-    verbs = pack.words["frames.present"] if pack.compounds else frozenset()
-    for place in range(len(words) - 1, 0, -1):
-        linked = words[place - 1] in pack.words["prepositions"] or words[place - 1] in pack.words["frames.opening"]
-        if words[place] in verbs or (words[place] in starts and not linked):
-            return words[place:]
-    return words

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from app.statements import tools, topics, values
-from app.statements.frames import MEASURED
+from app.statements.frames import MEASURED, Frames, past
 from app.statements.packs import Pack, RuleSet
 from app.statements.patterns import Slots
 from app.statements.spans import spans
@@ -25,6 +25,7 @@ class NounFacts:
         self._pack = pack
         self._rules = rules
         self._voice = voice
+        self._frames = Frames(pack, rules, voice)
 
     def labelled(self, words: Tokens) -> Found:
         """Give the claim of "New number: 555-0199", and of "Export: shipped", which says what is of the export."""
@@ -36,16 +37,25 @@ class NounFacts:
             return
         said = self._pack.phrases["fillers"].without(clauses(words[place + 1 :], frozenset())[0])
         relation = named(about, self._pack)
+        if not said or not self._pack.words["frames.verbs"].isdisjoint(said[:_MAX_LABEL]):
+            return
         if relation is None:
-            yield from self._noted(about, said)
+            yield from self._noted(words[:place], about, said)
+        elif self._is_measured(relation[0], said):
+            yield from () if past(words[:place], self._pack, changed=False) else self._frames.read(said, words[:place])
         elif (place > 1 or self._kind(relation[0]) in _CONTACTS) and relation[0] != "name":
-            if not self._is_measured(relation[0], said):
-                yield from self.claims(*relation, about, said)
+            yield from self.claims(*relation, about, said)
 
-    def _noted(self, about: Topic, said: Tokens) -> Found:
+    def _noted(self, label: Tokens, about: Topic, said: Tokens) -> Found:
         """Give what a note says of the thing that it begins with: "csv export: shipped"."""
-        value = values.value("note", said, self._pack) if 1 < len(about.words) < _MAX_LABEL else None
-        name = self._own_key("note", about.words) if value and not spans(said, self._pack) else None
+        if not 1 < len(about.words) < _MAX_LABEL or past(label, self._pack, changed=False):
+            return
+        each = self._pack.words["each"] | self._pack.words["measures"] | self._pack.words["durations"]
+        measured = spans(said, self._pack)
+        if measured and (measured[0].relation != "amount" or not each.isdisjoint(said) or "%" in said[0]):
+            yield from self._frames.read(said, label)
+        value = None if measured else values.value("note", said, self._pack)
+        name = self._own_key("note", about.words) if value else None
         if name and value:
             yield name, value
 
@@ -155,7 +165,7 @@ def _state(about: Topic, words: Tokens, pack: Pack) -> tuple[str, str] | None:
     for value in ("on", "off"):
         if words[0] in pack.words[value] and pack.words["switches"] & set(about.words):
             return "switch", value
-    if words[-1] in pack.words["colours"] and len(words) <= 3 and pack.words["states"].isdisjoint(words[:-1]):  # noqa: PLR2004
+    if words[0] not in pack.words["articles"] and words[-1] in pack.words["colours"] and len(words) <= 3 and pack.words["states"].isdisjoint(words[:-1]):  # noqa: PLR2004
         return "colour", " ".join(words)
     for relation in ("email", "url") if len(words) == 1 else ():
         if value := values.value(relation, words, pack) or "":

@@ -103,9 +103,11 @@ def load() -> RuleSet:
     kinds = {relation: kind for kind, names in relations["kinds"].items() for relation in _listed(names)}
     classes: dict[str, Any] = relations["classes"]
     shared = {name for name, each in classes.items() if not each.get("personal")}
+    packs = tuple(_pack(tomllib.loads(file.read_text("utf-8"))) for file in files)
+    roles = (role for pack in packs for role in pack.words["occupations"])
     return RuleSet(
-        packs=tuple(_pack(tomllib.loads(file.read_text("utf-8"))) for file in files),
-        kinds={**kinds, **dict.fromkeys(classes, "tool")},
+        packs=packs,
+        kinds={**dict.fromkeys(roles, "person"), **kinds, **dict.fromkeys(classes, "tool")},
         described=relations["described"],
         shared=frozenset(shared.union(_listed(relations["shared"]["relations"]))),
         classes={name: _class(each) for name, each in classes.items()},
@@ -156,6 +158,8 @@ def _pack(source: Mapping[str, Any]) -> Pack:
     words["linking"] = frozenset().union(*(words[name] for name in _LINKING))
     words["changes"] = frozenset(source["lists"]["change"]) | frozenset(source["lists"]["move"])
     words["begins_moment"] = frozenset().union(*(words[name] for name in _MOMENTS))
+    words["frames.stems"] = _stems(words["frames.present"] | words["frames.plain"], _listed(source["endings"]))
+    words["frames.verbs"] = words["old.is"] | words["frames.present"]
     words["doses"] = words["doses"] - words["measures"]
     words["frames.linking"] = frozenset().union(*(words[name] for name in _UNFRAMED)) - words["frames.telling"]
     words["asked_with"] = words["uses.tool"] | words["uses.answer"]
@@ -176,6 +180,12 @@ def _pack(source: Mapping[str, Any]) -> Pack:
     )
 
 
+def _stems(words: Iterable[str], endings: Iterable[str]) -> frozenset[str]:
+    """Return words as they are and without an ending."""
+    words = frozenset(words)
+    return words.union(word.removesuffix(ending) for word in words for ending in endings)
+
+
 def _nouns(source: Mapping[str, Any]) -> dict[Tokens, str]:
     """Return the nouns and the relations that they name; an attribute names a relation of its own, in each form."""
     nouns = {tokens(noun): relation for relation, names in source["nouns"].items() for noun in _listed(names)}
@@ -183,6 +193,8 @@ def _nouns(source: Mapping[str, Any]) -> dict[Tokens, str]:
         first, *others = (tokens(form) for form in forms.split("|"))
         for form in (first, *others):
             nouns.setdefault(form, nouns.get(first, "_".join(first)))
+    for role in _phrases(source["words"]["occupations"]):
+        nouns.setdefault(role, "_".join(role))
     return nouns
 
 

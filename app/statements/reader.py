@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from app.statements import carried, tools
 from app.statements.blocks import blocked, changes_told, opens_quotation
 from app.statements.carried import SpokenOf
-from app.statements.frames import Frames
+from app.statements.frames import Frames, changes
 from app.statements.clauses import Clause, divided
 from app.statements.noun_facts import NounFacts
 from app.statements.packs import Pack, RuleSet
@@ -25,6 +25,7 @@ class Reader:
         self._voice = voice
         self._spoken_of: SpokenOf | None = None
         self._bag: Tokens = ()
+        self._measures = True
         self._quoting = False
 
     def claim(self, words: Tokens, pack: Pack) -> tuple[str, str] | None:
@@ -37,8 +38,12 @@ class Reader:
         if blocked(words, pack):
             return None
         parts = divided(words, pack)
+        momentary = pack.phrases["frames.momentary"].within(words)
+        momentary = momentary and not changes(words, pack)
+        self._measures = not momentary or pack.phrases["frames.lasting"].within(words)
         nouns = NounFacts(pack, self._rules, self._voice)
-        named = tools.stated(parts, pack, self._rules, self._voice) or next(nouns.labelled(words), None)
+        labelled = nouns.labelled(words) if self._measures else iter(())
+        named = tools.stated(parts, pack, self._rules, self._voice) or next(labelled, None)
         return named or self._of_clauses(parts, nouns, pack) or self._state(parts, nouns, pack)
 
     def _of_clauses(self, parts: list[Clause], nouns: NounFacts, pack: Pack) -> tuple[str, str] | None:
@@ -54,7 +59,8 @@ class Reader:
         told = list(carried.told(self._spoken_of, words, pack)) if self._spoken_of else []
         first, last = (told, []) if self._spoken_of and self._spoken_of.changed else ([], told)
         frames = Frames(pack, self._rules, self._voice)
-        said = (nouns.topics(words), nouns.roles(words), self._facts(words, nouns, pack), frames.read(words, self._bag))
+        measures = frames.read(words, self._bag) if self._measures else iter(())
+        said = (nouns.topics(words), nouns.roles(words), self._facts(words, nouns, pack), measures)
         readings = (first, *said, last)
         return next((claim for reading in readings for claim in reading), None)
 

@@ -57,6 +57,9 @@ def _moment(words: Tokens, place: int, pack: Pack) -> Span | None:
         return None
     while length > 1 and words[place + length - 1] in pack.words["before_date"] - pack.words["noon"]:
         length -= 1
+    which = words[place - 1] if place and day.startswith("weekday") else ""
+    if which in pack.words["which"]:
+        return Span(place - 1, place + length, "day", f"{which} {day} {time}".strip())
     return Span(place, place + length, "day" if day else "time", f"{day} {time}".strip())
 
 

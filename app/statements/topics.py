@@ -11,6 +11,7 @@ _MAX_SUBJECT = 5
 _MIN_COMPOUND = 3
 _MIN_PLURAL = 3
 _MIN_STEM = 3
+_MAX_ENDINGS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,9 @@ def named(found: Topic, pack: Pack) -> tuple[str, Tokens] | None:
         relation = noun(words[begin:], pack)
         if relation:
             return relation, words[:begin]
+    for place, word in enumerate(words):
+        if word in pack.words["singling"] and place + 1 < len(words):
+            return "favourite_" + "_".join(words[place + 1 :]), words[:place]
     found = compound(words[-1], pack) if words else None
     return (found[0], (*words[:-1], found[1])) if found else None
 
@@ -162,7 +166,7 @@ def one_form(word: str, pack: Pack, rules: RuleSet | None) -> str:
     """Return a word without its ending, so that "meetings" and "meeting" are one subject."""
     if (rules and word in rules.members) or len(word) <= _MIN_PLURAL or word[-2:] in {"ss", "us", "is"}:
         return word
-    for ending in pack.endings:
-        if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM:
-            return word.removesuffix(ending)
+    for _ in range(_MAX_ENDINGS if pack.compounds else 1):
+        ending = next((each for each in pack.endings if word.endswith(each) and len(word) - len(each) >= _MIN_STEM), "")
+        word = word.removesuffix(ending)
     return word

@@ -208,6 +208,7 @@ def _spot(words: Tokens, pack: Pack) -> str | None:
     if any(number_at(words, place) for place in range(len(words))):
         return None
     named = words[0] in pack.words["articles"] or words[0] in pack.words["possessives"] or words[-1][0].isdigit()
+    named = named or pack.phrases["titles"].at(words, 0) > 0
     kept = _text(tuple(word for word in words if word not in pack.words["possessives"]), pack) if named else None
     return kept if kept and len(kept.split()) <= 4 else None  # noqa: PLR2004
 
