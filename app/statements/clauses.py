@@ -65,7 +65,8 @@ def _with_subject(before: Tokens, words: Tokens, pack: Pack) -> Tokens:
     """Give a clause that begins with its verb the subject of the clause before: "the shop moved and opens at 8"."""
     if not before or words[0] not in pack.words["frames.present"] or words[0] in before[:1]:
         return words
-    place = next((place for place, word in enumerate(before) if word in pack.words["frames.verbs"]), 0)
+    person = pack.phrases["first_singular"].at(before, 0) or pack.phrases["first_plural"].at(before, 0)
+    place = next((place for place, word in enumerate(before) if word in pack.words["frames.verbs"]), 0) or person
     return (*before[:place], *words) if 0 < place <= _MAX_SUBJECT else words
 
 

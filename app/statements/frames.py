@@ -6,7 +6,7 @@ come. The class of the value tells the relation, unless a noun of the clause doe
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.statements import topics
 from app.statements.packs import Pack, RuleSet
@@ -32,6 +32,8 @@ class Frame:
 
     bag: Tokens
     relation: str
+    carried: bool = False
+    """A clause before said what it speaks of."""
 
 
 class Frames:
@@ -51,14 +53,14 @@ class Frames:
         if past(words, pack, changed=changed) or not 0 < len(found) <= _MAX_SPANS:
             return
         chosen = _range(words, found, pack) or _chosen(words, found, pack, changed=changed)
-        if chosen is None or not (changed or spoken_of or self._tells(words)):
+        if chosen is None:
             return
         left = _subject(words, chosen, found, pack, changed=changed)
-        if self._unsure(left, chosen, spoken_of):
-            return
         frame = self._frame(words, left, chosen, spoken_of)
-        if not frame.relation and not changed and _limited(words, chosen, pack):
-            frame = Frame(frame.bag, "limit")
+        if not (changed or frame.carried or self._tells(words)) or self._unsure(left, chosen, frame):
+            return
+        if not frame.relation and _limited(words, chosen, pack, changed=changed):
+            frame = replace(frame, relation="limit")
         if named_key := key(frame, chosen.relation, self._voice, self._rules):
             yield named_key, chosen.value
 
@@ -67,8 +69,9 @@ class Frames:
         pack = self._pack
         frame = frame_of(left, chosen.relation, pack, self._rules)
         if spoken_of and (not frame.bag or not pack.words["old.it"].isdisjoint(left)):
-            return frame_of((*spoken_of, *left), chosen.relation, pack, self._rules)
-        begins_with_verb = words[0] in pack.words["frames.present"] and words[1:2] and words[1] not in pack.words["frames.verbs"]
+            return replace(frame_of((*spoken_of, *left), chosen.relation, pack, self._rules), carried=True)
+        begins_with_verb = words[0] in pack.words["frames.present"]
+        begins_with_verb = begins_with_verb and pack.words["frames.verbs"].isdisjoint(words[1:])
         if not frame.relation and begins_with_verb and pack.words["frames.stems"].issuperset(frame.bag):
             return Frame((), "")
         return frame
@@ -85,13 +88,25 @@ class Frames:
     def _tells(self, words: Tokens) -> bool:
         """Tell whether a clause has a verb that tells what holds."""
         pack = self._pack
-        if not (pack.words["frames.present"] | pack.words["speakers"]).isdisjoint(words):
+        if not pack.words["speakers"].isdisjoint(words):
+            return True
+        verbs = [place for place, word in enumerate(words) if word in pack.words["frames.present"]]
+        if any(self._is_verb(words, place) for place in verbs):
             return True
         first = pack.words["determiners"] | pack.words["first_singular"]
         first = first | pack.words["articles"]
         return bool(pack.plural) and words[0] in first and any(word.endswith(pack.plural) for word in words[1:])
 
-    def _unsure(self, left: Tokens, chosen: Span, spoken_of: Tokens) -> bool:
+    def _is_verb(self, words: Tokens, place: int) -> bool:
+        """Tell whether a word that may be a noun is a verb that states: "tests check", but not "sound check"."""
+        pack = self._pack
+        if not place:
+            return bool(pack.compounds) or words[0] in pack.words["frames.standing"]
+        if not pack.plural or words[place] in pack.words["old.is"] | pack.words["auxiliaries"]:
+            return words[place - 1] not in pack.words["infinitive"]
+        return words[place].endswith(pack.plural) or words[place - 1].endswith(pack.plural)
+
+    def _unsure(self, left: Tokens, chosen: Span, frame: Frame) -> bool:
         """Tell whether a clause speaks of one of several, or of what only a pronoun names."""
         pack = self._pack
         if not pack.words["frames.unsure"].isdisjoint(left):
@@ -99,7 +114,7 @@ class Frames:
         if chosen.relation not in {"day", "time"} and left and left[0] in pack.words["indefinite"]:
             left = left[1:]  # "a free coffee takes 10 stamps" tells of each
         pronouns = pack.words["pronouns"] - pack.words["frames.plain"]
-        pronouns = pronouns - (pack.words["old.it"] if spoken_of else frozenset())
+        pronouns = pronouns - (pack.words["old.it"] if frame.carried else frozenset())
         return not pronouns.isdisjoint(left) or not pack.words["indefinite"].isdisjoint(left)
 
 
@@ -157,12 +172,14 @@ def past(words: Tokens, pack: Pack, *, changed: bool) -> bool:
     )
 
 
-def _limited(words: Tokens, chosen: Span, pack: Pack) -> bool:
+def _limited(words: Tokens, chosen: Span, pack: Pack, *, changed: bool) -> bool:
     """Tell whether an amount is the most there may be: "accepts up to 5 MB", but not "we are up to 900 tests"."""
-    if chosen.relation != "amount" or not pack.phrases["frames.limits"].within(words):
+    if chosen.relation != "amount":
         return False
-    reached = chosen.start > 2 and pack.phrases["frames.reached"].at(words, chosen.start - 3)  # noqa: PLR2004
-    return not reached
+    reached = changed or pack.phrases["frames.reached"].within(words)
+    return pack.phrases["frames.limits"].within(words) or (
+        not reached and pack.phrases["frames.below"].within(words[: chosen.start])
+    )
 
 
 def _range(words: Tokens, found: list[Span], pack: Pack) -> Span | None:

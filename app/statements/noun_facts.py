@@ -35,7 +35,7 @@ class NounFacts:
         about = topic(words[:place], self._pack) if place else None
         if about is None or len(words) == place + 1:
             return
-        said = self._pack.phrases["fillers"].without(clauses(words[place + 1 :], frozenset())[0])
+        said = self._pack.phrases["fillers"].without(next(iter(clauses(words[place + 1 :], frozenset())), ()))
         relation = named(about, self._pack)
         if not said or not self._pack.words["frames.verbs"].isdisjoint(said[:_MAX_LABEL]):
             return
@@ -52,10 +52,11 @@ class NounFacts:
             return
         each = self._pack.words["each"] | self._pack.words["measures"] | self._pack.words["durations"]
         measured = spans(said, self._pack)
-        if measured and (measured[0].relation != "amount" or not each.isdisjoint(said) or "%" in said[0]):
+        counted = len(said) > 1 and said[1] not in self._pack.words["currencies"]
+        if measured and (measured[0].relation != "amount" or counted or not each.isdisjoint(said) or "%" in said[0]):
             yield from self._frames.read(said, label)
-        value = None if measured else values.value("note", said, self._pack)
-        name = self._own_key("note", about.words) if value else None
+        value = None if measured else values.value("status", said, self._pack)
+        name = self._own_key("status", about.words) if value else None
         if name and value:
             yield name, value
 
@@ -133,7 +134,7 @@ class NounFacts:
             return
         if version := self._version(about, words):
             relation, value = "version", version
-        elif (state := _state(about, words, self._pack)) is not None:
+        elif (state := _state(about, words, self._pack, self._rules)) is not None:
             relation, value = state
         else:
             return
@@ -160,13 +161,16 @@ class NounFacts:
         return not slots["who"] or (about is not None and about.first)
 
 
-def _state(about: Topic, words: Tokens, pack: Pack) -> tuple[str, str] | None:
-    """Return whether a switch is on, which colour something has, or where it is on the web."""
+def _state(about: Topic, words: Tokens, pack: Pack, rules: RuleSet) -> tuple[str, str] | None:
+    """Return whether a switch is on, in which language something is, which colour something has, or where it is on the web."""
     for value in ("on", "off"):
         if words[0] in pack.words[value] and pack.words["switches"] & set(about.words):
             return "switch", value
     if words[0] not in pack.words["articles"] and words[-1] in pack.words["colours"] and len(words) <= 3 and pack.words["states"].isdisjoint(words[:-1]):  # noqa: PLR2004
         return "colour", " ".join(words)
+    members = list(tools.members(words, pack, rules)) if len(words) == 1 else []
+    if members and members[0].relation == "answer_language":
+        return "language", members[0].value
     for relation in ("email", "url") if len(words) == 1 else ():
         if value := values.value(relation, words, pack) or "":
             return relation, value

@@ -51,7 +51,7 @@ class Reader:
             claim = None if part.denied else self._of_clause(part.words, nouns, pack)
             if claim:
                 return claim
-            self._bag = Frames(pack, self._rules, self._voice).spoken_of(part.words) or self._bag
+            self._bag = Frames(pack, self._rules, self._voice).spoken_of(part.words)
             self._spoken_of = carried.named_in(part.words, pack, self._rules, self._voice) or self._spoken_of
         return None
 
@@ -74,6 +74,8 @@ class Reader:
                 relation, _, kind = pattern.relation.partition(":")
                 if kind in _OF_THINGS and not about.words:
                     continue
+                if pack.compounds and not slots.get("who", words) and words[0] in pack.words["old.is"]:
+                    continue  # its subject comes later: "seit Mai ist Ann Lehrerin"
                 yield from nouns.claims(relation, about.words, about, slots["value"], kind)
 
     def _state(self, parts: list[Clause], nouns: NounFacts, pack: Pack) -> tuple[str, str] | None:

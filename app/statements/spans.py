@@ -55,12 +55,18 @@ def _moment(words: Tokens, place: int, pack: Pack) -> Span | None:
     day, time, length = moment_at(words[place:], words[place - 1] if place else "", pack)
     if not (day or time):
         return None
-    while length > 1 and words[place + length - 1] in pack.words["before_date"] - pack.words["noon"]:
+    while length > 1 and _is_beside(words[place + length - 1], pack):
         length -= 1
     which = words[place - 1] if place and day.startswith("weekday") else ""
     if which in pack.words["which"]:
         return Span(place - 1, place + length, "day", f"{which} {day} {time}".strip())
     return Span(place, place + length, "day" if day else "time", f"{day} {time}".strip())
+
+
+def _is_beside(word: str, pack: Pack) -> bool:
+    """Tell whether a word after a moment is no part of it."""
+    beyond = word.isdecimal() and len(word) > 2 and len(word) != 4  # noqa: PLR2004 - neither a day nor a year
+    return beyond or word in pack.words["before_date"] - pack.words["noon"]
 
 
 def _cycle(words: Tokens, place: int, pack: Pack) -> Span | None:

@@ -196,9 +196,9 @@ def _employer(words: Tokens, pack: Pack) -> str | None:
     return kept if kept and kept.split()[-1] in pack.words["workplaces"] else None
 
 
-def _note(words: Tokens, _pack: Pack) -> str | None:
-    """Return what a note says in a few words."""
-    return " ".join(words) if len(words) <= 3 else None  # noqa: PLR2004
+def _status(words: Tokens, pack: Pack) -> str | None:
+    """Return how far something is: "in review", "shipped"."""
+    return " ".join(words) if pack.phrases["statuses"].at(words, 0) == len(words) else None
 
 
 def _spot(words: Tokens, pack: Pack) -> str | None:
@@ -209,8 +209,8 @@ def _spot(words: Tokens, pack: Pack) -> str | None:
         return None
     named = words[0] in pack.words["articles"] or words[0] in pack.words["possessives"] or words[-1][0].isdigit()
     named = named or pack.phrases["titles"].at(words, 0) > 0
-    kept = _text(tuple(word for word in words if word not in pack.words["possessives"]), pack) if named else None
-    return kept if kept and len(kept.split()) <= 4 else None  # noqa: PLR2004
+    kept = cut(tuple(word for word in words if word not in pack.words["possessives"]), pack) if named else ()
+    return " ".join(kept) if 0 < len(kept) <= 4 and pack.words["pronouns"].isdisjoint(kept) else None  # noqa: PLR2004
 
 
 def _field(words: Tokens, pack: Pack) -> str | None:
@@ -261,7 +261,7 @@ _READERS: Mapping[str, Callable[[Tokens, Pack], str | None]] = {
     "site": _site,
     "any": _attribute,
     "spot": _spot,
-    "note": _note,
+    "status": _status,
     "field": _field,
     "vehicle": _vehicle,
     "unspecified": _unspecified,
