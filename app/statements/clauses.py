@@ -39,12 +39,13 @@ def main(words: Tokens, pack: Pack) -> Tokens:
     """Return a clause without what it begins with before its subject: "after the audit we ..."."""
     if words[0] not in pack.words["frames.opening"]:
         return words
+    if pack.compounds:  # the verb stands second
+        verbs = pack.words["frames.present"] | pack.words["inverting"]
+        return words[next((place for place, word in enumerate(words) if word in verbs), 0) :]
     starts = (pack.words["articles"] - {"'s"}) | pack.words["possessives"] | pack.words["speakers"]
-    verbs = pack.words["frames.present"] if pack.compounds else frozenset()
+    linking = pack.words["prepositions"] | pack.words["frames.opening"] | pack.words["articles"]
     for place in range(len(words) - 1, 0, -1):
-        linked = words[place - 1] in pack.words["prepositions"] or words[place - 1] in pack.words["frames.opening"]
-        within = words[place - 1] in pack.words["articles"]
-        if words[place] in verbs or (words[place] in starts and not linked and not within):
+        if words[place] in starts and words[place - 1] not in linking:
             return words[place:]
     return words
 
@@ -55,7 +56,7 @@ def _with_label(words: Tokens, pack: Pack) -> Tokens:
         return words
     place = words.index(":")
     label, rest = pack.phrases["leads"].trimmed(words[:place]), words[place + 1 :]
-    tells = pack.words["frames.verbs"]
+    tells = pack.words["old.is"]
     if not 0 < len(label) <= _MAX_LABEL or not tells.isdisjoint(label) or tells.isdisjoint(rest):
         return words
     return (*label, *rest) if pack.words["speakers"].isdisjoint(words) else words

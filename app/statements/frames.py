@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 
 from app.statements import topics
 from app.statements.packs import Pack, RuleSet
-from app.statements.spans import Span, spans
+from app.statements.spans import MAX_SPANS, Span, spans
 from app.statements.tokens import Tokens
 from app.statements.topics import Voice
 
-_MAX_SPANS = 3
 _MAX_BAG = 6
 _MAX_NOUN = 3
 MEASURED = {
@@ -50,7 +49,7 @@ class Frames:
         pack = self._pack
         changed = changes(words, pack)
         found = spans(words, pack)
-        if past(words, pack, changed=changed) or not 0 < len(found) <= _MAX_SPANS:
+        if past(words, pack, changed=changed) or not 0 < len(found) <= MAX_SPANS:
             return
         chosen = _range(words, found, pack) or _chosen(words, found, pack, changed=changed)
         if chosen is None:
@@ -128,6 +127,8 @@ def frame_of(words: Tokens, valued: str, pack: Pack, rules: RuleSet | None) -> F
     relation, words = _relation(words, valued, pack, rules) if valued and rules else ("", words)
     bare = (word for word in words if word not in pack.words["frames.linking"])
     bag = {topics.one_form(word, pack, rules) for word in bare if word[0].isalnum()}
+    if not bag and valued == "time":  # "I get up at six" tells when it is done
+        bag = pack.words["frames.present"].intersection(words) - pack.words["old.is"] - pack.words["frames.have"]
     return Frame(tuple(sorted(bag - pack.words["frames.sorts"] or bag)), "" if relation == "date" else relation)
 
 
@@ -146,6 +147,8 @@ def _relation(words: Tokens, valued: str, pack: Pack, rules: RuleSet) -> tuple[s
     for place in range(len(words)):
         for end in range(min(len(words), place + _MAX_NOUN), place, -1):
             named = topics.noun(words[place:end], pack)
+            if end - place == 1 and words[place] in pack.words["unqualified"]:
+                continue
             if named and _fits(named, valued, rules):
                 return named, words[:place] + words[end:]
         written = topics.compound(words[place], pack)

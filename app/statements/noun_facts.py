@@ -72,6 +72,8 @@ class NounFacts:
             relation = named(about, self._pack)
             if relation and self._is_measured(relation[0], slots["value"]):
                 continue  # frames.py reads it
+            if relation and self._kind(relation[0]) == "any" and not about.definite:
+                continue  # "we have a charger at work"
             if relation and self._may_be(pattern.relation, relation[0]):
                 yield from self.claims(*relation, about, slots["value"])
             elif not relation and pattern.relation == "names":

@@ -44,22 +44,23 @@ def _keys(words: Tokens, pack: Pack, rules: RuleSet) -> Iterator[str]:
     yield from _choices(_named_classes(words, pack, rules), words, pack, rules)
     for pattern, slots in pack.patterns["asks_about"].matches(words):
         yield from _asked_about(pattern.relation, slots, pack, rules)
-    if measured and measured[0].relation == "any":
-        yield from _measures("any", measured[1]["what"], pack, rules)
     used = ((each, (place, place + 1)) for place, word in enumerate(words) for each in rules.scopes.get(word, ()))
     yield from _choices(used, words, pack, rules)
+    if measured and measured[0].relation == "any":
+        yield from _measures("any", measured[1]["what"], pack, rules)
 
 
 def _asked_about(asked: str, slots: Slots, pack: Pack, rules: RuleSet) -> Iterator[str]:
     """Give the keys of a noun phrase that a question asks about."""
-    what = pack.phrases["light_verbs"].trimmed(_who(slots["what"], pack))
-    about = topic(what, pack) if what else None
-    if about is None:
-        return
     whose = owner(_who(slots["who"], pack), pack) if "who" in slots else None
     before = whose.words if whose else ()
-    relation = named(about, pack)
-    if relation:
+    what = pack.phrases["light_verbs"].trimmed(_who(slots["what"], pack))
+    about = topic(what, pack) if what else None
+    whole = topic(slots["what"], pack)
+    relation = (named(whole, pack) if whole else None) or (named(about, pack) if about else None)
+    if about is None:
+        return
+    if relation and relation[0] != "date":
         yield from _key(relation[0], (*before, *relation[1]), about, pack, rules)
     elif asked != "any":
         yield from _key(asked, (*before, *(about.words or what[-1:])), about, pack, rules)
@@ -67,7 +68,7 @@ def _asked_about(asked: str, slots: Slots, pack: Pack, rules: RuleSet) -> Iterat
 
 def _measures(asked: str, words: Tokens, pack: Pack, rules: RuleSet) -> Iterator[str]:
     """Give the keys of a measure or a moment of what the words of a question speak of."""
-    bare = tuple(word for word in words if word not in pack.words["asking"])
+    bare = tuple(word for word in words if word not in pack.words["asking"] | pack.words["frequencies"])
     for valued in _MEASURES[asked]:
         found = frames.frame_of(bare, valued, pack, rules)
         if named := frames.key(found, valued, _VOICE, rules):

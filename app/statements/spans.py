@@ -3,13 +3,17 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from app.statements import values
 from app.statements.moments import moment_at
 from app.statements.packs import Pack
 from app.statements.tokens import Tokens
 
+MAX_SPANS = 3
+"""A clause with more values is a list of them, of which none is told for sure."""
 _MAX_CYCLE = 4
+_MAX_MOMENT = 12
 _CODE = re.compile(r"[a-z]{0,4}-?\d{1,6}[a-z]{0,2}|\d+\.\d+\.\d+")
 
 
@@ -26,7 +30,7 @@ class Span:
 
 def spans(words: Tokens, pack: Pack) -> list[Span]:
     """Return the measures and moments of a clause, in order."""
-    return list(_spans(words, pack)) or list(_ordinal(words, pack))
+    return list(islice(_spans(words, pack), MAX_SPANS + 1)) or list(_ordinal(words, pack))
 
 
 def _spans(words: Tokens, pack: Pack) -> Iterator[Span]:
@@ -52,7 +56,7 @@ def _moment(words: Tokens, place: int, pack: Pack) -> Span | None:
         return None
     if word in pack.words["before_date"] and word not in pack.words["clock"] and word not in pack.words["noon"]:
         return None
-    day, time, length = moment_at(words[place:], words[place - 1] if place else "", pack)
+    day, time, length = moment_at(words[place : place + _MAX_MOMENT], words[place - 1] if place else "", pack)
     if not (day or time):
         return None
     while length > 1 and _is_beside(words[place + length - 1], pack):

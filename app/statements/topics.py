@@ -92,7 +92,8 @@ def named(found: Topic, pack: Pack) -> tuple[str, Tokens] | None:
         return favourite
     for begin in range(len(words)):
         relation = noun(words[begin:], pack)
-        if relation:
+        alone = len(words) - begin == 1 and words[begin] in pack.words["unqualified"]
+        if relation and not (alone and narrowed(words[:begin], pack)):
             return relation, words[:begin]
     for place, word in enumerate(words):
         if word in pack.words["singling"] and place + 1 < len(words):
@@ -164,9 +165,11 @@ def _named_key(relation: str, words: Tokens, pack: Pack, rules: RuleSet) -> str:
 
 def one_form(word: str, pack: Pack, rules: RuleSet | None) -> str:
     """Return a word without its ending, so that "meetings" and "meeting" are one subject."""
-    if (rules and word in rules.members) or len(word) <= _MIN_PLURAL or word[-2:] in {"ss", "us", "is"}:
+    if rules and word in rules.members:
         return word
     for _ in range(_MAX_ENDINGS if pack.compounds else 1):
+        if len(word) <= _MIN_PLURAL or word[-2:] in {"ss", "us", "is"}:
+            break
         ending = next((each for each in pack.endings if word.endswith(each) and len(word) - len(each) >= _MIN_STEM), "")
         word = word.removesuffix(ending)
     return word

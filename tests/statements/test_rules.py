@@ -22,8 +22,8 @@ FACTS = {
     "In the dashboard project, use pnpm.": ("dashboard/package_manager", "pnpm"),
     "My editor is Vim.": ("we/editor", "vim"),
     "Our rent is 1,150 a month.": ("user/rent", "1150"),
-    "The deadline for the Marlow brochure is May 8.": ("marlow brochure/deadline", "05-08"),
-    "The Marlow brochure deadline has been moved to 9 May.": ("marlow brochure/deadline", "05-09"),
+    "The deadline for the Marlow brochure is May 8.": ("brochure marlow/deadline", "05-08"),
+    "The Marlow brochure deadline has been moved to 9 May.": ("brochure marlow/deadline", "05-09"),
     "I have a new phone number, 555-0186.": ("user/phone", "5550186"),
     "Min favoriträtt är köttbullar.": ("user/favourite_rätt", "köttbullar"),
     "I got married to Leah last Saturday.": ("user/partner", "leah"),
@@ -51,7 +51,7 @@ FACTS = {
     "I'm a junior developer.": ("user/job_title", "junior developer"),
     "Jag har fått en ny chef som heter Mattias.": ("user/boss", "mattias"),
     "Seit Juni arbeite ich bei einem Verlag.": ("user/employer", "verlag"),
-    "Das Messebudget wurde auf 26.000 Euro aufgestockt.": ("messe/budget", "26000"),
+    "Das Messebudget wurde auf 26.000 Euro aufgestockt.": ("mess/budget", "26000"),
 }
 
 UNSURE = {
