@@ -16,6 +16,7 @@ from app.statements.topics import Voice
 
 _MAX_BAG = 6
 _MAX_NOUN = 3
+_MAX_BEFORE_VERB = 5
 MEASURED = {
     "number": frozenset(("amount", "dose")),
     "duration": frozenset(("duration",)),
@@ -93,8 +94,9 @@ class Frames:
         if any(self._is_verb(words, place) for place in verbs):
             return True
         first = pack.words["determiners"] | pack.words["first_singular"]
-        first = first | pack.words["articles"]
-        return bool(pack.plural) and words[0] in first and any(word.endswith(pack.plural) for word in words[1:])
+        if not pack.compounds and words[0] not in first | pack.words["articles"]:
+            return False
+        return any(word.endswith(pack.verbal) for word in words[1:_MAX_BEFORE_VERB])
 
     def _is_verb(self, words: Tokens, place: int) -> bool:
         """Tell whether a word that may be a noun is a verb that states: "tests check", but not "sound check"."""
@@ -114,7 +116,8 @@ class Frames:
             left = left[1:]  # "a free coffee takes 10 stamps" tells of each
         pronouns = pack.words["pronouns"] - pack.words["frames.plain"]
         pronouns = pronouns - (pack.words["old.it"] if frame.carried else frozenset())
-        return not pronouns.isdisjoint(left) or not pack.words["indefinite"].isdisjoint(left)
+        vague = pronouns if frame.relation else pronouns | pack.words["indefinite"]
+        return not vague.isdisjoint(left)
 
 
 def changes(words: Tokens, pack: Pack) -> bool:
@@ -202,7 +205,9 @@ def _chosen(words: Tokens, found: list[Span], pack: Pack, *, changed: bool) -> S
     measures = [each for each in found if each.relation != "frequency"] or found
     if changed:
         to = [each for each in measures if each.start and words[each.start - 1] in pack.words["frames.to"]]
-        later = [each for each in measures if not _is_old(words, each, pack) and each.start]
+        verb = next((place for place, word in enumerate(words) if word in pack.words["changes"]), 0)
+        verb = 0 if pack.compounds and not pack.words["frames.have"].isdisjoint(words) else verb
+        later = [each for each in measures if not _is_old(words, each, pack) and each.start >= verb]
         to.sort(key=lambda each: each.relation == "day")
         return to[0] if to else later[0] if len(later) == 1 else None
     beside = pack.words["frames.circumstance"]

@@ -32,6 +32,8 @@ class NounFacts:
         if words.count(":") != 1:
             return
         place = words.index(":")
+        new = next((each for each, word in enumerate(words[:place]) if word in self._pack.words["frames.new"]), 0)
+        words, place = words[new:], place - new
         about = topic(words[:place], self._pack) if place else None
         if about is None or len(words) == place + 1:
             return

@@ -52,6 +52,8 @@ class Pack:
     compounds: tuple[tuple[str, str], ...]
     plural: str
     """The ending of the plural that may be taken from a word, "" where there is no such ending."""
+    verbal: tuple[str, ...]
+    """The endings of a verb that tells what holds."""
     endings: tuple[str, ...]
     """The endings that may be taken from a longer word, so that its forms are one word."""
 
@@ -176,6 +178,7 @@ def _pack(source: Mapping[str, Any]) -> Pack:
         nouns=nouns,
         compounds=_compounds(nouns) if source.get("compounds") else (),
         plural=source.get("plural", ""),
+        verbal=tuple(_listed(source["verbal"])),
         endings=tuple(sorted(_listed(source["endings"]), key=len, reverse=True)),
     )
 

@@ -36,16 +36,17 @@ def spans(words: Tokens, pack: Pack) -> list[Span]:
 def _spans(words: Tokens, pack: Pack) -> Iterator[Span]:
     place = 0
     while place < len(words):
-        found = _moment(words, place, pack) or _cycle(words, place, pack) or _measure(words, place, pack)
+        found = _cycle(words, place, pack) or _moment(words, place, pack) or _measure(words, place, pack)
         if found:
             yield found
         place = found.end if found else place + 1
 
 
 def _ordinal(words: Tokens, pack: Pack) -> Iterator[Span]:
-    """Give "third" as a number: what has no other value may have a grade or a floor."""
-    for place, word in enumerate(words[1:], 1):
-        if word in pack.words["ordinals"] and place + 1 < len(words):
+    """Give "in third grade" as a number: what has no other value may have a grade or a floor."""
+    for place, word in enumerate(words[1:-1], 1):
+        before = words[place - 2 : place] if words[place - 1] in pack.words["articles"] else words[place - 1 : place]
+        if word in pack.words["ordinals"] and before and before[0] in pack.words["prepositions"]:
             yield Span(place, place + 1, "amount", str(pack.order["ordinals"].index(word) + 2))
             return
 
@@ -78,15 +79,15 @@ def _cycle(words: Tokens, place: int, pack: Pack) -> Span | None:
     if words[place] in pack.words["frequencies"]:
         return Span(place, place + 1, "frequency", words[place])
     length = pack.phrases["cycles"].at(words, place)
-    if not length:
-        return None
     end = place + length
+    if not length or words[end : end + 1] and words[end] in pack.words["weekdays"]:
+        return None
+    units = ("durations", "each", "articles", "ordinals", "weekdays")
     while end < min(len(words), place + length + _MAX_CYCLE):
-        units = pack.words["durations"] | pack.words["each"] | pack.words["articles"]
-        if not (words[end] in units or values.counted_at(words, end, pack)):
+        if not any(words[end] in pack.words[name] for name in units) and not values.counted_at(words, end, pack):
             break
         end += 1
-    if words[end - 1] not in pack.words["durations"]:
+    if words[end - 1] not in pack.words["durations"] | pack.words["weekdays"]:
         return None
     said = (word for word in words[place:end] if word not in pack.words["articles"] | pack.words["each"])
     return Span(place, end, "frequency", " ".join(said))

@@ -11,7 +11,7 @@ _MAX_SUBJECT = 5
 _MIN_COMPOUND = 3
 _MIN_PLURAL = 3
 _MIN_STEM = 3
-_MAX_ENDINGS = 2
+_MAX_ENDINGS = 4
 
 
 @dataclass(frozen=True, slots=True)

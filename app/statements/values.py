@@ -208,7 +208,7 @@ def _spot(words: Tokens, pack: Pack) -> str | None:
     if any(number_at(words, place) for place in range(len(words))):
         return None
     named = words[0] in pack.words["articles"] or words[0] in pack.words["possessives"] or words[-1][0].isdigit()
-    named = named or pack.phrases["titles"].at(words, 0) > 0
+    named = named or "'s" in words or pack.phrases["titles"].at(words, 0) > 0
     kept = cut(tuple(word for word in words if word not in pack.words["possessives"]), pack) if named else ()
     return " ".join(kept) if 0 < len(kept) <= 4 and pack.words["pronouns"].isdisjoint(kept) else None  # noqa: PLR2004
 
