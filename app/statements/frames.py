@@ -5,6 +5,7 @@ what it is a value of. So a later clause about the same with another value has t
 come. The class of the value tells the relation, unless a noun of the clause does ("timeout", "price").
 """
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -48,9 +49,9 @@ class Frames:
     def read(self, words: Tokens, spoken_of: Tokens = ()) -> Iterator[tuple[str, str]]:
         """Give the claim of a clause; a pronoun in it stands for what was spoken of before."""
         pack = self._pack
-        changed = changes(words, pack)
         found = spans(words, pack)
-        if past(words, pack, changed=changed) or not 0 < len(found) <= MAX_SPANS:
+        changed = bool(found) and changes(words, pack)
+        if not 0 < len(found) <= MAX_SPANS or past(words, pack, changed=changed):
             return
         chosen = _range(words, found, pack) or _chosen(words, found, pack, changed=changed)
         if chosen is None:
@@ -126,10 +127,10 @@ def changes(words: Tokens, pack: Pack) -> bool:
 
 
 def frame_of(words: Tokens, valued: str, pack: Pack, rules: RuleSet | None) -> Frame:
-    """Return what words speak of: their content, each word in one form, and the relation that a noun among them names."""
+    """Return what words speak of: their content in one form, and the relation that a noun among them names."""
     relation, words = _relation(words, valued, pack, rules) if valued and rules else ("", words)
     bare = (word for word in words if word not in pack.words["frames.linking"])
-    bag = {topics.one_form(word, pack, rules) for word in bare if word[0].isalnum()}
+    bag = frozenset(topics.one_form(word, pack, rules) for word in bare if word[0].isalnum())
     if not bag and valued == "time":  # "I get up at six" tells when it is done
         bag = pack.words["frames.present"].intersection(words) - pack.words["old.is"] - pack.words["frames.have"]
     return Frame(tuple(sorted(bag - pack.words["frames.sorts"] or bag)), "" if relation == "date" else relation)
@@ -171,7 +172,7 @@ def past(words: Tokens, pack: Pack, *, changed: bool) -> bool:
     endings = tuple(pack.words["frames.past_endings"])
     if changed or not pack.words["old.is"].isdisjoint(words):
         return False
-    states = pack.words["auxiliaries"] | pack.words["changes"] | pack.words["frames.states"]
+    states = pack.words["frames.not_past"]
     return any(
         word.endswith(endings) and word not in states and not (place and words[place - 1] in states)
         for place, word in enumerate(words)
@@ -190,12 +191,16 @@ def _limited(words: Tokens, chosen: Span, pack: Pack, *, changed: bool) -> bool:
 
 def _range(words: Tokens, found: list[Span], pack: Pack) -> Span | None:
     """Return "from 9 to 17" as one value."""
-    for first, second in zip(found, found[1:], strict=False):
+    for first, second in itertools.pairwise(found):
         between = words[first.end : second.start]
         opened = first.start and words[first.start - 1] in pack.words["frames.from"]
-        if first.relation == second.relation and len(between) == 1 and between[0] in pack.words["frames.until"] and (
-            opened or pack.words["changes"].isdisjoint(words)
-        ) and pack.words["changes"].isdisjoint(words[: first.start]):
+        if (
+            first.relation == second.relation
+            and len(between) == 1
+            and between[0] in pack.words["frames.until"]
+            and (opened or pack.words["changes"].isdisjoint(words))
+            and pack.words["changes"].isdisjoint(words[: first.start])
+        ):
             return Span(first.start, second.end, "time", f"{first.value}-{second.value}")
     return None
 
@@ -211,6 +216,8 @@ def _chosen(words: Tokens, found: list[Span], pack: Pack, *, changed: bool) -> S
         to.sort(key=lambda each: each.relation == "day")
         return to[0] if to else later[0] if len(later) == 1 else None
     beside = pack.words["frames.circumstance"]
+    copula = next((place for place, word in enumerate(words) if word in pack.words["old.is"]), 0)
+    measures = [each for each in measures if each.start >= copula]  # "part 3 is long" tells nothing of the 3
     sure = [each for each in measures if beside.isdisjoint(words[max(each.start - 2, 0) : each.start])]
     verb = next((place for place, word in enumerate(words) if word in pack.words["frames.verbs"]), 0)
     return next((each for each in sure if each.start > verb), sure[0] if sure else None)

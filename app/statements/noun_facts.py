@@ -13,6 +13,7 @@ from app.statements.topics import Topic, Voice, named, owner, topic
 Found = Iterator[tuple[str, str]]
 _NEVER_LOCATED = frozenset(("person", "text", "firm", "any"))
 _MAX_LABEL = 5
+_MAX_COLOUR = 3
 _CONTACTS = frozenset(("phone", "email", "day", "when", "address", "person", "firm", "duration", "site"))
 """The kinds of relation that a label of one word may name: "email: ...", but "name: Run tests" is a setting."""
 
@@ -166,11 +167,16 @@ class NounFacts:
 
 
 def _state(about: Topic, words: Tokens, pack: Pack, rules: RuleSet) -> tuple[str, str] | None:
-    """Return whether a switch is on, in which language something is, which colour something has, or where it is on the web."""
+    """Return whether a switch is on, the language, the colour, or the address on the web of a thing."""
     for value in ("on", "off"):
         if words[0] in pack.words[value] and pack.words["switches"] & set(about.words):
             return "switch", value
-    if words[0] not in pack.words["articles"] and words[-1] in pack.words["colours"] and len(words) <= 3 and pack.words["states"].isdisjoint(words[:-1]):  # noqa: PLR2004
+    if (
+        words[0] not in pack.words["articles"]
+        and words[-1] in pack.words["colours"]
+        and len(words) <= _MAX_COLOUR
+        and pack.words["states"].isdisjoint(words[:-1])
+    ):
         return "colour", " ".join(words)
     members = list(tools.members(words, pack, rules)) if len(words) == 1 else []
     if members and members[0].relation == "answer_language":

@@ -161,6 +161,13 @@ def _pack(source: Mapping[str, Any]) -> Pack:
     words["changes"] = frozenset(source["lists"]["change"]) | frozenset(source["lists"]["move"])
     words["begins_moment"] = frozenset().union(*(words[name] for name in _MOMENTS))
     words["frames.stems"] = _stems(words["frames.present"] | words["frames.plain"], _listed(source["endings"]))
+    words["begins_span"] = words["begins_moment"].union(
+        *(words[name] for name in ("numerals", "tens", "ordinals", "frequencies")),
+        (phrase[0] for phrase in lists["cycles"]),
+    )
+    words["frames.not_past"] = words["auxiliaries"] | words["changes"] | words["frames.states"]
+    words["frames.vague"] = words["pronouns"] - words["frames.plain"]
+    words["frames.telling_verbs"] = words["frames.present"] | words["speakers"]
     words["frames.verbs"] = words["old.is"] | words["frames.present"]
     words["doses"] = words["doses"] - words["measures"]
     words["frames.linking"] = frozenset().union(*(words[name] for name in _UNFRAMED)) - words["frames.telling"]
@@ -169,7 +176,12 @@ def _pack(source: Mapping[str, Any]) -> Pack:
     return Pack(
         code=source["code"],
         marks=frozenset(
-            (*_single(lists["marks"]), *(word for name in counted_in for word in words[name]), *_single(lists["uses.tool"]), *(words[0] for words in nouns if len(words) == 1))
+            (
+                *_single(lists["marks"]),
+                *(word for name in counted_in for word in words[name]),
+                *_single(lists["uses.tool"]),
+                *(words[0] for words in nouns if len(words) == 1),
+            )
         ),
         phrases={name: Phrases.of(phrases) for name, phrases in lists.items()},
         words=words,

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from app.statements import carried, tools
 from app.statements.blocks import blocked, changes_told, opens_quotation
 from app.statements.carried import SpokenOf
-from app.statements.frames import Frames, changes
 from app.statements.clauses import Clause, divided
+from app.statements.frames import Frames, changes
 from app.statements.noun_facts import NounFacts
 from app.statements.packs import Pack, RuleSet
 from app.statements.tokens import Tokens

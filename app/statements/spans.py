@@ -1,4 +1,4 @@
-"""Finds the measures and moments in a clause: each with its place, the class of its value, and the value in one form."""
+"""Finds the measures and moments in a clause: each with its place, its class, and the value in one form."""
 
 import re
 from collections.abc import Iterator
@@ -30,6 +30,10 @@ class Span:
 
 def spans(words: Tokens, pack: Pack) -> list[Span]:
     """Return the measures and moments of a clause, in order."""
+    if pack.words["begins_span"].isdisjoint(words) and not any(
+        word[0].isdigit() or word[-1].isdigit() for word in words
+    ):
+        return []
     return list(islice(_spans(words, pack), MAX_SPANS + 1)) or list(_ordinal(words, pack))
 
 
@@ -80,7 +84,7 @@ def _cycle(words: Tokens, place: int, pack: Pack) -> Span | None:
         return Span(place, place + 1, "frequency", words[place])
     length = pack.phrases["cycles"].at(words, place)
     end = place + length
-    if not length or words[end : end + 1] and words[end] in pack.words["weekdays"]:
+    if not length or (words[end : end + 1] and words[end] in pack.words["weekdays"]):
         return None
     units = ("durations", "each", "articles", "ordinals", "weekdays")
     while end < min(len(words), place + length + _MAX_CYCLE):

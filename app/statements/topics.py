@@ -98,8 +98,8 @@ def named(found: Topic, pack: Pack) -> tuple[str, Tokens] | None:
     for place, word in enumerate(words):
         if word in pack.words["singling"] and place + 1 < len(words):
             return "favourite_" + "_".join(words[place + 1 :]), words[:place]
-    found = compound(words[-1], pack) if words else None
-    return (found[0], (*words[:-1], found[1])) if found else None
+    written = compound(words[-1], pack) if words else None
+    return (written[0], (*words[:-1], written[1])) if written else None
 
 
 def compound(word: str, pack: Pack) -> tuple[str, str] | None:
