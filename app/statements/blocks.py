@@ -17,6 +17,18 @@ def blocked(words: Tokens, pack: Pack) -> bool:
     return not words or words[0] in pack.words["blocks.opens"] or pack.phrases["blocks.sentence"].within(words)
 
 
+def asserted(words: Tokens, pack: Pack) -> list[Tokens]:
+    """Return the parts of a sentence that hold whatever the others say: "nobody could wait, so lunch is at 12"."""
+    parts: list[list[str]] = [[]]
+    for word, after in zip(words, (*words[1:], ""), strict=True):
+        if word in pack.words["blocks.parts"] and after not in pack.words["prepositions"]:
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    apart = [tuple(part) for part in parts if part]
+    return [part for part in apart if not blocked(part, pack)] if len(apart) > 1 else []
+
+
 def changes_told(words: Tokens, pack: Pack) -> Tokens:
     """Take the auxiliary from "was moved", which tells a change, unlike "was"."""
     changed = pack.phrases["blocks.changed"]

@@ -41,7 +41,13 @@ def main(words: Tokens, pack: Pack) -> Tokens:
         return words
     if pack.compounds:  # the verb stands second
         verbs = pack.words["frames.present"] | pack.words["inverting"]
-        return words[next((place for place, word in enumerate(words) if word in verbs), 0) :]
+        speaks = pack.words["speakers"]
+        begins = (
+            place
+            for place, word in enumerate(words)
+            if word in verbs or not speaks.isdisjoint(words[place + 1 : place + 2])
+        )
+        return words[next(begins, 0) :]
     starts = (pack.words["articles"] - {"'s"}) | pack.words["possessives"] | pack.words["speakers"]
     linking = pack.words["prepositions"] | pack.words["frames.opening"] | pack.words["articles"]
     for place in range(len(words) - 1, 0, -1):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from app.statements import carried, tools
-from app.statements.blocks import blocked, changes_told, opens_quotation
+from app.statements.blocks import asserted, blocked, changes_told, opens_quotation
 from app.statements.carried import SpokenOf
 from app.statements.clauses import Clause, divided
 from app.statements.frames import Frames, changes
@@ -35,13 +35,17 @@ class Reader:
         if quoted:
             return None
         words = changes_told(words, pack)
-        if blocked(words, pack):
+        if "?" in words:
             return None
+        pieces = asserted(words, pack) if blocked(words, pack) else [words]
+        return next((claim for piece in pieces if (claim := self._of_piece(piece, pack))), None)
+
+    def _of_piece(self, words: Tokens, pack: Pack) -> tuple[str, str] | None:
+        """Return what a sentence sets, or a part of one that stands for itself."""
         parts = divided(words, pack)
-        momentary = pack.phrases["frames.momentary"].within(words)
-        momentary = momentary and not changes(words, pack)
-        self._measures = not momentary or pack.phrases["frames.lasting"].within(words)
         nouns = NounFacts(pack, self._rules, self._voice)
+        momentary = pack.phrases["frames.momentary"].within(words) and not changes(words, pack)
+        self._measures = not momentary or pack.phrases["frames.lasting"].within(words)
         labelled = nouns.labelled(words) if self._measures else iter(())
         named = tools.stated(parts, pack, self._rules, self._voice) or next(labelled, None)
         return named or self._of_clauses(parts, nouns, pack) or self._state(parts, nouns, pack)
