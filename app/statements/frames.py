@@ -115,7 +115,7 @@ class Frames:
             return True
         if chosen.relation not in {"day", "time"} and left and left[0] in pack.words["indefinite"]:
             left = left[1:]  # "a free coffee takes 10 stamps" tells of each
-        pronouns = pack.words["pronouns"] - pack.words["frames.plain"]
+        pronouns = pack.words["frames.vague"]
         pronouns = pronouns - (pack.words["old.it"] if frame.carried else frozenset())
         vague = pronouns if frame.relation else pronouns | pack.words["indefinite"]
         return not vague.isdisjoint(left)
@@ -246,7 +246,7 @@ def _of_value(after: Tokens, pack: Pack) -> Tokens:
     """Return what follows a value without its "a kilo", and without "to win them over"."""
     if len(after) > 1 and after[0] in pack.words["indefinite"] | pack.words["each"]:
         after = after[2:]
-    vague = (pack.words["pronouns"] - pack.words["frames.plain"]) | pack.words["indefinite"]
+    vague = (pack.words["frames.vague"]) | pack.words["indefinite"]
     if vague.isdisjoint(after):
         return after
     stops = pack.words["infinitive"] | vague | pack.words["frames.where"]

@@ -167,7 +167,6 @@ def _pack(source: Mapping[str, Any]) -> Pack:
     )
     words["frames.not_past"] = words["auxiliaries"] | words["changes"] | words["frames.states"]
     words["frames.vague"] = words["pronouns"] - words["frames.plain"]
-    words["frames.telling_verbs"] = words["frames.present"] | words["speakers"]
     words["frames.verbs"] = words["old.is"] | words["frames.present"]
     words["doses"] = words["doses"] - words["measures"]
     words["frames.linking"] = frozenset().union(*(words[name] for name in _UNFRAMED)) - words["frames.telling"]

@@ -99,12 +99,6 @@ def duration(words: Tokens, pack: Pack) -> str | None:
     return f"{found[0]} {unit.rstrip('sne')}" if unit else None
 
 
-def dose(words: Tokens, pack: Pack) -> str | None:
-    """Return a number with a unit of medicine."""
-    found = number(words)
-    return f"{found[0]} {found[1][0]}" if found and found[1] and found[1][0] in pack.words["doses"] else None
-
-
 def _version(words: Tokens, _pack: Pack) -> str | None:
     return next((found[1] for word in words[:3] if (found := _VERSION.fullmatch(word))), None)
 
