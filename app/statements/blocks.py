@@ -20,7 +20,7 @@ def blocked(words: Tokens, pack: Pack) -> bool:
 def asserted(words: Tokens, pack: Pack) -> list[Tokens]:
     """Return the parts of a sentence that hold whatever the others say: "nobody could wait, so lunch is at 12"."""
     parts: list[list[str]] = [[]]
-    for word, after in zip(words, (*words[1:], ""), strict=True):
+    for word, after in zip(words, (*words[1:], ""), strict=False):
         if word in pack.words["blocks.parts"] and after not in pack.words["prepositions"]:
             parts.append([])
         else:

@@ -10,7 +10,7 @@ from typing import Any
 
 from app.statements.rules import keys_asked, statements
 
-CASES = Path(__file__).parent.parent / "data" / "corrections" / "open.jsonl"
+CASES = Path(__file__).parent.parent / "data" / "corrections"
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Outcome:
         return self.superseded & self.wanted
 
 
-def outcomes(path: Path = CASES) -> list[Outcome]:
+def outcomes(path: Path = CASES / "open.jsonl") -> list[Outcome]:
     return [outcome(json.loads(line)) for line in path.read_text("utf-8").splitlines()]
 
 
