@@ -1,95 +1,63 @@
 """A profile: one agent's memory as the constrained API shows it (docs/constrained-api.md)."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
 
 from app.domain import limits
-from app.domain.errors import LongTermDisabled, NotFound, Superseded
 from app.domain.memory import Memory, MemoryType, NewMemory, Scope
+from app.domain.profile_answers import (
+    MemoryDetail,
+    ProfileCandidate,
+    ProfileRecall,
+    ResponseLength,
+    SourceMessage,
+    ThinkingLevel,
+    Version,
+)
 from app.domain.query import Entry, Query
 from app.domain.summaries import summary
 from app.ports.database import Row
+from app.retrieval.pool import Candidate
+from app.services.agent_database import AgentDatabase
+from app.services.answer.composing import compose
+from app.services.answer.holding import Former
+from app.services.answer.summary import summary as summary_of
 from app.services.backends import TenantBackends
 from app.services.browse import Page
+from app.services.forgetting import Forgetting
 from app.services.gateway import LongTermMemoryGateway
+from app.services.recall import Recall
+from app.services.sessions import SessionDeletion, Sessions
 from app.statements.rules import statements
-from app.storage import forgetting, request_state
 from app.storage.agents import Agents, agent_settings
 from app.storage.chains import versions
 from app.storage.listing import MemoryListing, Place
 from app.storage.rows import read_memory
-from app.storage.scoped import ScopedStatement
 
-ResponseLength: TypeAlias = Literal["short", "medium", "long"]
-ThinkingLevel: TypeAlias = Literal["low", "medium", "high"]
-Role: TypeAlias = Literal["system", "user", "assistant"]
+__all__ = [
+    "MemoryDetail",
+    "ProfileCandidate",
+    "ProfileRecall",
+    "ProfileService",
+    "ResponseLength",
+    "SessionDeletion",
+    "ThinkingLevel",
+]
 
 TASK_DAYS = 7
 """How long a task is kept, where nothing is said and its agent's memories are not kept for a shorter time."""
+MIN_CONFIDENCE = 0.1
+"""Where no memory scores as much, nothing on the query's subject is known, and there are no candidates.
+
+It does not hold where a channel is away: an outage is no empty answer."""
+MIN_SCORE = 0.5
+"""A memory answers the query if it scores as much, or states the value of a key that the query asks for."""
 
 _DAY_MS = 86_400_000
 _READ_FOR_TYPE = 4000
+_SUMMARISED = 200
 _TOP_K: Final[Mapping[ResponseLength, int]] = {"short": 5, "medium": 10, "long": 20}
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileCandidate:
-    """A memory that an answer may rest on."""
-
-    id: str
-    summary: str
-    session_id: str | None
-    score: float
-    """How likely it answers the query, 0 to 1."""
-    happened_at: int
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileRecall:
-    """An answer, and the memories that it may rest on, best first."""
-
-    answer: str
-    """"" where nothing answers the query."""
-    candidates: Sequence[ProfileCandidate]
-    degraded: Sequence[str] = ()
-    """Why it may not be all there is, as a recall says."""
-
-    @property
-    def count(self) -> int:
-        """How many candidates there are."""
-        return len(self.candidates)
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """One of the memories that stated the value of a key, in the order in which they were said."""
-
-    key: str
-    memory_id: str
-    summary: str
-    happened_at: int
-    superseded_at: int | None
-    """When what replaced it was said; None: it holds."""
-
-
-@dataclass(frozen=True, slots=True)
-class SourceMessage:
-    """The message that a memory is."""
-
-    id: str
-    role: Role
-    session_id: str | None
-    said_at: int
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryDetail:
-    """A memory, the versions of what it states, key by key and oldest first, and the messages that it comes from."""
-
-    memory: Memory
-    versions: Sequence[Version]
-    sources: Sequence[SourceMessage]
 
 
 class ProfileService:
@@ -117,7 +85,9 @@ class ProfileService:
         if expires_at is None and _is_task(content):
             new = NewMemory(content, {}, session_id, occurred_at, await self._expiry_of_task(agent_id))
         id_ = await LongTermMemoryGateway(self._backends).store(agent_id, new)
-        return await self._memory(agent_id, id_)
+        database = AgentDatabase(self._backends, agent_id)
+        (found,) = await database.run([database.one(id_)])
+        return database.memory(found)
 
     async def recall(
         self,
@@ -136,16 +106,13 @@ class ProfileService:
         ``LongTermMemoryGateway.recall`` does.
         """
         limits.check(("query", limits.PROFILE_QUERY, query))
-        asked = Query(
-            query,
-            _TOP_K[length] if limit is None else limit,
-            reference_time=reference_time,
-            as_of=as_of,
-            collapse=True,
-            for_model=True,
-        )
+        top_k = _TOP_K[length] if limit is None else limit
+        asked = Query(query, top_k, reference_time=reference_time, as_of=as_of, collapse=True, for_model=True)
         recall = await LongTermMemoryGateway(self._backends).recall(agent_id, asked)
-        answer = recall.entries[0].content if recall.entries else ""
+        if recall.confidence < MIN_CONFIDENCE and not recall.keyed and not recall.degraded:
+            return ProfileRecall("", [], recall.degraded)
+        now = next((moment for moment in (reference_time, as_of) if moment is not None), self._backends.clock())
+        answer = _answer(query, recall, now, length)
         return ProfileRecall(answer, [_candidate(entry) for entry in recall.entries], recall.degraded)
 
     async def list(
@@ -167,15 +134,11 @@ class ProfileService:
             LongTermDisabled: the agent's long-term memory is switched off.
             Unavailable: the database does not answer.
         """
-        limits.check(
-            ("agent_id", limits.AGENT_ID, agent_id),
-            ("limit", limits.PROFILE_PAGE, limit),
-            ("session_id", limits.SESSION_ID, session_id),
-        )
-        scope = self._scope(agent_id)
-        wanted = self._listing.profile(scope, limit=limit, after=after, session_id=session_id, type_=type)
-        (rows,) = await self._run(scope, [wanted])
-        memories = [read_memory(scope.tenant_id, row) for row in rows]
+        limits.check(("limit", limits.PROFILE_PAGE, limit), ("session_id", limits.SESSION_ID, session_id))
+        database = AgentDatabase(self._backends, agent_id)
+        wanted = self._listing.profile(database.scope, limit=limit, after=after, session_id=session_id, type_=type)
+        (rows,) = await database.run([wanted])
+        memories = [read_memory(database.scope.tenant_id, row) for row in rows]
         more = bool(rows) and bool(rows[-1]["following"])
         return Page(memories, Place(memories[-1].created_at, memories[-1].id) if more else None)
 
@@ -188,10 +151,12 @@ class ProfileService:
             LongTermDisabled: the agent's long-term memory is switched off.
             Unavailable: the database does not answer.
         """
-        scope = self._checked(agent_id, memory_id)
-        found, chain = await self._run(scope, [self._listing.one(agent_id, memory_id), versions(scope, memory_id)])
-        memory = self._read(found)
-        return MemoryDetail(memory, [_version(row) for row in chain], _sources(memory))
+        limits.check(("memory_id", limits.MEMORY_ID, memory_id))
+        database = AgentDatabase(self._backends, agent_id)
+        found, chain = await database.run([database.one(memory_id), versions(database.scope, memory_id)])
+        memory = database.memory(found)
+        source = SourceMessage.of(memory)
+        return MemoryDetail(memory, [_version(row) for row in chain], [] if source is None else [source])
 
     async def forget(self, agent_id: str, memory_id: str) -> Memory:
         """Mark a memory as forgotten, so that no recall finds it, and return it; one that is forgotten stays so.
@@ -201,27 +166,48 @@ class ProfileService:
         Raises:
             Superseded: another memory says what holds now in place of this one; nothing was changed.
             NotFound: the agent has no such memory.
+            Forbidden: the credential is bound to speakers, and another one speaks in the memory.
             InvalidRequest: an id has not the form of one.
             LongTermDisabled: the agent's long-term memory is switched off.
             Unavailable: the database does not answer; forgetting it again is safe.
         """
-        scope = self._checked(agent_id, memory_id)
-        run = forgetting.forget(scope, memory_id, self._backends.author, now=self._backends.clock())
-        *_, holders, found = await self._run(scope, [*run, self._listing.one(agent_id, memory_id)])
-        memory = self._read(found)
-        if memory.forgotten_at is None and holders and holders[0]["holder"] is not None:
-            raise Superseded(str(holders[0]["holder"]))
-        return memory
+        return await self._forgetting(agent_id, memory_id).forget(memory_id)
 
     async def unforget(self, agent_id: str, memory_id: str) -> Memory:
         """Take back that a memory was forgotten, and return it; one that was not stays as it is.
 
         Raises as ``forget`` does, but for ``Superseded``.
         """
-        scope = self._checked(agent_id, memory_id)
-        run = forgetting.unforget(scope, memory_id, self._backends.author, now=self._backends.clock())
-        *_, found = await self._run(scope, [*run, self._listing.one(agent_id, memory_id)])
-        return self._read(found)
+        return await self._forgetting(agent_id, memory_id).unforget(memory_id)
+
+    async def summary(self, agent_id: str, session_id: str | None = None) -> str:
+        """Return Markdown of what the newest memories that hold say, of one session or of all; "" where there are none.
+
+        It counts as a recall.
+
+        Raises:
+            QuotaExceeded: the agent or the tenant has made as many recalls in this minute as it may.
+            InvalidRequest, LongTermDisabled, Unavailable: as ``list`` does.
+        """
+        limits.check(("agent_id", limits.AGENT_ID, agent_id))
+        self._backends.recalls.admit(Scope(self._backends.tenant_id, agent_id), self._backends.clock())
+        page = await self.list(agent_id, limit=_SUMMARISED, after=None, session_id=session_id)
+        return summary_of(page.memories, reference_time=self._backends.clock())
+
+    async def delete_session(self, agent_id: str, session_id: str) -> SessionDeletion:
+        """Delete the memories of a session and its messages; one that is not there is no error. For administrators.
+
+        Raises:
+            InvalidRequest: a field is over its limits.
+            Unavailable: the database does not answer; some may be deleted, and deleting it again is safe.
+        """
+        limits.check(("agent_id", limits.AGENT_ID, agent_id), ("session_id", limits.SESSION_ID, session_id))
+        return await Sessions(self._backends).delete(Scope(self._backends.tenant_id, agent_id), session_id)
+
+    def _forgetting(self, agent_id: str, memory_id: str) -> Forgetting:
+        limits.check(("memory_id", limits.MEMORY_ID, memory_id))
+        database = AgentDatabase(self._backends, agent_id)
+        return Forgetting(database, self._backends.author, self._backends.clock())
 
     async def _expiry_of_task(self, agent_id: str) -> int:
         """Return when a task expires that is stored now: after the agent's retention where that is shorter."""
@@ -230,30 +216,6 @@ class ProfileService:
         days = agent_settings(rows).retention_days
         return self._backends.clock() + min(TASK_DAYS, days or TASK_DAYS) * _DAY_MS
 
-    async def _memory(self, agent_id: str, memory_id: str) -> Memory:
-        (rows,) = await self._backends.database.run([self._listing.one(agent_id, memory_id)])
-        return self._read(rows)
-
-    def _read(self, rows: Sequence[Row]) -> Memory:
-        if not rows:
-            raise NotFound("The profile has no such memory.")
-        return read_memory(self._backends.tenant_id, rows[0])
-
-    def _scope(self, agent_id: str) -> Scope:
-        return Scope(self._backends.tenant_id, agent_id)
-
-    def _checked(self, agent_id: str, memory_id: str) -> Scope:
-        limits.check(("agent_id", limits.AGENT_ID, agent_id), ("memory_id", limits.MEMORY_ID, memory_id))
-        return self._scope(agent_id)
-
-    async def _run(self, scope: Scope, statements_: Sequence[ScopedStatement]) -> Sequence[Sequence[Row]]:
-        """Run statements for an agent whose long-term memory is not switched off."""
-        (state,), *results = await self._backends.database.run([request_state.read_for_recall(scope), *statements_])
-        self._backends.observe(state)
-        if state["disabled"]:
-            raise LongTermDisabled
-        return results
-
 
 def _is_task(content: str) -> bool:
     """Tell whether a content states tasks and nothing else."""
@@ -261,8 +223,24 @@ def _is_task(content: str) -> bool:
     return len(content) <= _READ_FOR_TYPE and bool(read) and all(one.type == "task" for one in read)
 
 
+def _answer(query: str, recall: Recall, now: int, length: ResponseLength) -> str:
+    """Compose an answer of the entries that are sure enough, and of what held before them."""
+    formers = {id_: [_former(one) for one in each] for id_, each in recall.formers.items()}
+    entries = [
+        replace(entry, score=max(entry.score, MIN_SCORE)) if entry.id in recall.keyed else entry
+        for entry in recall.entries
+    ]
+    return compose(query, entries, formers, reference_time=now, length=length, min_score=MIN_SCORE).text
+
+
 def _candidate(entry: Entry) -> ProfileCandidate:
     return ProfileCandidate(entry.id, summary(entry.content), entry.session_id, entry.score, entry.happened_at)
+
+
+def _former(candidate: Candidate) -> Former:
+    until = candidate.happened_at if candidate.until is None else candidate.until
+    speaker = candidate.metadata.get("speaker")
+    return Former(candidate.content, candidate.happened_at, until, speaker if isinstance(speaker, str) else "")
 
 
 def _version(row: Row) -> Version:
@@ -274,13 +252,3 @@ def _version(row: Row) -> Version:
         int(row["happened_at"] or 0),
         None if superseded_at is None else int(superseded_at),
     )
-
-
-def _sources(memory: Memory) -> Sequence[SourceMessage]:
-    """Return the message that a memory is, if it is one; a user's has no speaker in its metadata."""
-    if memory.message_id is None:
-        return []
-    speaker = memory.metadata.get("speaker")
-    role: Role = "assistant" if speaker == "assistant" else "system" if speaker == "system" else "user"
-    said_at = memory.created_at if memory.occurred_at is None else memory.occurred_at
-    return [SourceMessage(memory.message_id, role, memory.session_id, said_at)]

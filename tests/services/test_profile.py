@@ -1,18 +1,22 @@
-"""A profile is an agent's memory: what is remembered is recalled and listed, and what is forgotten is not."""
+"""A profile is an agent's memory: what is remembered is recalled, answered with, listed and summarised."""
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from app.domain.errors import LongTermDisabled, NotFound, Superseded
+from app.domain.errors import EmbeddingUnavailable, InvalidRequest, LongTermDisabled, NotFound, QuotaExceeded
+from app.domain.json_types import Json
 from app.domain.memory import Memory, NewMemory
 from app.domain.query import Query
-from app.services.profile import ProfileService
+from app.services.profile import ProfileService, ResponseLength
+from app.services.recall_rates import RecallRates
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 
 DAY = 86_400_000
+LENGTHS: Sequence[ResponseLength] = ("short", "medium", "long")
 
 
 @pytest.fixture
@@ -62,54 +66,112 @@ async def test_a_task_expires_after_seven_days_unless_told(bench: Bench, profile
     assert (await profiles.remember("bot", "I live in Oslo. I need to call Bob by Friday.")).expires_at is None
 
 
-async def test_what_is_forgotten_is_neither_recalled_nor_listed_until_that_is_taken_back(
-    bench: Bench, profiles: ProfileService
-) -> None:
-    memory = await profiles.remember("bot", "The cat is black")
-    forgotten = await profiles.forget("bot", memory.id)
-    assert forgotten.forgotten_at is not None
-    assert await listed(profiles) == await recalled(bench, "The cat is black") == []
-    assert await profiles.forget("bot", memory.id) == forgotten
-    for _ in range(2):
-        assert await profiles.unforget("bot", memory.id) == memory
-    assert await listed(profiles) == await recalled(bench, "The cat is black") == ["The cat is black"]
+async def test_a_task_is_kept_no_longer_than_its_agents_memories(bench: Bench, profiles: ProfileService) -> None:
+    await bench.change("INSERT INTO agent (tenant_id, agent_id, retention_seconds) VALUES ('acme', 'bot', 2 * 86400)")
+    task = await profiles.remember("bot", "I need to file the report by Friday")
+    assert task.expires_at is not None
+    assert task.expires_at - bench.backends.clock() <= 2 * DAY
 
 
-async def test_each_forgetting_and_remembering_again_leaves_one_row_in_the_audit(
-    bench: Bench, profiles: ProfileService
-) -> None:
-    memory = await profiles.remember("bot", "The cat is black")
-    for _ in range(2):
-        await profiles.forget("bot", memory.id)
-    for _ in range(2):
-        await profiles.unforget("bot", memory.id)
-    rows = await bench.rows("SELECT event, memory_id, written_by FROM audit WHERE event <> 'stored' ORDER BY rowid")
-    assert [tuple(row.values()) for row in rows] == [
-        ("forgotten", memory.id, "administrator"),
-        ("remembered_again", memory.id, "administrator"),
-    ]
+CHAT = [
+    ("user", "Set up the project with React and TypeScript."),
+    ("assistant", "Done. Scaffolded a React + TypeScript project targeting Workers."),
+    ("user", "Use pnpm, not npm. And dark mode by default."),
+    ("assistant", "Got it -- pnpm and dark mode as default."),
+]
 
 
-async def test_what_is_superseded_cannot_be_forgotten_and_the_refusal_names_what_holds(
+async def test_the_package_manager_of_four_messages_is_answered(bench: Bench, profiles: ProfileService) -> None:
+    for number, (role, content) in enumerate(CHAT):
+        metadata: dict[str, Json] = {} if role == "user" else {"speaker": role}
+        await bench.gateway.store("bot", NewMemory(content, metadata, "chat", DAY + number))
+    recall = await profiles.recall("bot", "What package manager does the user prefer?")
+    assert recall.answer == "1970-01-02: Use pnpm, not npm."
+    assert recall.candidates[0].summary == CHAT[2][1]
+    assert recall.count == len(recall.candidates)
+
+
+async def test_an_answer_says_what_held_before(profiles: ProfileService) -> None:
+    for day, place in ((1, "Rome"), (40, "Oslo")):
+        await profiles.remember("bot", f"I live in {place}", occurred_at=day * DAY)
+    recall = await profiles.recall("bot", "Where do I live?")
+    assert recall.answer == "1970-02-10: I live in Oslo\nBefore 1970-02-10: I live in Rome"
+    assert [candidate.summary for candidate in recall.candidates] == ["I live in Oslo"]
+    then = await profiles.recall("bot", "Where do I live?", as_of=2 * DAY)
+    assert then.answer == "1970-01-02: I live in Rome"
+
+
+async def test_where_nothing_on_a_subject_is_known_there_is_no_answer_and_no_candidate(
     profiles: ProfileService,
 ) -> None:
-    old = await profiles.remember("bot", "I live in Rome", occurred_at=DAY)
-    await profiles.remember("bot", "I live in Lima", occurred_at=2 * DAY)
-    new = await profiles.remember("bot", "I live in Oslo", occurred_at=3 * DAY)
-    with pytest.raises(Superseded, match=new.id):
-        await profiles.forget("bot", old.id)
-    assert (await profiles.get("bot", old.id)).memory.forgotten_at is None
-    assert await listed(profiles) == ["I live in Oslo"]
+    assert (await profiles.recall("bot", "Who won the world cup?")).candidates == []
+    await profiles.remember("bot", "The cat is black")
+    recall = await profiles.recall("bot", "Who won the tournament?")
+    assert (recall.answer, recall.count, list(recall.degraded)) == ("", 0, [])
 
 
-async def test_what_a_forgotten_memory_had_replaced_does_not_come_back(bench: Bench, profiles: ProfileService) -> None:
+async def test_where_a_channel_is_away_candidates_are_not_left_out_for_their_score(
+    bench: Bench, profiles: ProfileService
+) -> None:
+    await profiles.remember("bot", "The cat is black, and it sleeps on the balcony of the neighbours all day")
+    bench.embedder.error = EmbeddingUnavailable("away")
+    recall = await profiles.recall("bot", "Who has ever seen all these cats there?")
+    assert (recall.count, list(recall.degraded)) == (1, ["embedder_unavailable"])
+
+
+async def test_a_longer_answer_rests_on_more_candidates(profiles: ProfileService) -> None:
+    for number in range(25):
+        await profiles.remember("bot", f"The cat {number} is black")
+    counts = [(await profiles.recall("bot", "black cat", length=length)).count for length in LENGTHS]
+    assert counts == [5, 10, 20]
+    assert (await profiles.recall("bot", "black cat", limit=3)).count == 3
+
+
+async def test_a_recall_of_a_profile_asks_the_index_and_the_database_once(
+    bench: Bench, profiles: ProfileService
+) -> None:
     await profiles.remember("bot", "I live in Rome", occurred_at=DAY)
-    new = await profiles.remember("bot", "I live in Oslo", occurred_at=2 * DAY)
-    await profiles.forget("bot", new.id)
-    assert await listed(profiles) == await recalled(bench, "Where do I live?") == []
-    assert await recalled(bench, "Where do I live?", as_of=DAY) == ["I live in Rome"]
-    await profiles.unforget("bot", new.id)
-    assert await listed(profiles) == await recalled(bench, "Where do I live?") == ["I live in Oslo"]
+    await profiles.remember("bot", "I live in Oslo", occurred_at=2 * DAY)
+    bench.database.journal.clear()
+    await profiles.recall("bot", "Where did I live before?")
+    assert bench.database.journal == ["index.query", "database.run"]
+
+
+async def test_too_long_a_query_is_refused_by_its_name(profiles: ProfileService) -> None:
+    with pytest.raises(InvalidRequest, match="query has 1025 bytes") as caught:
+        await profiles.recall("bot", "x" * 1025)
+    assert caught.value.errors[0].field == "query"
+
+
+async def test_a_summary_is_of_what_holds_in_one_session_or_in_all(profiles: ProfileService) -> None:
+    await profiles.remember("bot", "I live in Rome", session_id="s1", occurred_at=DAY)
+    await profiles.remember("bot", "I live in Oslo", session_id="s1", occurred_at=2 * DAY)
+    gone = await profiles.remember("bot", "My cat is called Tom", session_id="s1", occurred_at=2 * DAY)
+    await profiles.remember("bot", "Always run the tests first", session_id="s2", occurred_at=3 * DAY)
+    await profiles.forget("bot", gone.id)
+    text = await profiles.summary("bot")
+    assert "Oslo" in text
+    assert "tests" in text
+    assert "Rome" not in text
+    assert "Tom" not in text
+    assert "tests" not in await profiles.summary("bot", "s1")
+    assert await profiles.summary("bot", "other") == await profiles.summary("other") == ""
+
+
+async def test_a_summary_counts_as_a_recall(bench: Bench) -> None:
+    backends = bench.backends.of_tenant("acme", ADMINISTRATOR)
+    service = ProfileService(replace(backends, recalls=RecallRates(agent=1)))
+    await service.summary("bot")
+    with pytest.raises(QuotaExceeded):
+        await service.summary("bot")
+
+
+async def test_a_memory_that_is_a_message_names_it_as_its_source(bench: Bench, profiles: ProfileService) -> None:
+    stored = NewMemory("Done, pnpm is set up.", {"speaker": "assistant"}, "chat", DAY)
+    memory_id = await bench.gateway.store("bot", stored)
+    await bench.change("UPDATE long_term_memory SET message_id = '709a63a769b71784720db39aedab3274'")
+    (source,) = (await profiles.get("bot", memory_id)).sources
+    assert (source.role, source.session_id, source.said_at) == ("assistant", "chat", DAY)
 
 
 async def test_the_versions_of_what_a_memory_states_come_oldest_first(profiles: ProfileService) -> None:

@@ -1,0 +1,81 @@
+"""What a profile answers: an answer with the memories it may rest on, and a memory with its versions and sources."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from app.domain.memory import Memory
+from app.domain.messages import Role
+
+ResponseLength: TypeAlias = Literal["short", "medium", "long"]
+ThinkingLevel: TypeAlias = Literal["low", "medium", "high"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileCandidate:
+    """A memory that an answer may rest on."""
+
+    id: str
+    summary: str
+    session_id: str | None
+    score: float
+    """How likely it answers the query, 0 to 1."""
+    happened_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileRecall:
+    """An answer, and the memories that it may rest on, best first."""
+
+    answer: str
+    """"" where no memory is sure enough to answer the query."""
+    candidates: Sequence[ProfileCandidate]
+    """Empty where probably nothing on the query's subject is known."""
+    degraded: Sequence[str] = ()
+    """Why it may not be all there is, as a recall says."""
+
+    @property
+    def count(self) -> int:
+        """How many candidates there are."""
+        return len(self.candidates)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One of the memories that stated the value of a key, in the order in which they were said."""
+
+    key: str
+    memory_id: str
+    summary: str
+    happened_at: int
+    superseded_at: int | None
+    """When what replaced it was said; None: it holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceMessage:
+    """The message that a memory is."""
+
+    id: str
+    role: Role
+    session_id: str | None
+    said_at: int
+
+    @classmethod
+    def of(cls, memory: Memory) -> "SourceMessage | None":
+        """Return the message that a memory is, None where it is none; a user's has no speaker in its metadata."""
+        if memory.message_id is None:
+            return None
+        speaker = memory.metadata.get("speaker")
+        role: Role = "assistant" if speaker == "assistant" else "system" if speaker == "system" else "user"
+        said_at = memory.created_at if memory.occurred_at is None else memory.occurred_at
+        return cls(memory.message_id, role, memory.session_id, said_at)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDetail:
+    """A memory, the versions of what it states, key by key and oldest first, and the messages that it comes from."""
+
+    memory: Memory
+    versions: Sequence[Version]
+    sources: Sequence[SourceMessage]
