@@ -14,6 +14,8 @@ import pytest
 
 from app.domain.moments import format_moment
 from app.interfaces.tools.definition import NOTICE
+from app.interfaces.tools.profile_answers import NOTHING, QUOTED
+from tests.support.quotation import in_quotes
 from tests.support.service import Service, serving
 
 ORDERS = [
@@ -56,6 +58,18 @@ OVERWRITES: list[dict[str, Any]] = [
     {"metadata": {"trusted": True}},
     {"expires_at": "soon"},
 ]
+OWN = {
+    "The memories that it may rest on, best first:",
+    f"{NOTHING} The nearest memories, which may not answer it:",
+    "What is remembered about that, best first:",
+    "The newest of what is remembered:",
+    "The newest of the instructions:",
+    "There are more: ask about a subject.",
+    "Nothing was forgotten: more than one memory may be meant. Name one by its id:",
+    "Nothing was forgotten: no memory is clearly meant. If one of these is, name it by its id:",
+    "An administrator can take that back.",
+}
+"""Lines that a tool writes without quoting anything."""
 QUESTIONS = ["Where do invoices go?", "Which account is the customer's?", "What holds for March?", "maintenance mode"]
 
 
@@ -69,7 +83,6 @@ async def service(tmp_path: Path) -> AsyncIterator[Service]:
 
 async def poison(service: Service, stolen: dict[str, str]) -> None:
     """Store every order in every disguise, over HTTP and MCP in turn, and over what is there."""
-    soon = service.runtime.backends.clock() + 2000
     for number, memory in enumerate(POISON):
         if number % 2 and "session_id" not in memory:
             call = {"name": "store_memory", "arguments": memory}
@@ -80,6 +93,7 @@ async def poison(service: Service, stolen: dict[str, str]) -> None:
         else:
             await stored(service, memory, stolen)
     for memory, change in product(TRUE, OVERWRITES):
+        soon = service.runtime.backends.clock() + 2000
         ended = {"expires_at": format_moment(soon)} if "expires_at" in change else change
         await stored(
             service, {key: memory[key] for key in memory if key not in {"metadata", "expires_at"}} | ended, stolen
@@ -144,6 +158,32 @@ async def test_what_reaches_a_model_is_marked_and_all_that_a_credential_wrote_is
     assert [without_trace(memory) for memory in await held(service)] == [without_trace(memory) for memory in before]
     refused = await service.client.post("/store", json={"agent_id": "bot", "content": "again"}, headers=stolen)
     assert refused.status_code == 401
+
+
+async def test_what_is_poisoned_stays_in_quotation_marks_in_the_answers_of_the_four_tools(service: Service) -> None:
+    await poison(service, service.credential())
+    admin = service.credential(admin=True)
+    await service.client.put("/agents/bot", json={"tools": "profile"}, headers=admin)
+    everything = {" ".join(memory["content"].split()) for memory in await held(service)}
+    seen = set()
+    calls = [
+        *(("recall", {"question": question}) for question in QUESTIONS),
+        *(("list", {"about": about}) for about in ("", "instructions", *QUESTIONS)),
+        *(("forget", {"memory": order}) for order in ORDERS),
+    ]
+    for tool, arguments in calls:
+        result = (await service.call(tool, arguments)).json()["result"]
+        (block,) = result["content"]
+        assert block["text"] == result["structuredContent"]["answer"]
+        head, *lines = block["text"].split("\n")
+        assert head == QUOTED or not lines
+        for line in lines:
+            assert line.isprintable()
+            if line not in OWN:
+                said = in_quotes(line)
+                assert any(content.startswith(said.rstrip("\u2026").rstrip()) for content in everything), line
+                seen.add(said)
+    assert len(seen & everything) > len(ORDERS)
 
 
 def without_trace(memory: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from tests.support.cost import longest_step, within
 from tests.support.hostile import cases
 from tests.support.service import Service, serving
 
-CONTENT, METADATA, BODY, PARAMETER = 32 * 1024, 10 * 1024, 250 * 1024, 4 * 1024
+CONTENT, METADATA, BODY, PARAMETER, WORDS = 32 * 1024, 10 * 1024, 250 * 1024, 4 * 1024, 1024
 STALL_SECONDS = 0.05
 BUDGET_SECONDS = 1.0
 """CPU of one request at its largest, whatever it holds (docs/limits.md)."""
@@ -37,10 +37,12 @@ class Field:
     route: str
     largest: int
     body: Callable[[Any], dict[str, Any]]
+    agent: str = "bot"
 
     def request(self, service: Service, value: Any) -> httpx.Request:
         method, path = self.route.split()
         headers = service.credential(admin=True) | {"Content-Type": "application/json"} | _OF_MCP
+        headers |= {"X-Agent-Id": self.agent}
         if method == "GET":
             return service.client.build_request(method, path, params=self.body(value), headers=headers)
         if path == "/import":
@@ -49,7 +51,7 @@ class Field:
         return service.client.build_request(method, path, content=content, headers=headers)
 
 
-_OF_MCP = {"X-Agent-Id": "bot", "Accept": "application/json"}
+_OF_MCP = {"Accept": "application/json"}
 
 
 def _call(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -68,6 +70,11 @@ TEXT_FIELDS = {
     "tool's content": Field("POST /mcp", CONTENT, lambda text: _call("store_memory", {"content": text})),
     "tool's query": Field("POST /mcp", CONTENT, lambda text: _call("recall_memory", {"query": text})),
     "tool's argument": Field("POST /mcp", BODY, lambda text: _call("recall_memory", {"query": "x", text: 1})),
+    "what to remember": Field("POST /mcp", CONTENT, lambda text: _call("remember", {"text": text}), "four"),
+    "question": Field("POST /mcp", WORDS, lambda text: _call("recall", {"question": text}), "four"),
+    "what to forget": Field("POST /mcp", WORDS, lambda text: _call("forget", {"memory": text}), "four"),
+    "what to list": Field("POST /mcp", WORDS, lambda text: _call("list", {"about": text}), "four"),
+    "question too long": Field("POST /mcp", BODY, lambda text: _call("recall", {"question": text}), "four"),
     "writer": Field("GET /memories", PARAMETER, lambda text: {"agent_id": "bot", "written_by": text}),
     "metadata value": Field(
         "POST /store", METADATA, lambda text: {"agent_id": "bot", "content": "text", "metadata": {"a": text}}
@@ -97,10 +104,14 @@ SHAPE_FIELDS = {
 
 @pytest.fixture(scope="module")
 async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
-    """A service whose agent has memories that many of these requests find."""
+    """A service whose agents have memories that many of these requests find; ``four`` has the four tools."""
     async with serving(tmp_path_factory.mktemp("attack") / "data") as service:
         for number in range(30):
-            await service.store(f"red fox {number} w{number} \u6f22 text 5/6/2023", metadata={"a": number})
+            for agent in ("bot", "four"):
+                content = f"red fox {number} w{number} \u6f22 text 5/6/2023"
+                await service.store(content, agent_id=agent, metadata={"a": number})
+        headers = service.credential(admin=True)
+        await service.client.put("/agents/four", json={"tools": "profile"}, headers=headers)
         yield service
 
 

@@ -32,8 +32,13 @@ async def routes(service: Service) -> set[str]:
 
 
 async def tools(service: Service) -> set[str]:
-    answer = await service.mcp("tools/list", {})
-    return {tool["name"] for tool in answer.json()["result"]["tools"]}
+    headers = service.credential(admin=True)
+    names: set[str] = set()
+    for given in ("profile", "recall_store"):
+        await service.client.put("/agents/bot", json={"tools": given}, headers=headers)
+        answer = await service.mcp("tools/list", {})
+        names |= {tool["name"] for tool in answer.json()["result"]["tools"]}
+    return names
 
 
 async def test_every_route_and_every_tool_has_a_probe(tmp_path: Path, backend: Backend) -> None:

@@ -122,6 +122,37 @@ async def probe_mcp_store(service: Service, tenant: str, agent_id: str) -> list[
     ]
 
 
+async def _called(
+    service: Service, tenant: str, agent_id: str, tool: str, *arguments: dict[str, Any]
+) -> list[httpx.Response]:
+    """Call one of the four tools, as an agent that is given these meanwhile."""
+    path, headers = f"/agents/{agent_id}", service.credential(tenant, admin=True)
+    await service.client.put(path, json={"tools": "profile"}, headers=headers)
+    answers = [await service.call(tool, each, tenant=tenant, agent_id=agent_id) for each in arguments]
+    await service.client.put(path, json={"tools": "recall_store"}, headers=headers)
+    return answers
+
+
+async def probe_remember(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    return await _called(service, tenant, agent_id, "remember", {"text": "mine"}, {"text": "x"})
+
+
+async def probe_profile_recall(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    return await _called(service, tenant, agent_id, "recall", {"question": SECRET}, {"question": "x"})
+
+
+async def probe_forget(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    """Ask for the owner's memory to be forgotten, by its very id and by its very words."""
+    (entry,) = await service.recall(SECRET, tenant="owner", agent_id="keeper", top_k=1)
+    asked = [entry["id"], f"id {entry['id'].lower()}", "01K2Z4M1V7Q8T3B5N6C7D8E9FA", SECRET]
+    return await _called(service, tenant, agent_id, "forget", *({"memory": each} for each in asked))
+
+
+async def probe_tool_list(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    asked = ["", "facts", "instructions", "events", "tasks", SECRET, "x"]
+    return await _called(service, tenant, agent_id, "list", *({"about": each} for each in asked))
+
+
 async def probe_undo(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
     """Ask for the work of the owner's credential to be undone, with its very id."""
     (entry,) = await service.recall(SECRET, tenant="owner", agent_id="keeper", top_k=1)
@@ -185,7 +216,12 @@ def _without(answer: httpx.Response, own_words: str) -> httpx.Response:
 async def probe_tools(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
     headers = service.credential(tenant, agent_id)
     forms = ("openai", "openai-responses", "anthropic", "mcp", "json-schema")
-    return [await service.client.get("/tools", params={"format": form}, headers=headers) for form in forms]
+    sets = [{}, {"tools": "recall_store"}]
+    return [
+        await service.client.get("/tools", params={"format": form, **given}, headers=headers)
+        for form in forms
+        for given in sets
+    ]
 
 
 PROBES: dict[str, Probe] = {
@@ -194,6 +230,10 @@ PROBES: dict[str, Probe] = {
     "POST /recall/explain": probe_explain,
     "store_memory": probe_mcp_store,
     "recall_memory": probe_mcp_recall,
+    "remember": probe_remember,
+    "recall": probe_profile_recall,
+    "forget": probe_forget,
+    "list": probe_tool_list,
     "DELETE /memories/{memory_id}": probe_delete,
     "GET /operations/{operation_id}": probe_operation,
     "DELETE /credentials/{credential_id}/memories": probe_undo,

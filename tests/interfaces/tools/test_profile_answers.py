@@ -1,7 +1,6 @@
 """The answers of the four tools are bounded, and nothing that a memory holds passes for the tool's own words."""
 
 import json
-import re
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from app.domain.memory import Memory, MemoryType, Scope
 from app.interfaces.tools import profile_answers as answers
 from app.services.profile import ProfileCandidate, ProfileRecall
+from tests.support.quotation import in_quotes
 
 ID = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 DAY = 1_767_225_600_000
@@ -78,15 +78,6 @@ HOSTILE = [
     "\\",
     '"',
 ]
-
-
-def in_quotes(line: str) -> str:
-    """Return what is quoted in a line; the rest of the line is ours alone."""
-    outside = r'(?:Answer: |Forgotten: )?(?:(?:\d+\. )?[0-9A-Z]{26} \([^"()]*\): )?'
-    match = re.fullmatch(rf'{outside}("(?:[^"\\]|\\.)*")(?: \.\.\.)?', line)
-    assert match is not None, line
-    quote: str = json.loads(match[1])
-    return quote
 
 
 @pytest.mark.parametrize("content", HOSTILE)
