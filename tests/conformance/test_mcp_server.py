@@ -4,20 +4,25 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from app.interfaces.tools.manifests import manifest
 from app.services.credentials import Credentials
+from memory_gateway_client import MemoryClient
 from tests.conformance.inspector import Era, Inspector, InspectorError
 from tests.process.forks import command
 from tests.process.server import SECRET, Server
 
 TOOLS = {tool["name"]: tool for tool in manifest("mcp")}
-TOKEN = Credentials({"test": SECRET}).issue("test", now=time.time_ns() // 1_000_000, agent_id="bot")
-HEADERS = {"Authorization": f"Bearer {TOKEN}"}
+FOUR = {tool["name"]: tool for tool in manifest("mcp", "profile")}
+
+
+def token(agent_id: str, *, admin: bool = False) -> str:
+    now = time.time_ns() // 1_000_000
+    return Credentials({"test": SECRET}).issue("test", now=now, agent_id=agent_id, admin=admin)
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +31,8 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server = Server.spawn(folder / "data", folder / "log")
     try:
         asyncio.run(server.ready())
+        with MemoryClient(server.url, token("four", admin=True), agent_id="four") as four:
+            four.set_agent(tools="profile")
         yield server
     finally:
         asyncio.run(server.stop())
@@ -38,15 +45,26 @@ def era(request: pytest.FixtureRequest) -> Era:
 
 
 @pytest.fixture(params=["http", "stdio embedded", "stdio passing on"])
-def inspector(request: pytest.FixtureRequest, tmp_path: Path, gateway: Server, era: Era) -> Inspector:
-    ours = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
-    if request.param == "http":
-        return Inspector.over_http(tmp_path, f"{gateway.url}/mcp", HEADERS, era)
-    if request.param == "stdio embedded":
-        here = ours | {"DATA_DIR": str(gateway.data_dir), "EMBEDDER": "hashing"}
-        return Inspector.over_stdio(tmp_path, command("mcp", "--tenant", "test", "--agent", "bot"), here, era)
-    passing_on = ours | {"MEMORY_GATEWAY_TOKEN": TOKEN}
-    return Inspector.over_stdio(tmp_path, command("mcp", "--url", gateway.url), passing_on, era)
+def inspecting(request: pytest.FixtureRequest, tmp_path: Path, gateway: Server, era: Era) -> Callable[[str], Inspector]:
+    """Ask for an agent over one transport."""
+
+    def inspecting(agent: str) -> Inspector:
+        ours = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
+        if request.param == "http":
+            headers = {"Authorization": f"Bearer {token(agent)}"}
+            return Inspector.over_http(tmp_path, f"{gateway.url}/mcp", headers, era)
+        if request.param == "stdio embedded":
+            here = ours | {"DATA_DIR": str(gateway.data_dir), "EMBEDDER": "hashing"}
+            return Inspector.over_stdio(tmp_path, command("mcp", "--tenant", "test", "--agent", agent), here, era)
+        passing_on = ours | {"MEMORY_GATEWAY_TOKEN": token(agent)}
+        return Inspector.over_stdio(tmp_path, command("mcp", "--url", gateway.url), passing_on, era)
+
+    return inspecting
+
+
+@pytest.fixture
+def inspector(inspecting: Callable[[str], Inspector]) -> Inspector:
+    return inspecting("bot")
 
 
 def test_it_lists_the_tools_and_finds_nothing_in_their_schemas(inspector: Inspector) -> None:
@@ -65,6 +83,24 @@ def test_what_is_stored_is_recalled(inspector: Inspector) -> None:
     assert (entry["content"], entry["metadata"]) == (content, {"era": inspector.era, "none": None})
     (block,) = recalled["content"]
     assert json.loads(block["text"]) == recalled["structuredContent"]
+
+
+def test_an_agent_that_is_set_to_the_four_tools_has_these_and_their_text_is_their_answer(
+    inspecting: Callable[[str], Inspector],
+) -> None:
+    inspector = inspecting("four")
+    assert {tool["name"]: tool for tool in inspector.tools()} == FOUR
+    assert inspector.findings() == []
+    text = f"The boat of {inspector.target[1]} in the {inspector.era} era is called Svalan."
+    assert inspector.call("remember", text=text)["structuredContent"] == {"answer": "Remembered."}
+    recalled = inspector.call("recall", question=text)
+    (block,) = recalled["content"]
+    assert block["text"] == recalled["structuredContent"]["answer"]
+    assert f'"{text}"' in block["text"]
+    for tool in TOOLS:
+        with pytest.raises(InspectorError) as raised:
+            inspector.call(tool, query="x")
+        assert raised.value.code == "tool_not_found"
 
 
 def test_a_failure_of_a_tool_is_a_result_that_says_what_to_do(inspector: Inspector) -> None:

@@ -4,13 +4,15 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, get_args
 
 import mcp_types
 import pytest
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from app.interfaces.tools.manifests import Format, manifest
+from app.interfaces.tools.manifests import Format, manifest, manifest_of
+from app.interfaces.tools.sets import ALL_TOOLS
+from app.storage.agents import ToolSet
 
 # A TypedDict has no configuration of its own, so it takes the one of the list around it, and so does what is in it.
 STRICTLY = ConfigDict(extra="forbid", strict=True)
@@ -55,9 +57,10 @@ def inside(tool: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from (tool[name] for name in ("function", "annotations") if name in tool)
 
 
+@pytest.mark.parametrize("tools", get_args(ToolSet))
 @pytest.mark.parametrize("form", READ)
-def test_a_manifest_is_what_its_provider_takes(form: Format) -> None:
-    assert taken(form, manifest(form))
+def test_a_manifest_is_what_its_provider_takes(form: Format, tools: ToolSet) -> None:
+    assert taken(form, manifest(form, tools))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +87,7 @@ def test_a_key_that_is_unknown_missing_or_of_another_type_would_not_be_taken(for
     assert refused == set(required)
 
 
-@pytest.mark.parametrize("tool", manifest("anthropic"), ids=lambda tool: tool["name"])
+@pytest.mark.parametrize("tool", manifest_of(ALL_TOOLS, "anthropic"), ids=lambda tool: tool["name"])
 def test_the_input_schema_is_what_anthropic_asks_of_one(tool: dict[str, Any]) -> None:
     type_: Any = import_module("anthropic.types.tool_param").InputSchemaTyped
     asked: TypeAdapter[Any] = TypeAdapter(type_)
