@@ -10,8 +10,10 @@ from typing import Any, Final, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.domain.errors import (
+    FieldError,
     Forbidden,
     InvalidRequest,
+    MalformedRequest,
     MemoryGatewayError,
     MethodNotAllowed,
     NamespaceExists,
@@ -40,18 +42,18 @@ _NO_CODE = 1000
 """An error that Cloudflare has no code for has its status and this."""
 
 
-class ErrorSource(BaseModel):
+class CloudflareErrorSource(BaseModel):
     """Where in a request a mistake is."""
 
     pointer: str = Field(description="The field, as a JSON pointer.", examples=["/messages/3/content"])
 
 
-class ErrorEntry(BaseModel):
+class CloudflareError(BaseModel):
     """One error, or one message."""
 
     code: int = Field(description="Cloudflare's code where it has one, else 1000 and the status.", examples=[10008])
     message: str = Field(examples=["Namespace name already exists"])
-    source: ErrorSource | None = Field(None, exclude_if=lambda value: value is None)
+    source: CloudflareErrorSource | None = Field(None, exclude_if=lambda value: value is None)
 
 
 class Envelope(BaseModel, Generic[_T]):
@@ -59,11 +61,11 @@ class Envelope(BaseModel, Generic[_T]):
 
     result: _T
     success: bool = Field(default=True, description="Whether there is a result.")
-    errors: list[ErrorEntry] = Field(default_factory=list)
-    messages: list[ErrorEntry] = Field(default_factory=list, description="Always empty.")
+    errors: list[CloudflareError] = Field(default_factory=list)
+    messages: list[CloudflareError] = Field(default_factory=list, description="Always empty.")
 
 
-class ResultInfo(BaseModel):
+class CloudflareResultInfo(BaseModel):
     """Where a listing goes on."""
 
     cursor: str = Field(description="For the next page; empty: there is none.", examples=[examples.CURSOR])
@@ -74,10 +76,10 @@ class ResultInfo(BaseModel):
 class Page(Envelope[list[_T]], Generic[_T]):
     """A page of a listing."""
 
-    result_info: ResultInfo
+    result_info: CloudflareResultInfo
 
 
-class Nothing(Envelope[dict[str, Any] | None]):
+class CloudflareNothing(Envelope[dict[str, Any] | None]):
     """An answer without a result."""
 
     model_config = ConfigDict(
@@ -87,13 +89,13 @@ class Nothing(Envelope[dict[str, Any] | None]):
     result: dict[str, Any] | None = Field(None, description="Always null.")
 
 
-class Failure(BaseModel):
+class CloudflareFailure(BaseModel):
     """What went wrong."""
 
     result: dict[str, Any] | None = Field(None, description="Always null.")
     success: bool = Field(default=False, description="Always false.")
-    errors: list[ErrorEntry] = Field(description="One for each field that is wrong, or one.")
-    messages: list[ErrorEntry] = Field(default_factory=list, description="Always empty.")
+    errors: list[CloudflareError] = Field(description="One for each field that is wrong, or one.")
+    messages: list[CloudflareError] = Field(default_factory=list, description="Always empty.")
 
 
 def succeeded(result: Any) -> dict[str, Any]:  # noqa: ANN401 - any result
@@ -112,16 +114,11 @@ def is_below(path: str) -> bool:
     return path.startswith(PREFIX)
 
 
-def failure(error: MemoryGatewayError) -> Failure:
+def failure(error: MemoryGatewayError) -> CloudflareFailure:
     """Return an error of the tree as Cloudflare writes one; each field that is wrong is an entry of its own."""
     code = next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), _NO_CODE + status(error))
-    entries = [
-        ErrorEntry(
-            code=code, message=f"{field.field} {field.message}", source=ErrorSource(pointer=_pointer(field.field))
-        )
-        for field in error.errors
-    ]
-    return Failure(errors=entries or [ErrorEntry(code=code, message=error.detail)])
+    entries = [_entry(code, field) for field in error.errors if not isinstance(error, MalformedRequest)]
+    return CloudflareFailure(errors=entries or [CloudflareError(code=code, message=error.detail)])
 
 
 def status(error: MemoryGatewayError) -> int:
@@ -135,12 +132,17 @@ def responses(*errors: type[MemoryGatewayError]) -> dict[int | str, dict[str, An
     for kind in dict.fromkeys(errors):
         error = examples.error(kind)
         entry = described.setdefault(
-            status(error), {"description": "", "model": Failure, "content": {MEDIA_TYPE: {"examples": {}}}}
+            status(error), {"description": "", "model": CloudflareFailure, "content": {MEDIA_TYPE: {"examples": {}}}}
         )
         entry["description"] = ", ".join(filter(None, [entry["description"], error.title]))
         value = failure(error).model_dump()
         entry["content"][MEDIA_TYPE]["examples"][error.code] = {"summary": error.title, "value": value}
     return described
+
+
+def _entry(code: int, field: FieldError) -> CloudflareError:
+    source = CloudflareErrorSource(pointer=_pointer(field.field))
+    return CloudflareError(code=code, message=f"{field.field} {field.message}", source=source)
 
 
 def _pointer(field: str) -> str:

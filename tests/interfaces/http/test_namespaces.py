@@ -25,9 +25,9 @@ async def names(service: Service, tenant: str = "acme", **query: str) -> list[st
     return [namespace["name"] for namespace in result_of(answer)]
 
 
-async def remember(service: Service, namespace: str, profile: str, **credential: object) -> None:
+async def remember(service: Service, namespace: str, profile: str, tenant: str = "acme") -> None:
     path = f"{NAMESPACES}/{namespace}/profiles/{quote(profile, safe='')}/remember"
-    result_of(await service.post(path, MEMORY, **credential))
+    result_of(await service.post(path, MEMORY, tenant=tenant))
 
 
 async def held(service: Service, tenant: str = "acme") -> int:
@@ -163,8 +163,8 @@ async def test_only_an_administrator_of_all_agents_has_a_part_in_namespaces(
     await create(service, "my-app")
     headers = service.credential(**rights)  # type: ignore[arg-type]
     for method, path in (("GET", ""), ("POST", ""), ("GET", "/my-app"), ("DELETE", "/my-app")):
-        body = {"json": {"name": "other"}} if method == "POST" else {}
-        answer = await service.client.request(method, NAMESPACES + path, headers=headers, **body)
+        body = {"name": "other"} if method == "POST" else None
+        answer = await service.client.request(method, NAMESPACES + path, headers=headers, json=body)
         assert_failure(answer, 403, 9109)
         assert "insufficient_scope" in answer.headers["www-authenticate"]
     assert await names(service) == ["my-app"]

@@ -19,19 +19,19 @@ from app.domain.errors import (
 from app.domain.profiles import ProfileName
 from app.interfaces.http.cursors import Cursors, ProfileListing
 from app.interfaces.http.dependencies import Administrator, Caller, CredentialFirst
-from app.interfaces.http.envelope import Nothing, ResultInfo, responses
+from app.interfaces.http.envelope import CloudflareNothing, CloudflareResultInfo, responses
 from app.interfaces.http.failures import ACCESS, BODY, OUTAGE, UPSTREAM, WRITES
 from app.interfaces.http.routes.namespaces import NAMESPACES, TAG
 from app.interfaces.http.schemas.agent_memory import (
-    FullMemory,
-    ListedMemory,
-    MemoriesPage,
-    MemoriesQuery,
-    MemoryEnvelope,
-    Recalled,
-    RecallEnvelope,
-    RecallProfileRequest,
-    RememberRequest,
+    AgentMemoryIncomingMemory,
+    AgentMemoryListQuery,
+    AgentMemoryMemoriesPage,
+    AgentMemoryMemory,
+    AgentMemoryMemoryEnvelope,
+    AgentMemoryMemoryListEntry,
+    AgentMemoryRecallEnvelope,
+    AgentMemoryRecallRequest,
+    AgentMemoryRecallResult,
     named,
 )
 from app.interfaces.http.schemas.store import MemoryId
@@ -44,10 +44,10 @@ agent_memory = APIRouter(tags=[TAG], route_class=CredentialFirst)
 
 
 @agent_memory.delete(PROFILE, name="agent_memory_profile_delete", responses=responses(*ACCESS, NotFound, *WRITES))
-async def delete_profile(caller: Administrator, profile: Named) -> Nothing:
+async def delete_profile(caller: Administrator, profile: Named) -> CloudflareNothing:
     """Begin to erase everything of a profile, as an administrator. Until that is done nothing is stored in it."""
     await caller.agent(profile.agent_id).namespaces.delete_profile(profile)
-    return Nothing()
+    return CloudflareNothing()
 
 
 @agent_memory.post(
@@ -55,11 +55,11 @@ async def delete_profile(caller: Administrator, profile: Named) -> Nothing:
     name="agent_memory_remember",
     responses=responses(*ACCESS, *BODY, NotFound, Erasing, LongTermDisabled, QuotaExceeded, *OUTAGE),
 )
-async def remember(caller: Caller, profile: Named, request: RememberRequest) -> MemoryEnvelope:
+async def remember(caller: Caller, profile: Named, request: AgentMemoryIncomingMemory) -> AgentMemoryMemoryEnvelope:
     """Store one memory. The same content again, for the same session, is the same memory."""
     service = caller.agent(profile.agent_id).agent_memory
     memory = await service.remember(profile, request.content, session_id=request.sessionId)
-    return MemoryEnvelope(result=FullMemory.of(memory))
+    return AgentMemoryMemoryEnvelope(result=AgentMemoryMemory.of(memory))
 
 
 @agent_memory.post(
@@ -67,7 +67,7 @@ async def remember(caller: Caller, profile: Named, request: RememberRequest) -> 
     name="agent_memory_recall",
     responses=responses(*ACCESS, *BODY, NotFound, LongTermDisabled, QuotaExceeded, *OUTAGE),
 )
-async def recall(caller: Caller, profile: Named, request: RecallProfileRequest) -> RecallEnvelope:
+async def recall(caller: Caller, profile: Named, request: AgentMemoryRecallRequest) -> AgentMemoryRecallEnvelope:
     """Answer a question from a profile's memories. Where none answers it, the answer is empty."""
     found = await caller.agent(profile.agent_id).agent_memory.recall(
         profile,
@@ -76,11 +76,13 @@ async def recall(caller: Caller, profile: Named, request: RecallProfileRequest) 
         length=request.responseLength,
         thinking=request.thinkingLevel,
     )
-    return RecallEnvelope(result=Recalled.of(found))
+    return AgentMemoryRecallEnvelope(result=AgentMemoryRecallResult.of(found))
 
 
 @agent_memory.get(f"{PROFILE}/memories", name="agent_memory_memory_list", responses=responses(*_READS, InvalidCursor))
-async def list_memories(caller: Caller, profile: Named, query: Annotated[MemoriesQuery, Query()]) -> MemoriesPage:
+async def list_memories(
+    caller: Caller, profile: Named, query: Annotated[AgentMemoryListQuery, Query()]
+) -> AgentMemoryMemoriesPage:
     """List what a profile remembers, newest first, without what is superseded or was forgotten."""
     service = caller.agent(profile.agent_id).agent_memory
     listing = ProfileListing(caller.principal.tenant_id, profile.agent_id, query.session_id, query.type)
@@ -88,15 +90,19 @@ async def list_memories(caller: Caller, profile: Named, query: Annotated[Memorie
     after = cursors.read(query.cursor, now=now) if query.cursor else None
     page = await service.list(profile, limit=query.per_page, after=after, session_id=query.session_id, type=query.type)
     cursor = "" if page.after is None else cursors.write(page.after, now=now)
-    info = ResultInfo(cursor=cursor, per_page=query.per_page, count=len(page.memories))
-    return MemoriesPage(result=[ListedMemory.of(each) for each in page.memories], result_info=info)
+    info = CloudflareResultInfo(cursor=cursor, per_page=query.per_page, count=len(page.memories))
+    return AgentMemoryMemoriesPage(
+        result=[AgentMemoryMemoryListEntry.of(each) for each in page.memories], result_info=info
+    )
 
 
 @agent_memory.get(f"{PROFILE}/memories/{{memory_id}}", name="agent_memory_memory_get", responses=responses(*_READS))
-async def get_memory(caller: Caller, profile: Named, memory_id: Annotated[MemoryId, Path()]) -> MemoryEnvelope:
+async def get_memory(
+    caller: Caller, profile: Named, memory_id: Annotated[MemoryId, Path()]
+) -> AgentMemoryMemoryEnvelope:
     """Return a memory with its content, one that is superseded too."""
     memory = await caller.agent(profile.agent_id).agent_memory.get(profile, memory_id)
-    return MemoryEnvelope(result=FullMemory.of(memory))
+    return AgentMemoryMemoryEnvelope(result=AgentMemoryMemory.of(memory))
 
 
 @agent_memory.delete(
@@ -106,7 +112,7 @@ async def get_memory(caller: Caller, profile: Named, memory_id: Annotated[Memory
 )
 async def delete_memory(
     caller: Administrator, profile: Named, memory_id: Annotated[MemoryId, Path()]
-) -> MemoryEnvelope:
+) -> AgentMemoryMemoryEnvelope:
     """Delete a memory, as an administrator, and return what it was."""
     memory = await caller.agent(profile.agent_id).agent_memory.delete(profile, memory_id)
-    return MemoryEnvelope(result=FullMemory.of(memory))
+    return AgentMemoryMemoryEnvelope(result=AgentMemoryMemory.of(memory))

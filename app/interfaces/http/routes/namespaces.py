@@ -11,16 +11,16 @@ from fastapi import APIRouter, Query
 from app.domain.errors import Conflict, InvalidCursor, InvalidRequest, NamespaceExists, NotFound, QuotaExceeded
 from app.interfaces.http.cursors import Cursors, NamespaceListing
 from app.interfaces.http.dependencies import Access, Administrator, CredentialFirst
-from app.interfaces.http.envelope import Nothing, ResultInfo, responses
+from app.interfaces.http.envelope import CloudflareNothing, CloudflareResultInfo, responses
 from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
 from app.interfaces.http.schemas.namespaces import (
     AccountId,
-    CreateNamespaceRequest,
-    NamespaceAnswer,
-    NamespaceEnvelope,
+    AgentMemoryNamespaceAnswer,
+    AgentMemoryNamespaceEnvelope,
+    AgentMemoryNamespaceRequest,
+    AgentMemoryNamespacesPage,
+    AgentMemoryNamespacesQuery,
     NamespaceName,
-    NamespacesPage,
-    NamespacesQuery,
 )
 from app.services.namespaces import Namespaces
 from app.storage.listing import Place
@@ -39,9 +39,11 @@ namespaces = APIRouter(tags=[TAG], route_class=CredentialFirst)
     status_code=201,
     responses=responses(*ACCESS, *BODY, NamespaceExists, QuotaExceeded, *WRITES),
 )
-async def create(caller: Administrator, account_id: AccountId, request: CreateNamespaceRequest) -> NamespaceEnvelope:
+async def create(
+    caller: Administrator, account_id: AccountId, request: AgentMemoryNamespaceRequest
+) -> AgentMemoryNamespaceEnvelope:
     """Create a namespace, as an administrator of all agents."""
-    return NamespaceEnvelope(result=_answer(await _of(caller).create(request.name), account_id))
+    return AgentMemoryNamespaceEnvelope(result=_answer(await _of(caller).create(request.name), account_id))
 
 
 @namespaces.get(
@@ -50,16 +52,16 @@ async def create(caller: Administrator, account_id: AccountId, request: CreateNa
     responses=responses(*_READS, InvalidCursor),
 )
 async def list_(
-    caller: Administrator, account_id: AccountId, query: Annotated[NamespacesQuery, Query()]
-) -> NamespacesPage:
+    caller: Administrator, account_id: AccountId, query: Annotated[AgentMemoryNamespacesQuery, Query()]
+) -> AgentMemoryNamespacesPage:
     """List namespaces, as an administrator of all agents."""
     listing = NamespaceListing(caller.principal.tenant_id, query.order, query.direction)
     cursors, now = Cursors(caller.runtime.credentials, listing), caller.runtime.backends.clock()
     after = cursors.read(query.cursor, now=now).id if query.cursor else None
     page = await _of(caller).list(limit=query.per_page, after=after, order=query.order, direction=query.direction)
     cursor = "" if page.after is None else cursors.write(Place(0, page.after), now=now)
-    info = ResultInfo(cursor=cursor, per_page=query.per_page, count=len(page.namespaces))
-    return NamespacesPage(result=[_answer(each, account_id) for each in page.namespaces], result_info=info)
+    info = CloudflareResultInfo(cursor=cursor, per_page=query.per_page, count=len(page.namespaces))
+    return AgentMemoryNamespacesPage(result=[_answer(each, account_id) for each in page.namespaces], result_info=info)
 
 
 @namespaces.get(
@@ -67,9 +69,11 @@ async def list_(
     name="agent_memory_namespace_get",
     responses=responses(*_READS, NotFound),
 )
-async def get(caller: Administrator, account_id: AccountId, namespace_name: NamespaceName) -> NamespaceEnvelope:
+async def get(
+    caller: Administrator, account_id: AccountId, namespace_name: NamespaceName
+) -> AgentMemoryNamespaceEnvelope:
     """Return a namespace, to an administrator of all agents."""
-    return NamespaceEnvelope(result=_answer(await _of(caller).get(namespace_name), account_id))
+    return AgentMemoryNamespaceEnvelope(result=_answer(await _of(caller).get(namespace_name), account_id))
 
 
 @namespaces.delete(
@@ -77,11 +81,11 @@ async def get(caller: Administrator, account_id: AccountId, namespace_name: Name
     name="agent_memory_namespace_delete",
     responses=responses(*ACCESS, NotFound, Conflict, *WRITES),
 )
-async def delete(caller: Administrator, account_id: AccountId, namespace_name: NamespaceName) -> Nothing:
+async def delete(caller: Administrator, account_id: AccountId, namespace_name: NamespaceName) -> CloudflareNothing:
     """Delete a namespace and begin to erase its profiles, as an administrator of all agents."""
     del account_id
     await _of(caller).delete(namespace_name)
-    return Nothing()
+    return CloudflareNothing()
 
 
 def _of(caller: Access) -> Namespaces:
@@ -91,5 +95,5 @@ def _of(caller: Access) -> Namespaces:
     return services.namespaces
 
 
-def _answer(namespace: Namespace, account_id: str) -> NamespaceAnswer:
-    return NamespaceAnswer.model_validate({**asdict(namespace), "account_id": account_id})
+def _answer(namespace: Namespace, account_id: str) -> AgentMemoryNamespaceAnswer:
+    return AgentMemoryNamespaceAnswer.model_validate({**asdict(namespace), "account_id": account_id})

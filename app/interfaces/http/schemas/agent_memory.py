@@ -53,7 +53,7 @@ def named(
     return ProfileName(namespace_name, profile_name)
 
 
-class RememberRequest(CloudflareRequest):
+class AgentMemoryIncomingMemory(CloudflareRequest):
     """A memory to store."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"content": _CONTENT, "sessionId": _SESSION}]})
@@ -62,7 +62,7 @@ class RememberRequest(CloudflareRequest):
     sessionId: _OptionalSession = None  # noqa: N815 - as Cloudflare writes it
 
 
-class RecallProfileRequest(CloudflareRequest):
+class AgentMemoryRecallRequest(CloudflareRequest):
     """A question to a profile."""
 
     model_config = ConfigDict(
@@ -90,7 +90,7 @@ class RecallProfileRequest(CloudflareRequest):
         return None if self.referenceDate is None else milliseconds(self.referenceDate)
 
 
-class MemoriesQuery(CloudflareRequest):
+class AgentMemoryListQuery(CloudflareRequest):
     """Which memories to list."""
 
     per_page: PerPage = 20
@@ -109,7 +109,7 @@ class MemoriesQuery(CloudflareRequest):
     ] = None
 
 
-class ListedMemory(Answer):
+class AgentMemoryMemoryListEntry(Answer):
     """A memory of a listing, without its content."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_LISTED]})
@@ -127,7 +127,7 @@ class ListedMemory(Answer):
         return cls.model_validate(_fields(memory))
 
 
-class FullMemory(Answer):
+class AgentMemoryMemory(Answer):
     """A memory."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_MEMORY]})
@@ -158,7 +158,7 @@ def _fields(memory: Memory) -> dict[str, Any]:
     }
 
 
-class Candidate(Answer):
+class AgentMemoryScoredCandidate(Answer):
     """A memory that an answer may rest on."""
 
     id: str
@@ -167,36 +167,36 @@ class Candidate(Answer):
     score: float = Field(description="How likely it answers the query, 0 to 1.")
 
 
-class Recalled(Answer):
+class AgentMemoryRecallResult(Answer):
     """An answer, and the memories that it may rest on."""
 
     answer: str = Field(description="Empty where no memory answers the query.")
     count: int = Field(description="Candidates.")
-    candidates: list[Candidate] = Field(description="The best first.")
+    candidates: list[AgentMemoryScoredCandidate] = Field(description="The best first.")
 
     @classmethod
     def of(cls, recall: ProfileRecall) -> Self:
         """Make it of a recall."""
         candidates = [
-            Candidate(id=each.id, summary=each.summary, sessionId=each.session_id, score=each.score)
+            AgentMemoryScoredCandidate(id=each.id, summary=each.summary, sessionId=each.session_id, score=each.score)
             for each in recall.candidates
         ]
         return cls(answer=recall.answer, count=recall.count, candidates=candidates)
 
 
-class MemoryEnvelope(Envelope[FullMemory]):
+class AgentMemoryMemoryEnvelope(Envelope[AgentMemoryMemory]):
     """One memory."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [succeeded(_MEMORY)]})
 
 
-class MemoriesPage(Page[ListedMemory]):
+class AgentMemoryMemoriesPage(Page[AgentMemoryMemoryListEntry]):
     """A page of memories, newest first."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [listed(_LISTED)]})
 
 
-class RecallEnvelope(Envelope[Recalled]):
+class AgentMemoryRecallEnvelope(Envelope[AgentMemoryRecallResult]):
     """What a recall has found."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [succeeded(_RECALLED)]})

@@ -50,7 +50,7 @@ class CloudflareRequest(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class CreateNamespaceRequest(CloudflareRequest):
+class AgentMemoryNamespaceRequest(CloudflareRequest):
     """A namespace to create."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": NAMESPACE}]})
@@ -62,7 +62,7 @@ class CreateNamespaceRequest(CloudflareRequest):
     ]
 
 
-class NamespacesQuery(CloudflareRequest):
+class AgentMemoryNamespacesQuery(CloudflareRequest):
     """Which namespaces to list, in which order."""
 
     per_page: PerPage = 20
@@ -71,7 +71,7 @@ class NamespacesQuery(CloudflareRequest):
     direction: Annotated[Literal["asc", "desc"], Field(examples=["asc"])] = "asc"
 
 
-class NamespaceAnswer(Answer):
+class AgentMemoryNamespaceAnswer(Answer):
     """A namespace."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_NAMESPACE]})
@@ -83,13 +83,13 @@ class NamespaceAnswer(Answer):
     updated_at: Timestamp
 
 
-class NamespaceEnvelope(Envelope[NamespaceAnswer]):
+class AgentMemoryNamespaceEnvelope(Envelope[AgentMemoryNamespaceAnswer]):
     """One namespace."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [succeeded(_NAMESPACE)]})
 
 
-class NamespacesPage(Page[NamespaceAnswer]):
+class AgentMemoryNamespacesPage(Page[AgentMemoryNamespaceAnswer]):
     """A page of namespaces."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [listed(_NAMESPACE)]})
