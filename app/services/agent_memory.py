@@ -3,12 +3,16 @@
 https://developers.cloudflare.com/agent-memory/api/http-api/#profiles
 """
 
-from app.domain.errors import NotFound
+from collections.abc import Sequence
+
+from app.domain.errors import NotFound, QuotaExceeded, Unavailable
 from app.domain.memory import Memory, MemoryType
+from app.domain.messages import NewMessage
 from app.domain.profiles import ProfileName
 from app.services.backends import TenantBackends
 from app.services.browse import Page
 from app.services.gateway import LongTermMemoryGateway
+from app.services.ingest.ingester import Ingester
 from app.services.namespaces import Namespaces
 from app.services.profile import ProfileRecall, ProfileService, ResponseLength, ThinkingLevel
 from app.storage.listing import Place
@@ -26,11 +30,25 @@ class AgentMemory:
         self._backends = backends
         self._names = Namespaces(backends)
         self._profiles = ProfileService(backends)
+        self._ingester = Ingester(backends)
+
+    async def ingest(self, profile: ProfileName, messages: Sequence[NewMessage], session_id: str | None) -> None:
+        """Take messages and make memories of them; where that takes long it goes on after this.
+
+        Raises:
+            QuotaExceeded, Unavailable: some messages were not stored; ingesting them all again is safe.
+            MemoryGatewayError: as ``Namespaces.writing`` and ``Ingester.ingest`` do.
+        """
+        async with self._names.writing(profile):
+            ingestion = await self._ingester.ingest(profile.agent_id, messages, session_id)
+        codes = [item.code for item in ingestion.items if item.status == "failed"]
+        if codes:
+            raise _incomplete(len(codes), len(messages), codes[0] or "")
 
     async def remember(self, profile: ProfileName, content: str, *, session_id: str | None) -> Memory:
-        """Store a memory and return it. Raises as ``Namespaces.enter`` and ``ProfileService.remember`` do."""
-        await self._names.enter(profile)
-        return await self._profiles.remember(profile.agent_id, content, session_id=session_id)
+        """Store a memory and return it. Raises as ``Namespaces.writing`` and ``ProfileService.remember`` do."""
+        async with self._names.writing(profile):
+            return await self._profiles.remember(profile.agent_id, content, session_id=session_id)
 
     async def recall(
         self,
@@ -92,3 +110,11 @@ class AgentMemory:
         memory = (await self._profiles.get(profile.agent_id, memory_id)).memory
         await LongTermMemoryGateway(self._backends).delete(profile.agent_id, memory_id)
         return memory
+
+
+def _incomplete(failed: int, sent: int, code: str) -> QuotaExceeded | Unavailable:
+    """Return the error of an ingestion of which some messages were not stored."""
+    detail = f"{failed} of {sent} messages were not stored ({code}). Those that were stored are known when sent again."
+    if code == QuotaExceeded.code:
+        return QuotaExceeded(detail, reached="memories")
+    return Unavailable(detail)

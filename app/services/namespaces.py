@@ -3,7 +3,8 @@
 https://developers.cloudflare.com/agent-memory/api/http-api/
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from ulid import ULID
@@ -109,8 +110,9 @@ class Namespaces:
             raise _no_namespace()
         self._backends.acknowledgements.wake()
 
-    async def enter(self, profile: ProfileName) -> None:
-        """Let a profile be written to: its name is kept from now on. Another's erasure under way refuses the write.
+    @asynccontextmanager
+    async def writing(self, profile: ProfileName) -> AsyncIterator[None]:
+        """Let a profile be written to, and keep its name once that has been done.
 
         Raises:
             NotFound: there is no such namespace.
@@ -118,13 +120,13 @@ class Namespaces:
             Unavailable: the database does not answer.
         """
         known = await self._known(profile)
-        if known.profile is None:
-            *_, (row,) = await self._database.run(self._names.enter(profile, self._new_id()))
-            known = read_row(KnownNames, row)
-        if not known.namespace:
+        if not known.namespace and profile.namespace != DEFAULT_NAMESPACE:
             raise _no_namespace()
         if known.profile not in {None, profile.name}:
             raise Conflict("The profile cannot be written to: the id of its agent is taken by another name.")
+        yield
+        if known.profile is None:
+            await self._database.run(self._names.enter(profile, self._new_id()))
 
     async def check(self, profile: ProfileName) -> None:
         """Raise ``NotFound`` where there is no such namespace, or nothing was ever written to the profile.

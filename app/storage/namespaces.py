@@ -147,15 +147,12 @@ class Names:
         return ScopedStatement.read(self._scope(profile), _KNOWN, name=profile.namespace)
 
     def enter(self, profile: ProfileName, id_: str) -> list[ScopedStatement]:
-        """Name a profile, where its namespace is there, and make the namespace that needs no creation.
-
-        The last statement returns which names there are now.
-        """
+        """Name a profile, where its namespace is there, and make the namespace that needs no creation."""
         scope = self._scope(profile)
         enter = ScopedStatement.write(scope, _ENTER, name=profile.namespace, profile=profile.name)
         if profile.namespace != DEFAULT_NAMESPACE:
-            return [enter, self.known(profile)]
-        return [*self.create(DEFAULT_NAMESPACE, id_), enter, self.known(profile)]
+            return [enter]
+        return [*self.create(DEFAULT_NAMESPACE, id_), enter]
 
     def leave(self, profile: ProfileName) -> ScopedStatement:
         """Forget the name of a profile."""

@@ -19,7 +19,7 @@ BODY_BYTES = 256 * 1024
 
 INGEST_BYTES = 20 * 1024 * 1024
 """For the most messages of the largest size. They are parsed one by one (``app.interfaces.http.long_body``)."""
-_INGEST = re.compile(r"/profiles/[^/]+/ingest")
+_INGEST = re.compile(r"(?:/client/v4/accounts/[^/]+/agent-memory/namespaces/[^/]+)?/profiles/[^/]+/ingest")
 
 _UNLIMITED = ("POST", "/import")
 """The one request that is read line by line, each within its own limit, and never as a whole."""

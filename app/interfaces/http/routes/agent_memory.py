@@ -3,9 +3,9 @@
 https://developers.cloudflare.com/agent-memory/api/http-api/#profiles
 """
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import APIRouter, Depends, Path, Query, Request
 
 from app.domain.errors import (
     Erasing,
@@ -17,18 +17,22 @@ from app.domain.errors import (
     Unavailable,
 )
 from app.domain.profiles import ProfileName
+from app.interfaces.http.conversations import announced, read_conversation
 from app.interfaces.http.cursors import Cursors, ProfileListing
 from app.interfaces.http.dependencies import Administrator, Caller, CredentialFirst
 from app.interfaces.http.envelope import CloudflareNothing, CloudflareResultInfo, responses
 from app.interfaces.http.failures import ACCESS, BODY, OUTAGE, UPSTREAM, WRITES
+from app.interfaces.http.middleware import INGEST_BYTES
 from app.interfaces.http.routes.namespaces import NAMESPACES, TAG
 from app.interfaces.http.schemas.agent_memory import (
     AgentMemoryIncomingMemory,
+    AgentMemoryIngestOptions,
     AgentMemoryListQuery,
     AgentMemoryMemoriesPage,
     AgentMemoryMemory,
     AgentMemoryMemoryEnvelope,
     AgentMemoryMemoryListEntry,
+    AgentMemoryMessage,
     AgentMemoryRecallEnvelope,
     AgentMemoryRecallRequest,
     AgentMemoryRecallResult,
@@ -38,6 +42,13 @@ from app.interfaces.http.schemas.store import MemoryId
 
 PROFILE = f"{NAMESPACES}/{{namespace_name}}/profiles/{{profile_name}}"
 Named: TypeAlias = Annotated[ProfileName, Depends(named)]
+_CONVERSATION: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": f"At most {INGEST_BYTES} bytes. It is read message by message.",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/AgentMemoryIngestRequest"}}},
+    }
+}
 _READS = (*ACCESS, InvalidRequest, NotFound, LongTermDisabled, Unavailable, *UPSTREAM)
 
 agent_memory = APIRouter(tags=[TAG], route_class=CredentialFirst)
@@ -47,6 +58,24 @@ agent_memory = APIRouter(tags=[TAG], route_class=CredentialFirst)
 async def delete_profile(caller: Administrator, profile: Named) -> CloudflareNothing:
     """Begin to erase everything of a profile, as an administrator. Until that is done nothing is stored in it."""
     await caller.agent(profile.agent_id).namespaces.delete_profile(profile)
+    return CloudflareNothing()
+
+
+@agent_memory.post(
+    f"{PROFILE}/ingest",
+    name="agent_memory_ingest",
+    responses=responses(*ACCESS, *BODY, NotFound, Erasing, LongTermDisabled, QuotaExceeded, *WRITES),
+    openapi_extra=_CONVERSATION,
+)
+async def ingest(caller: Caller, profile: Named, request: Request) -> CloudflareNothing:
+    """Take a conversation: each message becomes a memory. The same messages again change nothing.
+
+    It is answered once they are stored, or after 20 seconds: then the rest is stored later.
+    """
+    services = caller.agent(profile.agent_id)
+    async with services.backends.ingest_room(announced(request)):
+        messages, options = await read_conversation(request, AgentMemoryMessage, AgentMemoryIngestOptions)
+        await services.agent_memory.ingest(profile, messages, options.sessionId)
     return CloudflareNothing()
 
 

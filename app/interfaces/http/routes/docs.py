@@ -17,8 +17,11 @@ from starlette.responses import HTMLResponse, RedirectResponse
 
 from app.domain.errors import InvalidRequest
 from app.interfaces.http.problems import MEDIA_TYPE, Problem, ProblemField, example
+from app.interfaces.http.schemas.agent_memory import AgentMemoryIngestRequest, AgentMemoryMessage
 from app.interfaces.http.schemas.ingest import IngestMessage, IngestRequest
 
+_DESCRIBED = (Problem, ProblemField, IngestRequest, IngestMessage, AgentMemoryIngestRequest, AgentMemoryMessage)
+"""What no route names as its schema."""
 _ASSETS = "/docs/assets"
 _SERVERS = [{"url": "/", "description": "The host that this document came from."}]
 router = APIRouter(include_in_schema=False)
@@ -77,7 +80,7 @@ def install(app: FastAPI) -> None:
             _prefer_written_out(operation)
             _share_examples(operation, document["components"].setdefault("examples", {}))
         schemas = document["components"]["schemas"]
-        for model in (Problem, ProblemField, IngestRequest, IngestMessage):
+        for model in _DESCRIBED:
             schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
             schema.pop("$defs", None)
             schemas[model.__name__] = schema

@@ -10,10 +10,11 @@ from pydantic import ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
 from app.domain.memory import Memory, MemoryType
+from app.domain.messages import NewMessage, Role
 from app.domain.moments import milliseconds
 from app.domain.profiles import ProfileName
 from app.domain.summaries import summary
-from app.interfaces.fields import Answer, Content, MomentOrDay, Timestamp, Within
+from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, MomentOrDay, Timestamp, Within
 from app.interfaces.http.envelope import Envelope, Page, listed, succeeded
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.namespaces import AccountId, CloudflareRequest, Cursor, NamespaceName, PerPage
@@ -22,6 +23,11 @@ from app.services.profile import ProfileRecall
 
 _CONTENT = "The user prefers concise answers."
 _SESSION = "chat-2026-04-21"
+_MESSAGE: dict[str, Any] = {
+    "role": "user",
+    "content": "I prefer concise answers.",
+    "timestamp": "2026-04-21T00:00:00.000Z",
+}
 _LISTED: dict[str, Any] = {
     "id": examples.MEMORY_ID,
     "type": "instruction",
@@ -51,6 +57,38 @@ def named(
     """Return the profile that a path names; whose it is says the credential, whatever account the path names."""
     del account_id
     return ProfileName(namespace_name, profile_name)
+
+
+class AgentMemoryMessage(CloudflareRequest):
+    """A message of a conversation."""
+
+    role: Role
+    content: Annotated[Content, Field(description=AT_MOST_CONTENT_BYTES)]
+    timestamp: Annotated[
+        MomentOrDay | None,
+        Field(description="When it was said, at most a day ahead. Absent: a millisecond after the message before it."),
+    ] = None
+
+    def to_message(self) -> NewMessage:
+        """Return the domain's new message."""
+        return NewMessage(self.role, self.content, None if self.timestamp is None else milliseconds(self.timestamp))
+
+
+class AgentMemoryIngestOptions(CloudflareRequest):
+    """What stands beside the messages."""
+
+    sessionId: Annotated[  # noqa: N815 - as Cloudflare writes it
+        SessionId | None,
+        Field(description="The conversation that they are of. Absent: made of what they say."),
+    ] = None
+
+
+class AgentMemoryIngestRequest(AgentMemoryIngestOptions):
+    """A conversation, or a part of one."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"messages": [_MESSAGE], "sessionId": _SESSION}]})
+
+    messages: Annotated[list[AgentMemoryMessage], Field(min_length=1, max_length=limits.MAX_MESSAGES)]
 
 
 class AgentMemoryIncomingMemory(CloudflareRequest):

@@ -1,0 +1,81 @@
+"""Reads a conversation from the body of a request, message by message, whichever way its fields are written."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol, Self, TypeVar
+
+from fastapi import Request
+from pydantic import BaseModel, ValidationError
+
+from app.domain.errors import FieldError
+from app.domain.limits import MAX_MESSAGES
+from app.domain.messages import NewMessage
+from app.interfaces.fields import invalid, refused
+from app.interfaces.http.long_body import members
+from app.interfaces.http.middleware import INGEST_BYTES
+
+_MAX_NAMED = 20
+
+
+class SentMessage(Protocol):
+    """The schema of a message."""
+
+    @classmethod
+    def model_validate(cls, obj: Any, /) -> Self:  # noqa: ANN401 - any JSON
+        """Read it; raises ``ValidationError``."""
+        ...
+
+    def to_message(self) -> NewMessage:
+        """Return the domain's new message."""
+        ...
+
+
+_Head = TypeVar("_Head", bound=BaseModel)
+
+
+def announced(request: Request) -> int:
+    """Return how many bytes the body has, as far as that is said."""
+    length = request.headers.get("content-length", "")
+    return min(int(length), INGEST_BYTES) if length.isdigit() else INGEST_BYTES
+
+
+async def read_conversation(
+    request: Request, message: type[SentMessage], head: type[_Head]
+) -> tuple[Sequence[NewMessage], _Head]:
+    """Read ``messages`` of one schema, and of another what stands beside them.
+
+    Raises:
+        InvalidRequest: or what is below it, which names each field that is wrong.
+    """
+    messages: list[NewMessage] = []
+    beside: dict[str, Any] = {}
+    errors: list[dict[str, Any]] = []
+    given = False
+    async for name, number, value in members(request, "messages"):
+        given = given or name == "messages"
+        if number is None:
+            beside |= {} if name == "messages" and value == [] else {name: value}
+            continue
+        if number == MAX_MESSAGES:
+            raise refused([FieldError("messages", f"has more than {MAX_MESSAGES} messages")])
+        try:
+            messages.append(message.model_validate(value).to_message())
+        except ValidationError as error:
+            errors += _located(error, "messages", number)
+            if len(errors) >= _MAX_NAMED:
+                break
+    if not given:
+        errors.append({"type": "missing", "loc": ("body", "messages"), "msg": "Field required"})
+    elif "messages" in beside:
+        beside.pop("messages")
+        errors.append({"type": "list_type", "loc": ("body", "messages"), "msg": "Input should be a valid list"})
+    try:
+        read = head.model_validate(beside)
+    except ValidationError as error:
+        errors += _located(error)
+    if errors:
+        raise invalid(errors)
+    return messages, read
+
+
+def _located(error: ValidationError, *path: str | int) -> list[dict[str, Any]]:
+    return [{**each, "loc": ("body", *path, *each["loc"])} for each in error.errors()]
