@@ -59,13 +59,13 @@ FROM (
     sum(bytes) OVER (ORDER BY said_at, place ROWS UNBOUNDED PRECEDING) - bytes AS before
   FROM (
     SELECT message.rowid AS number, message.said_at, message.place, length(CAST(message.content AS BLOB)) AS bytes
-    FROM message WHERE {STAGED} ORDER BY message.said_at, message.place LIMIT {BATCH_MESSAGES}
+    FROM message WHERE {STAGED} ORDER BY message.said_at, message.place LIMIT ?1 ->> 'most'
   )
 ) AS batch CROSS JOIN message
 LEFT JOIN long_term_memory AS held
   ON held.tenant_id = message.tenant_id AND held.agent_id = message.agent_id
   AND held.content_hash = message.content_hash
-WHERE message.tenant_id = ?1 ->> 'tenant_id' AND message.rowid = batch.number AND batch.before < {BATCH_BYTES}
+WHERE message.tenant_id = ?1 ->> 'tenant_id' AND message.rowid = batch.number AND batch.before < ?1 ->> 'most_bytes'
 ORDER BY batch.said_at, batch.place
 """
 _HOLDERS = f"""
@@ -140,7 +140,7 @@ class Messages:
 
     def next(self) -> ScopedStatement:
         """Read the next in the order in which they were said, for ``staged``, and how many are ``waiting`` in all."""
-        return ScopedStatement.read(self.scope, _NEXT, **self._own)
+        return ScopedStatement.read(self.scope, _NEXT, **self._own, most=BATCH_MESSAGES, most_bytes=BATCH_BYTES)
 
     @property
     def _own(self) -> dict[str, Json]:

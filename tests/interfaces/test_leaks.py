@@ -26,6 +26,10 @@ OUTSIDERS = [
 ]
 
 
+_BY_ID = ("GET /operations", "GET /memories/", "GET /profiles/{profile}/operations", "POST /recall/explain")
+"""Routes that answer an id which the caller does not have with 404."""
+
+
 async def routes(service: Service) -> set[str]:
     document = (await service.client.get("/openapi.json")).json()
     return {f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods}
@@ -61,10 +65,7 @@ async def test_nothing_tells_an_outsider_anything(tmp_path: Path, backend: Backe
             answers = await probe(service, tenant, agent_id)
             assert answers, route
             for answer in answers:
-                unknown = (
-                    route.startswith(("GET /operations", "GET /memories/", "POST /recall/explain"))
-                    and answer.status_code == 404
-                )
+                unknown = route.startswith(_BY_ID) and answer.status_code == 404
                 assert answer.status_code < 300 or unknown, (route, answer.text)
                 assert CANARY not in answer.text, route
                 assert inside[0]["id"] not in answer.text, route

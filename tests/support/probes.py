@@ -3,17 +3,21 @@
 import json
 import re
 from collections.abc import Awaitable, Callable
+from itertools import count
 from typing import Any
 
 import httpx
 
+from app.domain.messages import NewMessage
 from app.ports.database import Statement
 from app.services.transfer.lines import write_memory
 from app.services.transfer.record import Record
 from tests.support.service import Service
 
 CANARY = "Xq0451z"
+BROUGHT = "what the owner has ingested"
 SECRET = f"the launch code is {CANARY}"
+_NUMBERS = count()
 Probe = Callable[[Service, str, str], Awaitable[list[httpx.Response]]]
 """Asks everything of a route, as a tenant and for an agent, that could bring up what another one stored."""
 
@@ -107,6 +111,32 @@ async def probe_operation(service: Service, tenant: str, agent_id: str) -> list[
         await service.client.get(f"/operations/{id_}", headers=headers)
         for id_ in (erasure.id, "01K2Z4M1V7Q8T3B5N6C7D8E9FA")
     ]
+
+
+async def probe_ingest(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    """Bring the very message that the owner has brought, and one of one's own, each twice."""
+    await ingested(service)
+    path = f"/profiles/{agent_id}/ingest"
+    answers = []
+    for content in ("mine", BROUGHT, "mine"):
+        body = {"session_id": "s", "messages": [{"role": "user", "content": content}]}
+        answers.append(await service.post(path, body, tenant=tenant, agent=agent_id))
+    assert [answer.json()["stored"] for answer in answers] in ([1, 1, 0], [0, 0, 0])
+    return answers
+
+
+async def probe_ingestion(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    headers = service.credential(tenant, agent=agent_id)
+    path = f"/profiles/{agent_id}/operations"
+    ids = (await ingested(service), "01K2Z4M1V7Q8T3B5N6C7D8E9FA")
+    return [await service.client.get(f"{path}/{id_}", headers=headers) for id_ in ids]
+
+
+async def ingested(service: Service) -> str:
+    """Have the owner bring a message of another agent of its own, and return the operation."""
+    messages = [NewMessage("user", BROUGHT)]
+    ingestion = await service.runtime.services("owner").ingester.ingest("ingests", messages, f"s{next(_NUMBERS)}")
+    return str(ingestion.id)
 
 
 async def probe_mcp_recall(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
@@ -237,6 +267,8 @@ PROBES: dict[str, Probe] = {
     "DELETE /memories/{memory_id}": probe_delete,
     "GET /operations/{operation_id}": probe_operation,
     "DELETE /credentials/{credential_id}/memories": probe_undo,
+    "POST /profiles/{profile}/ingest": probe_ingest,
+    "GET /profiles/{profile}/operations/{operation_id}": probe_ingestion,
     "GET /export": probe_export,
     "GET /memories": probe_list,
     "GET /memories/{memory_id}": probe_get,

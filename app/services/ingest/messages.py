@@ -24,7 +24,8 @@ from app.storage.quotas import Quotas, usages
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
 
-_RUN_BYTES = 1_500_000
+RUN_BYTES = 1_500_000
+"""Of messages that are taken in one run of the database: D1 takes 2 MB."""
 _RETRY_SECONDS = 20
 
 
@@ -140,7 +141,7 @@ async def _chunks(messages: Sequence[Message]) -> AsyncIterator[list[dict[str, J
     async for place, message in paced(enumerate(messages), lambda each: len(each[1].content)):
         row = to_row(message, place)
         length = len(to_json(row).encode())
-        if rows and size + length > _RUN_BYTES:
+        if rows and size + length > RUN_BYTES:
             yield rows
             rows, size = [], 0
         rows.append(row)

@@ -40,6 +40,8 @@ async def test_operations_have_plain_ids(service: Service) -> None:
         "erase_tenant",
         "operation",
         "undo",
+        "ingest",
+        "ingestion",
     }
 
 

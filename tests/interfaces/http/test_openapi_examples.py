@@ -172,7 +172,7 @@ async def test_every_example_of_a_request_is_taken(service: Service, document: D
         method, path = name.split()
         body = operation.get("requestBody", {}).get("content", {}).get("application/json")
         for example in [] if body is None else examples_of(document, body):
-            url = path.replace("{agent_id}", "billing")
+            url = path.replace("{agent_id}", "billing").replace("{profile}", "billing")
             answer = await service.client.request(method, url, json=example, headers=admin)
             assert answer.status_code < 300, f"{name}: {json.dumps(example)}: {answer.text}"
             taken += 1

@@ -1,0 +1,130 @@
+"""An ingestion may be killed at any call it makes, and two may run at once: they end alike."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from app.domain.messages import NewMessage
+from app.indexing.jobs.backfill import backfill_claims
+from app.runtime.ingestions import resume_once
+from app.services.ingest import messages as taking
+from app.services.ingest.ingester import Ingester
+from app.storage import messages as staged
+from tests.simulation import clock
+from tests.simulation.killer import KilledError, Killer, Made, Moment, moments
+from tests.simulation.settled import flaws, left
+from tests.simulation.weather import calm
+from tests.simulation.world import Kind, Replica, World, world
+from tests.support import generation
+from tests.support.gateways import ADMINISTRATOR
+
+_SEED = 1
+_CALLS = {"database.run", "embedder.embed", "index.upsert"}
+CONVERSATION = [
+    NewMessage("user", "I live in Rome", 1_000_000),
+    NewMessage("assistant", "I live in Rome", 1_000_000),
+    NewMessage("user", "I moved to Oslo", 3_000_000),
+    *(NewMessage("user" if n % 2 else "assistant", f"Turn {n} of many", 2_000_000 + n * 1000) for n in range(9)),
+]
+ENDS = """
+SELECT content, metadata, session_id, occurred_at, superseded_at, message_id, type FROM long_term_memory
+ORDER BY message_id
+"""
+CLAIMS = "SELECT key, value, happened_at, opens, superseded_at FROM claim ORDER BY key, happened_at"
+
+
+@pytest.fixture(autouse=True)
+def _small_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a short conversation taken and written in several runs."""
+    monkeypatch.setattr(taking, "RUN_BYTES", 900)
+    monkeypatch.setattr(staged, "BATCH_MESSAGES", 5)
+
+
+async def _ingest(replica: Replica, messages: Sequence[NewMessage] = CONVERSATION) -> str:
+    ingester = Ingester(replica.backends.of_tenant("acme", ADMINISTRATOR))
+    ended = await ingester.ingest("bot", messages, "s")
+    return ended.status
+
+
+async def _resumed(made: World, replica: Replica) -> None:
+    """Let another process look for what was left undone, as it does when it starts and every few minutes."""
+    await backfill_claims(replica.backends.database)
+    for _ in range(6):
+        await resume_once(replica.backends)
+        await asyncio.sleep(100)
+    assert made.file.rows("SELECT * FROM message") == []
+    assert made.file.rows("SELECT * FROM ingestion WHERE finished_at IS NULL OR failure IS NOT NULL") == []
+
+
+async def _ended(made: World) -> list[tuple[object, ...]]:
+    await calm(made)
+    assert flaws(made) == set()
+    assert left(made) == []
+    return [*made.file.rows(ENDS), *made.file.rows(CLAIMS)]
+
+
+async def _live(
+    kind: Kind, moment: Moment | None = None, *, again: bool = True
+) -> tuple[list[Made], list[tuple[object, ...]]]:
+    """Ingest with a victim that may be killed; have another process find everything as it must be."""
+    async with world(kind, _SEED) as made:
+        first = made.replica()
+        await first.gateway("globex").erase("nobody")  # the database is in use
+        made.replicas.clear()
+        killer = Killer(made.file, moment)
+        victim = made.replica(killer)
+        try:
+            await _ingest(victim)
+        except KilledError:
+            assert killer.fired
+        await victim.backends.background.close()
+        made.replicas.clear()
+        successor = made.replica()
+        successor.start()
+        await _resumed(made, successor)
+        if again:
+            assert await _ingest(successor) == "done"
+        return killer.calls, await _ended(made)
+
+
+@pytest.mark.parametrize("kind", ["late", "embedded"])
+@pytest.mark.parametrize("again", [True, False])
+def test_an_ingestion_killed_at_any_call_ends_as_one_that_was_not(kind: Kind, *, again: bool) -> None:
+    calls, whole = clock.run(_live(kind))
+    assert {call.port for call in calls} >= _CALLS
+    assert len(whole) == len(CONVERSATION) + 2  # and two claims
+    every = list(moments(calls))
+    for number, moment in enumerate(every):
+        if generation.LONG or number % 3 == (kind == "late") + again:
+            _, ended = clock.run(_live(kind, moment, again=again))
+            # Killed before all was taken, what has come is there, and bringing it again brings the rest.
+            if again:
+                assert ended == whole, str(moment)
+            else:
+                assert _said(ended) <= _said(whole), str(moment)
+
+
+def _said(ended: list[tuple[object, ...]]) -> set[object]:
+    return {row[0] for row in ended}
+
+
+def test_two_at_once_end_as_one_does() -> None:
+    async def both(seconds: float) -> list[tuple[object, ...]]:
+        async with world("late", _SEED) as made:
+            one, other = made.replica(), made.replica()
+            one.start()
+
+            async def later() -> str:
+                await asyncio.sleep(seconds)
+                return await _ingest(other)
+
+            assert await asyncio.gather(_ingest(one), later()) == ["done", "done"]
+            assert made.file.rows("SELECT sum(written), sum(messages - known) FROM ingestion") == [
+                (len(CONVERSATION), len(CONVERSATION))
+            ]
+            return await _ended(made)
+
+    ends = [clock.run(both(seconds)) for seconds in (0, 0.01, 0.03, 0.1, 0.3, 100)]
+    assert all(ended == ends[0] for ended in ends)
+    assert len(ends[0]) == len(CONVERSATION) + 2
