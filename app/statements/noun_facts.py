@@ -159,6 +159,8 @@ class NounFacts:
         """Tell whether "Y is our X" names X of ours: "a client of ours" is one of several."""
         told_of = len(slots) > 2  # noqa: PLR2004 - somebody has X as our Y, not only X is our Y
         kind = self._kind(relation)
+        if kind == "any":
+            return about.first or told_of
         return (kind in {"person", "firm", "tool"} and (about.definite or told_of)) or (kind == "text" and told_of)
 
     def _by_first(self, slots: Slots) -> bool:
