@@ -128,7 +128,9 @@ def changes(words: Tokens, pack: Pack) -> bool:
 
 def frame_of(words: Tokens, valued: str, pack: Pack, rules: RuleSet | None) -> Frame:
     """Return what words speak of: their content in one form, and the relation that a noun among them names."""
-    relation, words = _relation(words, valued, pack, rules) if valued and rules else ("", words)
+    relation, rest = _relation(words, valued, pack, rules) if valued and rules else ("", words)
+    if relation != "amount" or not pack.words["frames.linking"].issuperset(rest):  # "the fee" names itself
+        words = rest
     bare = (word for word in words if word not in pack.words["frames.linking"])
     bag = frozenset(topics.one_form(word, pack, rules) for word in bare if word[0].isalnum())
     if not bag and valued == "time":  # "I get up at six" tells when it is done

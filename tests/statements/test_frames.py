@@ -8,7 +8,7 @@ MEASURES = {
     "The suite has 840 tests.": ("suite test/amount", "840"),
     "We're up to 911 tests in the suite.": ("suite test/amount", "911"),
     "The staging timeout is 30 seconds.": ("staging/timeout", "30 second"),
-    "Cache TTL bumped to 15 minutes.": ("cache/timeout", "15 minut"),
+    "Cache TTL bumped to 15 minutes.": ("cache/ttl", "15 minut"),
     "After the audit we cut session tokens down to 8 hours.": ("token/duration", "8 hour"),
     "The webhook accepts payloads up to 256 KB.": ("payload webhook/limit", "256"),
     "We raised the webhook payload limit from 256 KB to 1 MB.": ("payload webhook/limit", "1"),
