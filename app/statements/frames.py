@@ -237,9 +237,11 @@ def _subject(words: Tokens, chosen: Span, found: list[Span], pack: Pack, *, chan
     after = tuple(word for place, word in enumerate(words[chosen.end :], chosen.end) if place not in taken)
     before = _changed(before, pack) if changed else before
     after = _of_value(after, pack)
+    times = tuple(word for word in after if word in pack.words["frames.times"])
     circumstances = ("frames.adjuncts", "frames.where") if chosen.relation in {"day", "time"} else ("frames.adjuncts",)
     for name in circumstances if frame_of(before, "", pack, None).bag else ():
         after = pack.phrases[name].until(after)
+    after = (*after, *times)  # "at 8 in summer" is not "at 10 in winter"
     left = pack.phrases["frames.per"].without((*before, *after))
     return pack.phrases["frames.dayparts"].without(left) if chosen.relation == "time" else left
 
@@ -248,7 +250,7 @@ def _of_value(after: Tokens, pack: Pack) -> Tokens:
     """Return what follows a value without its "a kilo", and without "to win them over"."""
     if len(after) > 1 and after[0] in pack.words["indefinite"] | pack.words["each"]:
         after = after[2:]
-    vague = (pack.words["frames.vague"]) | pack.words["indefinite"]
+    vague = pack.words["frames.vague"] | pack.words["indefinite"]
     if vague.isdisjoint(after):
         return after
     stops = pack.words["infinitive"] | vague | pack.words["frames.where"]

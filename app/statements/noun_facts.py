@@ -11,7 +11,7 @@ from app.statements.tokens import Tokens, clauses
 from app.statements.topics import Topic, Voice, named, owner, topic
 
 Found = Iterator[tuple[str, str]]
-_NEVER_LOCATED = frozenset(("person", "text", "firm", "any"))
+_NEVER_LOCATED = frozenset(("person", "text", "title", "firm", "any"))
 _MAX_LABEL = 5
 _MAX_COLOUR = 3
 _CONTACTS = frozenset(("phone", "email", "day", "when", "address", "person", "firm", "duration", "site"))
@@ -161,7 +161,8 @@ class NounFacts:
         kind = self._kind(relation)
         if kind == "any":
             return about.first or told_of
-        return (kind in {"person", "firm", "tool"} and (about.definite or told_of)) or (kind == "text" and told_of)
+        names_one = kind in {"person", "firm", "tool"} and about.definite
+        return names_one or (told_of and kind in {"person", "firm", "tool", "text", "title"})
 
     def _by_first(self, slots: Slots) -> bool:
         about = owner(slots["who"], self._pack)

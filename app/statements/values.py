@@ -159,6 +159,11 @@ def _attribute(words: Tokens, pack: Pack) -> str | None:
     return None if any(part.endswith(tuple(pack.words["judging"])) for part in parts) else kept
 
 
+def _title(words: Tokens, pack: Pack) -> str | None:
+    """Return what somebody does, which begins with no number."""
+    return None if words[0][0].isdigit() else _text(words, pack)
+
+
 def _person(words: Tokens, pack: Pack) -> str | None:
     """Return a name of a person or a company; "a bank" and "Ann's friend" are none."""
     kept = _text(words, pack)
@@ -254,6 +259,7 @@ _READERS: Mapping[str, Callable[[Tokens, Pack], str | None]] = {
     "employer": _employer,
     "site": _site,
     "any": _attribute,
+    "title": _title,
     "spot": _spot,
     "status": _status,
     "field": _field,
