@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from app.adapters.local.hashing import HashingEmbedder
-from app.ports.embedder import Embeddings
+from app.ports.embedder import Embeddings, Purpose
 from app.runtime.backends import Backends
 from tests.support.problem_shape import assert_problem, named_fields
 from tests.support.service import Service, serving
@@ -194,9 +194,10 @@ async def test_another_media_type_and_query_parameters_are_refused(service: Serv
 
 def slow(seconds: float) -> Callable[[Backends], Backends]:
     class Slow(HashingEmbedder):
-        async def embed(self, *args: Any, **named: Any) -> Embeddings:
-            await asyncio.sleep(seconds)
-            return await super().embed(*args, **named)
+        async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:
+            if USER["content"] in texts:
+                await asyncio.sleep(seconds)
+            return await super().embed(texts, purpose, tenant_id=tenant_id)
 
     return lambda backends: replace(backends, embedder=Slow(), ingest_seconds=0.05)
 
