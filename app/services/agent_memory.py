@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from app.domain.errors import NotFound, QuotaExceeded, Unavailable
 from app.domain.memory import Memory, MemoryType
 from app.domain.messages import NewMessage
+from app.domain.profile_answers import ProfileRecall, ResponseLength, ThinkingLevel
 from app.domain.profiles import ProfileName
 from app.services.backends import TenantBackends
 from app.services.browse import Page
 from app.services.gateway import LongTermMemoryGateway
 from app.services.ingest.ingester import Ingester
 from app.services.namespaces import Namespaces
-from app.services.profile import ProfileRecall, ProfileService, ResponseLength, ThinkingLevel
+from app.services.profile import ProfileService
 from app.storage.listing import Place
 
 
@@ -110,6 +111,29 @@ class AgentMemory:
         memory = (await self._profiles.get(profile.agent_id, memory_id)).memory
         await LongTermMemoryGateway(self._backends).delete(profile.agent_id, memory_id)
         return memory
+
+    async def summary(self, profile: ProfileName, session_id: str | None) -> str:
+        """Return Markdown of what is remembered, of one session or of all.
+
+        Raises:
+            NotFound: there is no such namespace or profile.
+            MemoryGatewayError: as ``ProfileService.summary`` does.
+        """
+        summary = await self._profiles.summary(profile.agent_id, session_id)
+        if not summary:
+            await self._names.check(profile)
+        return summary
+
+    async def delete_session(self, profile: ProfileName, session_id: str) -> None:
+        """Delete the memories of a session and its messages; one that is not there is no error.
+
+        Raises:
+            NotFound: there is no such namespace or profile.
+            MemoryGatewayError: as ``ProfileService.delete_session`` does.
+        """
+        await self._names.check(profile)
+        while (await self._profiles.delete_session(profile.agent_id, session_id)).more:
+            continue
 
 
 def _incomplete(failed: int, sent: int, code: str) -> QuotaExceeded | Unavailable:

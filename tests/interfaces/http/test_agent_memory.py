@@ -198,3 +198,30 @@ async def test_a_deleted_profile_is_erased_and_may_be_deleted_again(profiles: Se
     assert_failure(await profiles.client.get(f"{path_of('ann')}/memories", headers=headers), 404, 1003)
     assert [each["id"] for each in await ask(profiles, "GET", f"{path_of('ben')}/memories")] == [kept["id"]]
     assert_failure(await profiles.client.delete(path_of("ann", "gone"), headers=headers), 404, 1003)
+
+
+async def test_a_session_is_deleted_as_a_whole_and_may_be_deleted_again(profiles: Service) -> None:
+    await remember(profiles, "ann", sessionId="a/b")
+    kept = await remember(profiles, "ann", "Another one", sessionId="c")
+    session = f"{path_of('ann')}/sessions/{quote('a/b', safe='')}"
+    assert_failure(await profiles.client.delete(session, headers=profiles.credential()), 403, 9109)
+    for _ in range(2):
+        assert await ask(profiles, "DELETE", session) is None
+    assert [each["id"] for each in await ask(profiles, "GET", f"{path_of('ann')}/memories")] == [kept["id"]]
+    headers = profiles.credential(admin=True)
+    assert_failure(await profiles.client.delete(f"{path_of('ben')}/sessions/c", headers=headers), 404, 1003)
+    assert_failure(await profiles.client.delete(f"{path_of('ann')}/sessions/{'s' * 65}", headers=headers), 400, 1400)
+
+
+async def test_a_summary_is_markdown_of_what_holds_of_all_or_of_one_session(profiles: Service) -> None:
+    await remember(profiles, "ann", "I live in Rome.", sessionId="1")
+    await remember(profiles, "ann", "I moved to Oslo.", sessionId="2")
+    path = f"{path_of('ann')}/summary"
+    whole = await ask(profiles, "POST", path, {})
+    assert list(whole) == ["summary"]
+    assert "Oslo" in whole["summary"]
+    assert "Rome" not in whole["summary"]
+    assert "Oslo" in (await ask(profiles, "POST", path, {"sessionId": "2"}))["summary"]
+    assert (await ask(profiles, "POST", path, {"sessionId": "3"}))["summary"] == ""
+    (error,) = assert_failure(await profiles.post(f"{path_of('ben')}/summary", {}), 404, 1003)
+    assert error["message"] == "profile not found"

@@ -25,6 +25,8 @@ from app.interfaces.http.failures import ACCESS, BODY, OUTAGE, UPSTREAM, WRITES
 from app.interfaces.http.middleware import INGEST_BYTES
 from app.interfaces.http.routes.namespaces import NAMESPACES, TAG
 from app.interfaces.http.schemas.agent_memory import (
+    AgentMemoryGetSummaryOptions,
+    AgentMemoryGetSummaryResponse,
     AgentMemoryIncomingMemory,
     AgentMemoryIngestOptions,
     AgentMemoryListQuery,
@@ -36,6 +38,8 @@ from app.interfaces.http.schemas.agent_memory import (
     AgentMemoryRecallEnvelope,
     AgentMemoryRecallRequest,
     AgentMemoryRecallResult,
+    AgentMemorySummaryEnvelope,
+    SessionInPath,
     named,
 )
 from app.interfaces.http.schemas.store import MemoryId
@@ -58,6 +62,17 @@ agent_memory = APIRouter(tags=[TAG], route_class=CredentialFirst)
 async def delete_profile(caller: Administrator, profile: Named) -> CloudflareNothing:
     """Begin to erase everything of a profile, as an administrator. Until that is done nothing is stored in it."""
     await caller.agent(profile.agent_id).namespaces.delete_profile(profile)
+    return CloudflareNothing()
+
+
+@agent_memory.delete(
+    f"{PROFILE}/sessions/{{session_id}}",
+    name="agent_memory_session_delete",
+    responses=responses(*ACCESS, NotFound, *WRITES),
+)
+async def delete_session(caller: Administrator, profile: Named, session_id: SessionInPath) -> CloudflareNothing:
+    """Delete all memories of a session, as an administrator. One that is not there is no error."""
+    await caller.agent(profile.agent_id).agent_memory.delete_session(profile, session_id)
     return CloudflareNothing()
 
 
@@ -145,3 +160,14 @@ async def delete_memory(
     """Delete a memory, as an administrator, and return what it was."""
     memory = await caller.agent(profile.agent_id).agent_memory.delete(profile, memory_id)
     return AgentMemoryMemoryEnvelope(result=AgentMemoryMemory.of(memory))
+
+
+@agent_memory.post(
+    f"{PROFILE}/summary",
+    name="agent_memory_summary",
+    responses=responses(*ACCESS, *BODY, NotFound, LongTermDisabled, QuotaExceeded, Unavailable, *UPSTREAM),
+)
+async def summary(caller: Caller, profile: Named, request: AgentMemoryGetSummaryOptions) -> AgentMemorySummaryEnvelope:
+    """Summarise what holds, in the words of the newest memories. It counts as a recall."""
+    text = await caller.agent(profile.agent_id).agent_memory.summary(profile, request.sessionId)
+    return AgentMemorySummaryEnvelope(result=AgentMemoryGetSummaryResponse(summary=text))

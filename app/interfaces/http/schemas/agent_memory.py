@@ -12,6 +12,7 @@ from app.domain import limits
 from app.domain.memory import Memory, MemoryType
 from app.domain.messages import NewMessage, Role
 from app.domain.moments import milliseconds
+from app.domain.profile_answers import ProfileRecall
 from app.domain.profiles import ProfileName
 from app.domain.summaries import summary
 from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, MomentOrDay, Timestamp, Within
@@ -19,7 +20,6 @@ from app.interfaces.http.envelope import Envelope, Page, listed, succeeded
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.namespaces import AccountId, CloudflareRequest, Cursor, NamespaceName, PerPage
 from app.interfaces.http.segments import Segment
-from app.services.profile import ProfileRecall
 
 _CONTENT = "The user prefers concise answers."
 _SESSION = "chat-2026-04-21"
@@ -45,6 +45,11 @@ _UNTYPED: MemoryType = "event"
 
 SessionId: TypeAlias = Annotated[str, Field(strict=True), Within(limits.MESSAGE_SESSION_ID)]
 _OptionalSession: TypeAlias = Annotated[SessionId | None, Field(description="The conversation that it belongs to.")]
+
+
+SessionInPath: TypeAlias = Annotated[
+    str, Path(description="The conversation.", examples=[_SESSION]), Segment, Within(limits.MESSAGE_SESSION_ID)
+]
 
 
 def named(
@@ -126,6 +131,16 @@ class AgentMemoryRecallRequest(CloudflareRequest):
     def reference_time(self) -> int | None:
         """What ages are counted from, in milliseconds since the epoch."""
         return None if self.referenceDate is None else milliseconds(self.referenceDate)
+
+
+class AgentMemoryGetSummaryOptions(CloudflareRequest):
+    """What to summarise."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{}, {"sessionId": _SESSION}]})
+
+    sessionId: Annotated[  # noqa: N815 - as Cloudflare writes it
+        SessionId | None, Field(description="Only this conversation. Absent: all.")
+    ] = None
 
 
 class AgentMemoryListQuery(CloudflareRequest):
@@ -220,6 +235,18 @@ class AgentMemoryRecallResult(Answer):
             for each in recall.candidates
         ]
         return cls(answer=recall.answer, count=recall.count, candidates=candidates)
+
+
+class AgentMemoryGetSummaryResponse(Answer):
+    """What is remembered."""
+
+    summary: str = Field(description="Markdown; empty where nothing holds.")
+
+
+class AgentMemorySummaryEnvelope(Envelope[AgentMemoryGetSummaryResponse]):
+    """A summary."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [succeeded({"summary": f"## Summary\n\n{_CONTENT}"})]})
 
 
 class AgentMemoryMemoryEnvelope(Envelope[AgentMemoryMemory]):
