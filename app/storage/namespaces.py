@@ -42,13 +42,14 @@ WHERE {_NOT_ERASED.format(agent_id="?1 ->> 'agent_id'")}
   AND EXISTS (SELECT 1 FROM namespace WHERE {_ONE})
 ON CONFLICT DO NOTHING
 """
-# An agent that was never asked for by a name has written all the same where it has a row of usage.
+# An agent that was never asked for by a name was written to all the same where it has a row of usage, which stays until
+# its erasure has ended.
 _KNOWN = f"""
 SELECT EXISTS (SELECT 1 FROM namespace WHERE {_ONE}) AS namespace,
   (SELECT profile.name FROM profile WHERE {_PROFILE}) AS profile,
   EXISTS (
     SELECT 1 FROM usage WHERE usage.tenant_id = ?1 ->> 'tenant_id' AND usage.agent_id = ?1 ->> 'agent_id'
-  ) AS written
+  ) AND {_NOT_ERASED.format(agent_id="?1 ->> 'agent_id'")} AS written
 """
 _LEAVE = f"DELETE FROM profile WHERE {_PROFILE}"
 _LEAVE_ALL = """
@@ -90,7 +91,7 @@ class KnownNames:
     profile: str | None
     """The name under which the agent was written to first; None: it has none."""
     written: bool
-    """Whether the agent was ever written to, by whatever name."""
+    """Whether the agent was written to, by whatever name, and is not being erased."""
 
 
 @dataclass(frozen=True, slots=True)

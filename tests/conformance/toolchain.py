@@ -12,6 +12,7 @@ NODE = _MODULES / "node" / "bin" / "node"
 WRANGLER = _MODULES / "wrangler" / "bin" / "wrangler.js"
 INSPECTOR = _MODULES / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
 TSC = _MODULES / "typescript" / "bin" / "tsc"
+_WORKERS_TYPES = _MODULES / "@cloudflare" / "workers-types" / "index.d.ts"
 COMPOSE_SCHEMA = _MODULES / "dclint" / "schemas" / "compose.schema.json"
 _TYPES = EXAMPLE / "node_modules" / "openapi-typescript"
 
@@ -34,6 +35,8 @@ def missing() -> list[str]:
         "wrangler": WRANGLER,
         "typescript": TSC,
         "inspector": INSPECTOR,
+        "esbuild": _MODULES / "esbuild",
+        "workers-types": _WORKERS_TYPES,
         "compose schema": COMPOSE_SCHEMA,
         "openapi-typescript": _TYPES,
     }

@@ -1,9 +1,15 @@
-// Runs the Worker on workerd and prints what it answers, as JSON. Takes the Worker's code and its bindings.
+// Runs the Worker on workerd and prints what it answers, as JSON. Takes the texts that are bound to it, as JSON.
 
-import { readFileSync } from "node:fs";
+import { buildSync } from "esbuild";
 import { Miniflare } from "miniflare";
 
-const [code, bindings] = process.argv.slice(2);
+const bindings = process.argv[2];
+const { outputFiles } = buildSync({
+  entryPoints: ["agent-memory-worker.ts"],
+  bundle: true,
+  format: "esm",
+  write: false,
+});
 
 const worker = {
   name: "agent-memory",
@@ -11,7 +17,7 @@ const worker = {
   manifest: {
     mainModule: "worker.js",
     modulesRoot: import.meta.dirname,
-    modules: { "worker.js": { type: "esm", contents: readFileSync(code, "utf8") } },
+    modules: { "worker.js": { type: "esm", contents: outputFiles[0].text } },
   },
   env: Object.fromEntries(
     Object.entries(JSON.parse(bindings)).map(([name, value]) => [name, { type: "text", value }]),
@@ -27,9 +33,10 @@ const engine = new Miniflare({
   telemetry: { enabled: false },
   workers: [{ config: worker }],
 });
-process.stdin.on("end", () => engine.dispose());
-process.stdin.resume();
 
-const answer = await fetch(await engine.ready);
-console.log(JSON.stringify({ status: answer.status, text: await answer.text() }));
-await engine.dispose();
+try {
+  const answer = await fetch(await engine.ready, { signal: AbortSignal.timeout(100_000) });
+  console.log(JSON.stringify({ status: answer.status, text: await answer.text() }));
+} finally {
+  await engine.dispose();
+}

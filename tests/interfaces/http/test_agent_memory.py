@@ -192,6 +192,7 @@ async def test_a_deleted_profile_is_erased_and_may_be_deleted_again(profiles: Se
     kept = await remember(profiles, "ben")
     for _ in range(2):
         assert await ask(profiles, "DELETE", path_of("ann")) is None
+        assert_failure(await profiles.post(f"{path_of('ann')}/summary", {"sessionId": "none"}), 404, 1003)
     for _ in range(20):
         await profiles.runtime.indexer.round()
     headers = profiles.credential(admin=True)
