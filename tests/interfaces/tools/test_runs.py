@@ -1,57 +1,35 @@
 """Whether an agent has a tool is found out in the call's own runs of the database: none is made for it."""
 
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from app.ports.database import Database, Row, Statement
+from app.ports.database import Statement
 from app.runtime.backends import Backends
 from tests.support.backends import Backend
+from tests.support.doubles import FailingDatabase
 from tests.support.service import Service, serving
 
 
-class Counting:
-    """A database that counts its runs."""
-
-    def __init__(self, inner: Database) -> None:
-        self.inner = inner
-        self.runs = 0
-
-    @property
-    def backend(self) -> str:
-        return self.inner.backend
-
-    @property
-    def history_days(self) -> int:
-        return self.inner.history_days
-
-    async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        self.runs += 1
-        return await self.inner.run(statements)
-
-    async def ping(self) -> None:
-        await self.inner.ping()
-
-
 @pytest.fixture
-async def counted(tmp_path: Path, backend: Backend) -> AsyncIterator[tuple[Service, Counting]]:
-    databases: list[Counting] = []
+async def counted(tmp_path: Path, backend: Backend) -> AsyncIterator[tuple[Service, FailingDatabase]]:
+    databases: list[FailingDatabase] = []
 
     def change(backends: Backends) -> Backends:
-        databases.append(Counting(backends.database))
+        databases.append(FailingDatabase(backends.database))
         return replace(backends, database=databases[0])
 
     async with serving(tmp_path, on=backend, change=change, indexer_seconds=30) as service:
         yield service, databases[0]
 
 
-async def runs(database: Counting, call: Awaitable[Any]) -> int:
-    before = database.runs
+async def runs(database: FailingDatabase, call: Awaitable[Any]) -> int:
+    before = len(database.runs)
     await call
-    return database.runs - before
+    return len(database.runs) - before
 
 
 async def give(service: Service, tools: str) -> None:
@@ -61,7 +39,7 @@ async def give(service: Service, tools: str) -> None:
 
 
 async def test_a_call_of_a_tool_makes_as_many_runs_as_the_service_behind_it(
-    counted: tuple[Service, Counting],
+    counted: tuple[Service, FailingDatabase],
 ) -> None:
     service, database = counted
     await service.store("the first memory")
@@ -81,7 +59,7 @@ async def test_a_call_of_a_tool_makes_as_many_runs_as_the_service_behind_it(
     assert await runs(database, service.call("forget", {"memory": entry["id"]})) == 1
 
 
-async def test_what_an_agent_does_not_have_neither_writes_nor_reads(counted: tuple[Service, Counting]) -> None:
+async def test_what_an_agent_does_not_have_neither_writes_nor_reads(counted: tuple[Service, FailingDatabase]) -> None:
     service, database = counted
     await service.store("held")
     (entry,) = await service.recall("held")

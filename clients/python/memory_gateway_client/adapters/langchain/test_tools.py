@@ -138,3 +138,14 @@ def test_a_tool_shows_no_credential() -> None:
     for tool in memory_tools(MemoryClient(token="secret", agent_id="bot")):
         assert "secret" not in repr(tool)
         assert "client" not in tool.model_dump()
+
+
+async def test_the_four_tools_are_given_where_they_are_asked_for_and_answer_in_text(
+    service: Service, memory: AsyncMemoryClient
+) -> None:
+    admin = service.credential(admin=True)
+    await service.client.put("/agents/bot", json={"tools": "profile"}, headers=admin)
+    four = {tool.name: tool for tool in memory_tools(memory, "profile")}
+    assert list(four) == [tool.name for tool in definitions("profile")]
+    assert await four["remember"].ainvoke({"text": "Ann likes tea"}) == "Remembered."
+    assert '"Ann likes tea"' in await four["recall"].ainvoke({"question": "What does Ann like?"})

@@ -68,10 +68,15 @@ class Player(Model):
         raise NotImplementedError
 
 
-async def play(memory: AsyncMemoryClient, *turns: Sequence[Call], config: RunConfig = UNTRACED) -> Player:
+async def play(
+    memory: AsyncMemoryClient,
+    *turns: Sequence[Call],
+    config: RunConfig = UNTRACED,
+    tool_set: tools.ToolSet = "recall_store",
+) -> Player:
     """Run an agent to its end, and return its model."""
     player = Player(turns)
-    agent = Agent(name="assistant", model=player, tools=[*memory_tools(memory)])
+    agent = Agent(name="assistant", model=player, tools=[*memory_tools(memory, tool_set)])
     result = await Runner.run(agent, "go on", run_config=config)
     assert result.final_output == "done"
     return player
@@ -96,6 +101,19 @@ async def test_an_agent_stores_and_recalls(memory: AsyncMemoryClient) -> None:
     stored, recalled = (await play(memory, [store], [recall])).results
     assert json.loads(stored) == {"stored": True}
     assert [entry["content"] for entry in json.loads(recalled)["entries"]] == ["Ann likes tea"]
+
+
+async def test_an_agent_of_the_four_tools_remembers_and_recalls(memory: AsyncMemoryClient, service: Service) -> None:
+    admin = service.credential(admin=True)
+    await service.client.put("/agents/bot", json={"tools": "profile"}, headers=admin)
+    remember, recall = ("remember", {"text": "Ann likes tea"}), ("recall", {"question": "What does Ann like?"})
+    player = await play(memory, [remember], [recall], tool_set="profile")
+    given = [tool for tool in player.tools if isinstance(tool, FunctionTool)]
+    assert [tool.name for tool in given] == [tool.name for tool in tools.definitions("profile")]
+    assert all(tool.strict_json_schema for tool in given)
+    remembered, recalled = player.results
+    assert remembered == "Remembered."
+    assert '"Ann likes tea"' in recalled
 
 
 async def test_a_call_that_fails_leaves_the_others_of_its_turn_alone(

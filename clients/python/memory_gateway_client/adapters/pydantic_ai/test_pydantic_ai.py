@@ -39,10 +39,12 @@ class Player:
         return [(result.outcome, str(result.content)) for result in self.results]
 
 
-async def play(memory: AsyncMemoryClient, *turns: Sequence[Call], retries: int = 1) -> Player:
+async def play(
+    memory: AsyncMemoryClient, *turns: Sequence[Call], retries: int = 1, tool_set: tools.ToolSet = "recall_store"
+) -> Player:
     """Run an agent to its end, and return its model."""
     player = Player(turns)
-    agent = Agent(FunctionModel(player), toolsets=[memory_tools(memory)], retries=retries)
+    agent = Agent(FunctionModel(player), toolsets=[memory_tools(memory, tool_set)], retries=retries)
     assert (await agent.run("go on")).output == "done"
     return player
 
@@ -65,6 +67,17 @@ async def test_the_schemas_are_not_taken_for_strict_ones(memory: AsyncMemoryClie
         transformer = OpenAIJsonSchemaTransformer(tool.parameters_json_schema, strict=tool.strict)
         transformer.walk()
         assert not transformer.is_strict_compatible
+
+
+async def test_an_agent_of_the_four_tools_remembers_and_recalls(memory: AsyncMemoryClient, service: Service) -> None:
+    admin = service.credential(admin=True)
+    await service.client.put("/agents/bot", json={"tools": "profile"}, headers=admin)
+    remember, recall = ("remember", {"text": "Ann likes tea"}), ("recall", {"question": "What does Ann like?"})
+    player = await play(memory, [remember], [recall], tool_set="profile")
+    assert [tool.name for tool in player.tools] == [tool.name for tool in tools.definitions("profile")]
+    (_, remembered), (_, recalled) = player.told
+    assert remembered == "Remembered."
+    assert '"Ann likes tea"' in recalled
 
 
 async def test_an_agent_stores_and_recalls(memory: AsyncMemoryClient) -> None:
