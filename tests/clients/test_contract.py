@@ -22,6 +22,14 @@ LEFT_OUT = {
     "readyz",
     "list_tools",  # adapters have a copy
     "metrics",
+    "remember",  # profiles: a model has the four tools, a harness the routes
+    "recall_profile",
+    "list_profile",
+    "get_profile_memory",
+    "forget",
+    "unforget",
+    "summary",
+    "delete_session",
 }
 JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 TIME, SENT_TIME = datetime(2026, 1, 2, 3, 4, 5, 6000, timezone(timedelta(hours=2))), "2026-01-02T01:04:05.006000+00:00"

@@ -20,6 +20,7 @@ from app.interfaces.http.routes.ingest import ingests
 from app.interfaces.http.routes.memories import memory
 from app.interfaces.http.routes.namespaces import namespaces
 from app.interfaces.http.routes.operations import operations
+from app.interfaces.http.routes.profiles import profiles
 from app.interfaces.http.routes.recall import recalls
 from app.interfaces.http.routes.tools import tools
 from app.interfaces.http.routes.transfer import transfer
@@ -65,7 +66,7 @@ def create_http_app(runtime: Runtime, endpoint: Endpoint, hosts: Collection[str]
     app.add_middleware(RequestContext, hosts=hosts, observe=runtime.metrics.request)
     problems.install(app)
     routers = (
-        *(memory, recalls, ingests, erasures, credentials, data, operations),
+        *(memory, recalls, profiles, ingests, erasures, credentials, data, operations),
         *(transfer, namespaces, agent_memory, tools, discovery),
     )
     for router in routers:

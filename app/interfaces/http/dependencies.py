@@ -61,7 +61,10 @@ class _Credential(HTTPBearer):
     def __init__(
         self, *, admin: bool, media_types: Sequence[str] = ("application/json",), channel: WriteChannel = "http"
     ) -> None:
-        """Require the scope ``memory admin`` or only ``memory``, and bodies of one of these media types."""
+        """Require the scope ``memory admin`` or only ``memory``, and bodies of one of these media types.
+
+        Without any, a request needs no body, and one that comes is not looked at.
+        """
         super().__init__(
             bearerFormat="JWT",
             scheme_name="credential",
@@ -82,7 +85,8 @@ class _Credential(HTTPBearer):
         if self._admin:
             principal.check_admin()
         if request.method in {"POST", "PUT"}:
-            _check_media_type(request, self._media_types)
+            if self._media_types:
+                _check_media_type(request, self._media_types)
             await no_query(request)
         await no_repeats(request)
         return Access(principal, runtime_of(request), self._channel)
@@ -138,6 +142,8 @@ def runtime_of(request: Request) -> Runtime:
 
 Caller = Annotated[Access, Depends(_Credential(admin=False))]
 """Anyone with a credential of the scope ``memory``."""
+BodylessCaller = Annotated[Access, Depends(_Credential(admin=False, media_types=()))]
+"""The same, with a request that has no body."""
 Administrator = Annotated[Access, Depends(_Credential(admin=True))]
 """Anyone with a credential of the scope ``memory admin``."""
 NDJSON, OCTETS = LINES_TYPES = ("application/x-ndjson", "application/octet-stream")

@@ -42,6 +42,14 @@ async def test_operations_have_plain_ids(service: Service) -> None:
         "undo",
         "ingest",
         "ingestion",
+        "remember",
+        "recall_profile",
+        "list_profile",
+        "get_profile_memory",
+        "forget",
+        "unforget",
+        "summary",
+        "delete_session",
     }
 
 

@@ -108,6 +108,20 @@ POSITIVE, NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesis.Generati
         ("POST /profiles/{profile}/ingest", NEGATIVE, 20),
         ("GET /profiles/{profile}/operations/{operation_id}", POSITIVE, 20),
         ("GET /profiles/{profile}/operations/{operation_id}", NEGATIVE, 20),
+        pytest.param("POST /profiles/{profile}/remember", POSITIVE, 20, marks=pytest.mark.long),
+        pytest.param("POST /profiles/{profile}/remember", NEGATIVE, 10, marks=pytest.mark.long),
+        ("POST /profiles/{profile}/recall", POSITIVE, 20),
+        pytest.param("POST /profiles/{profile}/recall", NEGATIVE, 10, marks=pytest.mark.long),
+        ("GET /profiles/{profile}/memories", POSITIVE, 20),
+        ("GET /profiles/{profile}/memories", NEGATIVE, 20),
+        ("GET /profiles/{profile}/memories/{memory_id}", POSITIVE, 20),
+        ("POST /profiles/{profile}/memories/{memory_id}/forget", POSITIVE, 20),
+        ("POST /profiles/{profile}/memories/{memory_id}/forget", NEGATIVE, 20),
+        ("POST /profiles/{profile}/memories/{memory_id}/unforget", POSITIVE, 20),
+        ("POST /profiles/{profile}/summary", POSITIVE, 20),
+        ("POST /profiles/{profile}/summary", NEGATIVE, 20),
+        ("DELETE /profiles/{profile}/sessions/{session_id}", POSITIVE, 20),
+        ("DELETE /profiles/{profile}/sessions/{session_id}", NEGATIVE, 20),
         ("GET /memories", POSITIVE, 50),
         ("GET /memories", NEGATIVE, 50),
         ("GET /memories/{memory_id}", POSITIVE, 20),
@@ -129,7 +143,7 @@ def test_an_answer_is_as_the_document_says(
     serving: Serving, operation: str, mode: schemathesis.GenerationMode, cases: int
 ) -> None:
     operations = serving.operations
-    assert len(operations) == 21, "a new operation belongs in this test's list"
+    assert len(operations) == 41, "a new operation belongs in this test's list"
     tenant = operation.partition(" ")[2].strip("/").split("/")[0]  # nobody else's memories are erased
     credential = serving.runtime.credentials.issue(tenant, now=0, admin=True)
 
@@ -160,4 +174,4 @@ def test_schemathesis_itself_finds_nothing_at_the_examples_and_the_bounds(servin
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "21 selected / 21 total" in done.stdout
+    assert "41 selected / 41 total" in done.stdout

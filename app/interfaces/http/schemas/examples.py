@@ -101,6 +101,41 @@ USAGE: dict[str, Any] = {
     "agents": [{**_USAGE, "limits": {}, "agent_id": AGENT_ID}],
 }
 
+_HAPPENED = "2026-11-19T14:05:00.000Z"
+_REMEMBERED: dict[str, Any] = {
+    "id": MEMORY_ID,
+    "type": "fact",
+    "summary": _CONTENT,
+    "session_id": "call-17",
+    "occurred_at": _HAPPENED,
+    "created_at": MOMENT,
+}
+REMEMBER: dict[str, Any] = {"content": _CONTENT, "session_id": "call-17", "occurred_at": "2026-11-19T14:05:00Z"}
+REMEMBERED: dict[str, Any] = {**_REMEMBERED, "content": _CONTENT}
+ASK: dict[str, Any] = {"query": _QUERY, "response_length": "short"}
+ANSWERED: dict[str, Any] = {
+    "answer": f"2026-11-19: {_CONTENT}",
+    "count": 1,
+    "candidates": [
+        {"id": MEMORY_ID, "summary": _CONTENT, "session_id": "call-17", "happened_at": _HAPPENED, "score": 0.93}
+    ],
+}
+PROFILE_LISTED: dict[str, Any] = {"memories": [_REMEMBERED], "cursor": CURSOR}
+DETAIL: dict[str, Any] = {
+    **REMEMBERED,
+    "versions": [{"key": "customer/invoice language", "id": MEMORY_ID, "summary": _CONTENT, "happened_at": _HAPPENED}],
+    "sources": [
+        {
+            "id": "709a63a769b71784720db39aedab3274",
+            "role": "user",
+            "session_id": "call-17",
+            "said_at": _HAPPENED,
+        }
+    ],
+}
+SUMMARY: dict[str, Any] = {"summary": f"## What holds\n- 2026-11-19: {_CONTENT}"}
+SESSION_DELETED: dict[str, Any] = {"memories": 12, "messages": 0, "more": False}
+
 SET_AGENT: dict[str, Any] = {"retention_days": 90}
 AGENT: dict[str, Any] = {"agent_id": AGENT_ID, "retention_days": 90, "long_term_enabled": True, "tools": "recall_store"}
 

@@ -214,9 +214,9 @@ class ExplainAnswer(Answer):
     findings: list[FindingAnswer] = Field(description="What the score is made of; empty where no channel finds it.")
     obstacles: list[str] = Field(
         description=(
-            "What keeps it out, one behind the other: `expired`; `as_of`: it happened later; `superseded`: another "
-            "memory states what holds; `filter`: it does not pass; `collapse`: a better one has the same content; "
-            "`min_score`; `max_tokens`: it does not fit; `rank`: there are `top_k` better ones."
+            "What keeps it out, one behind the other: `expired`; `forgotten`; `as_of`: it happened later; "
+            "`superseded`: another memory states what holds; `filter`: it does not pass; `collapse`: a better one has "
+            "the same content; `min_score`; `max_tokens`: it does not fit; `rank`: there are `top_k` better ones."
         )
     )
     change: ChangeAnswer | None = Field(

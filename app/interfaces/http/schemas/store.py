@@ -20,7 +20,7 @@ AgentId: TypeAlias = Annotated[
 MemoryId: TypeAlias = Annotated[
     str, Field(json_schema_extra={"examples": [examples.MEMORY_ID]}), Within(limits.MEMORY_ID)
 ]
-_FUTURE_SCHEMA = {
+FUTURE_SCHEMA = {
     "type": "string",
     "format": "date-time",
     # No schema knows the time. It is past these years, and a generator of requests that goes by a pattern does not make
@@ -29,7 +29,7 @@ _FUTURE_SCHEMA = {
     "not": {"pattern": "^20(?:[01]|2[0-5])"},
     "examples": [examples.FUTURE],
 }
-_Future: TypeAlias = Annotated[Moment, WithJsonSchema(_FUTURE_SCHEMA)]
+Future: TypeAlias = Annotated[Moment, WithJsonSchema(FUTURE_SCHEMA)]
 IDEMPOTENCY_KEY: dict[str, Any] = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -71,7 +71,7 @@ class StoreRequest(Request):
     ] = None
     occurred_at: Annotated[Moment | None, Field(description="When it happened, where that is not now.")] = None
     expires_at: Annotated[
-        _Future | None,
+        Future | None,
         Field(description="When it is forgotten, in the future. Absent: as its agent is set, which is never at first."),
     ] = None
 

@@ -1,0 +1,156 @@
+"""The routes for profiles: an agent's memory as the constrained API shows it."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query
+
+from app.domain.errors import (
+    Erasing,
+    InvalidCursor,
+    InvalidRequest,
+    LongTermDisabled,
+    NotFound,
+    QuotaExceeded,
+    Superseded,
+    Unavailable,
+)
+from app.domain.profile_answers import ProfileRecall
+from app.interfaces.http.cursors import Cursors, ProfileListing
+from app.interfaces.http.dependencies import Administrator, BodylessCaller, Caller, CredentialFirst, no_query
+from app.interfaces.http.failures import ACCESS, BODY, OUTAGE, UPSTREAM, WRITES
+from app.interfaces.http.problems import responses
+from app.interfaces.http.schemas.profiles import (
+    DetailAnswer,
+    ListedAnswer,
+    ListedMemory,
+    MemoriesQuery,
+    ProfileId,
+    ProfileRecallAnswer,
+    RecallProfileRequest,
+    RememberedAnswer,
+    RememberRequest,
+    SessionDeletedAnswer,
+    SessionId,
+    SummaryAnswer,
+    SummaryRequest,
+)
+from app.interfaces.http.schemas.store import MemoryId
+from app.services.sessions import SessionDeletion
+
+PROFILE = "/profiles/{profile}"
+_READS = (*ACCESS, InvalidRequest, LongTermDisabled, Unavailable, *UPSTREAM)
+_MARKS = (*ACCESS, NotFound, LongTermDisabled, *WRITES)
+
+profiles = APIRouter(tags=["profiles"], route_class=CredentialFirst)
+
+
+@profiles.post(
+    f"{PROFILE}/remember",
+    name="remember",
+    status_code=201,
+    response_model_exclude_none=True,
+    responses=responses(*ACCESS, *BODY, NotFound, Erasing, LongTermDisabled, QuotaExceeded, *OUTAGE),
+)
+async def remember(caller: Caller, profile: ProfileId, request: RememberRequest) -> RememberedAnswer:
+    """Remember something. The same content again, for the same session and time, is the same memory."""
+    memory = await caller.agent(profile).profiles.remember(
+        profile, request.content, session_id=request.session_id, **request.moments
+    )
+    return RememberedAnswer.of(memory)
+
+
+@profiles.post(
+    f"{PROFILE}/recall",
+    name="recall_profile",
+    response_model=ProfileRecallAnswer,
+    response_model_exclude_none=True,
+    responses=responses(*ACCESS, *BODY, LongTermDisabled, QuotaExceeded, *OUTAGE),
+)
+async def recall(caller: Caller, profile: ProfileId, request: RecallProfileRequest) -> ProfileRecall:
+    """Answer a question with what the profile's memories say, and name the memories that the answer may rest on."""
+    return await caller.agent(profile).profiles.recall(
+        profile,
+        request.query,
+        reference_time=request.reference_time,
+        length=request.response_length,
+        thinking=request.thinking_level,
+    )
+
+
+@profiles.get(
+    f"{PROFILE}/memories",
+    name="list_profile",
+    response_model_exclude_none=True,
+    responses=responses(*_READS, InvalidCursor),
+)
+async def list_memories(caller: Caller, profile: ProfileId, query: Annotated[MemoriesQuery, Query()]) -> ListedAnswer:
+    """List what holds of a profile's memories, newest first."""
+    services = caller.agent(profile)
+    listing = ProfileListing(caller.principal.tenant_id, profile, query.session_id, query.type)
+    cursors, now = Cursors(caller.runtime.credentials, listing), caller.runtime.backends.clock()
+    after = cursors.read(query.cursor, now=now) if query.cursor else None
+    page = await services.profiles.list(
+        profile, limit=query.limit, after=after, session_id=query.session_id, type=query.type
+    )
+    cursor = None if page.after is None else cursors.write(page.after, now=now)
+    return ListedAnswer(memories=[ListedMemory.of(memory) for memory in page.memories], cursor=cursor)
+
+
+@profiles.get(
+    f"{PROFILE}/memories/{{memory_id}}",
+    name="get_profile_memory",
+    dependencies=[Depends(no_query)],
+    response_model_exclude_none=True,
+    responses=responses(*_READS, NotFound),
+)
+async def get_memory(caller: Caller, profile: ProfileId, memory_id: Annotated[MemoryId, Path()]) -> DetailAnswer:
+    """Return a memory, with who stated what before and after it and the message that it is."""
+    return DetailAnswer.of_detail(await caller.agent(profile).profiles.get(profile, memory_id))
+
+
+@profiles.post(
+    f"{PROFILE}/memories/{{memory_id}}/forget",
+    name="forget",
+    response_model_exclude_none=True,
+    responses=responses(*_MARKS, Superseded),
+)
+async def forget(
+    caller: BodylessCaller, profile: ProfileId, memory_id: Annotated[MemoryId, Path()]
+) -> RememberedAnswer:
+    """Forget a memory: no recall finds it, nor what it had replaced, until that is taken back."""
+    return RememberedAnswer.of(await caller.agent(profile).profiles.forget(profile, memory_id))
+
+
+@profiles.post(
+    f"{PROFILE}/memories/{{memory_id}}/unforget",
+    name="unforget",
+    response_model_exclude_none=True,
+    responses=responses(*_MARKS),
+)
+async def unforget(
+    caller: BodylessCaller, profile: ProfileId, memory_id: Annotated[MemoryId, Path()]
+) -> RememberedAnswer:
+    """Take back that a memory was forgotten. One that was not stays as it is."""
+    return RememberedAnswer.of(await caller.agent(profile).profiles.unforget(profile, memory_id))
+
+
+@profiles.post(
+    f"{PROFILE}/summary",
+    name="summary",
+    responses=responses(*ACCESS, *BODY, LongTermDisabled, QuotaExceeded, Unavailable, *UPSTREAM),
+)
+async def summary(caller: Caller, profile: ProfileId, request: SummaryRequest) -> SummaryAnswer:
+    """Summarise what holds, in the words of the newest 200 memories. It counts as a recall."""
+    return SummaryAnswer(summary=await caller.agent(profile).profiles.summary(profile, request.session_id))
+
+
+@profiles.delete(
+    f"{PROFILE}/sessions/{{session_id:path}}",
+    name="delete_session",
+    dependencies=[Depends(no_query)],
+    response_model=SessionDeletedAnswer,
+    responses=responses(*ACCESS, *WRITES),
+)
+async def delete_session(caller: Administrator, profile: ProfileId, session_id: SessionId) -> SessionDeletion:
+    """Delete all memories of a session, as an administrator. One that is not there is no error."""
+    return await caller.agent(profile).profiles.delete_session(profile, session_id)

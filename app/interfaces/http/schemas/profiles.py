@@ -1,0 +1,267 @@
+"""Requests and answers of the routes for profiles."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Self, TypeAlias
+
+from fastapi import Path
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from app.domain import limits
+from app.domain.limits import PROFILE_QUERY_BYTES, SESSION_ID_BYTES
+from app.domain.memory import Memory, MemoryType
+from app.domain.moments import milliseconds
+from app.domain.profile_answers import MemoryDetail
+from app.domain.summaries import summary
+from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, Digits, Moment, Request, Timestamp, Within
+from app.interfaces.http.schemas import examples
+from app.interfaces.http.schemas.store import FUTURE_SCHEMA, Future
+
+_SESSION = "call-17"
+_TYPES: list[str] = ["fact", "instruction", "event", "task"]
+_TYPE = "What it is, by what it states. Absent: its statements were not read yet."
+
+
+def _given(value: object) -> object:
+    """Refuse null: what is not said is left out."""
+    if value is None:
+        raise ValueError("must not be null: leave it out")
+    return value
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    schema.pop("default", None)
+
+
+_Given = BeforeValidator(_given)
+_TEXT = WithJsonSchema({"type": "string"})
+_MOMENT = WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
+_Session: TypeAlias = Annotated[
+    Annotated[str, Field(strict=True), Within(limits.SESSION_ID)] | None,
+    _Given,
+    WithJsonSchema({"type": "string", **limits.SESSION_ID.schema, "examples": [_SESSION]}),
+]
+_Type: TypeAlias = Annotated[
+    MemoryType | None, _Given, WithJsonSchema({"type": "string", "enum": _TYPES, "examples": ["fact"]})
+]
+_Cursor: TypeAlias = Annotated[str | None, WithJsonSchema({"type": "string", "examples": [""]})]
+_SomeText: TypeAlias = Annotated[str | None, _TEXT]
+_SomeMoment: TypeAlias = Annotated[Timestamp | None, _MOMENT]
+_SomeType: TypeAlias = Annotated[MemoryType | None, WithJsonSchema({"type": "string", "enum": _TYPES})]
+
+ProfileId: TypeAlias = Annotated[
+    str,
+    Path(description="The profile: an agent's id.", examples=[examples.AGENT_ID]),
+    Within(limits.AGENT_ID),
+]
+SessionId: TypeAlias = Annotated[
+    str, Path(description="The conversation.", examples=[_SESSION]), Within(limits.SESSION_ID)
+]
+
+
+def _absent(description: str | None = None) -> Any:  # noqa: ANN401 - as pydantic's own
+    """Make a field that may be left out."""
+    return Field(None, description=description, json_schema_extra=_without_default)
+
+
+class RememberRequest(Request):
+    """Something to remember."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.REMEMBER]})
+
+    content: Annotated[Content, Field(description=AT_MOST_CONTENT_BYTES)]
+    session_id: Annotated[
+        Annotated[str, Field(strict=True), Within(limits.MESSAGE_SESSION_ID)] | None,
+        _Given,
+        WithJsonSchema({"type": "string", **limits.MESSAGE_SESSION_ID.schema}),
+    ] = _absent("The conversation it comes from.")
+    occurred_at: Annotated[Moment | None, _Given, _MOMENT] = _absent("When it happened, where that is not now.")
+    expires_at: Annotated[Future | None, _Given, WithJsonSchema(FUTURE_SCHEMA)] = _absent(
+        "When it is dropped, in the future. Absent: a task after seven days, anything else as its agent is set."
+    )
+
+    @property
+    def moments(self) -> dict[str, int | None]:
+        """The moments that were given, in milliseconds since the epoch."""
+        given = {"occurred_at": self.occurred_at, "expires_at": self.expires_at}
+        return {name: None if moment is None else milliseconds(moment) for name, moment in given.items()}
+
+
+class RecallProfileRequest(Request):
+    """A question to a profile."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.ASK]})
+
+    query: Annotated[
+        str,
+        Field(strict=True, description=f"At most {PROFILE_QUERY_BYTES} bytes in UTF-8."),
+        Within(limits.PROFILE_QUERY),
+    ]
+    reference_date: Annotated[Moment | None, _Given, _MOMENT] = _absent(
+        "What `yesterday` and `last week` are counted from, where that is not now."
+    )
+    thinking_level: Annotated[
+        Literal["low", "medium", "high"], Field(description="It has no effect without a language model.")
+    ] = "low"
+    response_length: Annotated[
+        Literal["short", "medium", "long"],
+        Field(description="How long the answer may be, and how many candidates there are at most: 5, 10 or 20."),
+    ] = "medium"
+
+    @property
+    def reference_time(self) -> int | None:
+        """What ages are counted from, in milliseconds since the epoch."""
+        return None if self.reference_date is None else milliseconds(self.reference_date)
+
+
+class SummaryRequest(Request):
+    """What to summarise."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{}, {"session_id": _SESSION}]})
+
+    session_id: _Session = _absent(f"Only this conversation, at most {SESSION_ID_BYTES} bytes. Absent: all.")
+
+
+class MemoriesQuery(Request):
+    """Which memories to list."""
+
+    session_id: Annotated[_Session, Field(description="Only of this conversation.")] = None
+    type: Annotated[_Type, Field(description="Only of this type.")] = None
+    limit: Annotated[
+        int,
+        Digits,
+        Within(limits.LIST_LIMIT),
+        Field(description="The most memories of one answer.", json_schema_extra={"examples": [20]}),
+    ] = 20
+    cursor: Annotated[
+        _Cursor,
+        Field(description="Of the answer before, to the same question; good for 24 hours. Empty: from the beginning."),
+    ] = None
+
+
+class ListedMemory(Answer):
+    """A memory without its content."""
+
+    id: str
+    type: _SomeType = _absent(_TYPE)
+    summary: str = Field(description="Its first line, cut where it is long.")
+    session_id: _SomeText = _absent()
+    occurred_at: _SomeMoment = _absent("When it happened, where that was said.")
+    created_at: Timestamp
+    expires_at: _SomeMoment = _absent()
+
+    @classmethod
+    def of(cls, memory: Memory, **more: Any) -> Self:  # noqa: ANN401 - fields of any type
+        """Make it of a memory."""
+        names = (name for name in cls.model_fields if hasattr(memory, name))
+        fields: dict[str, Any] = {name: getattr(memory, name) for name in names}
+        return cls.model_validate({**fields, "summary": summary(memory.content), **more})
+
+
+class ListedAnswer(Answer):
+    """Memories that hold, newest first."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.PROFILE_LISTED]})
+
+    memories: list[ListedMemory]
+    cursor: _SomeText = _absent("Present when there are more: ask the same again, with it.")
+
+
+class RememberedAnswer(ListedMemory):
+    """A memory."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.REMEMBERED]})
+
+    content: str
+    forgotten_at: _SomeMoment = _absent("Since when no recall finds it. Absent: it is remembered.")
+    superseded_at: _SomeMoment = _absent("When what replaced it was said. Absent: it holds.")
+
+
+class VersionAnswer(Answer):
+    """A memory that stated a value of the same key."""
+
+    key: str = Field(description="Of what one value holds at a time, such as `user/lives_in`.")
+    id: str
+    summary: str
+    happened_at: Timestamp
+    superseded_at: _SomeMoment = _absent("When what replaced it was said. Absent: it holds.")
+
+
+class SourceAnswer(Answer):
+    """The message that a memory is."""
+
+    id: str
+    role: Literal["system", "user", "assistant"]
+    session_id: _SomeText = _absent()
+    said_at: Timestamp
+
+
+class DetailAnswer(RememberedAnswer):
+    """A memory with its history."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.DETAIL]})
+
+    versions: list[VersionAnswer] = Field(
+        description="Who stated the values of its keys, key by key, oldest first: the newest 100."
+    )
+    sources: list[SourceAnswer] = Field(description="The message that it is, where it was ingested.")
+
+    @classmethod
+    def of_detail(cls, detail: MemoryDetail) -> Self:
+        """Make it of a memory with its versions and sources."""
+        versions: Sequence[Any] = [
+            {
+                "key": each.key,
+                "id": each.memory_id,
+                "summary": each.summary,
+                "happened_at": each.happened_at,
+                "superseded_at": each.superseded_at,
+            }
+            for each in detail.versions
+        ]
+        return cls.of(detail.memory, versions=versions, sources=detail.sources)
+
+
+class CandidateAnswer(Answer):
+    """A memory that an answer may rest on."""
+
+    id: str
+    summary: str
+    session_id: _SomeText = _absent()
+    happened_at: Timestamp = Field(description="When it happened, or else was stored.")
+    score: float = Field(ge=0, le=1, description="How likely it answers the query.")
+
+
+class ProfileRecallAnswer(Answer):
+    """An answer, and the memories that it may rest on."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.ANSWERED]})
+
+    answer: str = Field(
+        description="Sentences of memories as they were said, each with its day. Empty: none is sure to answer."
+    )
+    count: int = Field(description="How many candidates there are. 0: nothing on the subject is known.")
+    candidates: list[CandidateAnswer] = Field(description="The best first.")
+    degraded: Annotated[list[str] | None, WithJsonSchema({"type": "array", "items": {"type": "string"}})] = Field(
+        None,
+        description="Why it may not be all there is, as in the answer of a recall. Absent: it is.",
+        json_schema_extra=_without_default,
+        exclude_if=lambda value: not value,
+    )
+
+
+class SummaryAnswer(Answer):
+    """What is known."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.SUMMARY]})
+
+    summary: str = Field(description="Markdown; empty where nothing is known.")
+
+
+class SessionDeletedAnswer(Answer):
+    """What one request has deleted of a session."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.SESSION_DELETED]})
+
+    memories: int
+    messages: int = Field(description="That were ingested and no memories yet.")
+    more: bool = Field(description="Whether there is more: send the request again.")
