@@ -30,7 +30,7 @@ _MOMENTS = (
     *("weekdays", "weekdays_plural", "weekdays_short", "months", "months_short", "clock", "noon"),
     *("half_past", "half_before", "quarter_past", "quarter_before"),
 )
-_MIN_ENDING = 4
+MIN_ENDING = 4
 _PATTERNS = (
     *("facts", "facts_of_one", "inverted", "states", "topics", "roles"),
     *("changed", "followers", "asks", "asks_about", "asks_measure"),
@@ -49,7 +49,7 @@ class Pack:
     order: Mapping[str, Tokens]
     patterns: Mapping[str, Patterns]
     nouns: Mapping[Tokens, str]
-    compounds: tuple[tuple[str, str], ...]
+    compounds: Mapping[str, str]
     plural: str
     """The ending of the plural that may be taken from a word, "" where there is no such ending."""
     verbal: tuple[str, ...]
@@ -187,7 +187,7 @@ def _pack(source: Mapping[str, Any]) -> Pack:
         order={name: tuple(" ".join(phrase) for phrase in phrases) for name, phrases in lists.items()},
         patterns={part: Patterns.of(source.get(part, {}), source["lists"]) for part in _PATTERNS},
         nouns=nouns,
-        compounds=_compounds(nouns) if source.get("compounds") else (),
+        compounds=_compounds(nouns) if source.get("compounds") else {},
         plural=source.get("plural", ""),
         verbal=tuple(_listed(source["verbal"])),
         endings=tuple(sorted(_listed(source["endings"]), key=len, reverse=True)),
@@ -220,12 +220,9 @@ def _phrase_lists(source: Mapping[str, Any]) -> dict[str, list[Tokens]]:
     return lists
 
 
-def _compounds(nouns: Mapping[Tokens, str]) -> tuple[tuple[str, str], ...]:
-    """Return the nouns that other words may be written on to, the longest first."""
-    endings = (
-        (words[0], relation) for words, relation in nouns.items() if len(words) == 1 and len(words[0]) >= _MIN_ENDING
-    )
-    return tuple(sorted(endings, key=lambda ending: -len(ending[0])))
+def _compounds(nouns: Mapping[Tokens, str]) -> dict[str, str]:
+    """Return the nouns that other words may be written on to."""
+    return {words[0]: relation for words, relation in nouns.items() if len(words) == 1 and len(words[0]) >= MIN_ENDING}
 
 
 def _phrases(text: str) -> list[Tokens]:

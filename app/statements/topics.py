@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from app.statements.packs import Pack, RuleSet
+from app.statements.packs import MIN_ENDING, Pack, RuleSet
 from app.statements.tokens import Tokens
 
 USER = "user"
@@ -104,10 +104,10 @@ def named(found: Topic, pack: Pack) -> tuple[str, Tokens] | None:
 
 def compound(word: str, pack: Pack) -> tuple[str, str] | None:
     """Return the relation that a noun names which another word is written on to, and that word: "messebudget"."""
-    for ending, relation in pack.compounds:
-        stem = word.removesuffix(ending)
-        if stem != word and len(stem) >= _MIN_COMPOUND:
-            return relation, stem.rstrip("s-")
+    for place in range(_MIN_COMPOUND, len(word) - MIN_ENDING + 1) if pack.compounds else ():
+        relation = pack.compounds.get(word[place:])
+        if relation:
+            return relation, word[:place].rstrip("s-")
     return None
 
 

@@ -75,3 +75,23 @@ def test_a_thing_of_one_of_several_speakers_is_theirs() -> None:
 )
 def test_a_question_asks_for_the_measure_of_what_it_names(query: str, key: str) -> None:
     assert key in keys_asked(query)
+
+
+BOTH_HOLD = [
+    ("The read timeout is 5 seconds.", "The connect timeout is now 2 seconds."),
+    ("The bakery opens at 7.", "The bakery closes at 18."),
+    ("The pool opens at 8 in summer.", "The pool opens at 10 in winter."),
+    ("My piano teacher is Ann.", "My guitar teacher is Bo."),
+    ("The wifi password is tulip.", "The door code is 4471."),
+    ("Our product owner is Kim.", "Our scrum master is Lee."),
+    ("Sprint 12 has 34 points.", "Sprint 13 has 29 points."),
+    ("My son is 7 years old.", "My daughter is 9 years old."),
+    ("The flat costs 900 a month.", "The garage costs 90 a month."),
+    ("Öppettiderna är 9 till 17 på vardagar.", "Öppettiderna är 10 till 14 på lördagar."),
+    ("Der kleine Saal fasst 40 Personen.", "Der große Saal fasst 120 Personen."),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), BOTH_HOLD)
+def test_values_of_two_things_have_two_keys(first: str, second: str) -> None:
+    assert not {key for key, _ in keyed(first)} & {key for key, _ in keyed(second)}
