@@ -8,7 +8,7 @@ from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
 from app.retrieval.newer.pairs import newer_values
 from app.retrieval.pool import Candidate, Pool
-from app.retrieval.succession import handed_on, steps, succeeded
+from app.retrieval.succession import Changed, handed_on, steps, succeeded
 
 
 class Fusion:
@@ -35,8 +35,8 @@ class Fusion:
         return self._sorted(handed_on(self._succeeded, self.changed)) if self.changed else self._found
 
     @cached_property
-    def changed(self) -> Mapping[str, str]:
-        """The candidates whose value a later one changes, each with that one."""
+    def changed(self) -> Changed:
+        """The candidates whose value has changed, each with those that state a newer one."""
         return newer_values(self.query, self._found, self._succeeded)
 
     @cached_property

@@ -91,5 +91,5 @@ class Search:
         share = own / fused if fused else 0.0
         findings = [finding.scaled(share) for finding in self.fusion.findings(id_)]
         taken = self._scores[id_] - own
-        newer = id_ in self.fusion.changed.values()
+        newer = any(id_ in later for later in self.fusion.changed.values())
         return [*findings, Finding("succession", taken)] if taken or newer else findings

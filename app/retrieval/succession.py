@@ -1,8 +1,12 @@
 """Lets what holds now take the place of what it supersedes (ADR 0025), and a newer value that of an older one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from app.retrieval.pool import Pool
+
+Changed: TypeAlias = Mapping[str, Sequence[str]]
+"""Candidates whose value has changed with those that state a newer one, which come later in the mapping themselves."""
 
 
 def succeeded(pool: Pool, scores: Mapping[str, float]) -> dict[str, float]:
@@ -26,20 +30,22 @@ def succeeded(pool: Pool, scores: Mapping[str, float]) -> dict[str, float]:
     return passed_on
 
 
-def handed_on(scores: Mapping[str, float], changed: Mapping[str, str]) -> dict[str, float]:
-    """Return the scores, with that of each candidate whose value has changed handed on to who states the newer one.
+def handed_on(scores: Mapping[str, float], changed: Changed) -> dict[str, float]:
+    """Return the scores, with that of each candidate whose value has changed handed on to those that state a newer one.
 
-    It keeps its own score too: both may hold, each of something else. ``changed`` has an older one before the newer.
+    It keeps its own score too: both may hold, each of something else.
     """
     passed_on = dict(scores)
-    for older, newer in changed.items():
-        passed_on[newer] = max(passed_on[newer], passed_on[older])
+    for older, later in changed.items():
+        for newer in later:
+            passed_on[newer] = max(passed_on[newer], passed_on[older])
     return passed_on
 
 
-def steps(changed: Mapping[str, str]) -> Mapping[str, int]:
+def steps(changed: Changed) -> Mapping[str, int]:
     """Return how many older values each candidate comes after, for the order of those that have one score."""
     found: dict[str, int] = {}
-    for older, newer in changed.items():
-        found[newer] = max(found.get(newer, 0), found.get(older, 0) + 1)
+    for older, later in changed.items():
+        for newer in later:
+            found[newer] = max(found.get(newer, 0), found.get(older, 0) + 1)
     return found

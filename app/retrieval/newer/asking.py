@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from app.retrieval.newer.values import UNITS, plain_value
-from app.retrieval.newer.wording import FUNCTION_WORDS, is_content, is_word, stem, tokens
+from app.retrieval.newer.wording import FUNCTION_WORDS, codes, is_content, is_word, stem, tokens
 from app.retrieval.query.time_words import MONTHS, WEEKDAYS
 
 _MAX_READ = 400
@@ -18,7 +18,6 @@ before happened progress progressed improvement
 _SETTLED = frozenset(_SETTLED_WORDS.split())
 """Words of questions about what was, about several things, or about how one changed: no value replaces another."""
 _AMOUNTS = frozenset({"many", "much", "long", "far", "large", "big", "fast", "old", "heavy", "tall", "high", "often"})
-_TIMES = frozenset({"when", "deadline", "date"})
 ARTICLES = frozenset({"the", "a", "an", "my", "our", "its", "this", "all"})
 _PREPOSITIONS = frozenset({"of", "for", "in", "to", "at", "with", "on", "from", "by"})
 _LONGEST_NOUN = 3
@@ -26,6 +25,9 @@ _DATED = frozenset({"day", "time"})
 _COUNTED = frozenset({"number", "share", "money", "size", "length", "mass", "duration"})
 _NAMED = frozenset({"name"})
 _ANY = _DATED | _COUNTED
+_TIME, _SHARE = frozenset({"time"}), frozenset({"share"})
+_TOLD = (("when", _DATED), ("deadline", _DATED), ("date", _DATED), ("percentage", _SHARE), ("percent", _SHARE))
+"""Words of a query that tell which kind of value it asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class Asking:
     """Values that the query itself names, and does not ask for."""
     period: frozenset[str]
     """The months and days of the week that it names."""
+    codes: frozenset[str]
+    """What it names with digits: "3c", "21", "5.3.0"."""
 
     @property
     def by_name(self) -> bool:
@@ -66,7 +70,9 @@ def asking(query: str) -> Asking | None:
     if not stems or not kinds:
         return None
     given = frozenset(value for word in words if (value := plain_value(word)) is not None)
-    return Asking(stems, kinds, counted, tuple(_beside(words)), given, frozenset(_period(words)))
+    return Asking(
+        stems, kinds, counted, tuple(_beside(words)), given, frozenset(_period(words)), codes(query[:_MAX_READ])
+    )
 
 
 def _wanted(words: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
@@ -74,7 +80,8 @@ def _wanted(words: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
     if words and words[0] == "who":
         return _NAMED, frozenset()
     if "how" not in words:
-        return (_ANY if _TIMES.isdisjoint(words) else _DATED), frozenset()
+        kind = next((kind for word, kind in _TOLD if word in words), _ANY)
+        return (_TIME if ("what", "time") in pairwise(words) else kind), frozenset()
     rest = words[words.index("how") + 1 :]
     if not rest or rest[0] not in _AMOUNTS:
         return frozenset(), frozenset()

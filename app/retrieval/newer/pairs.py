@@ -2,26 +2,28 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from app.retrieval.channels.channel import ParsedQuery, Scores
 from app.retrieval.newer.asking import Asking, asking
-from app.retrieval.newer.statements import Statement, statements
+from app.retrieval.newer.statements import MAX_READ, Statement, statements
+from app.retrieval.newer.wording import codes
 from app.retrieval.pool import Candidate
 
 COMPARED = 8
 """So many of the best candidates are compared with each other."""
 _COMPARABLE = 0.5
 """The newer one scores at least this share of what the older one does."""
-_SHARED, _SHARED_OF_ANY = 2, 0.4
+_SHARED, _SHARED_OF_ANY = 2, 0.5
 """Words of the query that two statements share; where any kind of value may answer, at least this share of them."""
 _BESIDE = 2
 """A plain number that counts nothing stands so near to a word of the query that names it: "port 8081"."""
 
 
-def newer_values(query: ParsedQuery, ranked: Sequence[Candidate], scores: Scores) -> Mapping[str, str]:
-    """Return the candidates whose value a later one changes, each with the later one, in the order of the ranking.
+def newer_values(query: ParsedQuery, ranked: Sequence[Candidate], scores: Scores) -> Mapping[str, Sequence[str]]:
+    """Return the candidates whose value has changed, each with those that state a newer one, in the order of the best.
 
-    Nothing is returned of those that are in order already: each is ranked before the one that changes its value.
+    Nothing is returned of those that are in order already: each is ranked before the ones that change its value.
     """
     best = [one for one in ranked if not (one.superseded or one.added or one.expired)][:COMPARED]
     pairs = [(older, newer) for place, older in enumerate(best) for newer in best[place + 1 :]]
@@ -30,11 +32,19 @@ def newer_values(query: ParsedQuery, ranked: Sequence[Candidate], scores: Scores
     if asked is None:
         return {}
     comparison = _Comparison(asked, best)
-    found: dict[str, tuple[tuple[int, tuple[int, int, str]], str]] = {}
+    named = {one.id for one in best if not asked.codes or asked.codes <= codes(one.content[:MAX_READ])}
+    found: dict[str, dict[str, int]] = {}
     for older, newer in pairs:
-        if shared := comparison.shared(older, newer):
-            found[older.id] = max(found.get(older.id, ((0, (0, 0, "")), "")), ((shared, said(newer)), newer.id))
-    return {older: newer for older, (_, newer) in found.items()}
+        shared = comparison.shared(older, newer) if newer.id in named else 0
+        if shared:
+            found.setdefault(older.id, {})[newer.id] = shared
+    return {older: _closest(later) for older, later in found.items()}
+
+
+def _closest(shared: Mapping[str, int]) -> Sequence[str]:
+    """Return those that share the most."""
+    most = max(shared.values())
+    return [id_ for id_, each in shared.items() if each == most]
 
 
 def said(candidate: Candidate) -> tuple[int, int, str]:
@@ -63,14 +73,12 @@ class _Comparison:
         after = self._stated(newer) if before else []
         if not after:
             return 0
-        known = self._known(newer)
-        content = newer.content.lower()
-        lacking = frozenset(each for each in self.asked.stems if each not in content)
+        known, lacking = self._known(newer), self._lacks(older, newer)
         return max(
             (
-                self._shared(one, other, lacking)
+                self._shared(one, other)
                 for other in after
-                if (other.value.kind, other.value.text) not in known
+                if (other.value.kind, other.value.text) not in known and (other.changed or not lacking)
                 for one in before
             ),
             default=0,
@@ -81,21 +89,23 @@ class _Comparison:
             self.read[candidate.id] = statements(self.asked, candidate.content)
         return self.read[candidate.id]
 
+    def _lacks(self, older: Candidate, newer: Candidate) -> bool:
+        """Tell whether the older one has a word of the query that the newer one lacks."""
+        before, after = older.content.lower(), newer.content.lower()
+        return any(each in before and each not in after for each in self.asked.stems)
+
     def _known(self, newer: Candidate) -> set[tuple[str, str]]:
         """Return the values that were stated before: who tells them again changes nothing."""
         earlier = (one for one in self.best if said(one) < said(newer))
         return {(each.value.kind, each.value.text) for one in earlier for each in self.read.get(one.id, ())}
 
-    def _shared(self, older: Statement, newer: Statement, lacking: frozenset[str]) -> int:
+    def _shared(self, older: Statement, newer: Statement) -> int:
         """Return how many of the query's words two statements share; 0 where they state values of different things."""
-        if older.of_another != newer.of_another or not self._same_kind(older, newer):
-            return 0
-        if not newer.changed and not lacking.isdisjoint(older.near):
-            return 0  # it says nothing of a part of what is asked, and nothing of a change
         shared = len(older.near.keys() & newer.near.keys())
-        return shared if shared >= self._wanted else 0
+        compare = shared >= self._wanted and older.of_another == newer.of_another and self._same_kind(older, newer)
+        return shared if compare else 0
 
-    @property
+    @cached_property
     def _wanted(self) -> float:
         """How many of the query's words two statements share at least."""
         words = len(self.asked.stems)

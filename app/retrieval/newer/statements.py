@@ -3,16 +3,18 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from app.retrieval.newer.asking import ARTICLES, Asking
 from app.retrieval.newer.values import NUMBER_WORDS, UNITS, Value, names, values
 from app.retrieval.newer.wording import FUNCTION_WORDS, MARKS, is_content, is_word, stem, tokens
 from app.retrieval.query.time_words import MONTHS, WEEKDAYS
 
-_MAX_READ = 4000
+MAX_READ = 3000
 """Characters of a memory that are read."""
-_MAX_SENTENCE = 600
-_MAX_STATEMENTS = 10
+_MAX_SENTENCE, _MAX_SENTENCES = 600, 24
+"""Characters of a sentence, and sentences that have words of the query, that are read."""
+_MAX_STATEMENTS = 8
 _NEAR = 8
 """How many words of content away from a value a word of the query still tells what the value is of."""
 _NEAREST = 5
@@ -59,19 +61,25 @@ class Statement:
 
 def statements(asking: Asking, content: str) -> list[Statement]:
     """Return what a memory states of what is asked for; the time it takes is linear in what is read."""
-    text = content[:_MAX_READ]
+    text = content[:MAX_READ]
     if "```" in text:
         text = _FENCED.sub("\n", text)
-    enough, found = min(2, len(asking.stems)), list[Statement]()
-    for sentence in _ENDS.split(text):
-        lowered = sentence[:_MAX_SENTENCE].lower()
-        if sum(each in lowered for each in asking.stems) < enough:
-            continue
-        if asking.by_name or _HAS_VALUE.search(lowered):
-            found.extend(_stated(asking, tokens(sentence[:_MAX_SENTENCE])))
+    found: list[Statement] = []
+    for sentence in islice(_about(asking, _ENDS.split(text)), _MAX_SENTENCES):
+        found.extend(_stated(asking, tokens(sentence)))
         if len(found) >= _MAX_STATEMENTS:
             break
     return found[:_MAX_STATEMENTS]
+
+
+def _about(asking: Asking, sentences: Sequence[str]) -> Iterator[str]:
+    """Give the sentences that have words of the query, and a value or perhaps a name."""
+    enough = min(2, len(asking.stems))
+    for sentence in sentences:
+        lowered = sentence[:_MAX_SENTENCE].lower()
+        has_words = sum(each in lowered for each in asking.stems) >= enough
+        if has_words and (asking.by_name or _HAS_VALUE.search(lowered)):
+            yield sentence[:_MAX_SENTENCE]
 
 
 def _stated(asking: Asking, written: Sequence[str]) -> Iterator[Statement]:
@@ -79,12 +87,13 @@ def _stated(asking: Asking, written: Sequence[str]) -> Iterator[Statement]:
     words = [word.lower() for word in written]
     if not words or words[0] in _QUESTIONS or _of_another_period(asking, words):
         return
-    stated = [each for each in (names(written) if asking.by_name else values(words)) if each.kind in asking.kinds]
+    found = names(written) if asking.by_name else values(words)
+    stated = list(islice((each for each in found if each.kind in asking.kinds), _MAX_STATEMENTS))
     if not stated:
         return
     stems = [stem(word) for word in words]
     content = [place for place, word in enumerate(words) if word not in FUNCTION_WORDS and word not in MARKS]
-    for value in stated[:_MAX_STATEMENTS]:
+    for value in stated:
         if value.text in asking.given or stems[value.place] in asking.stems or _is_unsettled(asking, words, value):
             continue
         near, span = _near(asking, stems, content, value.place)

@@ -64,7 +64,7 @@ def values(words: Sequence[str]) -> Iterator[Value]:
 
 def names(words: Sequence[str]) -> Iterator[Value]:
     """Give the names among the words of a sentence as they are written: words that begin with a capital letter."""
-    last = -1
+    last = -2
     for place, word in enumerate(words):
         if word[0].isupper() and is_content(word.lower()) and word.lower() not in MONTHS:
             if last != place - 1:  # the first word of a name stands for all of it

@@ -8,6 +8,8 @@ from app.retrieval.query.terms import STOP_WORDS
 _TOKEN = re.compile(r"[$€£]?\d(?:[\d.,:/-]*\d)?(?:%|[^\W\d_]{1,9}\b)?|[^\W\d_](?:['\u2019_-]?[^\W_])*|[,;:()]")
 """A number with its sign and unit, a word, or a mark that divides a sentence."""
 
+_CODE = re.compile(r"\b\w*\d\w*")
+
 _EMPTY = """
 please current currently latest newest recent recently total now often new still tell already get gets ever many much
 long far large big high old fast heavy tall small since per via within
@@ -25,6 +27,11 @@ _KEPT = 3
 def tokens(text: str) -> list[str]:
     """Split a text into numbers, words and marks."""
     return _TOKEN.findall(text)
+
+
+def codes(text: str) -> frozenset[str]:
+    """Return what is written with digits in a text, in lower case."""
+    return frozenset(_CODE.findall(text.lower()))
 
 
 def is_word(token: str) -> bool:
