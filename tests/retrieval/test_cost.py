@@ -8,6 +8,8 @@ import pytest
 
 from app.domain import words
 from app.retrieval import selection
+from app.retrieval.channels.channel import ParsedQuery
+from app.retrieval.newer.pairs import newer_values
 from app.retrieval.query import names
 from app.retrieval.query.clipping import MAX_READ, clipped
 from app.retrieval.query.periods import periods
@@ -17,11 +19,20 @@ from tests.retrieval.pools import candidate
 from tests.support.cost import best, within
 from tests.support.hostile import cases
 
+
+def compared(query: str, content: str) -> object:
+    """Compare two memories of one content."""
+    best = [candidate(id_, content, happened_at=at) for at, id_ in enumerate("ab")]
+    return newer_values(ParsedQuery(query), best, {"a": 1.0, "b": 1.0})
+
+
 READERS: dict[str, Callable[[str], object]] = {
     "terms": terms,
     "periods": lambda text: periods(text, 1_700_000_000_000),
     "names": names.without_names,
     "segments": words.segments,
+    "newer values": lambda text: compared("red fox 3C", text),
+    "newer values of a query": lambda text: compared(text, "the red fox has 3 cubs. " * 400),
     "collapse": lambda text: list(selection.distinct([candidate("a", text), candidate("b", text + "x")])),
 }
 
