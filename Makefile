@@ -111,7 +111,7 @@ bench: $(VENV)/dev ## measure, print the figures and write them to bench/results
 
 bench-quality: $(VENV)/dev ## measure what recall finds, of the project's data and of those in QUALITY_DATA
 	$(BIN)/python -m bench.quality $(if $(QUALITY_DATA),"$(QUALITY_DATA)") bench/quality/everyday/agent-open.jsonl \
-	  bench/quality/everyday/everyday-open.jsonl bench/quality/mixed/mixed.jsonl bench/quality/languages.jsonl bench/quality/updates/updates.jsonl \
+	  bench/quality/everyday/everyday-open.jsonl bench/quality/mixed/mixed.jsonl bench/quality/languages.jsonl bench/quality/updates \
 	  --embedder local --embedder hashing --ablate --foreign 20 --bm25
 
 lock: $(VENV)/uv ## resolve the locks anew from pyproject.toml
