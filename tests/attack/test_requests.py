@@ -189,3 +189,49 @@ async def test_an_import_of_line_ends_holds_nobody_up(service: Service) -> None:
         assert json.loads(answer.text.splitlines()[-1])["rejected"] == 256 * 1024
 
     assert within(await longest_step(imported, STALL_SECONDS), STALL_SECONDS)
+
+
+_MESSAGE = {"role": "user", "content": "I live in Rome"}
+ARRIVES = 64 * 1024
+"""Bytes of a body that a server passes on at once."""
+LONG_BODIES: dict[str, Callable[[int], str]] = {
+    "blanks": lambda size: '{"messages": [' + " " * size + json.dumps(_MESSAGE) + "]}",
+    "deep lists": lambda size: '{"messages": [' + "[" * size + "]}",
+    "many small items": lambda size: '{"messages": [' + "1," * (size // 2) + "1]}",
+    "a long item": lambda size: '{"messages": ["' + "x" * size + '"]}',
+    "a long member": lambda size: '{"other": [' + "1," * (size // 2) + '1], "messages": [1]}',
+    "a long number": lambda size: '{"messages": [' + "1" * size + "]}",
+    "escapes": lambda size: json.dumps(
+        {"messages": [{"role": "user", "content": "\x01" * 30_000}] * (size // 180_000)}
+    ),
+    "what is not taken": lambda size: json.dumps({"messages": [{"role": "x", "content": 1}] * (size // 40)}),
+}
+
+
+@pytest.mark.parametrize("body", LONG_BODIES)
+async def test_a_conversation_of_any_form_holds_nobody_up(service: Service, body: str) -> None:
+    content = LONG_BODIES[body](20 * 1024 * 1024 - 1000).encode()
+    headers = service.credential() | {"Content-Type": "application/json"}
+
+    async def as_it_arrives() -> AsyncIterator[bytes]:
+        for begin in range(0, len(content), ARRIVES):
+            yield content[begin : begin + ARRIVES]
+
+    async def ingested(_attempt: int) -> None:
+        answer = await service.client.post("/profiles/other/ingest", content=as_it_arrives(), headers=headers)
+        assert answer.status_code < 500
+
+    assert within(await longest_step(ingested, STALL_SECONDS), STALL_SECONDS)
+
+
+@pytest.mark.parametrize("text", LARGE_TEXTS)
+async def test_many_of_the_largest_messages_hold_nobody_up(tmp_path: Path, text: str) -> None:
+    contents = [f"red fox {number} {TEXTS[text](CONTENT - 20)}" for number in range(90)]
+    body = {"messages": [{"role": "user", "content": content} for content in contents]}
+    async with serving(tmp_path / "data") as service:
+
+        async def ingested(attempt: int) -> None:
+            answer = await service.post(f"/profiles/bot{attempt}/ingest", body)
+            assert answer.json().get("stored") == len(contents) or answer.status_code == 202
+
+        assert within(await longest_step(ingested, STALL_SECONDS), STALL_SECONDS)
