@@ -2,14 +2,16 @@
 
 import random
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
 import pytest
 
 from app.domain.memory import NewMemory
+from app.services.gateway import LongTermMemoryGateway
 from tests.support.backends import Backend
-from tests.support.gateways import Bench, bench_on
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.generation import examples
 
 CLAIMS = "SELECT memory_id, opens, superseded_by, superseded_at FROM claim ORDER BY happened_at, memory_id"
@@ -56,6 +58,13 @@ async def test_versions_follow_from_the_claims_alone(bench: Bench, seed: int) ->
         assert superseded == {id_: state[2] for id_, state in wanted.items()}
 
 
+async def say(bench: Bench, place: str, at: int | None = None, *, clock: int | None = None) -> str:
+    """Store where somebody lives, said at a moment, or when the service's clock shows another one than it does."""
+    backends = bench.backends if clock is None else replace(bench.backends, clock=lambda: clock)
+    gateway = LongTermMemoryGateway(backends.of_tenant("acme", ADMINISTRATOR))
+    return await gateway.store("bot", NewMemory(f"I live in {place}", occurred_at=at))
+
+
 async def test_of_a_key_no_more_than_its_newest_claims_are_kept_and_what_came_before_stays_superseded(
     bench: Bench,
 ) -> None:
@@ -66,3 +75,23 @@ async def test_of_a_key_no_more_than_its_newest_claims_are_kept_and_what_came_be
     await bench.change(f"INSERT INTO claim ({columns}) VALUES {values}")
     (kept,) = await bench.rows("SELECT count(*) AS n, sum(opens AND superseded_by IS NULL) AS holding FROM claim")
     assert kept == {"n": 500, "holding": 1}
+
+
+async def test_what_holds_is_found_by_a_store_of_its_content_once_what_had_its_place_is_deleted(bench: Bench) -> None:
+    first, correction, again = [await say(bench, place) for place in ("Rome", "Oslo", "Rome")]
+    await bench.gateway.delete("bot", correction)
+    assert await say(bench, "Rome") == again
+    await bench.gateway.delete("bot", again)
+    assert await say(bench, "Rome") == first
+
+
+async def test_what_holds_is_found_by_a_store_of_its_content_once_what_had_its_place_is_superseded(
+    bench: Bench,
+) -> None:
+    now = bench.backends.clock()
+    correction = await say(bench, "Oslo", now + 60_000)
+    first, again = await say(bench, "Rome", clock=now), await say(bench, "Rome", clock=now + 1000)
+    await bench.gateway.delete("bot", correction)
+    assert await say(bench, "Rome") in {first, again}
+    await say(bench, "Lima", now + 500)
+    assert await say(bench, "Rome") == again

@@ -106,8 +106,10 @@ BEGIN
 END;
 
 -- The content of what is superseded may be stored once more: "Rome, Oslo, Rome again" is three memories. So its hash makes
--- room, unless it is the hash of a moment too: what was said then, was said once. It comes back where it is still free.
+-- room, unless it is the hash of a moment too: what was said then, was said once. It comes back where it is still free,
+-- or else once it is: of those of one content that hold, one has it.
 ALTER TABLE long_term_memory ADD COLUMN identity TEXT;
+CREATE INDEX long_term_memory_identity ON long_term_memory (tenant_id, agent_id, identity) WHERE identity IS NOT NULL;
 
 CREATE TRIGGER claim_superseded AFTER UPDATE OF superseded_at ON claim
 WHEN new.whole AND new.superseded_at IS NOT old.superseded_at
@@ -122,6 +124,12 @@ BEGIN
   UPDATE long_term_memory
   SET identity = content_hash, content_hash = substr(content_hash, 1, 12) || lower(hex(id))
   WHERE id = new.id AND tenant_id = new.tenant_id;
+  UPDATE long_term_memory SET content_hash = identity, identity = NULL
+  WHERE tenant_id = new.tenant_id AND id = (
+    SELECT other.id FROM long_term_memory AS other
+    WHERE other.tenant_id = new.tenant_id AND other.agent_id = new.agent_id AND other.identity = new.content_hash
+      AND other.superseded_at IS NULL ORDER BY other.id LIMIT 1
+  );
 END;
 
 CREATE TRIGGER long_term_memory_restored AFTER UPDATE OF superseded_at ON long_term_memory
@@ -137,4 +145,13 @@ END;
 CREATE TRIGGER long_term_memory_unclaimed AFTER DELETE ON long_term_memory
 BEGIN
   DELETE FROM claim WHERE tenant_id = old.tenant_id AND agent_id = old.agent_id AND memory_id = old.id;
+  UPDATE long_term_memory SET content_hash = identity, identity = NULL
+  WHERE tenant_id = old.tenant_id AND id = (
+    SELECT other.id FROM long_term_memory AS other
+    WHERE other.tenant_id = old.tenant_id AND other.agent_id = old.agent_id AND other.identity = old.content_hash
+      AND other.superseded_at IS NULL ORDER BY other.id LIMIT 1
+  ) AND NOT EXISTS (
+    SELECT 1 FROM long_term_memory AS taken
+    WHERE taken.tenant_id = old.tenant_id AND taken.agent_id = old.agent_id AND taken.content_hash = old.content_hash
+  );
 END;
