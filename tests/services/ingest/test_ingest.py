@@ -66,7 +66,7 @@ def statuses(ingestion: Ingestion) -> list[str]:
     return [item.status for item in ingestion.items]
 
 
-async def held(bench: Bench, column: str) -> list[object]:
+async def held(bench: Bench, column: str) -> list[Any]:
     return [row[column] for row in await bench.rows(HELD)]
 
 

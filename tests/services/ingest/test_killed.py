@@ -119,7 +119,7 @@ def test_two_at_once_end_as_one_does() -> None:
                 await asyncio.sleep(seconds)
                 return await _ingest(other)
 
-            assert await asyncio.gather(_ingest(one), later()) == ["done", "done"]
+            assert list(await asyncio.gather(_ingest(one), later())) == ["done", "done"]
             assert made.file.rows("SELECT sum(written), sum(messages - known) FROM ingestion") == [
                 (len(CONVERSATION), len(CONVERSATION))
             ]
