@@ -57,6 +57,7 @@ class Own:
 @click.option("--foreign", default=0, show_default=True, help="Questions of others to ask each conversation.")
 @click.option("--parallel", default=4, show_default=True, help="Conversations under way at once.")
 @click.option("--resamples", default=RESAMPLES, show_default=True, help="Resamples behind an interval.")
+@click.option("--ingest", is_flag=True, help="Tell own servers conversations by ingesting them, session by session.")
 @click.option("--bm25", is_flag=True, help="Measure plain BM25 over the same data too.")
 @click.option("--out", default=RESULTS, type=click.Path(file_okay=False, path_type=Path), help="Folder of the results.")
 def main(  # noqa: PLR0913 - a command has as many parameters as options
@@ -73,6 +74,7 @@ def main(  # noqa: PLR0913 - a command has as many parameters as options
     foreign: int,
     parallel: int,
     resamples: int,
+    ingest: bool,
     bm25: bool,
     out: Path,
 ) -> None:
@@ -83,7 +85,7 @@ def main(  # noqa: PLR0913 - a command has as many parameters as options
     try:
         measured = chosen(read(data), [name for name in conversations.split(",") if name])
         plan = Plan(prefix=f"quality-{int(time.time())}", parallel=parallel, foreign=foreign)
-        measurement = Measurement(measured, plan, resamples)
+        measurement = Measurement(measured, plan, resamples, ingests=ingest)
         if base_url is not None:
             runs = asyncio.run(_running(Target(service, base_url, token), measurement))
         else:

@@ -12,8 +12,10 @@ from bench.quality.dataset import Conversation
 from bench.quality.scores import RESAMPLES
 from bench.quality.service import Service
 from bench.quality.services.bm25 import Bm25
+from bench.quality.services.gateway import Gateway
+from bench.quality.services.ingesting import Ingesting, Turns
 from bench.quality.summary import Run, Served, summary
-from bench.quality.variants import Variant, serving, serving_copy
+from bench.quality.variants import Make, Variant, serving, serving_copy
 
 TOLD_WHEN = "with reference_time"
 
@@ -25,6 +27,8 @@ class Measurement:
     conversations: Sequence[Conversation]
     plan: Plan
     resamples: int = RESAMPLES
+    ingests: bool = False
+    """Whether own servers are told the conversations by ingesting them, and not turn by turn."""
 
 
 async def measure_service(name: str, service: Service, measurement: Measurement) -> Run:
@@ -48,17 +52,19 @@ async def measure_own(
     with TemporaryDirectory(prefix="quality-") as directory:
         data_dir = Path(directory) / "data"
         data_dir.mkdir()
-        async with serving(data_dir, embedder, settings) as service:
+        turns = Turns()
+        make: Make = (lambda client, token: Ingesting(client, token, turns)) if measurement.ingests else Gateway
+        async with serving(data_dir, embedder, settings, make=make) as service:
             await _told(embedder, service, measurement)
         dated = _of_known_time(measurement)
         for variant in variants:
-            async with serving_copy(data_dir, embedder, settings, variant) as service:
+            async with serving_copy(data_dir, embedder, settings, variant, make) as service:
                 asked, seconds = await _asked(f"{embedder}, {variant.name}", service, measurement)
             served = Served(embedder, variant.name, {"without": variant.without} if variant.without else {}, seconds)
             runs.append(summary(served, asked, whole, resamples=measurement.resamples))
             whole = whole or asked
         if dated is not None:
-            async with serving_copy(data_dir, embedder, settings, Variant(TOLD_WHEN)) as service:
+            async with serving_copy(data_dir, embedder, settings, Variant(TOLD_WHEN), make) as service:
                 asked, seconds = await _asked(f"{embedder}, {TOLD_WHEN}", service, dated)
             runs.append(summary(Served(embedder, TOLD_WHEN, {}, seconds), asked, resamples=measurement.resamples))
     return runs

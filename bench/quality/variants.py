@@ -1,10 +1,11 @@
 """Servers of this project to measure: an embedder, and the parts of the recall that are left out."""
 
 import shutil
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import httpx
 
@@ -17,6 +18,7 @@ from bench.quality.service import Service
 from bench.quality.services.gateway import Gateway
 from bench.server import service
 
+Make: TypeAlias = Callable[[httpx.AsyncClient, str], Service]
 WHOLE = "whole"
 _TENANT = "quality"
 _REQUEST_SECONDS = 120.0
@@ -49,9 +51,9 @@ def variants(*, ablate: bool, without: Sequence[str]) -> list[Variant]:
 
 @asynccontextmanager
 async def serving(
-    data_dir: Path, embedder: str, settings: Mapping[str, str], *, without: str = ""
+    data_dir: Path, embedder: str, settings: Mapping[str, str], *, without: str = "", make: Make = Gateway
 ) -> AsyncIterator[Service]:
-    """Serve this checkout's code over a data directory, until the block ends.
+    """Serve this checkout's code over a data directory, until the block ends; ``make`` says how it is told and asked.
 
     Raises:
         ServerFailed: the server ends or does not answer.
@@ -65,18 +67,18 @@ async def serving(
         service(data_dir, {**settings, **own}, first, without=without) as server,
         httpx.AsyncClient(base_url=f"http://{HOST}:{server.port}", timeout=_REQUEST_SECONDS) as client,
     ):
-        yield Gateway(client, token)
+        yield make(client, token)
 
 
 @asynccontextmanager
 async def serving_copy(
-    data_dir: Path, embedder: str, settings: Mapping[str, str], variant: Variant
+    data_dir: Path, embedder: str, settings: Mapping[str, str], variant: Variant, make: Make = Gateway
 ) -> AsyncIterator[Service]:
     """Serve a copy of the data as a variant, so that no variant sees what another one left; raises as ``serving``."""
     copy = data_dir.with_name(f"{data_dir.name}-copy")
     shutil.copytree(data_dir, copy)
     try:
-        async with serving(copy, embedder, settings, without=variant.without) as served:
+        async with serving(copy, embedder, settings, without=variant.without, make=make) as served:
             yield served
     finally:
         shutil.rmtree(copy)

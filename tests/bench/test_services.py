@@ -13,9 +13,11 @@ from bench.quality.dataset import Memory
 from bench.quality.service import Answer, Service, ServiceFailed
 from bench.quality.services import SERVICES
 from bench.quality.services.gateway import Gateway
+from bench.quality.services.ingesting import Ingesting, Turns
 from bench.quality.services.mcp_memory import McpMemory
 from bench.quality.services.mem0 import Mem0
 from tests.bench.stand_ins import gateway, mcp_memory, mem0
+from tests.support.service import Service as Served
 from tests.support.service import serving
 
 KEY = "a-key"
@@ -27,12 +29,19 @@ def client_of(app: FastAPI) -> httpx.AsyncClient:
     return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://stand-in")
 
 
-@pytest.fixture(params=sorted(SERVICES))
+def token_of(served: Served) -> str:
+    return served.credential()["Authorization"].removeprefix("Bearer ")
+
+
+@pytest.fixture(params=[*sorted(SERVICES), "ingesting"])
 async def service(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Service]:
     async with AsyncExitStack() as stack:
         if request.param == "gateway":
             served = await stack.enter_async_context(serving(tmp_path))
-            yield Gateway(served.client, served.credential()["Authorization"].removeprefix("Bearer "))
+            yield Gateway(served.client, token_of(served))
+        elif request.param == "ingesting":
+            served = await stack.enter_async_context(serving(tmp_path))
+            yield Ingesting(served.client, token_of(served), Turns())
         else:
             app = {"mem0": mem0, "mcp-memory": mcp_memory}[request.param](KEY)
             yield SERVICES[request.param](await stack.enter_async_context(client_of(app)), KEY)

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import Any
 
 import httpx
 
@@ -46,12 +47,16 @@ class Gateway:
 
     async def ask(self, namespace: str, question: str, top_k: int, at: str | None = None) -> Answer:
         """Recall."""
-        body: dict[str, object] = {"agent_id": namespace, "query": question, "top_k": top_k}
-        if at is not None:
-            body["reference_time"] = at
-        answer = await post(self._client, "/recall", body, self._headers)
+        answer = await self.recall(namespace, question, top_k, at)
         found: dict[str, float] = {}
         for entry in answer["entries"]:
             found.setdefault(entry["metadata"]["turn_id"], entry["score"])
         scores = tuple(found.values())
         return Answer(tuple(found), answer.get("confidence"), scores[0] if scores else None, scores)
+
+    async def recall(self, namespace: str, question: str, top_k: int, at: str | None) -> dict[str, Any]:
+        """Ask ``POST /recall``."""
+        body: dict[str, object] = {"agent_id": namespace, "query": question, "top_k": top_k}
+        if at is not None:
+            body["reference_time"] = at
+        return await post(self._client, "/recall", body, self._headers)
