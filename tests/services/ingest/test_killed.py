@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import TypeVar
 
 import pytest
 
@@ -12,12 +13,15 @@ from app.services.ingest import messages as taking
 from app.services.ingest.ingester import Ingester
 from app.storage import messages as staged
 from tests.simulation import clock
+from tests.simulation.intercept import Effect, PortCall
 from tests.simulation.killer import KilledError, Killer, Made, Moment, moments
 from tests.simulation.settled import flaws, left
 from tests.simulation.weather import calm
 from tests.simulation.world import Kind, Replica, World, world
 from tests.support import generation
 from tests.support.gateways import ADMINISTRATOR
+
+T = TypeVar("T")
 
 _SEED = 1
 _CALLS = {"database.run", "embedder.embed", "index.upsert"}
@@ -128,3 +132,33 @@ def test_two_at_once_end_as_one_does() -> None:
     ends = [clock.run(both(seconds)) for seconds in (0, 0.01, 0.03, 0.1, 0.3, 100)]
     assert all(ended == ends[0] for ended in ends)
     assert len(ends[0]) == len(CONVERSATION) + 2
+
+
+class Slow:
+    """Has every text wait to be embedded for longer than a lease holds."""
+
+    seconds = 300.0
+
+    async def pass_on(self, call: PortCall, effect: Effect[T]) -> T:
+        if call.name == "embedder.embed":
+            await asyncio.sleep(self.seconds)
+        return await effect()
+
+
+def test_whoever_still_works_keeps_the_lease_and_answers_with_the_operation_meanwhile() -> None:
+    async def live() -> None:
+        async with world("late", _SEED) as made:
+            one, other = made.replica(Slow()), made.replica()
+            began = clock.now()
+            assert await _ingest(one) == "running"
+            assert clock.now() - began == pytest.approx(20, abs=2)
+            for _ in range(7):
+                await asyncio.sleep(40)
+                assert await resume_once(other.backends) == 0
+                assert made.file.rows("SELECT * FROM long_term_memory") == []
+            await asyncio.sleep(5 * Slow.seconds)
+            assert made.file.rows("SELECT finished_at IS NULL, written FROM ingestion") == [(0, len(CONVERSATION))]
+            assert {*made.file.rows("SELECT event FROM audit")} == {("ingested",)}
+            assert len(made.file.rows("SELECT * FROM audit")) == len(CONVERSATION)
+
+    clock.run(live())
