@@ -15,7 +15,12 @@ from memory_gateway_client import types as answers
 from memory_gateway_client.request import Call
 from tests.support.service import Service
 
+AGENT_MEMORY = {
+    *("namespace_create", "namespace_list", "namespace_get", "namespace_delete", "profile_delete", "session_delete"),
+    *("ingest", "remember", "recall", "memory_list", "memory_get", "memory_delete", "summary"),
+}
 LEFT_OUT = {
+    *(f"agent_memory_{name}" for name in AGENT_MEMORY),  # Cloudflare's surface, which its own clients call
     "export",  # streams, which the command line does
     "import",
     "healthz",  # for operators

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.support.agent_memory_probes import OF_NAMES
 from tests.support.backends import Backend
 from tests.support.probes import CANARY, PROBES, SECRET
 from tests.support.service import Service, serving
@@ -68,7 +69,7 @@ async def test_nothing_tells_an_outsider_anything(tmp_path: Path, backend: Backe
             answers = await probe(service, tenant, agent_id)
             assert answers, route
             for answer in answers:
-                unknown = route.startswith(_BY_ID) and answer.status_code == 404
+                unknown = route.startswith((*_BY_ID, *OF_NAMES)) and answer.status_code == 404
                 assert answer.status_code < 300 or unknown, (route, answer.text)
                 assert CANARY not in answer.text, route
                 assert inside[0]["id"] not in answer.text, route

@@ -12,6 +12,7 @@ from app.domain.messages import NewMessage
 from app.ports.database import Statement
 from app.services.transfer.lines import write_memory
 from app.services.transfer.record import Record
+from tests.support.agent_memory_probes import AGENT_MEMORY_PROBES
 from tests.support.profile_probes import PROFILE_PROBES
 from tests.support.service import Service
 
@@ -257,6 +258,7 @@ async def probe_tools(service: Service, tenant: str, agent_id: str) -> list[http
 
 PROBES: dict[str, Probe] = {
     **PROFILE_PROBES,
+    **AGENT_MEMORY_PROBES,
     "POST /store": probe_store,
     "POST /recall": probe_recall,
     "POST /recall/explain": probe_explain,

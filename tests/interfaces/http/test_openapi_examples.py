@@ -14,6 +14,13 @@ from app.domain.errors import MemoryGatewayError
 from tests.support.service import Service
 
 PROBLEM = "application/problem+json"
+NAMED = {
+    "agent_id": "billing",
+    "profile": "billing",
+    "account_id": "any",
+    "namespace_name": "support-agent",  # which an example creates
+    "profile_name": "user-42",
+}
 Document: TypeAlias = dict[str, Any]
 Operation: TypeAlias = dict[str, Any]
 
@@ -172,7 +179,7 @@ async def test_every_example_of_a_request_is_taken(service: Service, document: D
         method, path = name.split()
         body = operation.get("requestBody", {}).get("content", {}).get("application/json")
         for example in [] if body is None else examples_of(document, body):
-            url = path.replace("{agent_id}", "billing").replace("{profile}", "billing")
+            url = path.format(**NAMED)
             answer = await service.client.request(method, url, json=example, headers=admin)
             assert answer.status_code < 300, f"{name}: {json.dumps(example)}: {answer.text}"
             taken += 1
