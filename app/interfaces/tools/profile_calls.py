@@ -102,7 +102,8 @@ async def _forget_meant(services: TenantServices, agent_id: str, words: str) -> 
     possible = [entry for entry in likely if entry.score >= _POSSIBLE]
     if len(possible) > 1:
         return answers.kept("more than one memory may be meant. Name one by its id:", lines)
-    if likely[0].score < _CLEAR or not lines[0].is_whole:
+    if likely[0].score < _CLEAR or not lines[0].is_whole or likely[0].id in found.formers:
+        # What is found in place of what it has replaced is not what the words say.
         return answers.kept("no memory is clearly meant. If one of these is, name it by its id:", lines)
     return await _forget_named(services, agent_id, likely[0].id)
 

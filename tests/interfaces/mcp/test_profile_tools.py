@@ -137,6 +137,14 @@ async def test_words_forget_no_memory_of_which_a_line_shows_only_a_part(client: 
     assert "Svalan" in await told(client, "list", "log of the boat Svalan")
 
 
+async def test_words_that_say_what_no_longer_holds_do_not_forget_what_holds_in_its_place(client: Client) -> None:
+    await told(client, "remember", "Nils lives in Ghent.")
+    await told(client, "remember", "Nils moved to Delft.")
+    text = await told(client, "forget", "Nils lives in Ghent")
+    assert text.splitlines()[1].startswith("Nothing was forgotten: no memory is clearly meant.")
+    assert "Delft" in await told(client, "recall", "Where does Nils live?")
+
+
 async def test_words_that_mean_nothing_forget_nothing(client: Client) -> None:
     assert await told(client, "forget", "zzyzx quux") == f"Nothing was forgotten: no memory is meant. {NOTHING}"
 

@@ -46,6 +46,15 @@ def test_nothing_found_is_said_plainly() -> None:
     assert said(answers.recalled(ProfileRecall("", [candidate("far", 0.1)]), 0.2)) == "Nothing is known about that."
 
 
+def test_an_answer_that_no_likely_memory_bears_out_comes_with_the_best_of_them() -> None:
+    recall = ProfileRecall("Lund", [candidate(f"memory {number}", 0.1) for number in range(9)])
+    assert said(answers.recalled(recall, 0.2)).splitlines()[1:3] == [
+        'Answer: "Lund"',
+        "The memories that it may rest on, best first:",
+    ]
+    assert said(answers.recalled(recall, 0.2)).count(ID) == 3
+
+
 def test_without_an_answer_the_nearest_memories_are_shown_as_what_they_are() -> None:
     text = said(answers.recalled(ProfileRecall("", [candidate("near", 0.3)]), 0.2))
     assert text.splitlines()[1] == "Nothing is known about that. The nearest memories, which may not answer it:"
