@@ -5,7 +5,18 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.domain.memory import Scope
-from tests.simulation.scenes import Scene, damaged, new, rounds, unconfirmed, undelivered
+from tests.simulation.operations import Text
+from tests.simulation.scenes import (
+    CORRECTION,
+    Scene,
+    corrected,
+    damaged,
+    new,
+    rounds,
+    said,
+    unconfirmed,
+    undelivered,
+)
 from tests.simulation.settled import shown
 from tests.simulation.weather import check_nothing_is_lost
 from tests.simulation.workload import Agent
@@ -24,12 +35,22 @@ class Act:
 
 async def _store(scene: Scene, victim: Replica) -> None:
     del victim
-    await scene.bot.store(("new", None))
+    await scene.bot.store(Text("new"))
 
 
 async def _delete(scene: Scene, victim: Replica) -> None:
     del victim
     await scene.bot.delete(scene.bot.history.existing()[0])
+
+
+async def _forget(scene: Scene, victim: Replica) -> None:
+    del victim
+    await scene.bot.mark(scene.id_of(CORRECTION), forgotten=True)
+
+
+async def _correct(scene: Scene, victim: Replica) -> None:
+    del victim
+    await scene.bot.store(CORRECTION)
 
 
 async def _deliver(scene: Scene, victim: Replica) -> None:
@@ -84,6 +105,11 @@ def _check_erased(scene: Scene) -> None:
         assert not scopes & {scope for scope, _ in shown(scene.world).values()}
 
 
+def _check_read(scene: Scene) -> None:
+    """What every memory states was read, though the run that stored it stopped before that."""
+    assert not scene.world.file.rows("SELECT 1 FROM long_term_memory WHERE statements_read IS NULL")
+
+
 _STORE = frozenset({"embedder.embed", "database.run", "index.upsert"})
 _DELETE = frozenset({"database.run", "index.delete"})
 _DELIVER = _DELETE | {"index.upsert"}
@@ -94,6 +120,8 @@ _RECONCILE = _STORE | {"index.list_ids", "index.held"}
 ACTS: Mapping[str, Act] = {
     "first store": Act(new, _store, _STORE),
     "store": Act(undelivered, _store, _STORE),
+    "correct": Act(said, _correct, _STORE, check=_check_read),
+    "forget": Act(corrected, _forget, frozenset({"database.run"})),
     "delete": Act(undelivered, _delete, _DELETE),
     "deliver": Act(undelivered, _deliver, _DELIVER),
     "confirm": Act(unconfirmed, _confirm, _CONFIRM),

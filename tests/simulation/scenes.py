@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from app.domain.memory import Scope
 from app.ports.vector_index import IndexedVector
 from tests.simulation.embedder import vector_of
+from tests.simulation.operations import Text
 from tests.simulation.workload import Agent
 from tests.simulation.world import Replica, World
 
+STATEMENT, CORRECTION = Text("I live in Rome"), Text("I moved to Oslo")
 _ROUND_SECONDS = 45.0
 _GRACE_SECONDS = 61.0
 _CONFIRM_SECONDS = 185.0
@@ -29,9 +31,13 @@ class Scene:
     def agents(self) -> list[Agent]:
         return [self.bot, self.other, self.foreign]
 
+    def id_of(self, text: Text) -> str:
+        """Return the id of what the first agent has stored."""
+        return next(id_ for id_ in self.bot.history.existing() if self.bot.history.text_of(id_) == text)
+
     async def store_everywhere(self, content: str) -> None:
         for agent in self.agents:
-            await agent.store((content, None))
+            await agent.store(Text(content))
 
 
 def scene(world: World) -> Scene:
@@ -57,6 +63,20 @@ async def known(scene: Scene) -> None:
     for n in range(3):
         await scene.store_everywhere(f"known {n}")
     await rounds(scene.world.replicas[0], 14)
+
+
+async def said(scene: Scene) -> None:
+    """And a statement that can be corrected, of which the index was not told yet."""
+    await known(scene)
+    for agent in scene.agents:
+        await agent.store(STATEMENT)
+
+
+async def corrected(scene: Scene) -> None:
+    """And its correction."""
+    await said(scene)
+    for agent in scene.agents:
+        await agent.store(CORRECTION)
 
 
 async def undelivered(scene: Scene) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 
 from app.domain.embedding import Vector
 from app.domain.memory import Scope
+from tests.simulation.chains import misplaced
 from tests.simulation.embedder import CONFIG, vector_of
 from tests.simulation.index import LateIndex
 from tests.simulation.world import World
@@ -31,7 +32,10 @@ def memories_of(world: World) -> Shown:
 
 
 def flaws(world: World) -> set[tuple[str, str]]:
-    """Name every memory that neither the index nor the outbox knows, and every vector nobody will remove."""
+    """Name every memory that neither the index nor the outbox knows, and every vector nobody will remove.
+
+    And every memory that has another place among the versions of what it states than it ought to have.
+    """
     memories = memories_of(world)
     rows = world.file.rows(f"SELECT id, operation FROM outbox WHERE index_name = '{CONFIG.index_name}'")
     queued = {str(id_): operation for id_, operation in rows}
@@ -39,7 +43,13 @@ def flaws(world: World) -> set[tuple[str, str]]:
     lost = [id_ for id_ in memories if id_ not in vectors and queued.get(id_) != "upsert"]
     stray = [id_ for id_ in vectors if id_ not in memories and queued.get(id_) != "delete"]
     wrong = [id_ for id_ in memories.keys() & vectors.keys() if not _same(memories[id_], vectors[id_])]
-    named = {"lost": lost, "stray": stray, "wrong": wrong, "miscounted": miscounted(world)}
+    named = {
+        "lost": lost,
+        "stray": stray,
+        "wrong": wrong,
+        "miscounted": miscounted(world),
+        "misplaced": misplaced(world),
+    }
     return {(kind, id_) for kind, ids in named.items() for id_ in ids}
 
 

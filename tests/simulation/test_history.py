@@ -3,9 +3,10 @@
 import pytest
 
 from app.domain.query import Entry
-from tests.simulation.history import Delete, History, Store, Text, ViolationError
+from tests.simulation.history import History
+from tests.simulation.operations import Delete, Store, Text, ViolationError
 
-TEXT: Text = ("note", "a")
+TEXT = Text("note", "a")
 ID, OTHER = "01M0000000000000000000000A", "01M0000000000000000000000B"
 
 
@@ -66,10 +67,10 @@ def test_a_failed_store_happened_or_not_but_the_first_answer_settles_it(history:
     recall(history, ID, number=2)
     with pytest.raises(ViolationError, match="did not return"):
         recall(history)
-    history.fail(history.begin_store(3, ("other", None)))
-    history.check_missing(history.tick(), [("other", None)], [])
+    history.fail(history.begin_store(3, Text("other")))
+    history.check_missing(history.tick(), [Text("other")], [])
     with pytest.raises(ViolationError, match="was not stored"):
-        recall(history, OTHER, number=3, text=("other", None))
+        recall(history, OTHER, number=3, text=Text("other"))
 
 
 def test_a_failed_delete_happened_or_not_but_the_first_answer_settles_it(history: History) -> None:
@@ -93,7 +94,7 @@ def test_an_answer_shows_what_was_stored_last_and_what_this_agent_stored(history
     with pytest.raises(ViolationError, match="never stored like this"):
         recall(history, OTHER, number=3)
     with pytest.raises(ViolationError, match="never stored like this"):
-        recall(history, OTHER, text=("another", None))
+        recall(history, OTHER, text=Text("another"))
     with pytest.raises(ViolationError, match="twice"):
         recall(history, ID, ID, number=2)
 
@@ -123,12 +124,12 @@ def test_an_erasure_takes_all_there_was_and_keeps_stores_out_until_it_is_done(hi
     stored(history, number=2)
     erasure = history.begin_erasure()
     history.accept_erasure()
-    history.refuse_store(history.begin_store(3, ("made again", None)))
+    history.refuse_store(history.begin_store(3, Text("made again")))
     recall(history, ID, number=2)
-    recall(history, OTHER, number=3, text=("made again", None))
+    recall(history, OTHER, number=3, text=Text("made again"))
     assert history.finish_erasure(erasure) == [ID, OTHER]
     recall(history)
-    for id_, number, text in ((ID, 2, TEXT), (OTHER, 3, ("made again", None))):
+    for id_, number, text in ((ID, 2, TEXT), (OTHER, 3, Text("made again"))):
         with pytest.raises(ViolationError, match="had been deleted"):
             recall(history, id_, number=number, text=text)
     with pytest.raises(ViolationError, match="nothing was being erased"):

@@ -5,6 +5,7 @@ from math import inf
 
 import pytest
 
+from app.indexing.jobs.backfill import backfill_claims
 from tests.simulation import clock
 from tests.simulation.acts import ACTS, Act
 from tests.simulation.killer import KilledError, Killer, Made, Moment, moments
@@ -41,9 +42,10 @@ async def _live(kind: Kind, act: Act, moment: Moment | None = None) -> list[Made
 
 
 async def _go_on(made: World, played: Scene, act: Act, damage: set[tuple[str, str]]) -> None:
-    """Have another process take over, whose indexer alone finishes everything but what was damaged before."""
+    """Have another process take over: what it does from its start on finishes all but what was damaged before."""
     successor = made.replica()
     successor.start()
+    await backfill_claims(successor.backends.database)
     await peace(made)
     assert flaws(made) <= damage
     if damage:
@@ -77,4 +79,4 @@ def test_a_process_killed_at_any_call_loses_nothing_and_leaves_nothing_behind(na
 
 def test_every_part_that_writes_is_among_those_that_are_killed() -> None:
     seen = {call.place.partition(".")[0] for act in ACTS.values() for call in clock.run(_live("late", act))}
-    assert seen >= {"Writer", "LongTermMemoryGateway", "Indexer", "Eraser", "Reconcile"}, seen
+    assert seen >= {"Writer", "LongTermMemoryGateway", "ProfileService", "Indexer", "Eraser", "Reconcile"}, seen

@@ -16,6 +16,7 @@ from app.storage.system.reembedding import ReembeddingState
 from tests.simulation import clock
 from tests.simulation.embedder import CONFIG, OTHER
 from tests.simulation.index import LateIndex
+from tests.simulation.operations import Text
 from tests.simulation.settled import memories_of
 from tests.simulation.weather import calm, storm
 from tests.simulation.workload import Agent
@@ -106,7 +107,7 @@ async def _simulate(kind: Kind, seed: int) -> World:
         for _ in range(2):
             made.replica().start()
         agents = [Agent(made, tenant, agent) for tenant in ("acme", "globex") for agent in ("bot-1", "bot-2")]
-        await agents[0].store(("the first", None))
+        await agents[0].store(Text("the first"))
         background = [asyncio.create_task(task) for task in (storm(made), _move(made))]
         try:
             await asyncio.gather(*(agent.act(_OPERATIONS) for agent in agents for _ in range(2)))

@@ -11,6 +11,7 @@ from app.domain.errors import Unavailable
 from app.domain.memory import NewMemory
 from app.domain.query import Filter, Query
 from tests.simulation import clock
+from tests.simulation.operations import Text
 from tests.simulation.settled import shown
 from tests.simulation.weather import calm
 from tests.simulation.workload import Agent
@@ -39,7 +40,7 @@ def test_failed_upserts_in_a_row_lose_nothing_and_all_stay_found(kind: Kind) -> 
             made.network.down.add("index.upsert")
             for n in range(_UPSERTS):
                 agent = agents[n % _AGENTS]
-                assert await agent.store((f"note {n}", None))
+                assert await agent.store(Text(f"note {n}"))
             for agent in agents:
                 await agent.recall_all()
             made.network.down.clear()
@@ -54,11 +55,11 @@ def test_failed_upserts_in_a_row_lose_nothing_and_all_stay_found(kind: Kind) -> 
 def test_while_the_index_is_away_stores_go_on_and_recalls_find_them_and_say_so(kind: Kind) -> None:
     async def scenario() -> None:
         async with _agents(kind) as (made, (agent, *_)):
-            await agent.store(("known to the index", None))
+            await agent.store(Text("known to the index"))
             await calm(made)
             made.network.down.add("index")
             for n in range(_NOTES):
-                assert await agent.store((f"note {n}", None))
+                assert await agent.store(Text(f"note {n}"))
                 assert await agent.recall(f"note {n}") == "index_unavailable"
             await agent.delete(agent.history.existing()[-1])
             assert await agent.recall(f"note {_NOTES - 1}") == "index_unavailable"
@@ -76,7 +77,7 @@ def test_while_the_index_is_away_stores_go_on_and_recalls_find_them_and_say_so(k
 def test_nothing_is_never_the_answer_where_the_index_could_not_be_asked_what_it_knows(kind: Kind) -> None:
     async def scenario() -> None:
         async with _agents(kind) as (made, (agent, newcomer, *_)):
-            await agent.store(("told to the index", "a"))
+            await agent.store(Text("told to the index", "a"))
             await calm(made)
             made.network.down.add("index")
             gateway = made.replicas[0].gateway("acme")
@@ -97,7 +98,7 @@ def test_nothing_is_never_the_answer_where_the_index_could_not_be_asked_what_it_
 def test_without_the_database_nothing_is_acknowledged_and_nothing_was_done(kind: Kind) -> None:
     async def scenario() -> None:
         async with _agents(kind) as (made, (agent, *_)):
-            await agent.store(("known", None))
+            await agent.store(Text("known"))
             await calm(made)
             (id_,), before = agent.history.existing(), made.file.connection.total_changes
             made.network.down.add("database")
@@ -123,7 +124,7 @@ def test_without_the_database_nothing_is_acknowledged_and_nothing_was_done(kind:
 def test_without_the_embedder_nothing_is_written_and_what_is_there_can_be_deleted(kind: Kind) -> None:
     async def scenario() -> None:
         async with _agents(kind) as (made, (agent, *_)):
-            await agent.store(("known", None))
+            await agent.store(Text("known"))
             await calm(made)
             made.network.down.add("embedder")
             gateway = made.replicas[0].gateway("acme")

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Mapping
 
 from app.domain.errors import Conflict, Unavailable
-from tests.simulation.history import ViolationError
 from tests.simulation.index import LateIndex
 from tests.simulation.network import SOUND, Rates
+from tests.simulation.operations import ViolationError
 from tests.simulation.settled import flaws, left
 from tests.simulation.world import World
 

@@ -1,21 +1,26 @@
-"""Agents that store, recall and delete through two replicas, and check every answer."""
+"""Agents that store, recall, forget and delete through two replicas, and check every answer."""
 
 import asyncio
 from dataclasses import dataclass, field
 from math import inf
 
-from app.domain.errors import Erasing, MemoryGatewayError, Unavailable
-from app.domain.memory import NewMemory
+from app.domain.errors import Erasing, MemoryGatewayError, NotFound, Superseded, Unavailable
+from app.domain.memory import NewMemory, Scope
 from app.domain.query import Filter, Query
 from app.services.gateway import LongTermMemoryGateway
-from app.services.recall import Recall
 from tests.simulation import clock
-from tests.simulation.history import History, Text, ViolationError
+from tests.simulation.answers import Asked, check
+from tests.simulation.chains import check_past
+from tests.simulation.history import History
 from tests.simulation.killer import KilledError
+from tests.simulation.operations import Text, ViolationError
 from tests.simulation.settled import memories_of, shown
-from tests.simulation.world import World
+from tests.simulation.statements import MOMENTS, QUESTIONS, STATED
+from tests.simulation.world import MAX_SKEW_MS, Replica, World
 
 TOP_K = 10
+_TOP_K_OF_STATED = 20
+"""Of one statement there may be more that hold, each said at another moment."""
 _SESSIONS = (None, "a", "b", "c", "d")
 _THINKS_SECONDS = 6.0
 _RECENT = 8
@@ -34,10 +39,10 @@ class Agent:
     async def act(self, times: int) -> None:
         """Do so many operations, one after the other."""
         dice = self.world.random
-        actions = (self._store_any, self._recall_any, self._delete_any)
+        actions = (self._store_any, self._recall_any, self._delete_any, self._mark_any)
         for _ in range(times):
             await asyncio.sleep(dice.expovariate(1 / _THINKS_SECONDS))
-            (action,) = dice.choices(actions, (40, 45, 15))
+            (action,) = dice.choices(actions, (38, 42, 14, 6))
             try:
                 await action()
             except ViolationError as error:
@@ -48,10 +53,13 @@ class Agent:
         number = self.world.next_number()
         gateway, replica = self._gateway()
         store = self.history.begin_store(number, text)
+        store.earliest = clock.now_ms() - MAX_SKEW_MS
         self._note("store", replica, number, text)
+        metadata = {"number": number, "session": text.session, "shade": store.shade}
         try:
-            memory = NewMemory(text[0], {"number": number, "session": text[1], "shade": store.shade}, text[1])
-            id_ = await gateway.store(self.agent_id, memory)
+            id_ = await gateway.store(
+                self.agent_id, NewMemory(text.content, metadata, text.session, occurred_at=text.occurred_at)
+            )
         except Erasing as error:
             self._failed("store", replica, error)
             self.history.refuse_store(store)
@@ -60,6 +68,8 @@ class Agent:
             self.history.fail(store)
             self._failed("store", replica, error)
             return None
+        finally:
+            store.latest = clock.now_ms() + MAX_SKEW_MS
         self._note("stored", replica, number, id_)
         self.history.acknowledge_store(store, id_)
         self.world.counts["stored"] += 1
@@ -80,20 +90,43 @@ class Agent:
         self.history.acknowledge_delete(delete)
         self.world.counts["deleted"] += 1
 
+    async def mark(self, id_: str, *, forgotten: bool) -> None:
+        """Forget a memory that was there, or may have been; or take back that it was forgotten."""
+        replica, done = self._replica(), "forgotten" if forgotten else "remembered"
+        profile = replica.profile(self.tenant_id)
+        mark = self.history.begin_mark(id_, forgotten=forgotten)
+        self._note("mark", replica.name, id_, done)
+        try:
+            await (profile.forget if forgotten else profile.unforget)(self.agent_id, id_)
+        except Superseded as error:
+            self.history.refuse_forget(mark)
+            self._failed("forget", replica.name, error)
+        except NotFound as error:
+            self.history.miss_mark(mark)
+            self._failed("mark", replica.name, error)
+        except (Unavailable, KilledError) as error:
+            self.history.fail(mark)
+            self._failed("mark", replica.name, error)
+        else:
+            self._note("marked", replica.name, id_, done)
+            self.history.acknowledge_mark(mark)
+            self.world.counts[done] += 1
+
     async def recall(self, content: str, where: Filter | None = None) -> str:
         """Ask for a content and check the answer; return ``failed``, ``whole`` or in what way it was degraded."""
         gateway, replica = self._gateway()
-        where = where or Filter()
-        began, pending = self.history.tick(), self._pending()
-        self._note("recall", replica, content, where)
+        top_k = _TOP_K_OF_STATED if content in STATED else TOP_K
+        asked = Asked(content, top_k, where or Filter(), self.history.tick())
+        pending = self._pending()
+        self._note("recall", replica, content, asked.where)
         try:
-            found = await gateway.recall(self.agent_id, Query(content, top_k=TOP_K, where=where))
+            found = await gateway.recall(self.agent_id, Query(content, top_k=top_k, where=asked.where))
         except (Unavailable, KilledError) as error:
             self._failed("recall", replica, error)
             return "failed"
         ids = [entry.id for entry in found.entries if entry.content == content]
         self._note("recalled", replica, content, ids, found.degraded)
-        self._check(content, where, began, found, pending & self._pending())
+        check(self.history, asked, found, {id_ for id_, _ in pending & self._pending()})
         kind = "+".join(found.degraded) or "whole"
         self.world.counts[f"recalled {kind}"] += 1
         return kind
@@ -103,6 +136,9 @@ class Agent:
         for content in self.history.contents:
             if await self.recall(content) != "whole":
                 raise ViolationError(f"{content} was not answered, or not in full, without any fault")
+        for question in QUESTIONS.values():
+            await self.recall(question)
+        await check_past(self.world, Scope(self.tenant_id, self.agent_id))
 
     async def erase(self) -> None:
         """Ask until the receipt is there, then look past every port whether it is true."""
@@ -131,7 +167,7 @@ class Agent:
     async def _store_any(self) -> None:
         stored = self._text()
         if await self.store(stored) and self.world.random.random() < 0.05:
-            await self.recall(stored[0])
+            await self.recall(stored.content)
 
     async def _delete_any(self) -> None:
         dice = self.world.random
@@ -139,52 +175,43 @@ class Agent:
         if ids:
             await self.delete(dice.choice(ids[-_RECENT:] if dice.random() < 0.5 else ids))
 
+    async def _mark_any(self) -> None:
+        """Forget something, most often a statement; or remember again what may have been forgotten."""
+        dice, ids = self.world.random, self.history.ids()
+        stated = [id_ for id_ in ids if self.history.text_of(id_).content in STATED]
+        forgotten = [id_ for id_ in ids if self.history.may_be_forgotten(id_)]
+        if forgotten and dice.random() < 0.4:
+            await self.mark(dice.choice(forgotten), forgotten=False)
+        elif ids:
+            await self.mark(dice.choice(stated if stated and dice.random() < 0.7 else ids), forgotten=True)
+
     async def _recall_any(self) -> None:
         dice, contents = self.world.random, self.history.contents
-        if contents:
-            content = dice.choice(contents[-_RECENT:] if dice.random() < 0.5 else contents)
-            (wanted,) = dice.choices(
-                ({}, {"session": dice.choice(_SESSIONS)}, {"shade": dice.randint(0, 1)}), (8, 1, 1)
-            )
-            await self.recall(content, Filter(metadata=wanted))
-
-    def _check(self, content: str, where: Filter, began: int, found: Recall, pending: set[tuple[str, str]]) -> None:
-        ids = {entry.id for entry in found.entries}
-        self.history.check_found(began, found.entries)
-        if "pending_bound" in found.degraded:
-            raise ViolationError("more was pending than a recall looks at: the scenario is wrong")
-        for key, value in where.metadata.items():
-            if foreign := [entry for entry in found.entries if entry.metadata[key] != value]:
-                raise ViolationError(f"recall returned {foreign} though it asked for {where}")
-        if "index_unavailable" in found.degraded:
-            self._check_pending(content, where, began, ids, pending)
-            return
-        texts = [t for t in self.history.texts_of(content) if where.metadata.get("session", t[1]) == t[1]]
-        if "shade" in where.metadata:
-            self.history.check_missing_shade(began, int(str(where.metadata["shade"])), texts, ids)
-        else:
-            self.history.check_missing(began, texts, ids)
-
-    def _check_pending(
-        self, content: str, where: Filter, began: int, found: set[str], pending: set[tuple[str, str]]
-    ) -> None:
-        """Without the index there is still all that it may not show yet, and never an answer that says: nothing."""
-        known = {id_ for id_, _ in pending if id_ in self.history.ids() and self.history.text_of(id_)[0] == content}
-        if not where and known - found:
-            raise ViolationError(f"recall did not return {sorted(known - found)}, which the outbox held all the time")
-        if not where and not found and self.history.existing(began):
-            raise ViolationError(f"recall of {content} returned nothing though the index could not be asked")
+        if dice.random() < 0.1:
+            await self.recall(dice.choice(list(QUESTIONS.values())))
+        elif contents:
+            stated = dice.random() < 0.2
+            recent = contents[-_RECENT:] if dice.random() < 0.5 else contents
+            wanted = {"session": dice.choice(_SESSIONS)}, {"shade": dice.randint(0, 1)}
+            (where,) = dice.choices(({}, *wanted), (5, 2, 2) if stated else (8, 1, 1))
+            await self.recall(dice.choice(list(STATED) if stated else recent), Filter(metadata=where))
 
     def _text(self) -> Text:
-        """Something new, or what has been stored, or tried, before, for this session or another."""
+        """A statement, something new, or what has been stored, or tried, before, for this session or another."""
         dice, contents = self.world.random, self.history.contents
+        if dice.random() < 0.3:
+            at = dice.choice(MOMENTS) if dice.random() < 0.4 else None
+            return Text(dice.choice(list(STATED)), dice.choice(_SESSIONS[:2]), at)
         if not contents or dice.random() < 0.4:
-            return f"note {len(contents)}", dice.choice(_SESSIONS)
+            return Text(f"note {len(contents)}", dice.choice(_SESSIONS))
         content = dice.choice(contents[-_RECENT:] if dice.random() < 0.7 else contents)
-        return dice.choice([*self.history.texts_of(content), (content, dice.choice(_SESSIONS))])
+        return dice.choice([*self.history.texts_of(content), Text(content, dice.choice(_SESSIONS))])
+
+    def _replica(self) -> Replica:
+        return self.world.random.choice(self.world.replicas)
 
     def _gateway(self) -> tuple[LongTermMemoryGateway, str]:
-        replica = self.world.random.choice(self.world.replicas)
+        replica = self._replica()
         return replica.gateway(self.tenant_id), replica.name
 
     def _pending(self) -> set[tuple[str, str]]:

@@ -25,6 +25,7 @@ from app.ports.embedder import Embedder
 from app.ports.index_admin import IndexAdmin
 from app.runtime.backends import Backends
 from app.services.gateway import LongTermMemoryGateway
+from app.services.profile import ProfileService
 from app.services.query_vectors import QueryCache
 from tests.simulation import clock
 from tests.simulation.database import InlineFile
@@ -41,7 +42,8 @@ Kind: TypeAlias = Literal["late", "embedded"]
 
 _PAUSES_SECONDS = (1.0, 5.0, 15.0)
 """Between an indexer's rounds: a brisk one has more to do with requests at work, a slow one leaves more undone."""
-_SKEW_MS = 2_000
+MAX_SKEW_MS = 2_000
+"""How far a clock is off, at most."""
 _CALLS_PER_MINUTE = 120
 _CACHE_BYTES = 1_000_000
 _LONGEST_SECONDS = 24 * 3600.0
@@ -66,6 +68,9 @@ class Replica:
 
     def gateway(self, tenant_id: str) -> LongTermMemoryGateway:
         return LongTermMemoryGateway(self.backends.of_tenant(tenant_id, ADMINISTRATOR))
+
+    def profile(self, tenant_id: str) -> ProfileService:
+        return ProfileService(self.backends.of_tenant(tenant_id, ADMINISTRATOR))
 
     async def reconcile(self, *, repair: bool) -> Findings:
         """Compare the index with the database, as the command does."""
@@ -128,7 +133,7 @@ class World:
         """Begin a process, its clock a little off; ``between`` sees its calls before the network does."""
         self._begun += 1
         name = f"replica-{self._begun}"
-        skew = self.random.randint(-_SKEW_MS, _SKEW_MS)
+        skew = self.random.randint(-MAX_SKEW_MS, MAX_SKEW_MS)
         chain = Chain([*between, self.network])
         database = InterceptedDatabase(SqliteDatabase(self.file), chain)
         index = InterceptedIndex(self.index, chain)
@@ -186,7 +191,7 @@ def _other_only(config: EmbeddingConfig, index: IndexAdmin) -> IndexAdmin:
 
 async def _index(kind: Kind, file: InlineFile, seeded: random.Random, config: EmbeddingConfig) -> IndexAdmin:
     if kind == "late":
-        skew = seeded.randint(-_SKEW_MS, _SKEW_MS)
+        skew = seeded.randint(-MAX_SKEW_MS, MAX_SKEW_MS)
         filterable = seeded.choice((frozenset(), frozenset({"shade"})))
         return LateIndex(config, _skewed(skew), seeded, filterable=filterable)
     index = _EmbeddedIndex(file, config, cache_bytes=_CACHE_BYTES)

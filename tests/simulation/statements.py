@@ -1,0 +1,43 @@
+"""What the agents say of which one value holds at a time, and when they say that it happened."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tests.simulation.clock import EPOCH_MS
+
+_DAY_MS = 86_400_000
+MOMENTS: Sequence[int] = (
+    EPOCH_MS - 2 * _DAY_MS,
+    EPOCH_MS - _DAY_MS,
+    EPOCH_MS + 40_000,
+    EPOCH_MS + 120_000,
+    EPOCH_MS + 3 * _DAY_MS,
+)
+"""Before everything that is stored, in the middle of it, and later than any simulation comes."""
+
+HORIZON = EPOCH_MS + 2 * _DAY_MS
+"""What happens later than this does not hold yet, however long a simulation runs; all else holds once it is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The value that a content states of a key, and whether it says nothing else: that alone is ever superseded."""
+
+    key: str
+    value: str
+    whole: bool = True
+
+
+STATED: Mapping[str, Said] = {
+    "I live in Rome": Said("user/lives_in", "rome"),
+    "I moved to Oslo": Said("user/lives_in", "oslo"),
+    "I moved to Rome": Said("user/lives_in", "rome"),
+    "I live in Lima. The kettle whistles.": Said("user/lives_in", "lima", whole=False),
+    "We use pnpm": Said("we/package_manager", "pnpm"),
+    "We switched to yarn": Said("we/package_manager", "yarn"),
+    "We use npm": Said("we/package_manager", "npm"),
+}
+QUESTIONS: Mapping[str, str] = {
+    "user/lives_in": "Where do I live?",
+    "we/package_manager": "Which package manager do we use?",
+}
