@@ -14,8 +14,6 @@ IDS = {
     "operation_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
     "credential_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
     "account_id": "any",
-    "session_id": "s",
-    "profile": "bot",
     "namespace_name": "my-app",
     "profile_name": "ann",
 }
