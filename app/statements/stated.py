@@ -7,7 +7,7 @@ from app.domain.author import speaker_of
 from app.domain.claim import Claim, Stated
 from app.domain.json_types import Json
 from app.domain.memory import MemoryType
-from app.statements.rules import statements
+from app.statements.rules import Statement, statements
 
 _MAX_READ = 4000
 """Characters of a content that are read for statements: it is done on the event loop, and takes some milliseconds."""
@@ -25,6 +25,13 @@ def read(content: str, metadata: Mapping[str, Json]) -> Stated:
         stated = stated[:-1]
     keyed = {one.key: one.value for one in stated if one.key is not None and one.value is not None}
     whole = len(stated) == len(keyed) == 1 and not cut
+    return Stated([Claim(key, value, whole) for key, value in keyed.items()], _type(stated))
+
+
+def _type(stated: Sequence[Statement]) -> MemoryType:
+    """Return the type of what states the value of a key, which is no mere event, else of what says the most."""
+    for one in stated:
+        if one.key is not None:
+            return "fact" if one.type == "event" else one.type
     types = {one.type for one in stated}
-    type_: MemoryType = "fact" if keyed else next((each for each in _PRECEDENCE if each in types), "event")
-    return Stated([Claim(key, value, whole) for key, value in keyed.items()], type_)
+    return next((each for each in _PRECEDENCE if each in types), "event")
