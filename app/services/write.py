@@ -12,18 +12,19 @@ from dataclasses import replace
 from ulid import ULID
 
 from app.domain.author import Author
-from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs, Vector
+from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
 from app.domain.errors import Erasing, LongTermDisabled, QuotaExceeded, Unavailable
 from app.domain.json_types import Json
 from app.domain.memory import NewMemory, Scope, Tenant
 from app.domain.moments import moment
 from app.domain.quotas import Use
-from app.indexing.delivery import deferred, deliver
+from app.indexing.delivery import deliver
 from app.ports.database import Row, RunRefused
 from app.ports.vector_index import IndexedVector
 from app.services.backends import EmbeddingConfigChanged, TenantBackends
 from app.services.claims import permitted
 from app.services.credentials import refused
+from app.services.shadow import shadow_vectors
 from app.services.stored_again import HeldMemory, stored_again
 from app.services.write_outcomes import Outcome, ingest_outcomes, near, settle, store_outcome
 from app.storage import request_state
@@ -101,7 +102,8 @@ class Writer:
             started = time.perf_counter()
             embedded = await self._backends.embedder_of(used.active).embed([memory.content], "document")
             milliseconds = round((time.perf_counter() - started) * 1000, 1)
-            vectors = {used.active.index_name: embedded.vectors[0]} | await self._shadow(memory.content, used.shadow)
+            shadow = await shadow_vectors(self._backends, [memory.content], used.shadow)
+            vectors = {used.active.index_name: embedded.vectors[0], **shadow[0]}
             detail = audited(used.active) | {"tokens": embedded.tokens, "embedding_ms": milliseconds}
             stated = Line(new, vectors, detail, stated=permitted(new, self._backends.author))
             line, outcome, kept = await self._store(replace(batch, lines=[stated]), warn)
@@ -254,17 +256,6 @@ class Writer:
             bulk.taken(ids),
             bulk.removed(ids),
         ]
-
-    async def _shadow(self, content: str, config: EmbeddingConfig | None) -> dict[str, Vector]:
-        """Embed for the config that is kept up to date beside the active one; where that fails, leave it out."""
-        if config is None:
-            return {}
-        try:
-            embedded = await self._backends.embedder_of(config).embed([content], "document")
-        except Unavailable as error:
-            deferred("shadow", error)
-            return {}
-        return {config.index_name: embedded.vectors[0]}
 
 
 def audited(config: EmbeddingConfig) -> dict[str, Json]:

@@ -20,6 +20,7 @@ from app.services.backends import TenantBackends, settled
 from app.services.claims import permitted
 from app.services.ingest.work import Work
 from app.services.pacing import paced
+from app.services.shadow import shadow_vectors
 from app.services.write import HeldOtherwise, Writer, audited
 from app.services.write_outcomes import Outcome, exceeded
 from app.storage.memories import Batch, Line
@@ -135,10 +136,10 @@ async def _written(work: Work, messages: Sequence[Staged]) -> int:
     embedded = await backends.embedder_of(used.active).embed(texts, "document")
     milliseconds = round((time.perf_counter() - started) * 1000, 1)
     detail = audited(used.active) | {"embedding_ms": milliseconds, "together": len(texts)}
-    name = used.active.index_name
+    beside = await shadow_vectors(backends, texts, used.shadow)
     made = [
-        replace(line, vectors={name: vector}, detail=detail)
-        for line, vector in zip(lines, embedded.vectors, strict=True)
+        replace(line, vectors={used.active.index_name: vector, **shadow}, detail=detail)
+        for line, vector, shadow in zip(lines, embedded.vectors, beside, strict=True)
     ]
     batch = Batch(
         Tenant(backends.tenant_id),
@@ -150,7 +151,9 @@ async def _written(work: Work, messages: Sequence[Staged]) -> int:
         is_store=True,
         ingestion=work.own,
     )
-    await _deliver(backends, used.active, made, await Writer(backends, work.run).write(batch))
+    outcomes = await Writer(backends, work.run).write(batch)
+    for config in used.configs:
+        await _deliver(backends, config, made, outcomes)
     return len(lines)
 
 
@@ -167,7 +170,7 @@ async def _lines(work: Work, messages: Sequence[Staged]) -> list[Line]:
     now, author = work.backends.clock(), work.backends.author
     lines: list[Line] = []
     size = 0
-    dimensions = work.backends.configs.active.dimensions
+    vectors = sum(config.dimensions for config in work.backends.configs.configs) * 8 // 3  # as text
     async for number, each in paced(enumerate(messages), _to_read, _READ_AT_ONCE):
         memory = each.message.memory(work.scope, str(ULID.from_datetime(moment(now))), now + number)
         if each.held is not None and not each.held.held_expired:
@@ -175,7 +178,7 @@ async def _lines(work: Work, messages: Sequence[Staged]) -> list[Line]:
         line = Line(memory, {}, {}, stated=permitted(memory, author))
         if each.held is not None:
             line = replace(line, merged_from=each.held.held_metadata, was_expired=each.held.held_expired)
-        size += len(to_json([memory.content, memory.segments, memory.metadata_json]).encode()) + dimensions * 8 // 3
+        size += len(to_json([memory.content, memory.segments, memory.metadata_json]).encode()) + vectors
         if lines and size > _RUN_BYTES:
             return lines
         lines.append(line)
