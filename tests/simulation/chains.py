@@ -13,7 +13,8 @@ from tests.simulation.world import World
 
 _MEMORIES = """
 SELECT tenant_id, agent_id, id, content, session_id, occurred_at, happened_at, forgotten_at IS NOT NULL,
-  superseded_at, content_hash, identity, statements_read FROM long_term_memory
+  superseded_at, content_hash, identity, statements_read IS NOT NULL AND metadata -> '$.speaker' IS NULL
+FROM long_term_memory
 """
 _CLAIMS = """
 SELECT tenant_id, agent_id, memory_id, key, value, whole, happened_at, opens, superseded_by, superseded_at FROM claim
@@ -38,7 +39,8 @@ class Stated:
     superseded_at: int | None
     content_hash: str
     identity: str | None
-    statements_read: int | None
+    states: bool
+    """Whether it was read for statements, and is not what a machine said: that states nothing."""
 
     @property
     def said(self) -> Said:
@@ -46,11 +48,11 @@ class Stated:
 
 
 def chains(world: World) -> list[Chain]:
-    """Read the chain of each key; what was not read for statements yet is in none."""
+    """Read the chain of each key; what states nothing is in none."""
     rows = [Stated(*row) for row in world.file.rows(_MEMORIES)]  # type: ignore[arg-type]
     found: dict[tuple[str, str, str], list[Stated]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: (row.happened_at, row.id)):
-        if row.content in STATED and row.statements_read is not None:
+        if row.content in STATED and row.states:
             found[row.tenant_id, row.agent_id, row.said.key].append(row)
     return list(found.values())
 

@@ -79,4 +79,4 @@ def test_a_process_killed_at_any_call_loses_nothing_and_leaves_nothing_behind(na
 
 def test_every_part_that_writes_is_among_those_that_are_killed() -> None:
     seen = {call.place.partition(".")[0] for act in ACTS.values() for call in clock.run(_live("late", act))}
-    assert seen >= {"Writer", "LongTermMemoryGateway", "ProfileService", "Indexer", "Eraser", "Reconcile"}, seen
+    assert seen >= {"Writer", "LongTermMemoryGateway", "AgentDatabase", "Indexer", "Eraser", "Reconcile"}, seen
