@@ -1,0 +1,23 @@
+"""The suites of namespaces and profiles by name, and so every statement they make, on the engine that D1 runs on."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.ports.database import Database
+from tests.interfaces.http.test_agent_memory import *  # noqa: F403 - the same suite, not a copy of it
+from tests.interfaces.http.test_namespaces import *  # noqa: F403 - the same
+from tests.support.service import Service, serving
+
+
+@pytest.fixture
+async def service(tmp_path: Path, database: Database) -> AsyncIterator[Service]:
+    async with serving(tmp_path, change=lambda backends: replace(backends, database=database)) as service:
+        yield service
+
+
+@pytest.fixture
+def any_service(service: Service) -> Service:
+    return service
