@@ -14,6 +14,7 @@ from bench.channels import channels
 from bench.data import one_agent, tenants
 from bench.mcp import mcp
 from bench.prefill import prefill
+from bench.profiles import profiles
 from bench.report import Figure, table, write
 from bench.scenarios import Limits, Load, Start, embedding, starting, under_load
 from bench.upstream import upstream
@@ -76,6 +77,8 @@ async def _measure(loads: Sequence[Load]) -> list[Figure]:
             figures.append(await channels(load))
     _tell("over MCP")
     figures += await mcp()
+    _tell("recalls of profiles")
+    figures += await profiles()
     _tell("on Cloudflare's double")
     figures += await upstream()
     for load in loads:

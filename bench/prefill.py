@@ -22,7 +22,8 @@ from app.storage.memories import Line, insert
 from bench.data import SECRETS, notes
 
 _BATCH = 1000
-_SEED = 1
+SEED = 1
+"""Of the notes."""
 
 
 def prefill(
@@ -48,7 +49,7 @@ async def _prefill(
     try:
         await runtime.start()
         hashing = HashingEmbedder()
-        texts = notes(_SEED)
+        texts = notes(SEED)
         for scope in scopes:
             left = memories // len(scopes)
             while batch := list(islice(texts, min(_BATCH, left))):

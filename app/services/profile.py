@@ -1,7 +1,9 @@
 """A profile: one agent's memory as the constrained API shows it (docs/constrained-api.md)."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from app.domain import limits
@@ -192,7 +194,8 @@ class ProfileService:
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
         self._backends.recalls.admit(Scope(self._backends.tenant_id, agent_id), self._backends.clock())
         page = await self.list(agent_id, limit=_SUMMARISED, after=None, session_id=session_id)
-        return summary_of(page.memories, reference_time=self._backends.clock())
+        reading = partial(summary_of, page.memories, reference_time=self._backends.clock())
+        return await asyncio.to_thread(reading)  # it may take longer than a step of the loop
 
     async def delete_session(self, agent_id: str, session_id: str) -> SessionDeletion:
         """Delete the memories of a session and its messages; one that is not there is no error. For administrators.
@@ -218,9 +221,10 @@ class ProfileService:
 
 
 def _is_task(content: str) -> bool:
-    """Tell whether a content states tasks and nothing else."""
+    """Tell whether a content states tasks and nothing else; what states the value of a key is not dropped."""
     read = statements(content[: _READ_FOR_TYPE + 1])
-    return len(content) <= _READ_FOR_TYPE and bool(read) and all(one.type == "task" for one in read)
+    is_read = len(content) <= _READ_FOR_TYPE and bool(read)
+    return is_read and all(one.type == "task" and one.key is None for one in read)
 
 
 def _answer(query: str, recall: Recall, now: int, length: ResponseLength) -> str:

@@ -78,11 +78,14 @@ class MemoryListing:
         """
         conditions = [_TENANT, _AGENT, filters.holding("memory"), filters.kept_by_no_program("memory")]
         index = "long_term_memory_newest"
+        if type_ is not None:
+            conditions.append("memory.type = ?1 ->> 'type'")
+        if type_ is not None and type_ != "event":
+            index = "long_term_memory_typed"
+            conditions.append("memory.type <> 'event'")  # so that SQLite knows that the index has them
         if session_id is not None:
             index = "long_term_memory_session"
             conditions.append("memory.session_id = ?1 ->> 'session_id'")
-        if type_ is not None:
-            conditions.append("memory.type = ?1 ->> 'type'")
         if after is not None:
             conditions.append(_AFTER)
         newest_first = "ORDER BY memory.created_at DESC, memory.id DESC"

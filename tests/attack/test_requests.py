@@ -75,6 +75,8 @@ TEXT_FIELDS = {
     "what to forget": Field("POST /mcp", WORDS, lambda text: _call("forget", {"memory": text}), "four"),
     "what to list": Field("POST /mcp", WORDS, lambda text: _call("list", {"about": text}), "four"),
     "question too long": Field("POST /mcp", BODY, lambda text: _call("recall", {"question": text}), "four"),
+    "remembered": Field("POST /profiles/bot/remember", CONTENT, lambda text: {"content": text}),
+    "profile's query": Field("POST /profiles/bot/recall", 1024, lambda text: {"query": text}),
     "writer": Field("GET /memories", PARAMETER, lambda text: {"agent_id": "bot", "written_by": text}),
     "metadata value": Field(
         "POST /store", METADATA, lambda text: {"agent_id": "bot", "content": "text", "metadata": {"a": text}}
@@ -159,6 +161,13 @@ def shaped_recall(shaped: dict[str, Any]) -> Field:
     return Field("POST /recall", 0, lambda query: {"agent_id": "bot", "query": query, **shaped})
 
 
+OF_PROFILE = [
+    Field("POST /profiles/bot/recall", 0, lambda query: {"query": query, "response_length": "long"}),
+    Field("POST /profiles/bot/summary", 0, lambda _: {}),
+    Field("GET /profiles/bot/memories", 0, lambda _: {"limit": 100}),
+]
+
+
 @pytest.mark.parametrize("text", LARGE_TEXTS)
 async def test_many_of_the_largest_memories_hold_nobody_up(tmp_path: Path, text: str) -> None:
     contents = [f"red fox {number} {TEXTS[text](CONTENT - 20)}" for number in range(90)]
@@ -174,8 +183,7 @@ async def test_many_of_the_largest_memories_hold_nobody_up(tmp_path: Path, text:
 
         longest = await longest_step(imported, STALL_SECONDS, tries=len(files))
         assert within(longest, STALL_SECONDS)
-        for shaped in ({"collapse": True, "top_k": 20}, {"max_tokens": 1}):
-            field = shaped_recall(shaped)
+        for field in (*map(shaped_recall, ({"collapse": True, "top_k": 20}, {"max_tokens": 1})), *OF_PROFILE):
             spent, longest = await cost(service, field, "red fox")
             assert within(spent, BUDGET_SECONDS)
             assert within(longest, STALL_SECONDS)

@@ -100,3 +100,6 @@ ALTER TABLE agent ADD COLUMN tools TEXT NOT NULL DEFAULT 'recall_store' CHECK (t
 
 -- Messages that an erasure has erased before they were memories.
 ALTER TABLE erasure ADD COLUMN messages INTEGER NOT NULL DEFAULT 0;
+
+-- A profile's memories of one type, newest first. Most are events, which are found without it.
+CREATE INDEX long_term_memory_typed ON long_term_memory (tenant_id, agent_id, type, created_at DESC) WHERE type <> 'event';
