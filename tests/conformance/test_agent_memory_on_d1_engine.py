@@ -8,7 +8,7 @@ import pytest
 
 from app.ports.database import Database
 from tests.interfaces.http.test_agent_memory import *  # noqa: F403 - the same suite, not a copy of it
-from tests.interfaces.http.test_namespaces import *  # noqa: F403 - the same
+from tests.interfaces.http.test_namespaces import *  # type: ignore[assignment]  # noqa: F403 - the same
 from tests.support.service import Service, serving
 
 

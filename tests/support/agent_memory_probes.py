@@ -121,10 +121,10 @@ async def _by_id(service: Service, tenant: str, agent_id: str, method: str) -> l
 
 async def probe_delete_session(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
     """Delete a session that another agent of the owner has too."""
-    await service.store("of a meeting", tenant="owner", agent_id="talks", session_id="meeting")
+    await service.store("of a meeting", tenant="owner", agent_id="meets", session_id="meeting")
     paths = await _profiles(service, tenant, agent_id)
     answers = [await _ask(service, tenant, "DELETE", f"{path}/sessions/meeting") for path in paths]
-    assert await service.contents("of a meeting", tenant="owner", agent_id="talks") == ["of a meeting"]
+    assert await service.contents("of a meeting", tenant="owner", agent_id="meets") == ["of a meeting"]
     return answers
 
 

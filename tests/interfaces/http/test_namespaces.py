@@ -1,5 +1,6 @@
 """Namespaces over HTTP, as Cloudflare's Agent Memory documents them."""
 
+import asyncio
 import re
 from urllib.parse import quote
 
@@ -11,6 +12,7 @@ from app.ports.database import Statement
 from tests.support.envelope_shape import ACCOUNT, NAMESPACES, assert_failure, named_fields, result_of
 from tests.support.service import Service
 
+HELD = "SELECT 1 FROM long_term_memory WHERE tenant_id = 'acme'"
 MEMORY = {"content": "The user prefers concise answers."}
 
 
@@ -43,14 +45,17 @@ async def held(service: Service, tenant: str = "acme") -> int:
 
 async def erased(service: Service, agent_id: str) -> None:
     """Let the indexer work until the agent's erasure has its receipt."""
-    running = Statement(
-        "SELECT 1 FROM erasure WHERE agent_id = ?1 ->> 'agent' AND receipt IS NULL", {"agent": agent_id}
-    )
-    for _ in range(20):
-        if not (await service.runtime.backends.database.run([running]))[0]:
+    await until_none(service, "SELECT 1 FROM erasure WHERE agent_id = ?1 ->> 'agent' AND receipt IS NULL", agent_id)
+
+
+async def until_none(service: Service, rows: str, agent_id: str) -> None:
+    """Let the indexer work until there are no such rows of an agent."""
+    for _ in range(100):
+        if not (await service.runtime.backends.database.run([Statement(rows, {"agent": agent_id})]))[0]:
             return
         await service.runtime.indexer.round()
-    raise AssertionError("the erasure does not end")
+        await asyncio.sleep(0.05)
+    raise AssertionError(rows)
 
 
 async def test_a_namespace_is_created_shown_and_listed_with_the_fields_that_are_documented(
@@ -183,8 +188,9 @@ async def test_a_namespace_takes_its_profiles_along_and_nothing_else(any_service
     admin = service.credential(admin=True)
     assert result_of(await service.client.delete(f"{NAMESPACES}/my-app", headers=admin)) is None
     assert await names(service) == ["my-app-2", "default"]
-    for profile in ("ann", "Ben / 2"):
-        await erased(service, ProfileName("my-app", profile).agent_id)
+    for profile in ("ann", "Ben / 2"):  # a receipt waits for Cloudflare's index, a minute and more
+        agent_id = ProfileName("my-app", profile).agent_id
+        await until_none(service, f"{HELD} AND agent_id = ?1 ->> 'agent'", agent_id)
     assert (await held(service), await held(service, "other")) == (3, 2)
     assert_failure(await service.client.delete(f"{NAMESPACES}/my-app", headers=admin), 404, 1003)
 
