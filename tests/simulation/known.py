@@ -103,7 +103,7 @@ class Known:
 
     def _claims(self, key: str, began: int) -> list[Claim]:
         """All that may be there at some moment since then."""
-        stated = [text for text in self._stores if text.content in STATED and STATED[text.content].key == key]
+        stated = [text for content, said in STATED.items() if said.key == key for text in self.texts_of(content)]
         found = [
             self._claim(id_, began)
             for text in stated

@@ -98,6 +98,7 @@ def _check_eventful(outcomes: list[Outcome]) -> None:
     thousands = len(outcomes) * OPERATIONS / 1000
     assert counts["stored"] > 250 * thousands
     assert counts["deleted"] > 65 * thousands
+    assert counts["forgotten"] > 8 * thousands
     assert counts["recalled whole"] > 200 * thousands
     assert counts["recalled index_unavailable"] > 3 * thousands
     assert counts["store upstream_timeout"] > thousands / 2
