@@ -1,22 +1,17 @@
 """What is forgotten comes back through no channel until that is taken back, and then all is as it was."""
 
-import asyncio
-import itertools
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from app.domain.author import Author
 from app.domain.errors import Forbidden, Superseded, UpstreamTimeout
-from app.domain.memory import Memory, NewMemory
+from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.services.profile import ProfileService
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
-from tests.support.generation import examples
 
 DAY = 86_400_000
 
@@ -231,52 +226,3 @@ async def test_who_is_bound_to_speakers_forgets_nothing_that_another_one_said(
     with pytest.raises(Forbidden):
         await ann.unforget("bot", his)
     assert (await profiles.get("bot", his)).memory.forgotten_at is not None
-
-
-said = st.tuples(
-    st.sampled_from(["I live in Rome", "I live in Oslo", "I moved to Rome", "The cat is black"]),
-    st.none() | st.integers(1, 3),
-)
-QUESTIONS = ("Where do I live?", "Rome", "black cat")
-
-
-@settings(deadline=None, max_examples=examples(12))
-@given(before=st.lists(said, min_size=1, max_size=3), after=st.lists(said, max_size=2), which=st.integers(0, 2))
-def test_to_forget_and_remember_again_is_as_if_nothing_had_happened(
-    before: list[tuple[str, int | None]],
-    after: list[tuple[str, int | None]],
-    which: int,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    async def end(*, forgetting: bool) -> list[object]:
-        async with bench_on(tmp_path_factory.mktemp("end")) as made:
-            profiles = by(made)
-            ids = [(await remember(profiles, *each)).id for each in before]
-            forgotten = ids[which % len(ids)]
-            if forgetting:
-                try:
-                    await profiles.forget("bot", forgotten)
-                except Superseded:
-                    forgetting = False
-            for each in after:
-                await remember(profiles, *each)
-            if forgetting:
-                await profiles.unforget("bot", forgotten)
-            recalls = [
-                sorted(await recalled(made, query, **({} if day is None else {"as_of": day * DAY})))
-                for query, day in itertools.product(QUESTIONS, (None, 1, 2, 3))
-            ]
-            return [recalls, await listed(profiles), [list(row.values()) for row in await made.rows(STATE)]]
-
-    assert asyncio.run(end(forgetting=True)) == asyncio.run(end(forgetting=False))
-
-
-STATE = """
-SELECT memory.content, memory.occurred_at, memory.forgotten_at, memory.forgotten_by, memory.superseded_at IS NULL,
-  memory.expires_at, memory.identity IS NULL, claim.key, claim.value, claim.opens, claim.superseded_at IS NULL
-FROM long_term_memory AS memory LEFT JOIN claim ON claim.memory_id = memory.id ORDER BY memory.rowid, claim.key
-"""
-
-
-async def remember(profiles: ProfileService, content: str, day: int | None) -> Memory:
-    return await profiles.remember("bot", content, occurred_at=None if day is None else day * DAY)
