@@ -27,7 +27,9 @@ LEFT_OUT = {
     "readyz",
     "list_tools",  # adapters have a copy
     "metrics",
-    "remember",  # profiles: a model has the four tools, a harness the routes
+    "ingest",  # profiles: a model has the four tools, a harness the routes
+    "ingestion",
+    "remember",
     "recall_profile",
     "list_profile",
     "get_profile_memory",
