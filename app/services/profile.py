@@ -58,6 +58,8 @@ MIN_SCORE = 0.5
 
 _DAY_MS = 86_400_000
 _READ_FOR_TYPE = 4000
+_COMPOSED_AT_ONCE = 16 * 1024
+"""Characters of entries of which an answer is composed in some milliseconds; of more it is done off the event loop."""
 _SUMMARISED = 200
 _TOP_K: Final[Mapping[ResponseLength, int]] = {"short": 5, "medium": 10, "long": 20}
 
@@ -114,7 +116,9 @@ class ProfileService:
         if recall.confidence < MIN_CONFIDENCE and not recall.keyed and not recall.degraded:
             return ProfileRecall("", [], recall.degraded)
         now = next((moment for moment in (reference_time, as_of) if moment is not None), self._backends.clock())
-        answer = _answer(query, recall, now, length)
+        composing = partial(_answer, query, recall, now, length)
+        is_long = sum(len(entry.content) for entry in recall.entries) > _COMPOSED_AT_ONCE
+        answer = await asyncio.to_thread(composing) if is_long else composing()
         return ProfileRecall(answer, [_candidate(entry) for entry in recall.entries], recall.degraded)
 
     async def list(
