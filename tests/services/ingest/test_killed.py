@@ -27,7 +27,8 @@ _SEED = 1
 _CALLS = {"database.run", "embedder.embed", "index.upsert"}
 CONVERSATION = [
     NewMessage("user", "I live in Rome", 1_000_000),
-    NewMessage("assistant", "I live in Rome", 1_000_000),
+    NewMessage("user", "That is settled.", 1_000_000),
+    NewMessage("assistant", "That is settled.", 1_000_000),
     NewMessage("user", "I moved to Oslo", 3_000_000),
     *(NewMessage("user" if n % 2 else "assistant", f"Turn {n} of many", 2_000_000 + n * 1000) for n in range(9)),
 ]
