@@ -47,6 +47,15 @@ def statements(content: str, speaker: str | None = None) -> list[Statement]:
     return list(_read(content, sentences(prose, main.code, start), main, reader if name else None))
 
 
+def speaks(label: str, text: str) -> bool:
+    """Tell whether a text is what somebody of that name says: it speaks of "I" or to "you", and no noun is the name."""
+    words, names = tokens(text[:_READ_FOR_LANGUAGE]), tokens(label)
+    pack = language(_RULES.packs, words, _DEFAULT)
+    if pack.words["speech"].isdisjoint(words):
+        return False
+    return not any(names in each.nouns or not each.phrases["leads"].trimmed(names) for each in _RULES.packs)
+
+
 def _read(content: str, found: Iterable[Sentence], main: Pack, reader: Reader | None) -> Iterator[Statement]:
     for sentence in found:
         words = tokens(sentence.text)

@@ -1,0 +1,35 @@
+"""What a memory states, and who speaks in it."""
+
+import pytest
+
+from app.statements.stated import read
+
+SAID = {
+    "Standup time: 10:15": ("standup/time", "10:15"),
+    "Correction: The cache TTL is 5 minutes.": ("cache/ttl", "5 minut"),
+    "Note: my rent is 900": ("user/rent", "900"),
+    "Caroline: I moved to Oslo.": ("caroline/lives_in", "oslo"),
+    "Mary Ann: my dentist is Dr. Hale!": ("mary ann/dentist", "hale"),
+    "user: I moved to Oslo.": ("user/lives_in", "oslo"),
+}
+TYPES = {
+    "Use pnpm, not npm.": "instruction",
+    "I live in Oslo.": "fact",
+    "I moved to Oslo.": "fact",
+    "I have to return the library books by the 20th of April.": "task",
+    "We walked along the river.": "event",
+}
+
+
+@pytest.mark.parametrize("text", SAID)
+def test_what_stands_before_a_colon_is_a_speaker_only_if_it_is_a_name_and_speaks(text: str) -> None:
+    assert SAID[text] in [(claim.key, claim.value) for claim in read(text, {}).claims]
+
+
+def test_a_machine_that_stands_before_a_colon_states_nothing() -> None:
+    assert read("assistant: I live in Rome.", {}).claims == []
+
+
+@pytest.mark.parametrize("text", TYPES)
+def test_a_memory_is_of_the_type_of_what_it_states(text: str) -> None:
+    assert read(text, {}).type == TYPES[text]
