@@ -8,18 +8,24 @@ import structlog
 from app.domain.errors import MemoryGatewayError
 from app.runtime.backends import Backends
 from app.services.ingest.ingester import Ingester
+from app.storage.ingestions import LEASE_SECONDS
 from app.storage.system.ingestions import READ_ABANDONED, AbandonedIngestion, read_abandoned
 
 LOOK_SECONDS = 300.0
 """Between two looks for abandoned ingestions: on a metered service each is a call, and most find nothing."""
 _READY_SECONDS = 1.0
+_LEASED_SECONDS = LEASE_SECONDS + 15.0
+"""From the first look after a start to the second one."""
 _AT_ONCE = 4
 
 
 async def resume_ingestions(backends: Backends, ready: Callable[[], bool]) -> None:
-    """Go on with abandoned ingestions once the service is ready, and look again every few minutes, until cancelled."""
+    """Go on with abandoned ingestions once the service is ready, and look again after a while, until cancelled."""
+    first = True
     while True:
         seconds = LOOK_SECONDS if ready() else _READY_SECONDS
+        if ready() and first:  # what the process before this one had begun is its own until its lease has ended
+            seconds, first = _LEASED_SECONDS, False
         try:
             while ready() and await resume_once(backends):
                 pass

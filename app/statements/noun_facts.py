@@ -127,7 +127,12 @@ class NounFacts:
         return self._rules.kinds.get(relation, "text" if relation.startswith("favourite_") else "any")
 
     def _name(self, what: Tokens, about: Topic, words: Tokens) -> Found:
-        """Give the claim of what a thing is called: "we renamed the project to Kingfisher"."""
+        """Give the claim of what a thing is called: "we renamed the project to Kingfisher".
+
+        Of friends and daughters there may be several: the name of one says nothing of another's.
+        """
+        if about.words and about.words[-1] in self._pack.words["several"]:
+            return
         value = values.value("person", words, self._pack)
         name = self._own_key("name", about.words or what[-1:])
         if value and name:

@@ -147,7 +147,8 @@ def _text(words: Tokens, pack: Pack) -> str | None:
     kept = cut(words, pack)
     if not kept or len(kept) > MAX_WORDS or kept[0] in pack.words["tails"] or kept[0] in pack.words["pronouns"]:
         return None
-    return None if pack.phrases["states"].at(kept, 0) else " ".join(kept)
+    is_state = pack.phrases["states"].at(kept, 0) and kept[0] not in pack.words["colours"]
+    return None if is_state else " ".join(kept)
 
 
 def _attribute(words: Tokens, pack: Pack) -> str | None:

@@ -12,6 +12,19 @@ SAID = {
     "Mary Ann: my dentist is Dr. Hale!": ("mary ann/dentist", "hale"),
     "user: I moved to Oslo.": ("user/lives_in", "oslo"),
 }
+BOTH_HOLD = [
+    ("My email is a@x.com.", "My work email is b@y.com."),
+    ("My address is 5 Elm Street.", "My billing address is 9 Oak Street."),
+    ("Min e-post är a@x.se", "Min jobbmejl är b@y.se"),
+    ("My friend is called Tom.", "My friend is called Eva."),
+    ("My daughter is called Ida.", "My daughter is called Lea."),
+    ("Meine Tochter heißt Ida.", "Meine Tochter heißt Lea."),
+]
+REPLACES = [
+    ("My favourite colour is blue.", "Actually, my favourite colour is green."),
+    ("Meine Lieblingsfarbe ist Blau.", "Nein, meine Lieblingsfarbe ist jetzt Rot."),
+    ("The deploy password rotates every 30 days.", "Correction: the deploy password rotates every 60 days."),
+]
 TYPES = {
     "Use pnpm, not npm.": "instruction",
     "I live in Oslo.": "fact",
@@ -33,3 +46,16 @@ def test_a_machine_that_stands_before_a_colon_states_nothing() -> None:
 @pytest.mark.parametrize("text", TYPES)
 def test_a_memory_is_of_the_type_of_what_it_states(text: str) -> None:
     assert read(text, {}).type == TYPES[text]
+
+
+@pytest.mark.parametrize(("one", "other"), BOTH_HOLD)
+def test_what_holds_beside_something_else_has_a_key_of_its_own(one: str, other: str) -> None:
+    keys = [{claim.key for claim in read(text, {}).claims} for text in (one, other)]
+    assert keys[0].isdisjoint(keys[1])
+
+
+@pytest.mark.parametrize(("old", "new"), REPLACES)
+def test_a_correction_has_the_key_of_what_it_corrects(old: str, new: str) -> None:
+    (before,), (after,) = (read(text, {}).claims for text in (old, new))
+    assert before.key == after.key
+    assert before.value != after.value

@@ -1,13 +1,13 @@
 """The second stage: each message becomes one memory, in its own words, by the one way in which memories are written."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from json import loads
 
 from ulid import ULID
 
-from app.domain.embedding import EmbeddingConfig
+from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.errors import QuotaExceeded, Unavailable
 from app.domain.json_types import to_json
 from app.domain.memory import Tenant
@@ -29,6 +29,8 @@ from app.storage.quotas import Quotas, usages
 from app.storage.rows import read_row
 
 _RUN_BYTES = 1_200_000
+_EMBEDDED_AT_ONCE = 32 * 1024
+"""Characters."""
 _READ_AT_ONCE = 2 * 1024
 """Characters that are read for words before the event loop goes on; the largest message takes longest."""
 _MAX_TRIES = 5
@@ -133,13 +135,13 @@ async def _written(work: Work, messages: Sequence[Staged]) -> int:
     used = backends.configs
     started = time.perf_counter()
     texts = [line.memory.content for line in lines]
-    embedded = await backends.embedder_of(used.active).embed(texts, "document")
+    vectors = [vector for group in _groups(texts) for vector in await _embedded(backends, used.active, group)]
     milliseconds = round((time.perf_counter() - started) * 1000, 1)
     detail = audited(used.active) | {"embedding_ms": milliseconds, "together": len(texts)}
     beside = await shadow_vectors(backends, texts, used.shadow)
     made = [
         replace(line, vectors={used.active.index_name: vector, **shadow}, detail=detail)
-        for line, vector, shadow in zip(lines, embedded.vectors, beside, strict=True)
+        for line, vector, shadow in zip(lines, vectors, beside, strict=True)
     ]
     batch = Batch(
         Tenant(backends.tenant_id),
@@ -155,6 +157,23 @@ async def _written(work: Work, messages: Sequence[Staged]) -> int:
     for config in used.configs:
         await _deliver(backends, config, made, outcomes)
     return len(lines)
+
+
+async def _embedded(backends: TenantBackends, config: EmbeddingConfig, texts: Sequence[str]) -> Sequence[Vector]:
+    return (await backends.embedder_of(config).embed(texts, "document")).vectors
+
+
+def _groups(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Cut texts into what is embedded at once: what others of the tenant ask meanwhile comes in between."""
+    group: list[str] = []
+    size = 0
+    for text in texts:
+        if group and size + len(text) > _EMBEDDED_AT_ONCE:
+            yield group
+            group, size = [], 0
+        group.append(text)
+        size += len(text)
+    yield group
 
 
 def _is_there(each: Staged) -> bool:
