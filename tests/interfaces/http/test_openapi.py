@@ -78,3 +78,8 @@ async def test_the_page_runs_its_own_scripts_alone_and_keeps_no_credential(servi
     assert "default-src 'none'" in policy
     assert "frame-ancestors 'none'" in policy
     assert "persistAuthorization" not in script
+
+
+async def test_no_two_schemas_have_one_name(service: Service) -> None:
+    document = (await service.client.get("/openapi.json")).json()
+    assert [name for name in document["components"]["schemas"] if "__" in name] == []

@@ -186,7 +186,7 @@ class VersionAnswer(Answer):
     superseded_at: _SomeMoment = _absent("When what replaced it was said. Absent: it holds.")
 
 
-class SourceAnswer(Answer):
+class MessageSourceAnswer(Answer):
     """The message that a memory is."""
 
     id: str
@@ -203,7 +203,7 @@ class DetailAnswer(RememberedAnswer):
     versions: list[VersionAnswer] = Field(
         description="Who stated the values of its keys, key by key, oldest first: the newest 100."
     )
-    sources: list[SourceAnswer] = Field(description="The message that it is, where it was ingested.")
+    sources: list[MessageSourceAnswer] = Field(description="The message that it is, where it was ingested.")
 
     @classmethod
     def of_detail(cls, detail: MemoryDetail) -> Self:
