@@ -84,12 +84,15 @@ async def test_the_first_memories_of_the_readme_are_stored_corrected_and_recalle
     script = "\n".join(here(block, server) for block in blocks(FIRST, "sh"))
     settings = environment(server.data_dir) | {"PWD": str(tmp_path)}
     told = (await run(f"cd {tmp_path}\n{script}", settings)).replace("}{", "}\n{").splitlines()
-    stored, recalled, corrected, again = map(json.loads, told)
+    stored, recalled, corrected, again, ingested, answered = map(json.loads, told)
     assert stored == corrected == {"stored": True}
     assert recalled["entries"][0]["content"] == "The customer prefers invoices in Swedish"
     assert [entry["content"] for entry in again["entries"]] == ["The customer now prefers invoices in English"]
-    for shown, told_now in zip(blocks(FIRST, "json"), (recalled, again), strict=True):
-        assert json.loads(shown)["entries"][0].keys() == told_now["entries"][0].keys()
+    *entries, answer = map(json.loads, blocks(FIRST, "json"))
+    for shown, told_now in zip(entries, (recalled, again), strict=True):
+        assert shown["entries"][0].keys() == told_now["entries"][0].keys()
+    assert (ingested["stored"], ingested["failed"]) == (4, 0)
+    assert (answered.keys(), answered["answer"]) == (answer.keys(), answer["answer"])
 
 
 async def test_the_commands_do_what_the_readme_says(server: Server, token: str) -> None:

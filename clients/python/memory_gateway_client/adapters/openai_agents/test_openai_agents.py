@@ -119,7 +119,7 @@ async def test_an_agent_of_the_four_tools_remembers_and_recalls(memory: AsyncMem
 async def test_a_call_that_fails_leaves_the_others_of_its_turn_alone(
     memory: AsyncMemoryClient, service: Service
 ) -> None:
-    stores: list[Call] = [("store_memory", {"content": f"Ann has {number} cats"}) for number in range(8)]
+    stores: list[Call] = [("store_memory", {"content": f"Ann met the cats of house {number}"}) for number in range(8)]
     player = await play(memory, [*stores, ("store_memory", {}), ("recall_memory", {"query": "cats", "top_k": 20})])
     *stored, refused, _ = player.results
     assert [json.loads(each) for each in stored] == [{"stored": True}] * 8

@@ -91,7 +91,7 @@ async def test_an_agent_stores_and_recalls(memory: AsyncMemoryClient) -> None:
 async def test_a_call_that_fails_leaves_the_others_of_its_turn_alone(
     memory: AsyncMemoryClient, service: Service
 ) -> None:
-    stores: list[Call] = [("store_memory", {"content": f"Ann has {number} cats"}) for number in range(8)]
+    stores: list[Call] = [("store_memory", {"content": f"Ann met the cats of house {number}"}) for number in range(8)]
     wrong: list[Call] = [("store_memory", {}), ("store_memory", {"content": " "})]
     player = await play(memory, [*stores, *wrong, ("recall_memory", {"query": "cats", "top_k": 20})])
     outcomes = [outcome for outcome, _ in player.told]
