@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from app.domain import limits
+from app.domain.first_line import first_line
 from app.domain.memory import Memory, MemoryType, NewMemory, Scope
 from app.domain.profile_answers import (
     MemoryDetail,
@@ -18,13 +19,12 @@ from app.domain.profile_answers import (
     Version,
 )
 from app.domain.query import Entry, Query
-from app.domain.summaries import summary
 from app.ports.database import Row
 from app.retrieval.pool import Candidate
 from app.services.agent_database import AgentDatabase
 from app.services.answer.composing import compose
 from app.services.answer.holding import Former
-from app.services.answer.summary import summary as summary_of
+from app.services.answer.summary import summary
 from app.services.backends import TenantBackends
 from app.services.browse import Page
 from app.services.forgetting import Forgetting
@@ -198,7 +198,7 @@ class ProfileService:
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
         self._backends.recalls.admit(Scope(self._backends.tenant_id, agent_id), self._backends.clock())
         page = await self.list(agent_id, limit=_SUMMARISED, after=None, session_id=session_id)
-        reading = partial(summary_of, page.memories, reference_time=self._backends.clock())
+        reading = partial(summary, page.memories, reference_time=self._backends.clock())
         return await asyncio.to_thread(reading)  # it may take longer than a step of the loop
 
     async def delete_session(self, agent_id: str, session_id: str) -> SessionDeletion:
@@ -245,7 +245,7 @@ def _answer(query: str, recall: Recall, now: int, length: ResponseLength) -> str
 
 
 def _candidate(entry: Entry) -> ProfileCandidate:
-    return ProfileCandidate(entry.id, summary(entry.content), entry.session_id, entry.score, entry.happened_at)
+    return ProfileCandidate(entry.id, first_line(entry.content), entry.session_id, entry.score, entry.happened_at)
 
 
 def _former(candidate: Candidate) -> Former:
@@ -259,7 +259,7 @@ def _version(row: Row) -> Version:
     return Version(
         str(row["key"]),
         str(row["memory_id"]),
-        summary(str(row["content"])),
+        first_line(str(row["content"])),
         int(row["happened_at"] or 0),
         None if superseded_at is None else int(superseded_at),
     )

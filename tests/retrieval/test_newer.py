@@ -13,7 +13,7 @@ from app.retrieval.channels.channel import ParsedQuery
 from app.retrieval.fusion import Fusion
 from app.retrieval.newer.asking import asking
 from app.retrieval.newer.pairs import COMPARED, newer_values
-from app.retrieval.newer.statements import MAX_READ
+from app.retrieval.newer.stated_values import MAX_READ
 from app.retrieval.newer.values import values
 from app.retrieval.newer.wording import stem, tokens
 from app.retrieval.query.terms import terms

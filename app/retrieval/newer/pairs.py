@@ -6,7 +6,7 @@ from functools import cached_property
 
 from app.retrieval.channels.channel import ParsedQuery, Scores
 from app.retrieval.newer.asking import Asking, asking
-from app.retrieval.newer.statements import MAX_READ, Statement, statements
+from app.retrieval.newer.stated_values import MAX_READ, StatedValue, stated_values
 from app.retrieval.newer.wording import codes
 from app.retrieval.pool import Candidate
 
@@ -65,7 +65,7 @@ class _Comparison:
 
     asked: Asking
     best: Sequence[Candidate]
-    read: dict[str, list[Statement]] = field(default_factory=dict)
+    read: dict[str, list[StatedValue]] = field(default_factory=dict)
 
     def shared(self, older: Candidate, newer: Candidate) -> int:
         """Return how many of the query's words two candidates share that state different values, else 0."""
@@ -84,9 +84,9 @@ class _Comparison:
             default=0,
         )
 
-    def _stated(self, candidate: Candidate) -> list[Statement]:
+    def _stated(self, candidate: Candidate) -> list[StatedValue]:
         if candidate.id not in self.read:
-            self.read[candidate.id] = statements(self.asked, candidate.content)
+            self.read[candidate.id] = stated_values(self.asked, candidate.content)
         return self.read[candidate.id]
 
     def _lacks(self, older: Candidate, newer: Candidate) -> bool:
@@ -99,7 +99,7 @@ class _Comparison:
         earlier = (one for one in self.best if said(one) < said(newer))
         return {(each.value.kind, each.value.text) for one in earlier for each in self.read.get(one.id, ())}
 
-    def _shared(self, older: Statement, newer: Statement) -> int:
+    def _shared(self, older: StatedValue, newer: StatedValue) -> int:
         """Return how many of the query's words two statements share; 0 where they state values of different things."""
         shared = len(older.near.keys() & newer.near.keys())
         compare = shared >= self._wanted and older.of_another == newer.of_another and self._same_kind(older, newer)
@@ -113,7 +113,7 @@ class _Comparison:
             return words
         return max(min(_SHARED, words), _SHARED_OF_ANY * words if self.asked.of_any_kind else 0)
 
-    def _same_kind(self, older: Statement, newer: Statement) -> bool:
+    def _same_kind(self, older: StatedValue, newer: StatedValue) -> bool:
         one, other = older.value, newer.value
         if one.kind != "number" or other.kind != "number":
             return one.kind == other.kind

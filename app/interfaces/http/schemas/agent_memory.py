@@ -9,12 +9,12 @@ from fastapi import Path
 from pydantic import ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
+from app.domain.first_line import first_line
 from app.domain.memory import Memory, MemoryType
 from app.domain.messages import NewMessage, Role
 from app.domain.moments import milliseconds
 from app.domain.profile_answers import ProfileRecall
 from app.domain.profiles import ProfileName
-from app.domain.summaries import summary
 from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, MomentOrDay, Timestamp, Within
 from app.interfaces.http.envelope import Envelope, Page, listed, succeeded
 from app.interfaces.http.schemas import examples
@@ -203,7 +203,7 @@ def _fields(memory: Memory) -> dict[str, Any]:
     return {
         "id": memory.id,
         "type": memory.type or _UNTYPED,
-        "summary": summary(memory.content),
+        "summary": first_line(memory.content),
         "content": memory.content,
         "sessionId": memory.session_id,
         "createdAt": memory.created_at,

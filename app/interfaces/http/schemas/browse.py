@@ -32,7 +32,17 @@ _Agent: TypeAlias = Annotated[
 _Moment: TypeAlias = Annotated[
     Moment | None, WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
 ]
-_Cursor: TypeAlias = Annotated[str | None, WithJsonSchema({"type": "string", "examples": [""]})]
+ListLimit: TypeAlias = Annotated[
+    int,
+    Digits,
+    Within(limits.LIST_LIMIT),
+    Field(description="The most memories of one answer.", json_schema_extra={"examples": [20]}),
+]
+ListCursor: TypeAlias = Annotated[
+    str | None,
+    WithJsonSchema({"type": "string", "examples": [""]}),
+    Field(description="Of the answer before, to the same question; good for 24 hours. Empty: from the beginning."),
+]
 
 
 def _json_object(value: object) -> object:
@@ -61,16 +71,8 @@ class ListQuery(Request):
     agent_id: Annotated[_Agent, Field(description="Whose memories; absent: all that the credential may look at.")] = (
         None
     )
-    limit: Annotated[
-        int,
-        Digits,
-        Within(limits.LIST_LIMIT),
-        Field(description="The most memories of one answer.", json_schema_extra={"examples": [20]}),
-    ] = 20
-    cursor: Annotated[
-        _Cursor,
-        Field(description="Of the answer before, to the same question; good for 24 hours. Empty: from the beginning."),
-    ] = None
+    limit: ListLimit = 20
+    cursor: ListCursor = None
     written_by: Annotated[
         Annotated[str, Within(limits.CREDENTIAL_ID)] | None,
         WithJsonSchema({"type": "string", **limits.CREDENTIAL_ID.schema, "examples": [examples.CREDENTIAL_ID]}),

@@ -7,13 +7,14 @@ from fastapi import Path
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
+from app.domain.first_line import first_line
 from app.domain.limits import PROFILE_QUERY_BYTES, SESSION_ID_BYTES
 from app.domain.memory import Memory, MemoryType
 from app.domain.moments import milliseconds
 from app.domain.profile_answers import MemoryDetail
-from app.domain.summaries import summary
-from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, Digits, Moment, Request, Timestamp, Within
+from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, Moment, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
+from app.interfaces.http.schemas.browse import ListCursor, ListLimit
 from app.interfaces.http.schemas.store import FUTURE_SCHEMA, Future
 
 _SESSION = "call-17"
@@ -43,7 +44,6 @@ _Session: TypeAlias = Annotated[
 _Type: TypeAlias = Annotated[
     MemoryType | None, _Given, WithJsonSchema({"type": "string", "enum": _TYPES, "examples": ["fact"]})
 ]
-_Cursor: TypeAlias = Annotated[str | None, WithJsonSchema({"type": "string", "examples": [""]})]
 _SomeText: TypeAlias = Annotated[str | None, _TEXT]
 _SomeMoment: TypeAlias = Annotated[Timestamp | None, _MOMENT]
 _SomeType: TypeAlias = Annotated[MemoryType | None, WithJsonSchema({"type": "string", "enum": _TYPES})]
@@ -126,16 +126,8 @@ class MemoriesQuery(Request):
 
     session_id: Annotated[_Session, Field(description="Only of this conversation.")] = None
     type: Annotated[_Type, Field(description="Only of this type.")] = None
-    limit: Annotated[
-        int,
-        Digits,
-        Within(limits.LIST_LIMIT),
-        Field(description="The most memories of one answer.", json_schema_extra={"examples": [20]}),
-    ] = 20
-    cursor: Annotated[
-        _Cursor,
-        Field(description="Of the answer before, to the same question; good for 24 hours. Empty: from the beginning."),
-    ] = None
+    limit: ListLimit = 20
+    cursor: ListCursor = None
 
 
 class ListedMemory(Answer):
@@ -154,7 +146,7 @@ class ListedMemory(Answer):
         """Make it of a memory."""
         names = (name for name in cls.model_fields if hasattr(memory, name))
         fields: dict[str, Any] = {name: getattr(memory, name) for name in names}
-        return cls.model_validate({**fields, "summary": summary(memory.content), **more})
+        return cls.model_validate({**fields, "summary": first_line(memory.content), **more})
 
 
 class ListedAnswer(Answer):

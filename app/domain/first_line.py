@@ -4,7 +4,7 @@ MAX_SUMMARY = 120
 """Characters."""
 
 
-def summary(content: str) -> str:
+def first_line(content: str) -> str:
     """Return the first line of a content, cut at a word where it is long."""
     line = next((stripped for part in content[: 10 * MAX_SUMMARY].splitlines() if (stripped := part.strip())), "")
     line = " ".join((line or content.strip()[:MAX_SUMMARY]).split())

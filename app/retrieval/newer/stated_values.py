@@ -48,7 +48,7 @@ _CHANGES = frozenset(_CHANGE_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class StatedValue:
     """A value, and how near the words of the query stand to it, in words of content."""
 
     value: Value
@@ -59,12 +59,12 @@ class Statement:
     """Whether the words around it tell of a change."""
 
 
-def statements(asking: Asking, content: str) -> list[Statement]:
+def stated_values(asking: Asking, content: str) -> list[StatedValue]:
     """Return what a memory states of what is asked for; the time it takes is linear in what is read."""
     text = content[:MAX_READ]
     if "```" in text:
         text = _FENCED.sub("\n", text)
-    found: list[Statement] = []
+    found: list[StatedValue] = []
     for sentence in islice(_about(asking, _ENDS.split(text)), _MAX_SENTENCES):
         found.extend(_stated(asking, tokens(sentence)))
         if len(found) >= _MAX_STATEMENTS:
@@ -82,7 +82,7 @@ def _about(asking: Asking, sentences: Sequence[str]) -> Iterator[str]:
             yield sentence[:_MAX_SENTENCE]
 
 
-def _stated(asking: Asking, written: Sequence[str]) -> Iterator[Statement]:
+def _stated(asking: Asking, written: Sequence[str]) -> Iterator[StatedValue]:
     """Give what a sentence states."""
     words = [word.lower() for word in written]
     if not words or words[0] in _QUESTIONS or _of_another_period(asking, words):
@@ -99,7 +99,7 @@ def _stated(asking: Asking, written: Sequence[str]) -> Iterator[Statement]:
         near, span = _near(asking, stems, content, value.place)
         if near and min(near.values()) <= _NEAREST and not _of_something_else(asking, words, stems, value, span):
             here = words[max(0, value.place - _BEFORE) : value.place + _BEHIND]
-            yield Statement(value, near, not _PERSONS.isdisjoint(here), not _CHANGES.isdisjoint(here))
+            yield StatedValue(value, near, not _PERSONS.isdisjoint(here), not _CHANGES.isdisjoint(here))
 
 
 def _of_another_period(asking: Asking, words: Sequence[str]) -> bool:
