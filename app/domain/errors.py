@@ -398,6 +398,13 @@ class VectorRefused(UpstreamRejected):
     title = "Vector refused"
 
 
+class ModelAnswerRejected(UpstreamRejected):
+    """A language model's answer, and a second one, have no form that can be read."""
+
+    code = "model_answer_rejected"
+    title = "Model answer rejected"
+
+
 class CursorExpired(UpstreamRejected):
     """The index no longer knows the cursor of a listing."""
 
