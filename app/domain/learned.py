@@ -9,7 +9,7 @@ from app.domain.memory import MemoryType
 PassKind: TypeAlias = Literal["extract", "detail"]
 """A full reading of a part of a conversation, or one for names, prices, versions and attributes."""
 ProposalState: TypeAlias = Literal["proposed", "verified", "learned", "known", "dropped", "failed"]
-"""Known: there is a memory that says the same. Dropped: not supported by its messages. Failed: the model did not answer."""
+"""Known: a memory says the same. Dropped: its messages do not support it. Failed: the model did not answer."""
 
 
 @dataclass(frozen=True, slots=True)

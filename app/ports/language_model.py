@@ -63,7 +63,9 @@ class LanguageModel(Protocol):
         seconds: float | None = None,
         spent: Callable[[Spent], None] | None = None,
     ) -> T:
-        """Return the answer, read by the schema. An answer that cannot be read is asked for once more, with what is wrong.
+        """Return the answer, read by the schema.
+
+        An answer that cannot be read is asked for once more, with what is wrong with it.
 
         ``affinity`` says whose messages belong together (``x-session-affinity``): a profile's. The call, with what is
         asked once more, ends after ``seconds``; None: after the time that the adapter was given. ``spent`` is told of
