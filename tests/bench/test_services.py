@@ -1,7 +1,7 @@
 """Every adapter: our own API on the service itself, the others on stand-ins of what their documentation shows."""
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -123,3 +123,24 @@ async def test_a_service_that_is_not_there_is_an_error() -> None:
     async with httpx.AsyncClient(base_url="http://127.0.0.1:9") as client:
         with pytest.raises(ServiceFailed, match="ConnectError"):
             await Gateway(client, None).ask("ns", "what?", 20)
+
+
+@pytest.mark.parametrize(("ends", "fails"), [("done", False), ("failed", True)])
+async def test_an_ingestion_that_outlives_its_request_is_waited_for(ends: str, *, fails: bool) -> None:
+    looks = iter(["running", "running", ends])
+    seen: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path.endswith("/ingest"):
+            return httpx.Response(202, json={"id": "op", "status": "running"})
+        if request.url.path.endswith("/operations/op"):
+            seen.append(next(looks))
+            return httpx.Response(200, json={"id": "op", "status": seen[-1]})
+        return httpx.Response(200, json={"entries": []})
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer), base_url="http://slow") as client:
+        service = Ingesting(client, None, Turns())
+        await service.store("ns", INVOICE)
+        with pytest.raises(ServiceFailed, match="not all") if fails else nullcontext():
+            await service.ready("ns")
+    assert seen == ["running", "running", ends]

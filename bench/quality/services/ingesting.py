@@ -1,16 +1,18 @@
 """Memory Gateway's own HTTP API, told conversations by ingesting them."""
 
+import asyncio
 from collections import defaultdict
 
 import httpx
 
 from bench.quality.dataset import Memory
-from bench.quality.service import Answer
+from bench.quality.service import Answer, ServiceFailed
 from bench.quality.services.gateway import Gateway
-from bench.quality.services.wire import post
+from bench.quality.services.wire import get, post
 
 _MAX_MESSAGES = 500
 _NO_SESSION = "none"
+_POLL_SECONDS = 0.5
 
 
 class Turns:
@@ -64,5 +66,11 @@ class Ingesting(Gateway):
         return Answer(tuple(found), answer.get("confidence"), scores[0] if scores else None, scores)
 
     async def _ingest(self, namespace: str, session_id: str) -> None:
+        """Ingest what waits of a session; what takes longer than its request is waited for."""
         body = {"session_id": session_id, "messages": self._waiting.pop((namespace, session_id))}
-        await post(self._client, f"/profiles/{namespace}/ingest", body, self._headers)
+        answer = await post(self._client, f"/profiles/{namespace}/ingest", body, self._headers)
+        while answer.get("status") == "running":
+            await asyncio.sleep(_POLL_SECONDS)
+            answer = await get(self._client, f"/profiles/{namespace}/operations/{answer['id']}", self._headers)
+        if answer.get("status") == "failed" or answer.get("failed"):
+            raise ServiceFailed(f"{namespace}: not all of session {session_id} was ingested")

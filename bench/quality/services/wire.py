@@ -19,26 +19,36 @@ async def post(client: httpx.AsyncClient, path: str, body: object, headers: Mapp
     Raises:
         ServiceFailed: it cannot be reached, stays busy, or answers with no success or no object.
     """
+    return await _sent(client, client.build_request("POST", path, json=body, headers=headers))
+
+
+async def get(client: httpx.AsyncClient, path: str, headers: Mapping[str, str]) -> dict[str, Any]:
+    """Read a JSON object; raises as ``post`` does."""
+    return await _sent(client, client.build_request("GET", path, headers=headers))
+
+
+async def _sent(client: httpx.AsyncClient, request: httpx.Request) -> dict[str, Any]:
+    what = f"{request.method} {request.url.path}"
     for left in reversed(range(_ATTEMPTS)):
         try:
-            answer = await client.post(path, json=body, headers=headers)
+            answer = await client.send(request)
         except httpx.TransportError as error:
-            raise ServiceFailed(f"POST {path}: {error!r}") from error
+            raise ServiceFailed(f"{what}: {error!r}") from error
         if answer.status_code not in _BUSY or not left:
-            return _object(path, answer)
+            return _object(what, answer)
         await asyncio.sleep(_pause(answer))
     raise AssertionError  # the last attempt returns
 
 
-def _object(path: str, answer: httpx.Response) -> dict[str, Any]:
+def _object(what: str, answer: httpx.Response) -> dict[str, Any]:
     if not answer.is_success:
-        raise ServiceFailed(f"POST {path}: {answer.status_code} {answer.text[:500]}")
+        raise ServiceFailed(f"{what}: {answer.status_code} {answer.text[:500]}")
     try:
         read = answer.json()
     except ValueError as error:
-        raise ServiceFailed(f"POST {path}: the answer is not JSON") from error
+        raise ServiceFailed(f"{what}: the answer is not JSON") from error
     if not isinstance(read, dict):
-        raise ServiceFailed(f"POST {path}: the answer is not an object")
+        raise ServiceFailed(f"{what}: the answer is not an object")
     return read
 
 
