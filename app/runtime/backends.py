@@ -13,11 +13,14 @@ from app.indexing.embedding_registry import EmbeddingRegistry
 from app.ports.database import Database, Row
 from app.ports.embedder import Embedder
 from app.ports.index_admin import IndexAdmin
+from app.ports.language_model import LanguageModel
 from app.ports.reranker import Reranker
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
 from app.services.backends import Clock, TenantBackends, TenantIndex
 from app.services.background import Background
+from app.services.language import ModelShares, TenantLanguageModel
+from app.services.model_spend import ModelSpend
 from app.services.query_vectors import QueryCache, QueryVectors
 from app.services.recall_rates import RecallRates
 from app.services.refusals import Refusals
@@ -62,6 +65,15 @@ class Backends:
     """What rates the best candidates of a recall; None where none is set."""
     reranker_seconds: float = 2.0
     """How long a recall waits for it."""
+
+    model: LanguageModel | None = None
+    """What learns of messages, analyses queries and writes answers; None where none is set."""
+    recall_model_seconds: float = 8.0
+    """How long a recall waits for it in all."""
+    model_shares: ModelShares = field(default_factory=ModelShares)
+    """What each tenant asks it at once."""
+    model_spend: ModelSpend = field(default_factory=ModelSpend)
+    """What each tenant's calls of it cost today."""
 
     request_turns: RequestTurns = field(default_factory=RequestTurns)
     """Whose request begins next."""
@@ -119,6 +131,19 @@ class Backends:
             reranker=None
             if self.reranker is None
             else TenantReranker(tenant_id, self.reranker, self.rerankings, self.reranker_seconds),
+            model=self._model_of(tenant_id),
+        )
+
+    def _model_of(self, tenant_id: str) -> TenantLanguageModel | None:
+        if self.model is None:
+            return None
+        return TenantLanguageModel(
+            tenant_id,
+            self.model,
+            self.model_spend,
+            self.model_shares,
+            self.clock,
+            recall_seconds=self.recall_model_seconds,
         )
 
     def index_of(self, config: EmbeddingConfig) -> IndexAdmin:

@@ -17,6 +17,7 @@ from app.ports.embedder import Embedder
 from app.ports.vector_index import Hits, IndexedVector, VectorIndex
 from app.retrieval.channels.channel import Channel
 from app.services.background import Background
+from app.services.language import TenantLanguageModel
 from app.services.recall_rates import RecallRates
 from app.services.refusals import Refusals
 from app.services.reranking import TenantReranker
@@ -127,6 +128,8 @@ class TenantBackends:
     """Returns what holds room for so many bytes of an ingestion's body while it is entered."""
     reranker: TenantReranker | None = None
     """Rates the best candidates of a recall; None where no reranker is set."""
+    model: TenantLanguageModel | None = None
+    """Learns of messages, analyses queries and writes answers; None where no language model is set."""
 
     @property
     def configs(self) -> EmbeddingConfigs:

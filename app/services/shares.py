@@ -15,6 +15,10 @@ INGEST_BYTES = 64 * 1024 * 1024
 """Bytes of a tenant's messages that are read and taken at once."""
 RERANKINGS = 8
 """Recalls of a tenant that are reranked at once."""
+LEARNING_CALLS = 4
+"""Calls of a language model that a tenant's ingestions make at once."""
+RECALL_CALLS = 8
+"""Calls of a language model that a tenant's recalls make at once."""
 
 
 class Share:

@@ -1,0 +1,105 @@
+"""A language model as one tenant's services see it: within the tenant's share of it, and within its limits of a day."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import TypeVar
+
+from app.domain.errors import UpstreamTimeout
+from app.ports.language_model import LanguageModel, ModelMessage, Schema, Stage
+from app.services.model_spend import ModelSpend
+from app.services.shares import LEARNING_CALLS, RECALL_CALLS, Shares
+
+T = TypeVar("T")
+
+_RECALL_STAGES = {"analyse", "synthesise"}
+_SHORTEST = 0.001
+"""Seconds that a call has at least."""
+_AFFINITY_DIGITS = 32
+
+
+class ModelShares:
+    """What each tenant may ask a model at once. A recall never waits for an ingestion of its tenant."""
+
+    def __init__(self) -> None:
+        """Begin with nothing under way."""
+        self._learning = Shares(LEARNING_CALLS)
+        self._recalls = Shares(RECALL_CALLS)
+
+    def take(self, tenant_id: str, stage: Stage) -> AbstractAsyncContextManager[None]:
+        """Return what holds a call of a stage while it is entered."""
+        return (self._recalls if stage in _RECALL_STAGES else self._learning).take(tenant_id, 1)
+
+
+class TenantLanguageModel:
+    """Answers one tenant's messages, with one model for each stage."""
+
+    def __init__(
+        self,
+        tenant_id: str,
+        model: LanguageModel,
+        spend: ModelSpend,
+        shares: ModelShares,
+        clock: Callable[[], int],
+        *,
+        recall_seconds: float = 8.0,
+    ) -> None:
+        """Bind the tenant; ``clock`` returns milliseconds since the epoch.
+
+        ``recall_seconds`` is how long a recall waits for models in all.
+        """
+        self._tenant_id = tenant_id
+        self._model = model
+        self._spend = spend
+        self._shares = shares
+        self._clock = clock
+        self.recall_seconds = recall_seconds
+
+    def name(self, stage: Stage) -> str:
+        """Return what operators know a stage's model by: the provider and the model."""
+        return self._model.name(stage)
+
+    async def complete(
+        self,
+        messages: Sequence[ModelMessage],
+        schema: Schema[T],
+        *,
+        stage: Stage,
+        max_tokens: int,
+        affinity: str,
+        seconds: float | None = None,
+    ) -> T:
+        """Return the answer, read by the schema; see ``LanguageModel.complete``.
+
+        ``affinity`` is the profile; the service is sent a digest of it and the tenant, so that profiles of one name are
+        two, and no name leaves. ``seconds`` counts the wait for the tenant's other calls too; without it that wait has
+        no end: what ingestions ask is asked in turn.
+
+        Raises:
+            QuotaExceeded: the tenant's calls have cost as much as they may today; no call was made.
+            ModelAnswerRejected: the answer has no form that can be read, nor has the second one.
+            Unavailable: the model does not answer; the caller decides what to do without it.
+        """
+        self._spend.check(self._tenant_id, self._clock())
+        time = asyncio.get_running_loop().time
+        ends = None if seconds is None else time() + seconds
+        async with AsyncExitStack() as turn:
+            try:
+                async with asyncio.timeout_at(ends):
+                    await turn.enter_async_context(self._shares.take(self._tenant_id, stage))
+            except TimeoutError as error:
+                raise UpstreamTimeout("Earlier calls of the tenant kept the language model busy.") from error
+            self._spend.check(self._tenant_id, self._clock())  # those before it have cost something
+            return await self._model.complete(
+                messages,
+                schema,
+                stage=stage,
+                max_tokens=max_tokens,
+                affinity=self._affinity(affinity),
+                seconds=None if ends is None else max(ends - time(), _SHORTEST),
+                spent=lambda spent: self._spend.add(self._tenant_id, spent, self._clock()),
+            )
+
+    def _affinity(self, profile: str) -> str:
+        return hashlib.sha256(f"{self._tenant_id}\0{profile}".encode()).hexdigest()[:_AFFINITY_DIGITS]

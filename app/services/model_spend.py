@@ -1,0 +1,112 @@
+"""Counts what each tenant's calls of models cost on a day, against the tenant's limits."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.domain.errors import QuotaExceeded
+from app.ports.language_model import Spent, Stage
+
+DAY_MS = 24 * 60 * 60 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLimits:
+    """What each tenant's calls of models may cost in a day (UTC); None: as much as they like."""
+
+    calls: int | None = None
+    tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DaySpend:
+    """What a tenant's calls of a stage have cost on a day, in days since the epoch (UTC)."""
+
+    tenant_id: str
+    day: int
+    stage: Stage
+    calls: int
+    tokens: int
+
+
+class ModelSpend:
+    """What was spent today, as far as this process knows: what it spent itself, and what it last read of all others.
+
+    All tenants share one. A call costs no call of the database: what is new is taken (``take``), written, and what all
+    processes have spent is read, by the background. So the processes together may exceed a limit by what they spend
+    between two writings, and by the calls that are under way.
+    """
+
+    def __init__(self, limits: ModelLimits | None = None) -> None:
+        """Take the limits of every tenant. Each ``now`` is in milliseconds since the epoch."""
+        self._limits = limits or ModelLimits()
+        self._day = 0
+        self._written: dict[str, tuple[int, int]] = {}
+        """Calls and tokens of the day by tenant, as they were last read."""
+        self._new: dict[str, tuple[int, int]] = {}
+        """Calls and tokens of the day by tenant that are not in what was read."""
+        self._unwritten: Counter[tuple[str, int, Stage, str]] = Counter()
+
+    def check(self, tenant_id: str, now: int) -> None:
+        """Let a call of the tenant pass.
+
+        Raises:
+            QuotaExceeded: the tenant's calls have cost as much as they may today.
+        """
+        for what, used, limit in zip(
+            ("calls", "tokens"), self.used(tenant_id, now), (self._limits.calls, self._limits.tokens), strict=True
+        ):
+            if limit is not None and used >= limit:
+                raise QuotaExceeded(
+                    f"This is over the tenant's limit of {limit} {what} of language models per day (UTC).",
+                    reached=f"model_{what}_per_day;scope=tenant;used={used};limit={limit}",
+                    retry_after=-(-(DAY_MS - now % DAY_MS) // 1000),
+                )
+
+    def add(self, tenant_id: str, spent: Spent, now: int) -> None:
+        """Count a call that was made."""
+        today = self._begin_day(now)
+        calls, tokens = self._new.get(tenant_id, (0, 0))
+        self._new[tenant_id] = calls + 1, tokens + spent.tokens
+        self._unwritten[tenant_id, today, spent.stage, "calls"] += 1
+        self._unwritten[tenant_id, today, spent.stage, "tokens"] += spent.tokens
+
+    def used(self, tenant_id: str, now: int) -> tuple[int, int]:
+        """Return how many calls and tokens the tenant has used today, as far as this process knows."""
+        self._begin_day(now)
+        written, new = self._written.get(tenant_id, (0, 0)), self._new.get(tenant_id, (0, 0))
+        return written[0] + new[0], written[1] + new[1]
+
+    def take(self) -> Sequence[DaySpend]:
+        """Return what is to be written, and count it as written; ``restore`` takes it back."""
+        taken, self._unwritten = self._unwritten, Counter()
+        return [
+            DaySpend(tenant_id, day, stage, calls=taken[tenant_id, day, stage, "calls"], tokens=tokens)
+            for (tenant_id, day, stage, what), tokens in taken.items()
+            if what == "tokens"
+        ]
+
+    def restore(self, taken: Sequence[DaySpend]) -> None:
+        """Count what was taken as unwritten again: the writing failed."""
+        for each in taken:
+            self._unwritten[each.tenant_id, each.day, each.stage, "calls"] += each.calls
+            self._unwritten[each.tenant_id, each.day, each.stage, "tokens"] += each.tokens
+
+    def read(self, day: int, totals: Sequence[tuple[str, int, int]]) -> None:
+        """Take what all processes have written of a day: tenant, calls, tokens. What is unwritten comes on top."""
+        if day != self._day:
+            return
+        self._written = {tenant_id: (calls, tokens) for tenant_id, calls, tokens in totals}
+        self._new = {}
+        for (tenant_id, of_day, _, what), number in self._unwritten.items():
+            if of_day == day:
+                calls, tokens = self._new.get(tenant_id, (0, 0))
+                self._new[tenant_id] = (calls + number, tokens) if what == "calls" else (calls, tokens + number)
+
+    def _begin_day(self, now: int) -> int:
+        """Return the day, and forget what was used on another one."""
+        today = now // DAY_MS
+        if today != self._day:
+            self._day = today
+            self._written, self._new = {}, {}
+        return today
