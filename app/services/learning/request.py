@@ -1,0 +1,82 @@
+"""What a model is asked in one call: its rules, the data between fences, and the form of the answer."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, Generic, TypeVar
+
+from app.domain.json_types import Json
+from app.ports.language_model import ModelMessage, Schema, Stage
+from app.services.learning.form import schema
+
+T = TypeVar("T")
+
+_EXTRACTING = frozenset(("extract", "detail"))
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Generic[T]):
+    """One call of a model."""
+
+    messages: Sequence[ModelMessage]
+    schema: Schema[T]
+    stage: Stage
+    max_tokens: int
+    """Of the answer."""
+
+
+@dataclass(slots=True)
+class ClippedSchema(Generic[T]):
+    """A form of an answer of which what is too long is cut, so that one long text does not cost the rest.
+
+    Implements ``Schema``. A form declares somewhat more than what is taken of it, so that what is too long can be told
+    from what fits.
+    """
+
+    name: str
+    json_schema: Mapping[str, Json]
+    _read: Callable[[Json], T]
+
+    def read(self, answer: Json) -> T:
+        """Return what an answer says; raise ``ValueError`` where it has another form."""
+        return self._read(_clipped(answer, self.json_schema))
+
+
+def clipped_schema(stage: Stage, form: type[T]) -> Schema[T]:
+    """Return the form of a stage's answer from a frozen dataclass; its name is the stage's."""
+    whole = schema(stage, form)
+    return ClippedSchema(whole.name, whole.json_schema, whole.read)
+
+
+@cache
+def rules(stage: Stage) -> str:
+    """Return the rules of a stage; ``<MARK>`` stands where the mark of a call belongs."""
+    folder = resources.files(__package__) / "prompts"
+    names = (stage, "statements", "fence") if stage in _EXTRACTING else (stage, "fence")
+    return "\n\n".join((folder / f"{name}.txt").read_text("utf-8").strip() for name in names)
+
+
+def asked(stage: Stage, mark: str, *data: str) -> Sequence[ModelMessage]:
+    """Return the messages of a call: the rules of a stage, and what stands between fences (``fenced``)."""
+    return (
+        ModelMessage("system", rules(stage).replace("<MARK>", mark)),
+        ModelMessage("user", "\n\n".join(data)),
+    )
+
+
+def fenced(title: str, text: str, mark: str) -> str:
+    """Return text as data: between two lines that carry a mark, which stands nowhere in it."""
+    return f"<<<{mark} {title}\n{text.replace(mark, '')}\n{mark}>>>"
+
+
+def _clipped(answer: Json, form: Mapping[str, Any]) -> Json:
+    """Cut the texts and lists of an answer at the lengths that its form declares."""
+    if isinstance(answer, str):
+        return answer[: form.get("maxLength")]
+    if isinstance(answer, Mapping):
+        fields = form.get("properties", {})
+        return {key: _clipped(value, fields.get(key, {})) for key, value in answer.items()}
+    if isinstance(answer, Sequence):
+        return [_clipped(each, form.get("items", {})) for each in answer[: form.get("maxItems")]]
+    return answer
