@@ -1,6 +1,7 @@
 """Asks a model for the type, the topic and the search queries of proposals."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -9,8 +10,9 @@ from pydantic import Field
 
 from app.domain.learned import Proposal
 from app.domain.memory import MemoryType
-from app.domain.words import normalised
 from app.services.learning.request import Request, asked, clipped_schema, fenced
+from app.services.learning.sifting import one_line, whats_wrong
+from app.statements.tokens import folded
 
 AT_ONCE = 20
 """Proposals that one call classifies at most."""
@@ -19,6 +21,26 @@ MIN_QUERIES, MAX_QUERIES = 3, 5
 MAX_QUERY = 200
 """Characters of a search query."""
 MAX_TOKENS = 2_500
+MAX_OF_TOPIC = 3
+"""Memories of one call that may have one topic: somebody corrects a thing twice, not ten things at once."""
+MAX_TOPICS = 20
+"""Topics that a model is shown."""
+_SAYS_NOTHING = frozenset(
+    (
+        "event",
+        "fact",
+        "instruction",
+        "memory",
+        "none",
+        "null",
+        "other",
+        "preference",
+        "task",
+        "topic",
+        "unknown",
+        "user",
+    )
+)
 _NO_LETTER = re.compile(r"[\W_]+")
 
 
@@ -29,7 +51,9 @@ class Classification:
     memory: int
     type: MemoryType
     topic: Annotated[str, Field(max_length=100)]
-    queries: Annotated[list[Annotated[str, Field(max_length=250)]], Field(max_length=8)]
+    queries: Annotated[
+        list[Annotated[str, Field(max_length=250)]], Field(max_length=8, json_schema_extra={"minItems": MIN_QUERIES})
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +67,17 @@ _FORM = clipped_schema("classify", Classified)
 
 
 def classification(proposals: Sequence[Proposal], topics: Sequence[str], mark: str) -> Request[Classified]:
-    """Return what a model is asked of proposals, at most ``AT_ONCE``; ``topics`` are those that it may pick."""
+    """Return what a model is asked of proposals, at most ``AT_ONCE``; ``topics``: to pick from, nearest first.
+
+    Raises:
+        ValueError: there are too many proposals, which is a defect.
+    """
+    if len(proposals) > AT_ONCE:
+        raise ValueError(f"{AT_ONCE} proposals are classified at once.")
     memories = "\n".join(f"({place}) {each.content}" for place, each in enumerate(proposals, 1))
+    known = "\n".join(list(filter(None, map(topic, topics)))[:MAX_TOPICS])
     return Request(
-        asked("classify", mark, fenced("memories", memories, mark), fenced("topics", "\n".join(sorted(topics)), mark)),
+        asked("classify", mark, fenced("memories", memories, mark), fenced("topics", known, mark)),
         _FORM,
         "classify",
         MAX_TOKENS,
@@ -56,29 +87,38 @@ def classification(proposals: Sequence[Proposal], topics: Sequence[str], mark: s
 def classified(answer: Classified, proposals: Sequence[Proposal]) -> list[Proposal]:
     """Return the proposals in their order, each with its type, and its topic and search queries as far as they can be.
 
-    One of which nothing is said is an event, which replaces nothing.
+    One of which nothing is said is an event, which replaces nothing. Only an event keeps when it happened: a fact, an
+    instruction or a task holds from when it was said. A topic that more than ``MAX_OF_TOPIC`` share tells nothing apart
+    and is none.
     """
-    of = {each.memory: each for each in answer.memories}
-    found = []
-    for number, proposal in enumerate(proposals, 1):
-        if number not in of:
-            found.append(replace(proposal, type="event", topic=None))
-            continue
-        said = of[number]
-        queries = list(dict.fromkeys(" ".join(each.split()) for each in said.queries))
-        found.append(
-            replace(
-                proposal,
-                type=said.type,
-                topic=topic(said.topic) if said.type in {"fact", "instruction"} else None,
-                happened_at=proposal.happened_at if said.type == "event" else None,
-                search_queries=[each for each in queries if 0 < len(each) <= MAX_QUERY][:MAX_QUERIES],
-            )
-        )
-    return found
+    said = {each.memory: each for each in reversed(answer.memories)}
+    found = [_of(proposal, said.get(number)) for number, proposal in enumerate(proposals, 1)]
+    shared = Counter(each.topic for each in found)
+    return [each if shared[each.topic] <= MAX_OF_TOPIC else replace(each, topic=None) for each in found]
+
+
+def _of(proposal: Proposal, said: Classification | None) -> Proposal:
+    if said is None:
+        return replace(proposal, type="event", topic=None, search_queries=())
+    return replace(
+        proposal,
+        type=said.type,
+        topic=topic(said.topic) if said.type in {"fact", "instruction"} else None,
+        happened_at=proposal.happened_at if said.type == "event" else None,
+        search_queries=_queries(said.queries, proposal.content),
+    )
+
+
+def _queries(said: Sequence[str], content: str) -> Sequence[str]:
+    """Return at most ``MAX_QUERIES`` different ones that are no nonsense."""
+    queries = {folded(query): query for query in reversed([one_line(each) for each in said])}
+    kept = [each for each in reversed(queries.values()) if len(each) <= MAX_QUERY and not whats_wrong(each, [content])]
+    return kept[:MAX_QUERIES]
 
 
 def topic(text: str) -> str | None:
     """Return a topic in normal form: letters and digits of any script with ``_`` between words. None: it is none."""
-    found = _NO_LETTER.sub("_", normalised(text).casefold()).strip("_")
-    return found if found and len(found.encode()) <= MAX_TOPIC_BYTES else None
+    found = _NO_LETTER.sub("_", folded(text)).strip("_")
+    if not found or found in _SAYS_NOTHING or len(found.encode()) > MAX_TOPIC_BYTES:
+        return None
+    return found

@@ -1,23 +1,27 @@
 """Asks a model for the memories in a part of a conversation, and takes those that cite their lines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Annotated
+from datetime import date
+from typing import Annotated, Final
 
 from pydantic import Field
 
 from app.domain.learned import PassKind, Proposal
+from app.services.learning.days import beginning, named_days
 from app.services.learning.request import Request, asked, clipped_schema
-from app.services.learning.sifting import Refused, whats_wrong
+from app.services.learning.sifting import Refused, one_line, whats_wrong
 from app.services.learning.transcript import Line, transcript
-from app.statements.tokens import tokens
+from app.statements.tokens import Tokens, tokens
 
 MAX_MEMORIES = 30
 """What one call may propose."""
 MAX_LINES = 8
 """Lines that a memory may cite: one that cites everything is supported by anything."""
 MAX_TOKENS = 3_000
+_MAX_SHOWN = 200
+"""Characters that are shown of what is refused."""
+_NO_LINE: Final = "It cites lines that do not exist."
 _DAY_MS = 86_400_000
 
 
@@ -27,7 +31,7 @@ class Candidate:
 
     statement: Annotated[str, Field(max_length=1_200)]
     lines: Annotated[list[int], Field(max_length=12)]
-    day: Annotated[str, Field(max_length=10, description="YYYY-MM-DD on which it happened, or empty")]
+    day: Annotated[str, Field(max_length=10)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,35 +63,47 @@ def _judged(extracted: Extracted, lines: Sequence[Line]) -> Iterator[Proposal | 
     by_number: dict[int, list[Line]] = {}
     for line in lines:
         by_number.setdefault(line.number, []).append(line)
-    taken: set[tuple[str, ...]] = set()
+    taken: set[Tokens] = set()
     for candidate in extracted.memories:
-        content = " ".join(candidate.statement.split())
-        cited = [line for number in sorted({*candidate.lines}) for line in by_number.get(number, ())]
-        ids = list(dict.fromkeys(line.message_id for line in cited))
+        content = one_line(candidate.statement)
         words = tokens(content)
-        if not ids or not {*candidate.lines} <= by_number.keys():
-            reason = "It cites lines that do not exist."
-        elif len(ids) > MAX_LINES:
-            reason = f"It cites more than {MAX_LINES} lines."
+        cited = [line for number, said in by_number.items() if number in candidate.lines for line in said]
+        ids = list(dict.fromkeys(line.message_id for line in cited))
+        if reason := _whats_wrong(candidate, content, by_number, cited):
+            pass
         elif words in taken:
             reason = "It was proposed already."
         elif len(taken) == MAX_MEMORIES:
             reason = f"One answer may propose {MAX_MEMORIES} memories."
-        else:
-            reason = whats_wrong(content, cited)
         if reason:
-            yield Refused(content[:200], ids, reason)
-            continue
-        taken.add(words)
-        yield Proposal(content, ids, _happened_at(candidate.day, cited))
+            yield Refused(content[:_MAX_SHOWN], ids[:MAX_LINES], reason)
+        else:
+            taken.add(words)
+            yield Proposal(content, ids, _happened_at(candidate.day, cited))
+
+
+def _whats_wrong(
+    candidate: Candidate, content: str, by_number: Mapping[int, Sequence[Line]], cited: Sequence[Line]
+) -> str:
+    """Return why a candidate is refused whatever else was proposed; "" where it is not."""
+    if not cited or not by_number.keys() >= {*candidate.lines}:
+        return _NO_LINE
+    if len({*candidate.lines}) > MAX_LINES:
+        return f"It cites more than {MAX_LINES} lines."
+    if all(line.context for line in cited):
+        return "It cites nothing but what was read before."
+    if all(line.role == "system" for line in cited):
+        return "It cites nothing but what a program set up."
+    return whats_wrong(content, [line.content for line in cited])
 
 
 def _happened_at(day: str, cited: Sequence[Line]) -> int | None:
-    """Return the beginning of a day that the cited lines name, where it is not the day on which they were said."""
+    """Return the beginning of a day that a cited line names and that was over when it was said; None: no such day."""
     try:
-        moment = datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC)
+        happened = date.fromisoformat(day)
     except ValueError:
         return None
-    happened_at = int(moment.timestamp()) * 1000
-    said_at = max(line.said_at for line in cited)
-    return happened_at if happened_at <= said_at - _DAY_MS and day in transcript(cited, "\0") else None
+    if beginning(happened) + _DAY_MS > max(line.said_at for line in cited):
+        return None
+    named = any(happened in named_days(line.content, line.said_at) for line in cited)
+    return beginning(happened) if named else None

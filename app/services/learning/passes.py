@@ -1,5 +1,6 @@
 """Divides a conversation into the parts that a model reads at once."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -20,6 +21,8 @@ _HEADING = 40
 """Characters that a line has beside its text, about."""
 _PARTS_OVERLAP = 200
 """Characters that two parts of a message have in common, so that a sentence at the cut is whole in one of them."""
+_TO_SPACE = _PARTS_OVERLAP // 2
+_SPACE = re.compile(r"\s+")
 
 
 def plan(messages: Sequence[tuple[str, int]], before: Sequence[tuple[str, int]] = ()) -> list[Pass]:
@@ -74,11 +77,20 @@ def _end_of(line: Line) -> Line:
 
 def _divided(line: Line) -> Iterator[Line]:
     """Yield the parts of a line, about equally long; a line that is short enough is its only part."""
-    length = len(line.content)
+    text, length = line.content, len(line.content)
     if length <= CHUNK:
         yield line
         return
     number = -(-(length - _PARTS_OVERLAP) // (CHUNK - _PARTS_OVERLAP))
     step = -(-(length - _PARTS_OVERLAP) // number)
     for begin in range(0, length - _PARTS_OVERLAP, step):
-        yield replace(line, content=line.content[begin : begin + step + _PARTS_OVERLAP])
+        end = begin + step + _PARTS_OVERLAP
+        first = _space(text, begin, begin + _TO_SPACE) if begin else 0
+        last = _space(text, end - _TO_SPACE, end) if end < length else length
+        yield replace(line, content=text[first:last])
+
+
+def _space(text: str, first: int, last: int) -> int:
+    """Return where a word begins between two places, so that no word is cut; the middle where none does."""
+    found = _SPACE.search(text, first, last)
+    return found.end() if found else (first + last) // 2

@@ -12,6 +12,8 @@ from app.services.learning.form import schema
 
 T = TypeVar("T")
 
+_FOLDER = resources.files(__package__) / "prompts"
+_REPLACED = "\ufffd"
 _EXTRACTING = frozenset(("extract", "detail"))
 
 
@@ -50,11 +52,16 @@ def clipped_schema(stage: Stage, form: type[T]) -> Schema[T]:
 
 
 @cache
+def prompts() -> Sequence[str]:
+    """Return the text of each file of rules."""
+    return [each.read_text("utf-8").strip() for each in _FOLDER.iterdir() if each.name.endswith(".txt")]
+
+
+@cache
 def rules(stage: Stage) -> str:
     """Return the rules of a stage; ``<MARK>`` stands where the mark of a call belongs."""
-    folder = resources.files(__package__) / "prompts"
     names = (stage, "statements", "fence") if stage in _EXTRACTING else (stage, "fence")
-    return "\n\n".join((folder / f"{name}.txt").read_text("utf-8").strip() for name in names)
+    return "\n\n".join((_FOLDER / f"{name}.txt").read_text("utf-8").strip() for name in names)
 
 
 def asked(stage: Stage, mark: str, *data: str) -> Sequence[ModelMessage]:
@@ -66,8 +73,11 @@ def asked(stage: Stage, mark: str, *data: str) -> Sequence[ModelMessage]:
 
 
 def fenced(title: str, text: str, mark: str) -> str:
-    """Return text as data: between two lines that carry a mark, which stands nowhere in it."""
-    return f"<<<{mark} {title}\n{text.replace(mark, '')}\n{mark}>>>"
+    """Return text as data: between two lines that carry a mark, which stands nowhere in it.
+
+    Whoever makes a call makes its mark, which nobody can guess.
+    """
+    return f"<<<{mark} {title}\n{text.replace(mark, _REPLACED)}\n{mark}>>>"
 
 
 def _clipped(answer: Json, form: Mapping[str, Any]) -> Json:

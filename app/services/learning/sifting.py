@@ -1,12 +1,24 @@
-"""Refuses what no memory can be, whoever proposes it."""
+"""Refuses what no memory can be, whoever proposes it: what is too long, a template, the prompt itself."""
 
+import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from app.services.learning.transcript import Line
+from app.services.learning.request import prompts
+from app.statements.tokens import BREAKS, QUOTES, Tokens, tokens
 
 MAX_CONTENT = 1_000
 """Characters of a memory that is learned."""
+REPEATED_WORDS = 8
+"""So many words in a row that a prompt has too are the prompt's; so is a shorter text that stands in it as a whole."""
+_FEWEST_WORDS = 3
+_FENCE = ("<<<", ">>>")
+_TEMPLATE = re.compile(r"\{[^{}]*\}|\{\{|\}\}|<[A-Z_]+>|\[[A-Z_]{3,}\]")
+_UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn"))
+_JOINERS = frozenset("\u200c\u200d")
+"""They are part of words in some scripts, and of emoji."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +32,52 @@ class Refused:
     reason: str
 
 
-def whats_wrong(content: str, cited: Sequence[Line]) -> str:
-    """Return why a statement can be no memory of the lines that it cites; "" where it may be one."""
+def one_line(text: str) -> str:
+    """Return a text with single spaces between its words and without what cannot be seen."""
+    seen = "".join(
+        letter
+        for letter in text
+        if letter.isspace() or letter in _JOINERS or unicodedata.category(letter) not in _UNSEEN
+    )
+    return " ".join(seen.split())
+
+
+def whats_wrong(content: str, sources: Sequence[str]) -> str:
+    """Return why a text of a model can be no memory of the texts that it comes from; "" where it may be one."""
     if not any(letter.isalpha() for letter in content):
         return "It says nothing."
     if len(content) > MAX_CONTENT:
         return f"It is longer than {MAX_CONTENT} characters."
-    if "<<<" in content or ">>>" in content:
+    if any(mark in content for mark in _FENCE):
         return "It holds the fence of the prompt."
-    del cited
+    if any(not any(each in source for source in sources) for each in _TEMPLATE.findall(content)):
+        return "It holds a template that was not filled in."
+    if _repeats_a_prompt(content):
+        return "It repeats the prompt."
     return ""
+
+
+def _repeats_a_prompt(content: str) -> bool:
+    words = _words(content)
+    if _FEWEST_WORDS <= len(words) < REPEATED_WORDS:
+        text = f" {' '.join(words)} "
+        return any(text in f" {' '.join(prompt)} " for prompt in _prompts())
+    return not _runs(words).isdisjoint(_all_runs())
+
+
+def _words(text: str) -> Tokens:
+    return tuple(word for word in tokens(text) if word not in BREAKS and word not in QUOTES)
+
+
+def _runs(words: Tokens) -> frozenset[Tokens]:
+    return frozenset(words[begin : begin + REPEATED_WORDS] for begin in range(len(words) - REPEATED_WORDS + 1))
+
+
+@cache
+def _prompts() -> Sequence[Tokens]:
+    return [_words(text) for text in prompts()]
+
+
+@cache
+def _all_runs() -> frozenset[Tokens]:
+    return frozenset(run for words in _prompts() for run in _runs(words))

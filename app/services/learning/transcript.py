@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from app.domain.learned import Pass
 from app.domain.messages import Message, Role
-from app.services.answer.dating import with_days
+from app.services.learning.days import day, with_days_beside
 from app.services.learning.request import fenced
 
-_INDENT = "    "
+_INDENT = "\n    "
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +45,7 @@ def transcript(lines: Sequence[Line], mark: str) -> str:
     return fenced("messages", "\n".join(map(_written, lines)), mark)
 
 
-def day(said_at: int) -> str:
-    """Return the day of a moment in UTC, with its name: ``2026-05-04 Monday``."""
-    return datetime.fromtimestamp(said_at / 1000, UTC).strftime("%Y-%m-%d %A")
-
-
 def _written(line: Line) -> str:
     read_before = " (read before)" if line.context else ""
-    text = [with_days(each, line.said_at) for each in line.content.splitlines() if each.strip()]
-    return f"[{line.number}] {day(line.said_at)}, {line.role}{read_before}: " + f"\n{_INDENT}".join(text)
+    text = [with_days_beside(each, line.said_at) for each in line.content.splitlines() if each.strip()]
+    return f"[{line.number}] {day(line.said_at)}, {line.role}{read_before}: {_INDENT.join(text)}"

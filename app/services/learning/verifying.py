@@ -1,14 +1,15 @@
 """Asks a model whether proposals are what their messages say, by eight checks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field
 
 from app.domain.learned import Proposal
+from app.services.learning.excerpts import excerpts
 from app.services.learning.request import Request, asked, clipped_schema, fenced
-from app.services.learning.sifting import whats_wrong
+from app.services.learning.sifting import one_line, whats_wrong
 from app.services.learning.transcript import Line, transcript
 
 Check: TypeAlias = Literal["entity", "object", "place", "time", "organisation", "completeness", "relation", "supported"]
@@ -61,14 +62,32 @@ _FORM = clipped_schema("verify", Verified)
 
 
 def verification(proposals: Sequence[Proposal], lines: Sequence[Line], mark: str) -> Request[Verified]:
-    """Return what a model is asked of proposals, at most ``AT_ONCE``, beside the lines that they cite."""
-    numbers = {line.message_id: line.number for line in lines}
+    """Return what a model is asked of proposals, at most ``AT_ONCE``, beside their messages.
+
+    ``lines`` may be more than they cite, of several passes, and parts of messages: they are numbered anew. Of what is
+    too long to be read at once the sentences are shown that have words of the proposals.
+
+    Raises:
+        ValueError: there are too many proposals, which is a defect.
+    """
+    if len(proposals) > AT_ONCE:
+        raise ValueError(f"{AT_ONCE} proposals are verified at once.")
+    numbers: dict[str, int] = {}
+    for line in lines:
+        numbers.setdefault(line.message_id, len(numbers) + 1)
+    cited = {id_ for each in proposals for id_ in each.message_ids}
+    shown = [replace(line, number=numbers[line.message_id]) for line in lines]
     memories = "\n".join(
         f"({place}) from {[numbers[id_] for id_ in each.message_ids if id_ in numbers]}: {each.content}"
         for place, each in enumerate(proposals, 1)
     )
     return Request(
-        asked("verify", mark, transcript(lines, mark), fenced("memories", memories, mark)),
+        asked(
+            "verify",
+            mark,
+            transcript(excerpts(shown, cited, [each.content for each in proposals]), mark),
+            fenced("memories", memories, mark),
+        ),
         _FORM,
         "verify",
         MAX_TOKENS,
@@ -86,19 +105,24 @@ def verdicts(verified: Verified, proposals: Sequence[Proposal]) -> list[Verdict]
     for number, proposal in enumerate(proposals, 1):
         if number in dropped:
             drop = dropped[number]
-            found.append(Verdict("drop", proposal.content, drop.check, " ".join(drop.reason.split()) or drop.check))
+            found.append(_drop(proposal, drop.check, one_line(drop.reason)))
         elif number in corrected:
             found.append(_corrected(corrected[number], proposal))
         elif number in verified.passed:
             found.append(Verdict("pass", proposal.content, None, ""))
         else:
-            found.append(Verdict("drop", proposal.content, "supported", "The verification does not mention it."))
+            found.append(_drop(proposal, "supported", "The verification says nothing of it."))
     return found
 
 
 def _corrected(correction: Correction, proposal: Proposal) -> Verdict:
-    content = " ".join(correction.statement.split())
-    wrong = whats_wrong(content, ())
-    if wrong:
-        return Verdict("drop", proposal.content, correction.check, f"Its correction is none. {wrong}")
-    return Verdict("correct", content, correction.check, f"corrected: {correction.check}")
+    content = one_line(correction.statement)
+    if content == proposal.content:
+        return Verdict("pass", content, None, "")
+    if wrong := whats_wrong(content, [proposal.content]):
+        return _drop(proposal, correction.check, f"What it was corrected to is no memory. {wrong}")
+    return Verdict("correct", content, correction.check, correction.check)
+
+
+def _drop(proposal: Proposal, check: Check, reason: str) -> Verdict:
+    return Verdict("drop", proposal.content, check, f"{check}: {reason}" if reason else check)
