@@ -6,7 +6,7 @@ from itertools import pairwise, takewhile
 
 from app.retrieval.newer.values import UNITS, plain_value
 from app.retrieval.newer.wording import FUNCTION_WORDS, codes, is_content, is_word, stem, tokens
-from app.retrieval.query.time_words import MONTHS, WEEKDAYS
+from app.statements.dates.time_words import MONTHS, WEEKDAYS
 
 _MAX_READ = 400
 _MAX_STEMS = 12

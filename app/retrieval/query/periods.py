@@ -11,8 +11,8 @@ from datetime import date
 from dateutil.relativedelta import relativedelta
 
 from app.retrieval.query.clipping import clipped
-from app.retrieval.query.time_readings import Days, floats, read, yearly
-from app.retrieval.query.time_spans import Span, spans
+from app.statements.dates.time_readings import Days, floats, read, yearly
+from app.statements.dates.time_spans import Span, spans
 
 _DAY = 86_400_000
 _EPOCH = 719_163

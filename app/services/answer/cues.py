@@ -2,8 +2,8 @@
 
 import re
 
-from app.retrieval.query.time_spans import spans
 from app.services.answer.wording import Wording
+from app.statements.dates.time_spans import spans
 from app.statements.tokens import tokens
 
 _NAME = re.compile(r"(?<=[^\s.!?:])\s+(?!I\b)[A-Z\u00c0-\u00de]\w")

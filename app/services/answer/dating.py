@@ -4,17 +4,13 @@ import re
 from collections.abc import Iterator
 from datetime import date
 
-from app.retrieval.query import time_words
-from app.retrieval.query.time_readings import Days, read
-from app.retrieval.query.time_spans import Span, spans
+from app.statements.dates.days import sure_days
+from app.statements.dates.time_readings import Days
+from app.statements.dates.time_spans import spans
 
 _DAY = 86_400_000
 _EPOCH = 719_163
 _MAX_NOTES = 3
-_RELATIVE = frozenset(("which", "ago", "rolling", "fixed", "unspaced"))
-"""The kinds of expressions that are counted from a day. A bare "Friday" is none: it may be the last or the next."""
-_VAGUE = frozenset(name for name, (least, most) in time_words.NUMBERS.items() if least != most)
-_TOLD = re.compile(r"(?:^|\W)(?:the|der|die|das|dem|den)\s{1,2}$", re.IGNORECASE)
 _ENDING = re.compile(r"['\u2019]s?(?!\w)")
 _QUOTES = re.compile('["\u201c\u201d\u201e\u00ab\u00bb]')
 
@@ -44,29 +40,6 @@ def _notes(text: str, happened_at: int) -> Iterator[tuple[int, Days]]:
         notes += 1
         if notes == _MAX_NOTES:
             return
-
-
-def sure_days(span: Span, text: str, today: int) -> Days | None:
-    """Return the days (ordinals, the second is the day after) that a relative expression means; None where not sure.
-
-    ``today`` is the ordinal of the day from which it is counted.
-    """
-    if span.kind not in _RELATIVE or span.ends_range or span.part:
-        return None
-    said = span.text.split()
-    if span.kind == "which" and not _is_sure(said, text[: span.starts]):
-        return None
-    if _VAGUE.intersection((" ".join(said[:-2]), " ".join(said[1:-1]))):
-        return None
-    return read(span.kind, span.text, span.shift, span.part, today)
-
-
-def _is_sure(said: list[str], before: str) -> bool:
-    """Tell whether "last week" and the like mean one time: "last March", "next Friday" and "the next week" may not."""
-    shift = time_words.WHICH[said[0]]
-    if said[1] in time_words.WEEKDAYS:
-        return shift < 0
-    return said[1] in time_words.UNITS and not (shift and _TOLD.search(before))
 
 
 def shown(days: Days) -> str:

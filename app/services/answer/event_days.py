@@ -2,24 +2,21 @@
 
 import re
 from collections.abc import Collection, Iterable
-from datetime import date
 
 from app.domain.words import WORD, normalised
-from app.retrieval.query import time_words
 from app.retrieval.query.terms import STOP_WORDS
-from app.retrieval.query.time_readings import read, yearly
-from app.retrieval.query.time_spans import Span, spans
 from app.services.answer.asking import stems_asked
-from app.services.answer.dating import sure_days
 from app.services.answer.reading import Said
 from app.services.answer.wording import Wording
+from app.statements.dates import time_words
+from app.statements.dates.days import is_either, nearest, sure_days
+from app.statements.dates.time_readings import read, yearly
+from app.statements.dates.time_spans import Span, spans
 from app.statements.tokens import Tokens, tokens
 
 _DAY = 86_400_000
 _EPOCH = 719_163
 _DATES = frozenset(("iso", "numeric", "day", "cjk"))
-_NEAR = 100
-"""A date without its year is of the year that brings it so near, in days, to when it was said."""
 _MIN_PAST = 5
 _NEAR_WORDS = 2
 _MAX_MATCHING = 40
@@ -28,7 +25,6 @@ _WORD = re.compile(WORD)
 _FOLLOWING = STOP_WORDS.union(
     time_words.MONTHS, time_words.WEEKDAYS, time_words.WHICH, *(name.split() for name in time_words.FIXED)
 )
-_MAX_MONTH = 12
 
 
 def ordinal(moment: int) -> int:
@@ -115,29 +111,10 @@ def _single_day(span: Span, text: str, today: int, wording: Wording) -> int | No
         return None
     if span.kind not in _DATES:
         days = sure_days(span, text, today)
-    elif span.shift or span.part or _is_either(span):
+    elif span.shift or span.part or is_either(span):
         return None
     elif yearly(span.kind, span.text):
-        return _nearest(span, today)
+        days = nearest(span, today)
     else:
         days = read(span.kind, span.text, "", "", today)
     return days[0] if days is not None and days[1] - days[0] == 1 else None
-
-
-def _is_either(span: Span) -> bool:
-    """Tell whether a date in digits may be read with its month or with its day first."""
-    if span.kind != "numeric":
-        return False
-    first, second = (int("".join(filter(str.isdecimal, part))) for part in _parts(span.text)[:2])
-    return first != second and first <= _MAX_MONTH and second <= _MAX_MONTH
-
-
-def _parts(text: str) -> list[str]:
-    return text.replace(".", "/").replace("-", "/").split("/")
-
-
-def _nearest(span: Span, today: int) -> int | None:
-    """Return the day of a date without its year, where that of one year is far nearer than those of the others."""
-    days = {read(span.kind, span.text, "", "", min(today + ahead, date.max.toordinal())) for ahead in (0, _NEAR)}
-    near = {day[0] for day in days if day and day[1] - day[0] == 1 and abs(day[0] - today) <= _NEAR}
-    return near.pop() if len(near) == 1 else None

@@ -187,3 +187,45 @@ COUNTED = _COUNTED.split()
 """What makes a number before it a count and no year."""
 NUMBERED = _NUMBERED.split()
 """What makes a number after it a name and no year."""
+
+FORMS_OF_UNITS = {
+    name: unit
+    for unit, names in {
+        "day": "day days dag dagar tag tage tagen",
+        "week": "week weeks vecka veckor woche wochen",
+        "month": "month months månad månader monat monate monaten",
+        "year": "year years år jahr jahre jahren",
+    }.items()
+    for name in names.split()
+}
+"""The units as they stand after a number."""
+
+COUNTS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "a an one en ett ein eine einer einem einen",
+            "two två zwei",
+            "three tre drei",
+            "four fyra vier",
+            "five fem fünf",
+            "six sex sechs",
+            "seven sju sieben",
+            "eight åtta acht",
+            "nine nio neun",
+            "ten tio zehn",
+            "eleven elva elf",
+            "twelve tolv zwölf",
+        ),
+        1,
+    )
+    for name in names.split()
+}
+"""The numbers that stand before a unit."""
+
+_OVER = (
+    "was were did had took made got wrote built read lost won ran learnt sold went became grew rose fell paid spent "
+    "habe hast hat haben habt hatte hatten war waren wurde wurden"
+)
+PAST = frozenset(_OVER.split())
+"""Words of what is over: with one of them "in two weeks" may be how long it took."""

@@ -1,0 +1,1 @@
+"""The expressions of time in a text, and the days that they mean."""

@@ -1,0 +1,60 @@
+"""Expressions of time and the days that they mean, in English, Swedish and German."""
+
+import json
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.statements.dates.days import MAX_TEXT, resolved
+
+CASES = [json.loads(line) for line in Path("tests/data/dates/expressions.jsonl").read_text("utf-8").splitlines()]
+TUESDAY = datetime(2026, 3, 10, 15, tzinfo=UTC)
+
+
+def read(case: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    found = resolved(case["text"], datetime.fromisoformat(case["reference"]))
+    return [(each.expression, [each.start.isoformat(), each.end.isoformat()]) for each in found]
+
+
+def wanted(case: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    return [(case["expression"], case["days"])] if case["days"] else []
+
+
+def test_no_expression_of_200_means_another_day_than_it_should() -> None:
+    assert len(CASES) >= 200
+    assert [case for case in CASES if read(case) not in ([], wanted(case))] == []
+
+
+@pytest.mark.parametrize("language", ["en", "sv", "de"])
+def test_few_expressions_that_mean_a_day_are_left_alone(language: str) -> None:
+    told = [case for case in CASES if case["language"] == language and case["days"]]
+    assert len(told) >= 40
+    assert sum(read(case) == wanted(case) for case in told) >= 0.97 * len(told)
+
+
+def test_several_expressions_come_in_their_order_each_with_its_place() -> None:
+    text = "Yesterday I called, in three days I fly, and on 14 March 2026 we marry."
+    found = resolved(text, TUESDAY)
+    assert [each.expression for each in found] == ["Yesterday", "in three days", "14 March 2026"]
+    assert [text[each.place :].startswith(each.expression) for each in found] == [True] * 3
+
+
+@pytest.mark.parametrize("reference", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
+def test_the_ends_of_the_calendar_are_no_error(reference: datetime) -> None:
+    for text in ("in 999 years", "999 years ago", "om 999 år", "vor 999 Jahren", "i övermorgon", "heute in 999 Jahren"):
+        assert all(each.start <= each.end for each in resolved(text, reference))
+
+
+@given(st.text(alphabet="inomvörsedan 0123456789wektagjh.\u0130\n", max_size=200))
+def test_whatever_is_found_stands_in_the_text_at_its_place(text: str) -> None:
+    for each in resolved(text, TUESDAY):
+        assert text[each.place :].startswith(each.expression)
+        assert date.min <= each.start <= each.end
+
+
+def test_no_more_than_a_bounded_text_is_read() -> None:
+    assert resolved("x" * MAX_TEXT + " yesterday", TUESDAY) == []
