@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 
-from app.retrieval.query.time_readings import Days, read
-from app.retrieval.query.time_spans import spans
-from app.services.answer.dating import sure_days, with_days
+from app.services.answer.dating import with_days
+from app.statements.dates.days import sure_days
+from app.statements.dates.time_readings import Days, read
+from app.statements.dates.time_spans import spans
 
 _DAY_MS = 86_400_000
 _EPOCH = 719_163
