@@ -27,7 +27,15 @@ from app.services.refusals import Refusals
 from app.services.request_turns import RequestTurns
 from app.services.reranking import TenantReranker
 from app.services.revocations import Revocations
-from app.services.shares import INGEST_BYTES, READS, RERANKINGS, TEXT_CHARACTERS, Shares, TenantEmbedder
+from app.services.shares import (
+    INGEST_BYTES,
+    LONG_TEXT_CHARACTERS,
+    READS,
+    RERANKINGS,
+    TEXT_CHARACTERS,
+    Shares,
+    TenantEmbedder,
+)
 from app.storage import embedding_configs
 from app.storage.request_state import request_state
 from app.storage.scoped import TenantDatabase
@@ -81,6 +89,8 @@ class Backends:
     """What each tenant reads at once."""
     texts: Shares = field(default_factory=lambda: Shares(TEXT_CHARACTERS))
     """What each tenant has embedded at once."""
+    long_texts: Shares = field(default_factory=lambda: Shares(LONG_TEXT_CHARACTERS))
+    """What of that is of long calls."""
     rerankings: Shares = field(default_factory=lambda: Shares(RERANKINGS))
     """The recalls of each tenant that are reranked at once."""
 
@@ -106,7 +116,7 @@ class Backends:
             return seen
 
         def embedder_of(config: EmbeddingConfig) -> TenantEmbedder:
-            return TenantEmbedder(tenant_id, self.embedder_of(config), self.texts)
+            return TenantEmbedder(tenant_id, self.embedder_of(config), self.texts, self.long_texts)
 
         return TenantBackends(
             tenant_id=tenant_id,

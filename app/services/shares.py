@@ -3,12 +3,17 @@
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from app.domain.embedding import EmbeddingConfig
 from app.ports.embedder import Embedder, Embeddings, Purpose
 
 TEXT_CHARACTERS = 64 * 1024
 """Characters of a tenant that are being embedded at once."""
+LONG_CALL_CHARACTERS = 4 * 1024
+"""A call that embeds more characters is long: it takes the time of many queries."""
+LONG_TEXT_CHARACTERS = TEXT_CHARACTERS // 2
+"""Characters of long calls of a tenant that are being embedded at once: its recalls find the rest free."""
 READS = 8
 """Runs of a tenant that only read, at once."""
 INGEST_BYTES = 64 * 1024 * 1024
@@ -123,11 +128,12 @@ class Turn:
 class TenantEmbedder:
     """An embedder as one tenant's requests see it: within the tenant's share. Implements ``Embedder``."""
 
-    def __init__(self, tenant_id: str, embedder: Embedder, shares: Shares) -> None:
-        """Bind the tenant."""
+    def __init__(self, tenant_id: str, embedder: Embedder, shares: Shares, long: Shares) -> None:
+        """Bind the tenant; ``long`` are the shares of long calls, which hold a part of the others too."""
         self._tenant_id = tenant_id
         self._embedder = embedder
         self._shares = shares
+        self._long = long
 
     @property
     def config(self) -> EmbeddingConfig:
@@ -142,7 +148,9 @@ class TenantEmbedder:
         """
         if tenant_id not in {"", self._tenant_id}:
             raise ValueError("Texts of another tenant were given to this tenant's embedder.")
-        async with self._shares.take(self._tenant_id, sum(map(len, texts))):
+        size = sum(map(len, texts))
+        turn = self._long.take(self._tenant_id, size) if size > LONG_CALL_CHARACTERS else nullcontext()
+        async with turn, self._shares.take(self._tenant_id, size):
             return await self._embedder.embed(texts, purpose, tenant_id=self._tenant_id)
 
     async def ping(self) -> None:

@@ -187,11 +187,12 @@ async def _lines(work: Work, messages: Sequence[Staged]) -> list[Line]:
     A memory that has the content already, of the same session and moment, becomes the message and keeps its metadata.
     """
     now, author = work.backends.clock(), work.backends.author
+    first = int(ULID.from_datetime(moment(now)))  # ids tell the order in which messages of one moment were said
     lines: list[Line] = []
     size = 0
     vectors = sum(config.dimensions for config in work.backends.configs.configs) * 8 // 3  # as text
     async for number, each in paced(enumerate(messages), _to_read, _READ_AT_ONCE):
-        memory = each.message.memory(work.scope, str(ULID.from_datetime(moment(now))), now + number)
+        memory = each.message.memory(work.scope, str(ULID.from_int(first + number)), now + number)
         if each.held is not None and not each.held.held_expired:
             memory = replace(memory, metadata=loads(each.held.held_metadata))
         line = Line(memory, {}, {}, stated=permitted(memory, author))

@@ -98,6 +98,17 @@ async def test_what_was_ingested_is_recalled_at_once_whatever_becomes_of_the_ind
     assert "We use pnpm, not npm" in await answers(bench, "pnpm or npm?")
 
 
+async def test_of_messages_of_one_moment_the_last_holds_however_many_conversations_come_at_once(bench: Bench) -> None:
+    filler = "Nothing in particular was said then. " * 100
+    places = ("Rome", "Paris", "Madrid", "Lisbon", "Oslo")
+    messages = [message for place in places for message in (said(f"I live in {place}.", 1), said(place + filler, 1))]
+    ingesters = [Ingester(bench.backends.of_tenant("acme", ADMINISTRATOR)) for _ in range(6)]
+    await asyncio.gather(*(each.ingest(f"a{n}", messages, "s") for n, each in enumerate(ingesters)))
+    asked = Query("Where do I live?", 1)
+    found = [(await bench.gateway.recall(f"a{n}", asked)).entries[0].content for n in range(len(ingesters))]
+    assert found == ["I live in Oslo."] * len(ingesters)
+
+
 async def test_ingesting_again_changes_nothing_and_says_so(bench: Bench) -> None:
     first = await ingest(bench, PNPM)
     before = await bench.rows(HELD)
