@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
-from app.domain.memory import MemoryType
+MemoryType: TypeAlias = Literal["fact", "instruction", "event", "task"]
+"""What a memory is, by what it states."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,12 @@
 """What a language model makes of messages: memories that it proposes, each with the messages that it comes from."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from app.domain.memory import MemoryType
+from app.domain.claim import MemoryType
+from app.domain.json_types import Json, to_json
 
 PassKind: TypeAlias = Literal["extract", "detail"]
 """A full reading of a part of a conversation, or one for names, prices, versions and attributes."""
@@ -35,6 +37,36 @@ class Learned:
     """What a fact or an instruction is about, in normal form: one of each topic holds at a time."""
     search_queries: Sequence[str] = ()
     """Questions that it answers, which are embedded before its content."""
+
+    @classmethod
+    def from_fields(cls, value: Mapping[str, Any]) -> "Learned":
+        """Read what ``fields`` wrote."""
+        return cls(tuple(value["message_ids"]), value.get("topic"), tuple(value.get("search_queries", ())))
+
+    @classmethod
+    def from_json(cls, text: str) -> "Learned":
+        """Read what ``json`` wrote."""
+        return cls.from_fields(json.loads(text))
+
+    @property
+    def fields(self) -> dict[str, Json]:
+        """Return it as a JSON object, without what it has not."""
+        fields: dict[str, Json] = {"message_ids": list(self.message_ids)}
+        if self.topic is not None:
+            fields["topic"] = self.topic
+        if self.search_queries:
+            fields["search_queries"] = list(self.search_queries)
+        return fields
+
+    @property
+    def json(self) -> str:
+        """Return it as it is stored."""
+        return to_json(self.fields)
+
+
+def embedded_text(content: str, learned: Learned | None) -> str:
+    """Return what is embedded of a memory: the questions that it answers, a line each, and its content."""
+    return content if learned is None else "\n".join((*learned.search_queries, content))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from app.domain.author import Source
+from app.domain.claim import MemoryType
 from app.domain.json_types import Json, to_json
+from app.domain.learned import Learned, embedded_text
 from app.domain.limits import CONTENT, METADATA, SESSION_ID, Bound, check
 from app.domain.words import segments
-
-MemoryType: TypeAlias = Literal["fact", "instruction", "event", "task"]
-"""What a memory is, by what it states."""
 
 STORE_KEY = "store.key"
 """The metadata key of rows that a program keeps for itself, as LangGraph's store does (docs/agents.md)."""
@@ -108,6 +107,7 @@ class Kept(Storable):
 
     id: str | None
     superseded_at: int | None
+    learned: Learned | None
 
     @cached_property
     def content_hash(self) -> str:
@@ -118,6 +118,11 @@ class Kept(Storable):
         if self.superseded_at is None or self.occurred_at is not None:
             return self.identity
         return superseded_hash(self.identity, self.id or "")
+
+    @property
+    def embedded_text(self) -> str:
+        """What is embedded of it: the questions that it answers, where a model has learned it, and its content."""
+        return embedded_text(self.content, self.learned)
 
 
 def superseded_hash(identity: str, id_: str) -> str:
@@ -188,6 +193,8 @@ class Memory(Kept):
     """Since when no recall finds it; None: it is remembered."""
     message_id: str | None = None
     """The message that it is, as ingest knows it; None: it is none."""
+    learned: Learned | None = None
+    """What is known of it where a language model made it of messages; None: it is in the words of whoever stored it."""
 
     @property
     def agent_id(self) -> str:

@@ -5,8 +5,9 @@ https://developers.cloudflare.com/agent-memory/api/http-api/#profiles
 
 from collections.abc import Sequence
 
+from app.domain.claim import MemoryType
 from app.domain.errors import NotFound, QuotaExceeded, Unavailable
-from app.domain.memory import Memory, MemoryType
+from app.domain.memory import Memory
 from app.domain.messages import NewMessage
 from app.domain.profile_answers import ProfileRecall, ResponseLength, ThinkingLevel
 from app.domain.profiles import ProfileName

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Final
 
 from app.domain import limits
+from app.domain.claim import MemoryType
 from app.domain.first_line import first_line
-from app.domain.memory import Memory, MemoryType, NewMemory, Scope
+from app.domain.memory import Memory, NewMemory, Scope
 from app.domain.profile_answers import (
     MemoryDetail,
     ProfileCandidate,

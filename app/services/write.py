@@ -100,9 +100,9 @@ class Writer:
             if self._backends.refusals.lately(scope, now):
                 await self._ask(batch)
             started = time.perf_counter()
-            embedded = await self._backends.embedder_of(used.active).embed([memory.content], "document")
+            embedded = await self._backends.embedder_of(used.active).embed([new.embedded_text], "document")
             milliseconds = round((time.perf_counter() - started) * 1000, 1)
-            shadow = await shadow_vectors(self._backends, [memory.content], used.shadow)
+            shadow = await shadow_vectors(self._backends, [new.embedded_text], used.shadow)
             vectors = {used.active.index_name: embedded.vectors[0], **shadow[0]}
             detail = audited(used.active) | {"tokens": embedded.tokens, "embedding_ms": milliseconds}
             stated = Line(new, vectors, detail, stated=permitted(new, self._backends.author))
@@ -191,6 +191,9 @@ class Writer:
             revisions[str(row["id"])][str(row["index_name"])] = int(row["revision"] or 0)
         outcomes: list[Outcome] = []
         for memory in (line.memory for line in batch.lines):
+            if memory.learned is not None and memory.id not in by_id:
+                outcomes.append(Outcome())
+                continue
             row = rows.get((memory.scope.agent_id, memory.content_hash)) or by_id[memory.id]
             id_ = str(row["id"])
             outcomes.append(

@@ -19,7 +19,9 @@ class Outcome:
 
     holder: str | None = None
     full: bool = False
-    """Whether it is over a limit; where it is not and nothing holds its content, its id was used for something else."""
+    """Whether it is over a limit; where it is not and nothing holds its content, its id was used for something else.
+
+    A learned memory is not written either where another one has its content, or where what it comes from is gone."""
     written: bool = False
     """Whether this run has written it; else an earlier one had."""
     created_at: int = 0

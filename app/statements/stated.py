@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from app.domain.author import speaker_of
-from app.domain.claim import Claim, Stated
+from app.domain.claim import Claim, MemoryType, Stated
 from app.domain.json_types import Json
-from app.domain.memory import MemoryType
 from app.statements.rules import Statement, speaks, statements
 
 _MAX_READ = 4000

@@ -18,10 +18,11 @@ moment(at) AS (
 -- The scope's memories. passes: whether one passes the filter. A value of metadata is equal when it is the same JSON
 -- value: 1 is 1.0, but neither is true. Keys are compared by json_each, so that none is taken for a path.
 -- A row that a program keeps for itself, by the metadata key "store.key", does not exist for a model (as in filters.py).
+-- stated_by: whose claims say whether it holds; of a learned memory, those of a message (0017_learned.sql).
 -- CASE keeps what is seldom needed from being computed for every row.
 own AS NOT MATERIALIZED (
   SELECT rowid AS row, id, content, metadata, session_id, created_at, occurred_at, happened_at,
-    speaker_holds, written_by, written_through, written_at,
+    speaker_holds, written_by, written_through, written_at, coalesce(superseded_with, id) AS stated_by,
     CASE WHEN expires_at IS NULL THEN FALSE
       ELSE expires_at <= CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) END AS expired,
     forgotten_at IS NOT NULL AS forgotten,
@@ -213,14 +214,14 @@ outdated AS MATERIALIZED (
         SELECT memory_id FROM holders WHERE holders.key = stated.key ORDER BY happened_at DESC, memory_id DESC LIMIT 1
       ), stated.superseded_at) AS holding
       FROM claim AS stated INDEXED BY claim_of_memory
-      WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = ?1 ->> 'agent_id' AND stated.memory_id = own.id
-        AND stated.superseded_at <= (SELECT at FROM moment)
+      WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = ?1 ->> 'agent_id'
+        AND stated.memory_id = own.stated_by AND stated.superseded_at <= (SELECT at FROM moment)
       ORDER BY holding ->> 0 IS NULL, stated.key LIMIT 1
     ) AS holding,
     EXISTS (
       SELECT 1 FROM claim AS stated INDEXED BY claim_of_memory CROSS JOIN claim AS later CROSS JOIN own AS holder
-      WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = ?1 ->> 'agent_id' AND stated.memory_id = own.id
-        AND stated.superseded_at <= (SELECT at FROM moment)
+      WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = ?1 ->> 'agent_id'
+        AND stated.memory_id = own.stated_by AND stated.superseded_at <= (SELECT at FROM moment)
         AND later.tenant_id = ?1 ->> 'tenant_id' AND later.agent_id = ?1 ->> 'agent_id' AND later.key = stated.key
         AND later.happened_at <= (SELECT at FROM moment)
         AND coalesce(later.superseded_at > (SELECT at FROM moment), TRUE)

@@ -46,9 +46,11 @@ def living(table: str, now: str = NOW) -> str:
 
 # Who states what holds of a key that the memory states otherwise. What says of itself that it happens more than a day
 # from now does not hold yet; what has expired holds nothing, and what was forgotten still hides what it had replaced.
+# What is superseded with a message (0017_learned.sql) is so by whoever supersedes the message.
 _HOLDER = """
 SELECT later.memory_id FROM claim AS stated CROSS JOIN claim AS later CROSS JOIN long_term_memory AS holder
-WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = {table}.agent_id AND stated.memory_id = {table}.id
+WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = {table}.agent_id
+  AND stated.memory_id = coalesce({table}.superseded_with, {table}.id)
   AND stated.superseded_at <= {now} + 86400000
   AND later.tenant_id = ?1 ->> 'tenant_id' AND later.agent_id = {table}.agent_id AND later.key = stated.key
   AND later.happened_at <= {now} + 86400000 AND coalesce(later.superseded_at > {now} + 86400000, TRUE)

@@ -19,8 +19,10 @@ NOT EXISTS (
     AND NOT agent.long_term_enabled
 )
 """
-_FORGETTABLE = f"{_MEMORY} AND {_IS_ON} AND memory.forgotten_at IS NULL AND {holder('memory')} IS NULL"
-_FORGOTTEN = f"{_MEMORY} AND {_IS_ON} AND memory.forgotten_at IS NOT NULL"
+# What is forgotten with a message only (0017_learned.sql) may be forgotten by itself too.
+_IS_REMEMBERED = "(memory.forgotten_at IS NULL OR memory.forgotten_with IS NOT NULL)"
+_FORGETTABLE = f"{_MEMORY} AND {_IS_ON} AND {_IS_REMEMBERED} AND {holder('memory')} IS NULL"
+_FORGOTTEN = f"{_MEMORY} AND {_IS_ON} AND NOT {_IS_REMEMBERED}"
 _AUDIT = """
 INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at, written_by)
 SELECT memory.tenant_id, memory.agent_id, memory.id, ?1 ->> 'event', '{{}}', ?1 ->> 'now', ?1 ->> 'by'
@@ -28,7 +30,8 @@ FROM long_term_memory AS memory WHERE {condition}
 """
 _MARK = """
 UPDATE long_term_memory AS memory
-SET forgotten_at = ?1 ->> 'forgotten_at', forgotten_by = iif(?1 ->> 'forgotten_at' IS NULL, NULL, ?1 ->> 'by')
+SET forgotten_at = ?1 ->> 'forgotten_at', forgotten_with = NULL,
+  forgotten_by = iif(?1 ->> 'forgotten_at' IS NULL, NULL, ?1 ->> 'by')
 WHERE {condition}
 """
 _HOLDER = f"SELECT {holder('memory')} AS holder FROM long_term_memory AS memory WHERE {_MEMORY}"

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from app.domain.memory import MemoryType, Scope, Tenant
+from app.domain.claim import MemoryType
+from app.domain.memory import Scope, Tenant
 from app.domain.query import Filter
 from app.storage import filters
 from app.storage.scoped import ScopedStatement
@@ -10,7 +11,7 @@ from app.storage.scoped import ScopedStatement
 _COLUMNS = """
 memory.id, memory.agent_id, memory.content, memory.metadata, memory.session_id, memory.occurred_at,
   memory.created_at, memory.expires_at, memory.written_by, memory.written_through, memory.written_at, memory.later_keys,
-  memory.superseded_at, memory.type, memory.forgotten_at, memory.message_id
+  memory.superseded_at, memory.type, memory.forgotten_at, memory.message_id, memory.learned
 """
 _TENANT = "memory.tenant_id = ?1 ->> 'tenant_id'"
 _AGENT = "memory.agent_id = ?1 ->> 'agent_id'"

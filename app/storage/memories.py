@@ -20,6 +20,31 @@ from app.storage.messages import unstage
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN, encode
 from app.storage.scoped import ScopedStatement
 
+# A learned memory is written while each of its messages is a memory (an import brings those later), and only where
+# nothing has its content: what somebody said stays theirs.
+_MAY_BE_WRITTEN = """
+(line.value -> 'sources' IS NULL OR NOT EXISTS (
+  SELECT 1 FROM long_term_memory AS held
+  WHERE held.tenant_id = ?1 ->> 'tenant_id' AND held.agent_id = line.value ->> 'agent_id'
+    AND held.content_hash = line.value ->> 'content_hash' AND held.id <> line.value ->> 'id'
+) AND (NOT ?1 ->> 'is_store' OR NOT EXISTS (
+  SELECT 1 FROM json_each(line.value, '$.sources') AS wanted WHERE NOT EXISTS (
+    SELECT 1 FROM long_term_memory AS said
+    WHERE said.tenant_id = ?1 ->> 'tenant_id' AND said.agent_id = line.value ->> 'agent_id'
+      AND said.message_id = wanted.value AND NOT EXISTS (
+        SELECT 1 FROM outbox AS removed
+        WHERE removed.tenant_id = ?1 ->> 'tenant_id' AND removed.agent_id = said.agent_id AND removed.id = said.id
+          AND removed.operation = 'delete'
+      )
+  )
+)))
+"""
+# The memory that has a line's content: of a learned one, itself.
+_OF_LINE = """
+memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = line.value ->> 'agent_id'
+  AND memory.content_hash = line.value ->> 'content_hash'
+  AND (line.value -> 'sources' IS NULL OR memory.id = line.value ->> 'id')
+"""
 # The gate (0011_writers.sql). Should the run stop behind it, a store was counted and nothing else has happened.
 _ADMIT = """
 INSERT INTO write_admission (tenant_id, agent_id, id, content_hash, content_bytes, metadata, merged_from,
@@ -45,12 +70,14 @@ LEFT JOIN long_term_memory AS present
 LEFT JOIN outbox AS queued
   ON queued.tenant_id = ?1 ->> 'tenant_id' AND queued.agent_id = present.agent_id AND queued.id = present.id
   AND queued.index_name = made.key
-WHERE present.id IS NULL OR (queued.id IS NOT NULL AND queued.acknowledged_at IS NULL) OR EXISTS (
+WHERE {_MAY_BE_WRITTEN} AND (
+  present.id IS NULL OR (queued.id IS NOT NULL AND queued.acknowledged_at IS NULL) OR EXISTS (
     SELECT 1 FROM json_each(?1, '$.filterable') AS key
     WHERE iif(key.value IS NULL, present.metadata <> line.value ->> 'metadata',
       present.metadata -> ('$."' || key.value || '"')
         IS NOT line.value ->> 'metadata' -> ('$."' || key.value || '"'))
   )
+)
 {QUEUED_AGAIN}
 RETURNING id, index_name, revision
 """
@@ -58,7 +85,7 @@ RETURNING id, index_name, revision
 _INSERT = f"""
 INSERT INTO long_term_memory (tenant_id, agent_id, id, content, content_hash, segments, metadata, session_id,
   occurred_at, embedding_provider, embedding_model, embedding_dimensions, created_at, expires_at, later_keys,
-  speaker_holds, written_by, written_through, written_at, statements_read, type, forgotten_at, message_id)
+  speaker_holds, written_by, written_through, written_at, statements_read, type, forgotten_at, message_id, learned)
 SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', line.value ->> 'id', line.value ->> 'content',
   line.value ->> 'content_hash', line.value ->> 'segments', line.value ->> 'metadata', line.value ->> 'session_id',
   line.value ->> 'occurred_at', ?1 ->> '$.config.provider', ?1 ->> '$.config.model', ?1 ->> '$.config.dimensions',
@@ -68,14 +95,18 @@ SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', line.value ->> 'id', line.
     WHERE agent.tenant_id = ?1 ->> 'tenant_id' AND agent.agent_id = line.value ->> 'agent_id' AND ?1 ->> 'is_store'
   )), line.value ->> 'later_keys', line.value ->> 'speaker_holds', ?1 ->> '$.author.by', ?1 ->> '$.author.through',
   ?1 ->> '$.author.at', line.value ->> 'statements_read', line.value ->> 'type', line.value ->> 'forgotten_at',
-  line.value ->> 'message_id'
-FROM json_each(?1, '$.lines') AS line WHERE TRUE
+  line.value ->> 'message_id', line.value ->> 'learned'
+FROM json_each(?1, '$.lines') AS line WHERE {_MAY_BE_WRITTEN}
 ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET
   metadata = excluded.metadata,
   later_keys = coalesce(excluded.later_keys, later_keys),
   forgotten_at = iif(?1 ->> 'remembers', NULL, forgotten_at),
   forgotten_by = iif(?1 ->> 'remembers', NULL, forgotten_by),
   message_id = coalesce(message_id, excluded.message_id),
+  (learned, type, statements_read) = (
+    SELECT NULL, excluded.type, excluded.statements_read WHERE learned IS NOT NULL AND excluded.learned IS NULL
+    UNION ALL SELECT learned, type, statements_read LIMIT 1
+  ),
   (expires_at, speaker_holds, written_by, written_through, written_at) = (
     SELECT excluded.expires_at, excluded.speaker_holds, excluded.written_by, excluded.written_through,
       excluded.written_at WHERE expires_at <= {NOW}
@@ -101,25 +132,22 @@ DELETE FROM claim WHERE (tenant_id, agent_id, key, happened_at, memory_id) IN (
 )
 """
 # What the memories state (0014_what_holds.sql). Should the run stop before it, they are found beside what they correct.
-_CLAIM = """
+_CLAIM = f"""
 INSERT INTO claim (tenant_id, agent_id, key, happened_at, memory_id, value, whole)
 SELECT memory.tenant_id, memory.agent_id, stated.value ->> 'key', memory.happened_at, memory.id,
   stated.value ->> 'value', line.value ->> 'whole'
 FROM json_each(?1, '$.lines') AS line JOIN json_each(line.value, '$.claims') AS stated
   CROSS JOIN long_term_memory AS memory
-WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = line.value ->> 'agent_id'
-  AND memory.content_hash = line.value ->> 'content_hash'
+WHERE {_OF_LINE}
 ON CONFLICT DO NOTHING
 """
 # A run that is made twice may leave two rows: it was attempted twice.
-_AUDIT = """
+_AUDIT = f"""
 INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at, written_by)
 SELECT memory.tenant_id, memory.agent_id, memory.id, ?1 ->> 'event',
   iif(memory.expires_at IS NULL, line.value ->> 'detail',
     json_set(line.value ->> 'detail', '$.expires_at', memory.expires_at)), ?1 ->> '$.author.at', ?1 ->> '$.author.by'
-FROM json_each(?1, '$.lines') AS line CROSS JOIN long_term_memory AS memory
-WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = line.value ->> 'agent_id'
-  AND memory.content_hash = line.value ->> 'content_hash'
+FROM json_each(?1, '$.lines') AS line CROSS JOIN long_term_memory AS memory WHERE {_OF_LINE}
 """
 # Vectors for the config beside the active one that were not made: they are copied later.
 _LEAVE_OUT = "UPDATE reembedding SET left_out = left_out + ?1 ->> 'left_out'"
@@ -196,7 +224,8 @@ def write(batch: Batch) -> list[ScopedStatement]:
     """Make the run that writes a batch; ``RunRefused`` names what keeps it out.
 
     The second statement returns what it queued: the ``id`` that each vector is queued for, its ``index_name`` and
-    ``revision``. The third returns ``id`` and ``created_at`` of the memories that now hold the content.
+    ``revision``. The third returns ``id`` and ``created_at`` of the memories that now hold the content: nothing for a
+    learned one that is not written, since another memory has its content or one of its messages is no memory any more.
     """
     tenant, lines = batch.tenant, batch.lines
     left_out = sum(len(line.vectors) < len(batch.configs.configs) for line in lines)
@@ -214,6 +243,7 @@ def write(batch: Batch) -> list[ScopedStatement]:
         ScopedStatement.write(
             tenant,
             _QUEUE,
+            is_store=batch.is_store,
             filterable=[None] if batch.filterable is None else sorted(batch.filterable),
             lines=[_named(line) | _queued(line) for line in lines],
         ),
@@ -300,7 +330,12 @@ def _stated(line: Line) -> dict[str, Json]:
 
 def _named(line: Line) -> dict[str, Json]:
     memory = line.memory
-    return {"agent_id": memory.scope.agent_id, "id": memory.id, "content_hash": memory.content_hash}
+    named: dict[str, Json] = {
+        "agent_id": memory.scope.agent_id,
+        "id": memory.id,
+        "content_hash": memory.content_hash,
+    }
+    return named if memory.learned is None else named | {"sources": list(memory.learned.message_ids)}
 
 
 def _admitted(lines: Sequence[Line]) -> list[Json]:
@@ -338,6 +373,9 @@ def _queued(line: Line) -> dict[str, Json]:
 
 def _written(line: Line, author: Author) -> dict[str, Json]:
     memory = line.memory
+    may_speak = author.may_speak_in(memory.content, memory.metadata)
+    if memory.learned is not None:
+        may_speak = author.speakers is None  # nobody knows about whom a topic is
     return {
         "content": memory.content,
         "segments": memory.segments,
@@ -347,11 +385,12 @@ def _written(line: Line, author: Author) -> dict[str, Json]:
         "created_at": memory.created_at,
         "expires_at": memory.expires_at,
         "later_keys": None if line.later_keys is None else to_json(dict(line.later_keys)),
-        "speaker_holds": author.may_speak_in(memory.content, memory.metadata),
+        "speaker_holds": may_speak,
         "statements_read": None if line.stated.claims else 1,  # the claims say so themselves
         "type": line.stated.type,
         "forgotten_at": memory.forgotten_at,
         "message_id": memory.message_id,
+        "learned": None if memory.learned is None else memory.learned.json,
     }
 
 

@@ -6,6 +6,7 @@ from app.domain.claim import Stated
 from app.domain.memory import STORE_KEY
 from app.domain.words import segments
 from app.ports.database import Database
+from app.statements.learned import read_learned
 from app.statements.stated import read as read_statements
 from app.storage.rows import read_rows
 from app.storage.system import unread
@@ -55,5 +56,8 @@ async def backfill_claims(database: Database) -> int:
 def _stated(memory: Unread) -> Stated:
     if STORE_KEY in memory.metadata:
         return Stated()
-    stated = read_statements(memory.content, memory.metadata)
+    if memory.learned is not None:
+        stated = read_learned(memory.content, memory.learned, memory.type)
+    else:
+        stated = read_statements(memory.content, memory.metadata)
     return stated if memory.speaker_holds else Stated(type=stated.type)

@@ -203,7 +203,7 @@ class Reconcile:
             if not contents:
                 continue
             await self._rate_limiter.spend()
-            embedded = await self._embedder.embed([memory.content for memory in contents], "document")
+            embedded = await self._embedder.embed([memory.embedded_text for memory in contents], "document")
             vectors = {memory.id: encode(vector) for memory, vector in zip(contents, embedded.vectors, strict=True)}
             acknowledgements, self._acknowledgements = self._acknowledgements, []
             *_, queued = await self._step(

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from app.domain.claim import MemoryType
 from app.domain.errors import NotFound
 from app.domain.json_types import Json
 from app.domain.limits import MEMORY_ID_FORM
-from app.domain.memory import MemoryType
 from app.domain.query import Query
 from app.interfaces.tools import profile_answers as answers
 from app.interfaces.tools.arguments import ForgetArguments, ListArguments, RecallQuestion, RememberArguments

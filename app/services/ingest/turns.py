@@ -134,7 +134,7 @@ async def _written(work: Work, messages: Sequence[Staged]) -> int:
     backends = work.backends
     used = backends.configs
     started = time.perf_counter()
-    texts = [line.memory.content for line in lines]
+    texts = [line.memory.embedded_text for line in lines]
     vectors = [vector for group in _groups(texts) for vector in await _embedded(backends, used.active, group)]
     milliseconds = round((time.perf_counter() - started) * 1000, 1)
     detail = audited(used.active) | {"embedding_ms": milliseconds, "together": len(texts)}

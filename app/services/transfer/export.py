@@ -110,6 +110,8 @@ def _record(memory: Memory, vector: Vector | None, config: EmbeddingConfig) -> R
         superseded_at=memory.superseded_at,
         forgotten_at=memory.forgotten_at,
         message_id=memory.message_id,
+        memory_type=None if memory.learned is None else memory.type,
+        learned=memory.learned,
         vector=vector,
         embedding=None if vector is None else config.label,
     )

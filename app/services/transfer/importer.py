@@ -178,7 +178,7 @@ class Import:
             if entry.record.vector is not None and entry.record.embedding == config.label:
                 entry.vector, entry.embedded = entry.record.vector, False
             else:
-                without.append((entry, entry.record.content))
+                without.append((entry, entry.record.embedded_text))
         for group in _groups(without):
             texts = [text for _, text in group]
             started = time.perf_counter()
@@ -267,6 +267,8 @@ def _line(entry: ImportLine, tenant_id: str, config: EmbeddingConfig, now: int) 
         superseded_at=record.superseded_at,
         forgotten_at=record.forgotten_at,
         message_id=record.message_id,
+        type=record.memory_type,
+        learned=record.learned,
     )
     detail = audited(config) | {"embedded": entry.embedded}
     return Line(memory, {config.index_name: vector}, detail, entry.undoes)

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from app.domain.claim import MemoryType
 from app.domain.embedding import Vector
 from app.domain.json_types import Json
+from app.domain.learned import Learned
 from app.domain.memory import Kept
 
 
@@ -17,6 +19,8 @@ class Record(Kept):
         superseded_at: When what replaced it was said; None: it holds.
         forgotten_at: Since when no recall finds it; None: it is remembered.
         message_id: The message that it is (``app.domain.memory.Memory``); None: it is none.
+        memory_type: What it is; None, where it follows from its content.
+        learned: What is known of it where a language model made it; None: it is in the words of whoever stored it.
         created_at: None where it is not known: the moment of the import.
         embedding: ``EmbeddingConfig.label`` of what made ``vector``; both or neither are given.
     """
@@ -32,5 +36,7 @@ class Record(Kept):
     superseded_at: int | None = None
     forgotten_at: int | None = None
     message_id: str | None = None
+    memory_type: MemoryType | None = None
+    learned: Learned | None = None
     vector: Vector | None = None
     embedding: str | None = None

@@ -6,6 +6,7 @@ from typing import Any
 
 from app.domain.embedding import EmbeddingConfig
 from app.domain.json_types import Json, to_json
+from app.domain.learned import Learned, embedded_text
 from app.ports.database import NOW, Statement
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
 from app.storage.system import leases
@@ -37,8 +38,9 @@ SELECT value AS id FROM json_each(?1, '$.ids')
 WHERE NOT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE memory.id = value)
   AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.id = value AND outbox.index_name = ?1 ->> 'index_name')
 """
-_STALE = """
-SELECT memory.id, length(CAST(memory.content AS BLOB)) AS bytes
+_BYTES = "length(CAST(memory.content AS BLOB)) + coalesce(length(CAST(memory.learned AS BLOB)), 0)"
+_STALE = f"""
+SELECT memory.id, {_BYTES} AS bytes
 FROM json_each(?1, '$.ids') CROSS JOIN long_term_memory AS memory
 WHERE memory.id = value
   AND (memory.embedding_provider, memory.embedding_model, memory.embedding_dimensions) NOT IN (
@@ -46,8 +48,8 @@ WHERE memory.id = value
   )
 """
 _MISSING = f"""
-SELECT memory.id, length(CAST(memory.content AS BLOB)) AS bytes, memory.created_at FROM (
-  SELECT id, tenant_id, agent_id, content, created_at FROM long_term_memory
+SELECT memory.id, {_BYTES} AS bytes, memory.created_at FROM (
+  SELECT id, tenant_id, agent_id, content, learned, created_at FROM long_term_memory
   WHERE id > ?1 ->> 'after' ORDER BY id LIMIT {_MAX_WINDOW}
 ) AS memory
 WHERE NOT EXISTS (SELECT 1 FROM reconcile_listed AS listed WHERE listed.id = memory.id)
@@ -65,7 +67,7 @@ SELECT max(id) AS last, count(*) AS memories FROM (
 """
 
 _CONTENTS = """
-SELECT memory.id, memory.content FROM json_each(?1, '$.ids') CROSS JOIN long_term_memory AS memory
+SELECT memory.id, memory.content, memory.learned FROM json_each(?1, '$.ids') CROSS JOIN long_term_memory AS memory
 WHERE memory.id = value
 """
 _QUEUE_UPSERTS = f"""
@@ -113,7 +115,7 @@ class ReconcileState:
 
 @dataclass(frozen=True, slots=True)
 class UnindexedMemory:
-    """A memory that has to be embedded again, and the length of its content in UTF-8."""
+    """A memory that has to be embedded again, and the length in UTF-8 of what is embedded of it, about."""
 
     id: str
     bytes: int
@@ -130,10 +132,16 @@ class MemoryWindow:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The content of a memory."""
+    """What is embedded of a memory."""
 
     id: str
     content: str
+    learned: Learned | None
+
+    @property
+    def embedded_text(self) -> str:
+        """Return it as ``Memory.embedded_text`` does."""
+        return embedded_text(self.content, self.learned)
 
 
 def begin(index_name: str) -> list[Statement]:

@@ -3,19 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.domain.claim import Stated
+from app.domain.claim import MemoryType, Stated
 from app.domain.json_types import Json
+from app.domain.learned import Learned
 from app.ports.database import Statement
 
 _MAX_MEMORIES, _MAX_CHARACTERS = 100, 100_000
 """Limits of one batch; a single memory may be longer."""
 
 READ_BATCH = Statement.read(f"""
-SELECT id, content, metadata, speaker_holds FROM (
-  SELECT memory.id, memory.content, memory.metadata, memory.speaker_holds,
+SELECT id, content, metadata, speaker_holds, type, learned FROM (
+  SELECT memory.id, memory.content, memory.metadata, memory.speaker_holds, memory.type, memory.learned,
     sum(length(memory.content)) OVER (ORDER BY memory.id) - length(memory.content) AS before
   FROM (
-    SELECT id, content, metadata, speaker_holds FROM long_term_memory
+    SELECT id, content, metadata, speaker_holds, type, learned FROM long_term_memory
     WHERE statements_read IS NULL ORDER BY id LIMIT {_MAX_MEMORIES}
   ) AS memory
 ) WHERE before < {_MAX_CHARACTERS}
@@ -46,6 +47,9 @@ class Unread:
     content: str
     metadata: Mapping[str, Json]
     speaker_holds: bool
+    """Whether its author may speak for whom it names, or for anybody where a model made it."""
+    type: MemoryType | None
+    learned: Learned | None
 
 
 def write(stated: Mapping[str, Stated]) -> list[Statement]:

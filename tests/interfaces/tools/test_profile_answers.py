@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.domain.memory import Memory, MemoryType, Scope
+from app.domain.claim import MemoryType
+from app.domain.memory import Memory, Scope
 from app.interfaces.tools import profile_answers as answers
 from app.services.profile import ProfileCandidate, ProfileRecall
 from tests.support.quotation import in_quotes

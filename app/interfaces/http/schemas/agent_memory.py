@@ -9,8 +9,9 @@ from fastapi import Path
 from pydantic import ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
+from app.domain.claim import MemoryType
 from app.domain.first_line import first_line
-from app.domain.memory import Memory, MemoryType
+from app.domain.memory import Memory
 from app.domain.messages import NewMessage, Role
 from app.domain.moments import milliseconds
 from app.domain.profile_answers import ProfileRecall

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self, TypeAlias
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from app.domain import limits
-from app.domain.memory import MemoryType
+from app.domain.claim import MemoryType
 from app.domain.query import Filter
 from app.interfaces.fields import (
     FILTER_METADATA_SCHEMA,

@@ -7,9 +7,10 @@ from fastapi import Path
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
+from app.domain.claim import MemoryType
 from app.domain.first_line import first_line
 from app.domain.limits import PROFILE_QUERY_BYTES, SESSION_ID_BYTES
-from app.domain.memory import Memory, MemoryType
+from app.domain.memory import Memory
 from app.domain.moments import milliseconds
 from app.domain.profile_answers import MemoryDetail
 from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, Moment, Request, Timestamp, Within

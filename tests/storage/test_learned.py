@@ -1,0 +1,123 @@
+"""What a model has learned of messages follows what becomes of them."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from app.domain.author import Author
+from app.domain.memory import NewMemory
+from app.domain.query import Query
+from app.indexing.jobs.backfill import backfill_claims
+from app.services.profile import ProfileService
+from tests.support.backends import Backend
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.learned import SESSION, learn, lesson, say, write
+
+DAY = 86_400_000
+NOW = 1_790_000_000_000
+CLAIMS = "SELECT key, memory_id, whole, superseded_by FROM claim ORDER BY key, happened_at, memory_id"
+SOURCES = "SELECT count(*) AS n FROM memory_source"
+
+
+@pytest.fixture
+async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
+    async with bench_on(tmp_path, backend) as made:
+        yield made
+
+
+async def state(bench: Bench, memory_id: str | None) -> tuple[int | None, int | None]:
+    """Return since when a memory is superseded and forgotten."""
+    (row,) = await bench.rows(f"SELECT superseded_at, forgotten_at FROM long_term_memory WHERE id = '{memory_id}'")
+    return row["superseded_at"], row["forgotten_at"]  # type: ignore[return-value]
+
+
+def profiles(bench: Bench) -> ProfileService:
+    return ProfileService(bench.backends.of_tenant("acme", ADMINISTRATOR))
+
+
+async def test_a_topic_supersedes_what_was_learned_of_it_before_and_nothing_else(bench: Bench) -> None:
+    message = await say(bench.backends, "Deploys went out on Friday, as ever", NOW)
+    stored = await bench.gateway.store("bot", NewMemory("They deploy on Fridays", occurred_at=NOW))
+    first = await learn(bench.backends, "Deploys are on Friday.", [message], NOW, topic="deploy_day")
+    later = await say(bench.backends, "It was Monday this time, and that is how it stays", NOW + DAY)
+    second = await learn(bench.backends, "Deploys are on Monday.", [later], NOW + DAY, topic="deploy_day")
+    assert await state(bench, first) == (NOW + DAY, None)
+    assert await state(bench, second) == await state(bench, stored) == (None, None)
+    assert await state(bench, message.memory_id) == await state(bench, later.memory_id) == (None, None)
+    topics = [row for row in await bench.rows(CLAIMS) if str(row["key"]).startswith("topic:")]
+    assert [(row["key"], row["memory_id"]) for row in topics] == [
+        ("topic:deploy_day", first),
+        ("topic:deploy_day", second),
+    ]
+
+
+async def test_rules_read_no_key_out_of_what_a_model_wrote(bench: Bench) -> None:
+    message = await say(bench.backends, "I was in Rome once", NOW)
+    await bench.gateway.store("bot", NewMemory("I live in Oslo"))
+    for type_ in ("fact", "event"):
+        await learn(bench.backends, f"I live in Rome, as an {type_}.", [message], NOW, type_=type_)
+    await learn(bench.backends, "I live in Rome.", [message], NOW + DAY, topic="home", type_="event")
+    keys = [row["key"] for row in await bench.rows(CLAIMS)]
+    assert keys == ["user/lives_in"]
+    types = await bench.rows("SELECT type FROM long_term_memory WHERE learned IS NOT NULL ORDER BY created_at, type")
+    assert [row["type"] for row in types] == ["event", "fact", "event"]
+
+
+async def test_who_is_bound_to_speakers_supersedes_nothing_by_a_topic(bench: Bench) -> None:
+    bound = Author("ann", "http", speakers=frozenset({"ann"}))
+    message = await say(bench.backends, "The door code is 1234", NOW)
+    first = await learn(bench.backends, "The door code is 1234.", [message], NOW, topic="door_code")
+    other = await say(bench.backends, "Ann: the door code is 9999", NOW + DAY)
+    later = lesson("The door code is 9999.", [other], NOW + DAY, topic="door_code")
+    await write(bench.backends, later, author=bound)
+    await bench.change("UPDATE long_term_memory SET statements_read = NULL")
+    await backfill_claims(bench.database)
+    assert await state(bench, first) == (None, None)
+
+
+async def test_older_rows_of_what_a_model_wrote_get_the_claim_of_their_topic(bench: Bench) -> None:
+    message = await say(bench.backends, "I live in Rome", NOW)
+    await learn(bench.backends, "The user lives in Rome.", [message], NOW, topic="home")
+    before = await bench.rows(CLAIMS)
+    await bench.change("DELETE FROM claim")
+    await bench.change("UPDATE long_term_memory SET statements_read = NULL")
+    assert await backfill_claims(bench.database) == 2
+    assert await bench.rows(CLAIMS) == before != []
+
+
+async def test_its_search_queries_are_embedded_and_only_its_content_is_found_by_words(bench: Bench) -> None:
+    message = await say(bench.backends, "We meet at the usual place", NOW)
+    await learn(bench.backends, "The venue is agreed.", [message], NOW, queries=["zebra crossing penguin"])
+    assert bench.embedder.calls[-1] == (["zebra crossing penguin\nThe venue is agreed."], "document")
+    entries = (await bench.gateway.recall("bot", Query("zebra crossing penguin"))).entries
+    assert entries[0].content == "The venue is agreed."
+
+
+async def test_what_somebody_said_word_for_word_is_not_learned_again(bench: Bench) -> None:
+    message = await say(bench.backends, "The door code is 1234", NOW)
+    assert await learn(bench.backends, "The door code is 1234", [message], NOW, topic="door_code") is None
+    assert await bench.rows("SELECT learned FROM long_term_memory") == [{"learned": None}]
+    assert not [row for row in await bench.rows(CLAIMS) if str(row["key"]).startswith("topic:")]
+
+
+async def test_what_somebody_stores_in_the_words_of_a_model_is_theirs_from_then_on(bench: Bench) -> None:
+    message = await say(bench.backends, "I moved, I am in Rome now", NOW)
+    learned = await learn(bench.backends, "I live in Rome", [message], NOW, topic="home")
+    await profiles(bench).forget("bot", message.memory_id)
+    stored = await bench.gateway.store("bot", NewMemory("I live in Rome", session_id=SESSION, occurred_at=NOW))
+    assert stored == learned
+    assert [row["key"] for row in await bench.rows(CLAIMS) if row["memory_id"] == stored] == ["user/lives_in"]
+    assert await state(bench, stored) == (None, None)
+    assert await bench.rows(SOURCES) == [{"n": 0}]
+    await bench.gateway.delete("bot", message.memory_id)
+    assert [row["id"] for row in await bench.rows("SELECT id FROM long_term_memory")] == [stored]
+
+
+async def test_nothing_is_learned_of_a_message_that_is_gone(bench: Bench) -> None:
+    there = await say(bench.backends, "I live in Rome", NOW)
+    gone = await say(bench.backends, "My dog is called Rex", NOW + 1)
+    await bench.gateway.delete("bot", gone.memory_id)
+    assert await learn(bench.backends, "Rex lives in Rome.", [there, gone], NOW) is None
+    assert await bench.memories() == 1
+    assert await bench.rows(SOURCES) == [{"n": 0}]
