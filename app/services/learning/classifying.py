@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from app.domain.claim import MemoryType
 from app.domain.learned import Proposal
-from app.domain.memory import MemoryType
 from app.services.learning.request import Request, asked, clipped_schema, fenced
 from app.services.learning.sifting import one_line, whats_wrong
 from app.statements.tokens import folded
