@@ -100,7 +100,7 @@ class LongTermMemoryGateway:
         return await settled(lambda: explainer.explain(scope, query, memory_id))
 
     async def delete(self, agent_id: str, memory_id: str) -> None:
-        """Delete a memory; one that is not there, or not in this scope, is no error.
+        """Delete a memory, with what was learned of it; one that is not there, or not in this scope, is no error.
 
         Once this returns no recall finds it, wherever its vector may still linger.
 
@@ -110,7 +110,7 @@ class LongTermMemoryGateway:
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("memory_id", limits.MEMORY_ID, memory_id))
         scope = Scope(self._tenant_id, agent_id)
-        queued, _, deleted, (state,) = await self._backends.database.run(
+        queued, _, _, deleted, (state,) = await self._backends.database.run(
             [
                 *delete(scope, memory_id, self._backends.author, now=self._backends.clock()),
                 request_state.read(Tenant(self._tenant_id)),
@@ -119,7 +119,8 @@ class LongTermMemoryGateway:
         self._backends.observe(state)
         if not deleted:
             return
-        revisions = {str(row["index_name"]): int(row["revision"] or 0) for row in queued}
+        of_itself = [row for row in queued if row["id"] == memory_id]  # the rest is the indexer's
+        revisions = {str(row["index_name"]): int(row["revision"] or 0) for row in of_itself}
         for config in self._backends.configs.configs:
             if config.index_name in revisions:
                 key = OutboxKey(scope, memory_id, config.index_name, revisions[config.index_name])

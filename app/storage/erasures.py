@@ -37,9 +37,11 @@ _NOTHING_IS_HELD = " AND ".join(
     f"NOT EXISTS (SELECT 1 FROM {table} WHERE {OF_SCOPE.format(table=table)})"
     for table in ("usage", "long_term_memory", "outbox", "idempotency", "agent", "message", "ingestion", "profile")
 )
-_NO_NAMESPACES = """
+_NOTHING_OF_THE_TENANT = """
 (?1 ->> 'first_agent' <> '' OR NOT EXISTS (
   SELECT 1 FROM namespace WHERE namespace.tenant_id = ?1 ->> 'tenant_id'
+) AND NOT EXISTS (
+  SELECT 1 FROM model_spend WHERE model_spend.tenant_id = ?1 ->> 'tenant_id'
 ))
 """
 _FINISH_WHERE_NOTHING_IS_HELD = f"""
@@ -49,7 +51,7 @@ UPDATE erasure SET receipt = json_object(
   'found_by_id', 0, 'found_by_search', 0, 'history_until', {NOW} + ?1 ->> 'history_ms'
 )
 WHERE erasure.tenant_id = ?1 ->> 'tenant_id' AND erasure.id = ?1 ->> 'id' AND erasure.receipt IS NULL
-  AND {_NOTHING_IS_HELD} AND {_NO_NAMESPACES}
+  AND {_NOTHING_IS_HELD} AND {_NOTHING_OF_THE_TENANT}
   AND NOT EXISTS (
     SELECT 1 FROM erasure AS other
     WHERE {OF_SCOPE.format(table="other")} AND other.receipt IS NULL AND other.id <> ?1 ->> 'id'

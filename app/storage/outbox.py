@@ -16,7 +16,7 @@ from app.domain.embedding import Vector
 from app.domain.json_types import Json
 from app.domain.memory import Scope, Tenant
 from app.domain.query import Filter
-from app.ports.database import NOW, Row
+from app.ports.database import Row
 from app.storage import filters
 from app.storage.scoped import ScopedStatement
 
@@ -36,15 +36,6 @@ QUEUED_AGAIN = f"""ON CONFLICT (tenant_id, agent_id, id, index_name) DO UPDATE S
   operation = excluded.operation, vector = excluded.vector, revision = max(excluded.revision, outbox.revision + 1),
   due_at = excluded.due_at, {RESET}"""
 """What becomes of a row where something is queued anew; a removal brings no vector."""
-
-_QUEUE_DELETE = f"""
-INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
-SELECT memory.tenant_id, memory.agent_id, memory.id, config.index_name, 'delete', {NOW}, {NOW} + {GRACE_MS}
-FROM long_term_memory AS memory CROSS JOIN embedding_config AS config
-WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.id = ?1 ->> 'id'
-{QUEUED_AGAIN}
-RETURNING index_name, revision
-"""
 
 _WAITING = """
 SELECT outbox.id, outbox.vector FROM json_each(?1, '$.memories') AS wanted CROSS JOIN outbox
@@ -83,14 +74,6 @@ class Outbox:
             where=filters.argument(where),
             most=MAX_PENDING + 1,
         )
-
-
-def queue_delete(scope: Scope, memory_id: str) -> ScopedStatement:
-    """Queue the removal of a memory's vectors, where the scope has such a memory.
-
-    Returns ``index_name`` and ``revision`` of each.
-    """
-    return ScopedStatement.write(scope, _QUEUE_DELETE, id=memory_id)
 
 
 def waiting(tenant: Tenant, memories: Sequence[tuple[str, str]], index_name: str) -> ScopedStatement:

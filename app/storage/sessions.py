@@ -6,6 +6,7 @@ Every prefix of it is harmless, as ``app.storage.deletions`` says of a deletion.
 from app.domain.author import Author
 from app.domain.memory import Scope
 from app.ports.database import NOW
+from app.storage.learned_of import delete_proposals, with_learned
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
 from app.storage.scoped import ScopedStatement
 
@@ -21,7 +22,10 @@ _CHUNK = f"""
 SELECT memory.id FROM long_term_memory AS memory INDEXED BY long_term_memory_session
 WHERE {_OF_SESSION.format(table="memory")} ORDER BY memory.happened_at, memory.rowid LIMIT {MAX_CHUNK}
 """
-_OF_CHUNK = f"memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.id IN ({_CHUNK})"
+_DELETED = with_learned(_CHUNK)
+_OF_CHUNK = (
+    f"memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.id IN ({_DELETED})"
+)
 _OF_MESSAGES = _OF_SESSION.format(table="message")
 # Messages come first: nothing becomes a memory behind the deletion.
 _DELETE_MESSAGES = f"""
@@ -42,6 +46,7 @@ INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at, wr
 SELECT memory.tenant_id, memory.agent_id, memory.id, 'deleted', '{{}}', ?1 ->> 'now', ?1 ->> 'by'
 FROM long_term_memory AS memory WHERE {_OF_CHUNK}
 """
+_DELETE_PROPOSALS = delete_proposals(_DELETED)
 _DELETE = f"DELETE FROM long_term_memory AS memory WHERE {_OF_CHUNK} RETURNING id"
 _IS_MORE = f"""
 SELECT EXISTS ({_CHUNK}) OR EXISTS (SELECT 1 FROM message WHERE {_OF_MESSAGES}) AS more
@@ -51,13 +56,14 @@ SELECT EXISTS ({_CHUNK}) OR EXISTS (SELECT 1 FROM message WHERE {_OF_MESSAGES}) 
 def delete_chunk(scope: Scope, session_id: str, author: Author, *, now: int) -> list[ScopedStatement]:
     """Make the run that deletes the next chunk of a session.
 
-    The first statement returns a row for each message that it deleted, the fourth for each memory, the last whether
-    there is ``more``.
+    The first statement returns a row for each message that it deleted, the last but one for each memory, the last
+    whether there is ``more``.
     """
     return [
         ScopedStatement.write(scope, _DELETE_MESSAGES, session_id=session_id),
         ScopedStatement.write(scope, _QUEUE_DELETES, session_id=session_id),
         ScopedStatement.write(scope, _AUDIT, session_id=session_id, now=now, by=author.credential_id),
+        ScopedStatement.write(scope, _DELETE_PROPOSALS, session_id=session_id),
         ScopedStatement.write(scope, _DELETE, session_id=session_id),
         ScopedStatement.read(scope, _IS_MORE, session_id=session_id),
     ]

@@ -9,6 +9,7 @@ from app.domain import limits
 from app.domain.author import Author
 from app.domain.memory import Tenant
 from app.ports.database import NOW
+from app.storage.learned_of import delete_proposals, with_learned
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
 from app.storage.scoped import ScopedStatement
 
@@ -37,23 +38,25 @@ SELECT memory.id FROM long_term_memory AS memory
 WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.written_by = ?1 ->> 'written_by'
 ORDER BY memory.created_at DESC, memory.id DESC LIMIT {_MAX_CHUNK}
 """
+_DELETED = with_learned(_CHUNK)
 _QUEUE_DELETES = f"""
 INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
 SELECT memory.tenant_id, memory.agent_id, memory.id, config.index_name, 'delete', {NOW}, {NOW} + {GRACE_MS}
 FROM long_term_memory AS memory CROSS JOIN embedding_config AS config
-WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN ({_CHUNK})
+WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN ({_DELETED})
 {QUEUED_AGAIN}
 """
 _AUDIT = f"""
 INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at, written_by)
 SELECT memory.tenant_id, memory.agent_id, memory.id, 'undone', json_object('of', ?1 ->> 'written_by'), ?1 ->> 'now',
   ?1 ->> 'by'
-FROM long_term_memory AS memory WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN ({_CHUNK})
+FROM long_term_memory AS memory WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN ({_DELETED})
 """
 _DELETE = f"""
-DELETE FROM long_term_memory AS memory WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN ({_CHUNK})
+DELETE FROM long_term_memory AS memory WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN ({_DELETED})
 RETURNING id
 """
+_DELETE_PROPOSALS = delete_proposals(_DELETED)
 # A merge patch with null takes a key away, whatever the key is called (RFC 7396).
 _KEYS = """
 (SELECT json_group_object(later.key, NULL) FROM json_each(later_keys) AS later WHERE later.value = ?1 ->> 'written_by')
@@ -93,17 +96,22 @@ WHERE ingestion.tenant_id = ?1 ->> 'tenant_id' AND ingestion.id IN ({_UNDER_WAY}
 _IS_MORE = f"""
 SELECT EXISTS ({_CHUNK}) OR EXISTS ({_CHANGED}) AS more, {NOW} AS now, {_REVOKED}
 """
+_WRITTEN = with_learned("""
+SELECT memory.id FROM long_term_memory AS memory
+WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.written_by = ?1 ->> 'written_by'
+""")
 _COUNT = f"""
-SELECT (
-    SELECT count(*) FROM long_term_memory AS memory
-    WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.written_by = ?1 ->> 'written_by'
-  ) AS memories,
+SELECT (SELECT count(*) FROM ({_WRITTEN})) AS memories,
   (SELECT count(*) FROM ({_CHANGED})) AS changed
 """
 
 
 def count(tenant: Tenant, credential_id: str) -> ScopedStatement:
-    """Count the ``memories`` that a credential has written, and the others that it has ``changed`` or had forgotten."""
+    """Count what undoing a credential would delete and change.
+
+    These are the ``memories`` that it has written, with what was learned of them, and the others that it has
+    ``changed`` or had forgotten.
+    """
     return ScopedStatement.read(tenant, _COUNT, written_by=credential_id)
 
 
@@ -116,6 +124,9 @@ def undo_chunk(tenant: Tenant, credential_id: str, author: Author, *, now: int) 
     """
     make = partial(ScopedStatement.write, tenant, written_by=credential_id, by=author.credential_id, now=now)
     return [
-        *map(make, (_REVOKE, _DELETE_MESSAGES, _END_INGESTIONS, _QUEUE_DELETES, _AUDIT, _DELETE, _RESTORE)),
+        *map(
+            make,
+            (_REVOKE, _DELETE_MESSAGES, _END_INGESTIONS, _QUEUE_DELETES, _AUDIT, _DELETE_PROPOSALS, _DELETE, _RESTORE),
+        ),
         ScopedStatement.read(tenant, _IS_MORE, written_by=credential_id),
     ]

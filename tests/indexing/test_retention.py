@@ -157,7 +157,7 @@ async def test_a_prune_that_stops_anywhere_is_finished_by_the_next_and_spares_wh
     assert await bench.queued() == {}
 
 
-async def test_prune_deletes_old_keys_audit_rows_receipts_and_ingestions_of_all_tenants_and_no_younger_ones(
+async def test_prune_deletes_old_keys_audit_rows_receipts_ingestions_and_spend_of_all_tenants_and_no_younger_ones(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prune, "MAX_CHUNK", 2)
@@ -178,12 +178,25 @@ async def test_prune_deletes_old_keys_audit_rows_receipts_and_ingestions_of_all_
             "INSERT INTO ingestion (id, tenant_id, agent_id, session_id, accepted_at, messages, finished_at, "
             f"written_through) VALUES ('{number}', 'acme', 'bot', 's', 1, 1, {finished_at or 'NULL'}, 'http')"
         )
+        await bench.change(
+            "INSERT INTO proposal (tenant_id, agent_id, ingestion_id, id, pass, content, message_ids, state) "
+            f"VALUES ('acme', 'bot', '{number}', '{number:032d}', 0, 'text', '[]', 'dropped')"
+        )
+        await bench.change(
+            "INSERT INTO pass (tenant_id, agent_id, ingestion_id, number, kind, message_ids) "
+            f"VALUES ('acme', 'bot', '{number}', 0, 'extract', '[]')"
+        )
+    for day in (1, NOW_MS // DAY_MS):
+        await bench.change(f"INSERT INTO model_spend VALUES ('acme', {day}, 'extract', 1, 10)")
     told: list[int] = []
     assert await prune_all(bench, told) == Pruned(
-        memories=0, idempotency_keys=6, audit_rows=6, receipts=2, ingestions=2
+        memories=0, idempotency_keys=6, audit_rows=6, receipts=2, ingestions=2, model_spend=1
     )
-    assert told == [2, 4, 6, 8, 10, 12, 14, 16]
-    assert await prune_all(bench, []) == Pruned(0, 0, 0, 0, 0)
+    assert told == [2, 4, 6, 8, 10, 12, 14, 16, 17]
+    assert await prune_all(bench, []) == Pruned(0, 0, 0, 0, 0, 0)
+    for table in ("pass", "proposal"):
+        left = await bench.rows(f"SELECT ingestion_id FROM {table} ORDER BY 1")
+        assert [row["ingestion_id"] for row in left] == ["2", "3"]
     assert await bench.memories() == 12
     for tenant in ("acme", "globex"):
         _, _, kept = await browser(bench, tenant).usage()

@@ -26,6 +26,7 @@ class Pruned:
     audit_rows: int
     receipts: int
     ingestions: int
+    model_spend: int
 
 
 class Prune:
@@ -36,7 +37,8 @@ class Prune:
     ) -> None:
         """Take the database, a rate limiter, and a callback that is given the number of rows deleted so far.
 
-        ``audit_days``: how old audit rows, the receipts of erasures and finished ingestions become.
+        ``audit_days``: how old audit rows, the receipts of erasures, finished ingestions and the counts of
+        what models have cost become.
         """
         self._database = database
         self._audit_days = audit_days
@@ -61,6 +63,7 @@ class Prune:
             audit_rows=await self._repeat(pruning.delete_audit(audited_until, MAX_CHUNK)),
             receipts=await self._repeat(pruning.delete_receipts(audited_until, MAX_CHUNK)),
             ingestions=await self._repeat(pruning.delete_ingestions(audited_until, MAX_CHUNK)),
+            model_spend=await self._repeat(pruning.delete_spend(audited_until, MAX_CHUNK)),
         )
 
     async def _repeat(self, statements: Sequence[Statement]) -> int:

@@ -18,14 +18,14 @@ from app.runtime.maintenance import UNMETERED
 def prune(*, calls_per_minute: float, as_json: bool) -> None:
     """Delete what has expired or is too old, of all tenants.
 
-    These are expired memories, and old audit rows, receipts, ingestions and idempotency keys. It is made for cron, and
-    safe beside running servers.
+    These are expired memories, and old audit rows, receipts, ingestions, counts of model calls and idempotency keys. It
+    is made for cron, and safe beside running servers.
     """
     pruned = run(_prune(calls_per_minute))
     said = (
         f"{pruned.memories} expired memories deleted.\n"
         f"Too old: {pruned.idempotency_keys} idempotency keys, {pruned.audit_rows} audit rows, {pruned.receipts} "
-        f"receipts and {pruned.ingestions} ingestions deleted."
+        f"receipts, {pruned.ingestions} ingestions and {pruned.model_spend} counts of model calls deleted."
     )
     others = {name: count for name, count in asdict(pruned).items() if name != "memories"}
     print_answer({"pruned": pruned.memories} | others, said, as_json)

@@ -8,16 +8,17 @@ from app.domain.json_types import Json, to_json
 from app.ports.database import NOW, Row, Statement
 from app.storage.embedding_configs import READ_ALL, read_all
 from app.storage.erasures import LAST_AGENT, OF_SCOPE
+from app.storage.learned_of import with_learned
 from app.storage.outbox import QUEUED_AGAIN, RESET
 from app.storage.rows import read_row
 
 _MEMORY, _OUTBOX, _IDEMPOTENCY = (OF_SCOPE.format(table=table) for table in ("memory", "outbox", "idempotency"))
 
 # Each statement of a run selects the same memories: none before the last of them changes what this reads.
-_CHUNK = f"""
+_CHUNK = with_learned(f"""
 SELECT memory.id FROM long_term_memory AS memory WHERE {_MEMORY}
 ORDER BY memory.agent_id, memory.created_at DESC, memory.rowid LIMIT ?1 ->> 'limit'
-"""
+""")
 _ERASURE = "erasure.tenant_id = ?1 ->> 'tenant_id' AND erasure.id = ?1 ->> 'id'"
 
 _COUNT = f"""
@@ -55,10 +56,11 @@ _DELETE_SETTINGS = f"DELETE FROM agent WHERE {OF_SCOPE.format(table='agent')}"
 _DELETE_MESSAGES = f"DELETE FROM message WHERE {OF_SCOPE.format(table='message')}"
 _DELETE_INGESTIONS = f"DELETE FROM ingestion WHERE {OF_SCOPE.format(table='ingestion')}"
 _DELETE_PROFILES = f"DELETE FROM profile WHERE {OF_SCOPE.format(table='profile')}"
-_DELETE_NAMESPACES = f"""
-DELETE FROM namespace WHERE namespace.tenant_id = ?1 ->> 'tenant_id'
-  AND ?1 ->> 'first_agent' = '' AND ?1 ->> 'last_agent' = '{LAST_AGENT}'
+_OF_WHOLE_TENANT = f"""
+tenant_id = ?1 ->> 'tenant_id' AND ?1 ->> 'first_agent' = '' AND ?1 ->> 'last_agent' = '{LAST_AGENT}'
 """
+_DELETE_NAMESPACES = f"DELETE FROM namespace WHERE {_OF_WHOLE_TENANT}"
+_DELETE_SPEND = f"DELETE FROM model_spend WHERE {_OF_WHOLE_TENANT}"
 # Counts that the deletion has brought to 0 still name an agent. The limits that an operator has set (quota) stay.
 _DELETE_USAGE = f"DELETE FROM usage WHERE {OF_SCOPE.format(table='usage')} AND usage.memories <= 0"
 _PROGRESS = f"""
@@ -172,6 +174,7 @@ def erase_chunk(erasure: RunningErasure, limit: int, *, grace_ms: int) -> list[S
         _DELETE_INGESTIONS,
         _DELETE_PROFILES,
         _DELETE_NAMESPACES,
+        _DELETE_SPEND,
     )
     return [
         *(Statement.write(sql, repeatable=True, **argument) for sql in changes),

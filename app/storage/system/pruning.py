@@ -2,13 +2,17 @@
 
 from app.ports.database import NOW, Statement
 from app.storage.idempotency import KEPT_MS
+from app.storage.learned_of import delete_proposals, with_learned
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
 
 # Each statement of a run selects the same rows: the time is given, and only the last statement deletes.
-_CHUNK = """
+_CHUNK = with_learned(
+    """
 SELECT expired.id FROM long_term_memory AS expired WHERE expired.expires_at <= ?1 ->> 'until'
 ORDER BY expired.expires_at, expired.id LIMIT ?1 ->> 'limit'
-"""
+""",
+    of_all_tenants=True,
+)
 _QUEUE_DELETES = f"""
 INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
 SELECT memory.tenant_id, memory.agent_id, memory.id, config.index_name, 'delete', {NOW}, {NOW} + {GRACE_MS}
@@ -20,6 +24,7 @@ INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at)
 SELECT memory.tenant_id, memory.agent_id, memory.id, 'expired', '{{}}', {NOW}
 FROM long_term_memory AS memory WHERE memory.id IN ({_CHUNK})
 """
+_DELETE_PROPOSALS = delete_proposals(_CHUNK, of_all_tenants=True)
 _DELETE = f"DELETE FROM long_term_memory AS memory WHERE memory.id IN ({_CHUNK}) RETURNING id"
 _DELETE_KEYS = """
 DELETE FROM idempotency WHERE (tenant_id, agent_id, key) IN (
@@ -52,6 +57,12 @@ DELETE FROM ingestion WHERE id IN (
   SELECT old.id FROM ingestion AS old WHERE old.finished_at <= ?1 ->> 'until' LIMIT ?1 ->> 'limit'
 ) RETURNING TRUE AS deleted
 """
+_DELETE_SPEND = """
+DELETE FROM model_spend WHERE (tenant_id, day, stage) IN (
+  SELECT old.tenant_id, old.day, old.stage FROM model_spend AS old
+  WHERE old.day < ?1 ->> 'until' / 86400000 LIMIT ?1 ->> 'limit'
+) RETURNING TRUE AS deleted
+"""
 
 
 def delete_expired(until: int, limit: int) -> list[Statement]:
@@ -60,7 +71,9 @@ def delete_expired(until: int, limit: int) -> list[Statement]:
     The deletes that are queued first do no harm alone: the indexer deletes a memory that is still there, unless it has
     been stored again meanwhile, which replaces the delete by an upsert.
     """
-    return [Statement.write(sql, until=until, limit=limit) for sql in (_QUEUE_DELETES, _AUDIT, _DELETE)]
+    return [
+        Statement.write(sql, until=until, limit=limit) for sql in (_QUEUE_DELETES, _AUDIT, _DELETE_PROPOSALS, _DELETE)
+    ]
 
 
 def delete_keys(now: int, limit: int) -> list[Statement]:
@@ -81,3 +94,8 @@ def delete_receipts(until: int, limit: int) -> list[Statement]:
 def delete_ingestions(until: int, limit: int) -> list[Statement]:
     """Delete the next ingestions that had finished by then; returns a row for each."""
     return [Statement.write(_DELETE_INGESTIONS, until=until, limit=limit)]
+
+
+def delete_spend(until: int, limit: int) -> list[Statement]:
+    """Delete the next counts of what models have cost on days that were over by then; returns a row for each."""
+    return [Statement.write(_DELETE_SPEND, until=until, limit=limit)]

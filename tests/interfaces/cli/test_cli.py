@@ -378,6 +378,7 @@ def test_prune_deletes_what_has_expired_and_says_how_much(line: Line) -> None:
         "audit_rows": 0,
         "receipts": 0,
         "ingestions": 0,
+        "model_spend": 0,
     }
 
 

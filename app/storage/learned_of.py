@@ -1,0 +1,44 @@
+"""What a model has learned of memories: it is deleted with them, wherever they are deleted.
+
+Both functions take a query for the ``id`` of each memory that is to be deleted.
+"""
+
+_OF_TENANT = "{table}.tenant_id = ?1 ->> 'tenant_id'"
+
+
+def with_learned(deleted: str, *, of_all_tenants: bool = False) -> str:
+    """Return a query for the ids of these memories, and of what was learned of those that are messages."""
+    own = "TRUE" if of_all_tenants else f"{_OF_TENANT.format(table='said')} AND {_OF_TENANT.format(table='source')}"
+    return f"""
+WITH deleted(id) AS MATERIALIZED ({deleted})
+SELECT deleted.id FROM deleted
+UNION
+SELECT source.memory_id FROM deleted CROSS JOIN long_term_memory AS said CROSS JOIN memory_source AS source
+WHERE said.id = deleted.id AND said.message_id IS NOT NULL AND source.tenant_id = said.tenant_id
+  AND source.agent_id = said.agent_id AND source.message_id = said.message_id AND {own}
+"""
+
+
+def delete_proposals(deleted: str, *, of_all_tenants: bool = False) -> str:
+    """Return a statement that deletes what a model has proposed of these memories, or what became one of them.
+
+    Nothing is read where none of them is a message or was learned.
+    """
+    mine, proposed = ("TRUE" if of_all_tenants else _OF_TENANT.format(table=name) for name in ("gone", "proposed"))
+    return f"""
+DELETE FROM proposal WHERE (tenant_id, agent_id, ingestion_id, id) IN (
+  WITH gone AS MATERIALIZED (
+    SELECT gone.tenant_id, gone.agent_id, gone.id, gone.message_id FROM long_term_memory AS gone
+    WHERE gone.id IN ({deleted}) AND (gone.message_id IS NOT NULL OR gone.learned IS NOT NULL) AND {mine}
+  )
+  SELECT proposed.tenant_id, proposed.agent_id, proposed.ingestion_id, proposed.id
+  FROM (SELECT DISTINCT gone.tenant_id, gone.agent_id FROM gone) AS scope CROSS JOIN proposal AS proposed
+  WHERE proposed.tenant_id = scope.tenant_id AND proposed.agent_id = scope.agent_id AND (
+    proposed.memory_id IN (SELECT gone.id FROM gone)
+    OR EXISTS (
+      SELECT 1 FROM json_each(proposed.message_ids) AS cited
+      WHERE cited.value IN (SELECT gone.message_id FROM gone WHERE gone.message_id IS NOT NULL)
+    )
+  ) AND {proposed}
+)
+"""
