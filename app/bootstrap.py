@@ -19,7 +19,9 @@ from app.adapters.cloudflare.d1 import D1Database
 from app.adapters.cloudflare.provisioning import Provisioning, ProvisioningPlan
 from app.adapters.cloudflare.vectorize import VectorizeIndex
 from app.adapters.cloudflare.workers_ai import WorkersAIEmbedder
+from app.adapters.cloudflare.workers_ai_language_model import STRUCTURED_MODEL, SYNTHESIS_MODEL, WorkersAILanguageModel
 from app.adapters.cloudflare.workers_ai_reranker import WorkersAIReranker
+from app.adapters.http.language_model import HttpLanguageModel
 from app.adapters.http.reranker import HttpReranker
 from app.adapters.local.hashing import HashingEmbedder
 from app.adapters.local.secret_file import local_secrets
@@ -31,6 +33,7 @@ from app.adapters.openai.embedder import OpenAIEmbedder
 from app.adapters.prefixed import PrefixedEmbedder, Prefixes, prefixed
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import ConfigurationError
+from app.domain.quotas import ModelLimits
 from app.indexing.acknowledgements import Acknowledgements
 from app.indexing.cosine_scales import CosineScales
 from app.indexing.embedding_registry import EmbeddingRegistry
@@ -39,10 +42,12 @@ from app.observability.metrics import Metrics
 from app.ports.database import Database
 from app.ports.embedder import Embedder
 from app.ports.index_admin import IndexAdmin
+from app.ports.language_model import STAGES
 from app.runtime.backends import Backends
 from app.runtime.maintenance import UNMETERED, Maintenance
 from app.runtime.runtime import Pace, Runtime
 from app.services.credentials import Credentials
+from app.services.model_spend import ModelSpend
 from app.services.query_vectors import QueryCache
 from app.services.recall_rates import RecallRates
 from app.settings import Settings
@@ -54,6 +59,7 @@ _METERED = Pace(indexer_seconds=15.0, look_again_seconds=30.0)
 PlainEmbedder = TransformerEmbedder | HashingEmbedder | OpenAIEmbedder | WorkersAIEmbedder
 OwnedEmbedder = PlainEmbedder | PrefixedEmbedder
 OwnedReranker = HttpReranker | WorkersAIReranker
+OwnedLanguageModel = HttpLanguageModel | WorkersAILanguageModel
 Close = Callable[[], Awaitable[None]]
 
 
@@ -74,7 +80,8 @@ def build_runtime(settings: Settings) -> Runtime:
     plain = _plain_embedder(settings, stack.client, metrics)
     embedder = _with_prefixes(settings, plain)
     reranker = build_reranker(settings, stack.client, metrics)
-    closers = [plain.close, *([] if reranker is None else [reranker.close]), stack.close]
+    model = build_language_model(settings, stack.client, metrics)
+    closers = [plain.close, *(each.close for each in (reranker, model) if each is not None), stack.close]
     return Runtime(
         Backends(
             database=stack.database,
@@ -89,6 +96,11 @@ def build_runtime(settings: Settings) -> Runtime:
             recalls=RecallRates(settings.tenant_recalls_per_minute, settings.agent_recalls_per_minute),
             reranker=reranker,
             reranker_seconds=settings.reranker_seconds,
+            model=model,
+            recall_model_seconds=settings.recall_model_seconds,
+            model_spend=ModelSpend(
+                ModelLimits(settings.tenant_model_calls_per_day, settings.tenant_model_tokens_per_day)
+            ),
         ),
         credentials,
         metrics,
@@ -164,6 +176,40 @@ def build_reranker(settings: Settings, client: CloudflareClient | None, metrics:
         metrics=metrics,
         model=model,
         seconds=seconds,
+    )
+
+
+def build_language_model(
+    settings: Settings, client: CloudflareClient | None, metrics: Metrics
+) -> OwnedLanguageModel | None:
+    """Choose the language model; None where the settings name none.
+
+    Raises:
+        ConfigurationError: it lacks a setting.
+    """
+    if settings.language_model == "none":
+        return None
+    named = {stage: settings.language_model_names.get(stage, settings.language_model_name) for stage in STAGES}
+    seconds = settings.language_model_seconds
+    if settings.language_model == "workers-ai":
+        usual = {stage: SYNTHESIS_MODEL if stage == "synthesise" else STRUCTURED_MODEL for stage in STAGES}
+        models = {stage: named[stage] or usual[stage] for stage in STAGES}
+        return WorkersAILanguageModel(client or build_client(settings, metrics), models, metrics, seconds=seconds)
+    on_openai = settings.language_model == "openai"
+    api_key = settings.language_model_api_key or (settings.openai_api_key if on_openai else None)
+    if on_openai and None in named.values():
+        raise ConfigurationError("LANGUAGE_MODEL is openai, but LANGUAGE_MODEL_NAME is not set.")
+    if on_openai and not api_key:
+        raise ConfigurationError("LANGUAGE_MODEL is openai, but OPENAI_API_KEY is not set.")
+    if not settings.language_model_url:
+        raise ConfigurationError("LANGUAGE_MODEL is http, but LANGUAGE_MODEL_BASE_URL is not set.")
+    return HttpLanguageModel(
+        named,
+        base_url=settings.language_model_url,
+        api_key=api_key,
+        metrics=metrics,
+        seconds=seconds,
+        provider="openai" if on_openai else "http",
     )
 
 

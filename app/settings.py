@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSou
 
 from app.domain.errors import ConfigurationError
 from app.domain.quotas import Defaults, Limits
+from app.ports.language_model import STAGES, Stage
 
 _SECRET_BYTES = 32
 _SECRET_CHARACTERS = 8
@@ -28,6 +29,7 @@ _FILTERABLE_RESERVED = {"tenant_id", "agent_id", "created_at", "revision", "embe
 _FILTERABLE_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PREFIX_CHARACTERS = 200
 _NO_PREFIX = "off"
+_MODEL = re.compile(r"[!-~]{1,200}")
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 _MEBIBYTE = 1024 * 1024
 _FOLDER_FILE = ".env"
@@ -144,6 +146,46 @@ class Settings(BaseSettings):
     reranker_seconds: Annotated[float, Field(gt=0, le=10)] = Field(
         2.0, description="How long a recall waits for the reranker before it answers without, at most 10."
     )
+    language_model: Literal["none", "openai", "workers-ai", "http"] = Field(
+        "none",
+        description=(
+            "What learns of conversations and writes answers (docs/constrained-api.md): `none`; `openai`; "
+            "`workers-ai`; `http`: a server with OpenAI's chat completions, as Ollama, llama.cpp and vLLM. It is sent "
+            "messages, memories and queries."
+        ),
+    )
+    language_model_name: str | None = Field(
+        None,
+        description=(
+            "Model of all stages. Where not set: on `workers-ai` @cf/nvidia/nemotron-3-120b-a12b for `synthesise` and "
+            "@cf/meta/llama-4-scout-17b-16e-instruct for the others, with `http` the server's own; `openai` needs one."
+        ),
+    )
+    language_model_names: Annotated[dict[Stage, str], NoDecode] = Field(
+        default_factory=dict,
+        description=(
+            "Models of some stages, `stage=model` separated by commas; the stages are `extract`, `detail`, `verify`, "
+            "`classify`, `analyse` and `synthesise`."
+        ),
+    )
+    language_model_base_url: str | None = Field(
+        None,
+        description=(
+            "Where the server of `http` answers; `/chat/completions` is put behind it. For `openai` where it is not "
+            "OPENAI_BASE_URL, such as Cloudflare's AI Gateway."
+        ),
+    )
+    language_model_api_key: str | None = Field(
+        None,
+        description="Key for `http`, where its server needs one, and for `openai`, where it is not OPENAI_API_KEY.",
+        repr=False,
+    )
+    language_model_seconds: Annotated[float, Field(gt=0, le=600)] = Field(
+        60.0, description="How long a call of a language model that an ingestion makes may take, at most 600."
+    )
+    recall_model_seconds: Annotated[float, Field(gt=0, le=60)] = Field(
+        8.0, description="How long a recall waits for language models in all before it answers without, at most 60."
+    )
     local_model_dir: Path | None = Field(
         None, description="Directory of a BERT-family sentence model to use instead of all-MiniLM-L6-v2."
     )
@@ -173,6 +215,12 @@ class Settings(BaseSettings):
     )
     tenant_recalls_per_minute: Annotated[int, Field(ge=0)] | None = Field(
         None, description="Recalls and explanations a tenant may make in a minute, of each process."
+    )
+    tenant_model_calls_per_day: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="Calls of language models that a tenant may cause in a day (UTC)."
+    )
+    tenant_model_tokens_per_day: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="Tokens that a tenant's calls of language models may use in a day (UTC)."
     )
     agent_memories: Annotated[int, Field(ge=0)] | None = Field(
         None, description="Memories an agent may hold, where `memory-gateway quota` sets no other limit."
@@ -238,6 +286,23 @@ class Settings(BaseSettings):
                 raise ValueError(f"{name!r} is no host name: write it without scheme, port and path, IPv6 in brackets")
         return value
 
+    @field_validator("language_model_names", mode="before")
+    @classmethod
+    def _read_models(cls, value: object) -> object:
+        """Read ``stage=model,stage=model``."""
+        if not isinstance(value, str):
+            return value
+        pairs = [part.strip().partition("=") for part in value.split(",") if part.strip()]
+        return {stage.strip(): model.strip() for stage, _, model in pairs}
+
+    @field_validator("language_model_name", "language_model_names")
+    @classmethod
+    def _check_models(cls, value: str | dict[str, str] | None) -> str | dict[str, str] | None:
+        for name in [value] if isinstance(value, str) else (value or {}).values():
+            if not _MODEL.fullmatch(name):
+                raise ValueError("the name of a model must be 1 to 200 printable ASCII characters without spaces")
+        return value
+
     @field_validator("filterable_metadata", mode="before")
     @classmethod
     def _read_filterable(cls, value: object) -> object:
@@ -265,6 +330,14 @@ class Settings(BaseSettings):
             tenant=Limits(self.tenant_memories, self.tenant_bytes, self.tenant_stores_per_minute),
             agent=Limits(self.agent_memories, self.agent_bytes, self.agent_stores_per_minute),
         )
+
+    @property
+    def language_model_url(self) -> str | None:
+        """Where the language model answers; None where there is none, or no URL of it."""
+        if self.language_model == "workers-ai":
+            return self.cloudflare_api_base_url
+        own = self.openai_base_url if self.language_model == "openai" else None
+        return None if self.language_model == "none" else self.language_model_base_url or own
 
     @property
     def chosen_embedder(self) -> str:
@@ -319,7 +392,7 @@ class Settings(BaseSettings):
             raise ValueError("must be the database's id, a UUID, and not its name; `provision` prints it")
         return id_ or None
 
-    @field_validator("cloudflare_api_token", "openai_api_key", "reranker_api_key")
+    @field_validator("cloudflare_api_token", "openai_api_key", "reranker_api_key", "language_model_api_key")
     @classmethod
     def _check_key(cls, value: str | None) -> str | None:
         """Take a key with white space around it; it becomes a part of a header."""
@@ -328,7 +401,7 @@ class Settings(BaseSettings):
             raise ValueError("must be printable ASCII without spaces")
         return key or None
 
-    @field_validator("cloudflare_api_base_url", "openai_base_url", "reranker_base_url")
+    @field_validator("cloudflare_api_base_url", "openai_base_url", "reranker_base_url", "language_model_base_url")
     @classmethod
     def _check_url(cls, value: str | None) -> str | None:
         """Take a URL that a path can be put behind."""
@@ -403,6 +476,13 @@ def notices(settings: Settings, *, folder_file: bool = True) -> list[str]:
             said.append(f"{name.upper()} is {url}, which is not the vendor's ({own}).")
     if settings.reranker == "http" and settings.reranker_base_url:
         said.append(f"RERANKER_BASE_URL is {settings.reranker_base_url}: queries and memories are sent there.")
+    if settings.language_model != "none":
+        named = {settings.language_model_names.get(stage, settings.language_model_name) for stage in STAGES}
+        models = ", ".join(sorted(name or "its default" for name in named))
+        said.append(
+            f"LANGUAGE_MODEL is {settings.language_model} ({models}) at {settings.language_model_url}: messages, "
+            "memories and queries are sent there."
+        )
     return said
 
 

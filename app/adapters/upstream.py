@@ -18,6 +18,7 @@ from app.observability.metrics import Metrics
 _CONNECT_SECONDS = 3.0
 _CONNECTIONS = 100
 _IDLE_SECONDS = 55.0
+_OF_TRANSFER = {"content-encoding", "content-length", "transfer-encoding"}
 _EXTENSIONS = {"timeout": {"connect": _CONNECT_SECONDS, "read": None, "write": None, "pool": None}}
 
 
@@ -32,6 +33,9 @@ class Call:
     content_type: str = "application/json"
     query: Mapping[str, str] | None = None
     seconds: float | None = None
+    headers: Mapping[str, str] | None = None
+    max_bytes: int | None = None
+    """How long the body of the response may be; None: as long as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +87,28 @@ class Upstream:
         Raises:
             UpstreamTimeout: the response was not complete in time; a write may have been done.
             UpstreamUnavailable: the service cannot be reached, or closed the connection.
+            UpstreamRejected: the body is longer than it may be; the rest was not read.
         """
         request = self._request(call)
         try:
             async with asyncio.timeout(call.seconds or self._seconds), self._connection() as http:
-                return await http.send(request)
+                if call.max_bytes is None:
+                    return await http.send(request)
+                return await self._read_bounded(await http.send(request, stream=True), call.max_bytes)
         except (TimeoutError, httpx.TimeoutException) as error:
             raise UpstreamTimeout(f"{self.name} did not answer {call.operation} in time.") from error
         except httpx.HTTPError as error:
             raise UpstreamUnavailable(f"{self.name} could not be reached ({type(error).__name__}).") from error
+
+    async def _read_bounded(self, response: httpx.Response, max_bytes: int) -> httpx.Response:
+        """Read a response's body up to a limit, and return it with what of its headers is still true."""
+        body = bytearray()
+        async for part in response.aiter_bytes():
+            body += part
+            if len(body) > max_bytes:
+                raise UpstreamRejected(f"{self.name} answered more than {max_bytes} bytes.")
+        kept = [(name, value) for name, value in response.headers.items() if name not in _OF_TRANSFER]
+        return httpx.Response(response.status_code, headers=kept, content=bytes(body))
 
     @contextmanager
     def measured(self, operation: str) -> Iterator[None]:
@@ -135,6 +152,8 @@ class Upstream:
         if url is None:
             url = self._urls[call.path] = httpx.URL(self._base_url + call.path)
         headers = self._headers if call.content is None else {**self._headers, "Content-Type": call.content_type}
+        if call.headers is not None:
+            headers = {**headers, **call.headers}
         target = url if call.query is None else url.copy_merge_params(dict(call.query))
         return httpx.Request(call.method, target, headers=headers, content=call.content, extensions=_EXTENSIONS)
 

@@ -108,3 +108,20 @@ class Usage:
         """Return the limits that leave less than is needed; what needs nothing of a limit is within it."""
         of: dict[str, int] = dict(zip(LIMIT_NAMES, needed, strict=True))
         return [use for use in self.uses if of[use.name] > max(0, use.limit - use.used)]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLimits:
+    """What calls of language models may cost each tenant in a day (UTC); None: as much as they like."""
+
+    calls_per_day: int | None = None
+    tokens_per_day: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUsage:
+    """What calls of language models have cost a tenant today (UTC), and what they may."""
+
+    calls_today: int
+    tokens_today: int
+    limits: ModelLimits

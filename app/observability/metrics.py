@@ -42,6 +42,19 @@ class Metrics:
             buckets=_TOKENS,
             registry=self._registry,
         )
+        self._model_calls = Histogram(
+            "memory_gateway_model_seconds",
+            "Duration of calls of language models, by stage, model and outcome (ok, or the error's code).",
+            ["stage", "model", "outcome"],
+            buckets=(*_SECONDS, 60.0),
+            registry=self._registry,
+        )
+        self._model_tokens = Counter(
+            "memory_gateway_model_tokens",
+            "Tokens of messages to language models and of their answers, as the provider counts them.",
+            ["stage", "model"],
+            registry=self._registry,
+        )
         self._retries = Counter(
             "memory_gateway_upstream_retries", "Calls made again.", ["operation"], registry=self._registry
         )
@@ -68,6 +81,11 @@ class Metrics:
     def tokens(self, model: str, tokens: int) -> None:
         """Count the tokens of one embedding call."""
         self._tokens.labels(model).observe(tokens)
+
+    def model_call(self, stage: str, model: str, outcome: str, seconds: float, tokens: int) -> None:
+        """Count one call of a language model; ``outcome`` is ``ok`` or an error's code."""
+        self._model_calls.labels(stage, model, outcome).observe(seconds)
+        self._model_tokens.labels(stage, model).inc(tokens)
 
     def ratelimit(self, policy: str, figure: str, value: int) -> None:
         """Set a figure of Cloudflare's rate limit, such as ``remaining`` or ``quota``."""

@@ -16,6 +16,7 @@ from app.indexing.jobs.backfill import backfill_claims, backfill_segments
 from app.observability.metrics import Metrics
 from app.runtime.backends import Backends
 from app.runtime.ingestions import resume_ingestions
+from app.runtime.language_model import keep_spend, model_names, name_missing_models, write_spend
 from app.services.agent_memory import AgentMemory
 from app.services.backends import TenantBackends
 from app.services.browse import Browser
@@ -204,6 +205,12 @@ class Runtime:
             asyncio.create_task(self._read_older_memories(), name="backfill"),
             asyncio.create_task(resume_ingestions(self.backends, lambda: self._not_ready is None), name="ingestions"),
         ]
+        if self.backends.model is not None:
+            self._background = [
+                *self._background,
+                asyncio.create_task(name_missing_models(self.backends.model), name="models"),
+                asyncio.create_task(keep_spend(self.backends, lambda: self._not_ready is None), name="model spend"),
+            ]
 
     async def close(self) -> None:
         """Stop the background work, write the remaining acknowledgements and close everything."""
@@ -213,6 +220,7 @@ class Runtime:
                 with suppress(asyncio.CancelledError):
                     await task
             await self.backends.background.close()
+            await self._write_spend()
             await self._close_indexer()
             await self.backends.scales.close()
         finally:
@@ -294,6 +302,13 @@ class Runtime:
             return []
         return [replace(await _ping("reranker", reranker.name, reranker.ping), optional=True)]
 
+    async def language_model(self) -> list[Part]:
+        """Ask each stage's model for a word, which costs tokens; nothing is returned where none is set."""
+        model = self.backends.model
+        if model is None:
+            return []
+        return [replace(await _ping("language model", model_names(model), model.ping), optional=True)]
+
     def _check_ready(self) -> None:
         if self._not_ready is not None:
             raise self._not_ready.with_traceback(None)  # one error for many requests
@@ -353,6 +368,14 @@ class Runtime:
         if self._not_ready is None or self._not_ready.code != error.code:
             structlog.get_logger().error("not_ready", code=error.code, reason=error.detail)
         self._not_ready = error
+
+    async def _write_spend(self) -> None:
+        if self._not_ready is not None:
+            return
+        try:
+            await write_spend(self.backends)
+        except Unavailable as error:
+            structlog.get_logger().warning("model_spend_lost", code=error.code, reason=error.detail)
 
     async def _close_indexer(self) -> None:
         if self._not_ready is not None:

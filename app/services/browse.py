@@ -7,9 +7,9 @@ from app.domain import limits
 from app.domain.errors import NotFound, QuotaExceeded
 from app.domain.memory import Memory
 from app.domain.query import Filter
-from app.domain.quotas import Kept, Usage
+from app.domain.quotas import Kept, ModelUsage, Usage
 from app.services.backends import TenantBackends
-from app.storage import kept
+from app.storage import kept, model_spend
 from app.storage.agents import AgentChange, Agents, AgentSettings, agent_settings
 from app.storage.listing import MemoryListing, Place
 from app.storage.quotas import Quotas, usages
@@ -33,6 +33,7 @@ class Browser:
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with; the tenant is bound in it."""
         self._database = backends.database
+        self._model = backends.model
         self._listing = MemoryListing(backends.tenant_id)
         self._agents = Agents(backends.tenant_id)
         self._quotas = Quotas(backends.tenant_id, backends.quotas)
@@ -83,6 +84,20 @@ class Browser:
             [self._quotas.read(None), self._quotas.agents(), kept.read(self._quotas.tenant_id)]
         )
         return usages(tenant)[0], usages(agents), kept.kept(beside)
+
+    async def model_usage(self) -> ModelUsage | None:
+        """Return what calls of language models have cost the tenant today; None where no model is set.
+
+        What other processes have not written yet is left out: that of half a minute.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        if self._model is None:
+            return None
+        ((row,),) = await self._database.run([model_spend.read(self._quotas.tenant_id, self._model.today)])
+        written = model_spend.spending(row)
+        return self._model.usage(written.calls, written.tokens)
 
     async def usage_of(self, agent_id: str) -> Usage:
         """Return one agent's usage; raises as ``usage`` does, and ``InvalidRequest`` where the id is none."""

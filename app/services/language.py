@@ -7,8 +7,9 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TypeVar
 
 from app.domain.errors import UpstreamTimeout
+from app.domain.quotas import ModelUsage
 from app.ports.language_model import LanguageModel, ModelMessage, Schema, Stage
-from app.services.model_spend import ModelSpend
+from app.services.model_spend import DAY_MS, ModelSpend
 from app.services.shares import LEARNING_CALLS, RECALL_CALLS, Shares
 
 T = TypeVar("T")
@@ -100,6 +101,16 @@ class TenantLanguageModel:
                 seconds=None if ends is None else max(ends - time(), _SHORTEST),
                 spent=lambda spent: self._spend.add(self._tenant_id, spent, self._clock()),
             )
+
+    @property
+    def today(self) -> int:
+        """The day for which is counted now, in days since the epoch (UTC)."""
+        return self._clock() // DAY_MS
+
+    def usage(self, calls: int, tokens: int) -> ModelUsage:
+        """Return the tenant's usage of today, of which so much is written."""
+        new_calls, new_tokens = self._spend.unwritten(self._tenant_id, self._clock())
+        return ModelUsage(calls + new_calls, tokens + new_tokens, self._spend.limits)
 
     def _affinity(self, profile: str) -> str:
         return hashlib.sha256(f"{self._tenant_id}\0{profile}".encode()).hexdigest()[:_AFFINITY_DIGITS]

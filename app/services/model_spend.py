@@ -1,21 +1,14 @@
 """Counts what each tenant's calls of models cost on a day, against the tenant's limits."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.domain.errors import QuotaExceeded
+from app.domain.quotas import ModelLimits
 from app.ports.language_model import Spent, Stage
 
 DAY_MS = 24 * 60 * 60 * 1000
-
-
-@dataclass(frozen=True, slots=True)
-class ModelLimits:
-    """What each tenant's calls of models may cost in a day (UTC); None: as much as they like."""
-
-    calls: int | None = None
-    tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +32,14 @@ class ModelSpend:
 
     def __init__(self, limits: ModelLimits | None = None) -> None:
         """Take the limits of every tenant. Each ``now`` is in milliseconds since the epoch."""
-        self._limits = limits or ModelLimits()
+        self.limits = limits or ModelLimits()
         self._day = 0
         self._written: dict[str, tuple[int, int]] = {}
         """Calls and tokens of the day by tenant, as they were last read."""
         self._new: dict[str, tuple[int, int]] = {}
         """Calls and tokens of the day by tenant that are not in what was read."""
+        self._asking: set[str] = set()
+        """Tenants that have asked since what all processes have spent was last read."""
         self._unwritten: Counter[tuple[str, int, Stage, str]] = Counter()
 
     def check(self, tenant_id: str, now: int) -> None:
@@ -53,9 +48,11 @@ class ModelSpend:
         Raises:
             QuotaExceeded: the tenant's calls have cost as much as they may today.
         """
-        for what, used, limit in zip(
-            ("calls", "tokens"), self.used(tenant_id, now), (self._limits.calls, self._limits.tokens), strict=True
-        ):
+        if self.limits == ModelLimits():
+            return
+        self._asking.add(tenant_id)
+        limits = (self.limits.calls_per_day, self.limits.tokens_per_day)
+        for what, used, limit in zip(("calls", "tokens"), self.used(tenant_id, now), limits, strict=True):
             if limit is not None and used >= limit:
                 raise QuotaExceeded(
                     f"This is over the tenant's limit of {limit} {what} of language models per day (UTC).",
@@ -77,6 +74,13 @@ class ModelSpend:
         written, new = self._written.get(tenant_id, (0, 0)), self._new.get(tenant_id, (0, 0))
         return written[0] + new[0], written[1] + new[1]
 
+    def unwritten(self, tenant_id: str, now: int) -> tuple[int, int]:
+        """Return how many calls and tokens of today, of this process, are not written yet."""
+        today = self._begin_day(now)
+        of_tenant = [key for key in self._unwritten if key[:2] == (tenant_id, today)]
+        calls = sum(self._unwritten[key] for key in of_tenant if key[3] == "calls")
+        return calls, sum(self._unwritten[key] for key in of_tenant if key[3] == "tokens")
+
     def take(self) -> Sequence[DaySpend]:
         """Return what is to be written, and count it as written; ``restore`` takes it back."""
         taken, self._unwritten = self._unwritten, Counter()
@@ -92,16 +96,18 @@ class ModelSpend:
             self._unwritten[each.tenant_id, each.day, each.stage, "calls"] += each.calls
             self._unwritten[each.tenant_id, each.day, each.stage, "tokens"] += each.tokens
 
-    def read(self, day: int, totals: Sequence[tuple[str, int, int]]) -> None:
-        """Take what all processes have written of a day: tenant, calls, tokens. What is unwritten comes on top."""
+    def asking(self) -> Sequence[str]:
+        """Return the tenants that limits hold for and that have asked since the last time, for ``read``."""
+        asking, self._asking = self._asking, set()
+        return sorted(asking)
+
+    def read(self, day: int, totals: Mapping[str, tuple[int, int]]) -> None:
+        """Take the calls and tokens that all processes have written of a day, by tenant."""
         if day != self._day:
             return
-        self._written = {tenant_id: (calls, tokens) for tenant_id, calls, tokens in totals}
-        self._new = {}
-        for (tenant_id, of_day, _, what), number in self._unwritten.items():
-            if of_day == day:
-                calls, tokens = self._new.get(tenant_id, (0, 0))
-                self._new[tenant_id] = (calls + number, tokens) if what == "calls" else (calls, tokens + number)
+        for tenant_id, written in totals.items():
+            self._written[tenant_id] = written
+            self._new[tenant_id] = self.unwritten(tenant_id, day * DAY_MS)
 
     def _begin_day(self, now: int) -> int:
         """Return the day, and forget what was used on another one."""

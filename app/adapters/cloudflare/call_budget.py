@@ -14,6 +14,8 @@ import structlog
 from app.domain.errors import RateLimited
 
 WINDOW_SECONDS = 300.0
+_REQUESTS_SHARE = 0.25
+"""The part of the calls of a window that background work leaves to requests."""
 
 
 class CallBudget:
@@ -33,8 +35,8 @@ class CallBudget:
         self._passed: deque[float] = deque()
         self._blocked_until = -math.inf
 
-    def take(self) -> None:
-        """Spend one call.
+    def take(self, *, background: bool = False) -> None:
+        """Spend one call; ``background``: one that leaves a quarter of the window's calls to requests.
 
         Raises:
             RateLimited: the share is used up or Cloudflare blocks; it says when a call is allowed again.
@@ -45,10 +47,12 @@ class CallBudget:
         if self._limit is None:
             return
         self._forget(now)
-        if len(self._passed) >= self._limit:
-            wait = self._passed[0] + self._window - now
+        most = self._limit - math.ceil(self._limit * _REQUESTS_SHARE) if background else self._limit
+        if len(self._passed) >= most:
+            wait = self._passed[len(self._passed) - most] + self._window - now if self._passed else self._window
+            what = "what it leaves to background work" if background else "share"
             raise RateLimited(
-                "This service's share of Cloudflare's rate limit is used up.", retry_after=math.ceil(wait)
+                f"This service's {what} of Cloudflare's rate limit is used up.", retry_after=math.ceil(wait)
             )
         self._passed.append(now)
 

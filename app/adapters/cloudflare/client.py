@@ -37,6 +37,7 @@ _NO_ROUTE = 7003
 _BEFORE_ANY_PRODUCT = {_MALFORMED_HEADERS, _NO_ROUTE}
 """Codes of calls refused before they reached a product, with a status that products use for reasons of their own."""
 _THROTTLED = 971
+_CODE = re.compile(r"[0-9]{1,9}")
 _OWN_LIMIT = re.compile(r"requests per \d+ seconds|your request speed|\bAPI\b.*\brate limit", re.IGNORECASE)
 """The message of the limit on all calls; products have limits of their own, with other messages."""
 _WAIT_SECONDS = 10
@@ -102,13 +103,25 @@ class CloudflareClient:
         """
         with self._upstream.measured(call.operation):
             self._call_budget.take()
-            response = await self._upstream.send(call)
-            self._read_rate_limit(response)
+            response = await self._send(call)
             if response.is_success:
                 body = self._upstream.read_json(response)
                 if isinstance(body, dict) and body.get("success") is True:
                     return CloudflareAnswer(body.get("result"), _moment(response), body.get("result_info"))
             raise self._refused(call.operation, response, meaning)
+
+    async def call_compatible(self, call: Call, meaning: RefusalMap) -> bytes:
+        """Call an endpoint that answers as another vendor's do, without an envelope, and return the body.
+
+        Such calls are background work: they leave a part of the call budget to requests. What is raised is as for
+        ``call``.
+        """
+        with self._upstream.measured(call.operation):
+            self._call_budget.take(background=True)
+            response = await self._send(call)
+            if response.is_success:
+                return response.content
+            raise self._refused(call.operation, response, meaning, compatible=True)
 
     def retried(self, operation: str) -> None:
         """Count a retry."""
@@ -118,7 +131,14 @@ class CloudflareClient:
         """Close the connections."""
         await self._upstream.close()
 
-    def _refused(self, operation: str, response: httpx.Response, meaning: RefusalMap | None) -> MemoryGatewayError:
+    async def _send(self, call: Call) -> httpx.Response:
+        response = await self._upstream.send(call)
+        self._read_rate_limit(response)
+        return response
+
+    def _refused(
+        self, operation: str, response: httpx.Response, meaning: RefusalMap | None, *, compatible: bool = False
+    ) -> MemoryGatewayError:
         """Map a refusal to an error: by the product's own mapping first, then by that of all of Cloudflare."""
         refusal = _refusal(response)
         said = f"Cloudflare refused {operation} with {refusal.status}/{refusal.code}: {refusal.message}"
@@ -128,7 +148,7 @@ class CloudflareClient:
         if refusal.code == _NO_ROUTE:
             return UpstreamRejected(f"{said}. Check CLOUDFLARE_ACCOUNT_ID and CLOUDFLARE_D1_DATABASE_ID.")
         if refusal.status == _TOO_MANY:
-            return self._limited(operation, refusal, response.headers.get("retry-after"))
+            return self._limited(operation, refusal, response.headers.get("retry-after"), compatible=compatible)
         if refusal.status in _CREDENTIALS or refusal.code == _MALFORMED_HEADERS:
             structlog.get_logger().error("credentials_refused", operation=operation, code=refusal.code)
             return CredentialsRefused(
@@ -139,11 +159,15 @@ class CloudflareClient:
             return UpstreamTimeout(f"{said}.")
         return UpstreamUnavailable(f"{said}.") if refusal.status >= _SERVER_ERRORS else UpstreamRejected(f"{said}.")
 
-    def _limited(self, operation: str, refusal: Refusal, retry_after: str | None) -> RateLimited:
-        """Distinguish the limit on all calls, which blocks all of them, from a limit of one product."""
-        if retry_after is None and refusal.code != _THROTTLED and not _OWN_LIMIT.search(refusal.message):
+    def _limited(self, operation: str, refusal: Refusal, retry_after: str | None, *, compatible: bool) -> RateLimited:
+        """Distinguish the limit on all calls, which blocks all of them, from a limit of one product.
+
+        A compatible endpoint may say itself how long its own limit lasts.
+        """
+        of_all = refusal.code == _THROTTLED or _OWN_LIMIT.search(refusal.message)
+        if not of_all and (retry_after is None or compatible):
             said = f"Cloudflare limits {operation} ({refusal.code}): {refusal.message}."
-            return RateLimited(said, retry_after=_WAIT_SECONDS)
+            return RateLimited(said, retry_after=_WAIT_SECONDS if retry_after is None else _seconds(retry_after))
         seconds = _seconds(retry_after)
         self._call_budget.block(seconds)
         return RateLimited(f"Cloudflare has blocked all calls ({operation}).", retry_after=seconds)
@@ -167,7 +191,7 @@ def _figures(header: str) -> Iterator[tuple[str, str, int]]:
 
 
 def _refusal(response: httpx.Response) -> Refusal:
-    """Read the v4 envelope's first error, or the ``{code, error}`` that some endpoints answer instead."""
+    """Read the v4 envelope's first error, or the ``{code, error}`` or OpenAI's form that some endpoints answer."""
     try:
         body = orjson.loads(response.content)
     except orjson.JSONDecodeError:  # an intermediate edge answers in HTML
@@ -176,9 +200,16 @@ def _refusal(response: httpx.Response) -> Refusal:
     first = errors[0] if isinstance(errors, list) and errors else body
     if not isinstance(first, dict):
         return Refusal(response.status_code, 0, "no reason given")
+    if isinstance(compatible := first.get("error"), dict):
+        first = {**compatible, "code": _number(compatible.get("code"))}
     code = first.get("code")
     message = str(first.get("message") or first.get("error") or "no reason given")
     return Refusal(response.status_code, code if isinstance(code, int) else 0, message)
+
+
+def _number(code: object) -> int:
+    """Read a code that stands as text in OpenAI's form."""
+    return int(str(code)) if _CODE.fullmatch(str(code)) else 0
 
 
 def _seconds(retry_after: str | None) -> int:

@@ -1,12 +1,12 @@
 """Commands that tell which agents a tenant has, and what it uses of its limits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import click
 
-from app.domain.quotas import LIMIT_NAMES, Kept, Usage
+from app.domain.quotas import LIMIT_NAMES, Kept, ModelUsage, Usage
 from app.interfaces.cli.parameters import Id, as_json_option, print_answer, run, tenant_option, with_runtime
 from app.runtime.runtime import Runtime
 from app.storage.quotas import MAX_AGENTS
@@ -34,11 +34,13 @@ def usage(tenant: str, agent: str | None, *, as_json: bool) -> None:
     It tells what GET /usage tells. Memories that have expired count until memory-gateway prune deletes them.
     """
 
-    async def work(runtime: Runtime) -> tuple[Usage | None, Sequence[Usage], Kept | None]:
+    async def work(runtime: Runtime) -> tuple[Usage | None, Sequence[Usage], Kept | None, ModelUsage | None]:
         browser = runtime.services(tenant).browser
-        return await browser.usage() if agent is None else (None, [await browser.usage_of(agent)], None)
+        if agent is not None:
+            return None, [await browser.usage_of(agent)], None, None
+        return *await browser.usage(), await browser.model_usage()
 
-    whole, found, kept = run(with_runtime(work))
+    whole, found, kept, models = run(with_runtime(work))
     answer: dict[str, Any] = {"agents": [_as_json(each) for each in found]}
     rows = [_row(f"agent {each.agent_id}", each) for each in found]
     if whole is not None and kept is not None:
@@ -48,21 +50,34 @@ def usage(tenant: str, agent: str | None, *, as_json: bool) -> None:
     if kept is not None:
         text += "\n\nkept beside the memories:"
         text += "".join(f"\n{name.replace('_', ' '):<18} {count}" for name, count in asdict(kept).items())
+    if models is not None:
+        answer["models"] = asdict(models) | {"limits": _given(asdict(models.limits))}
+        limits, used = models.limits, (models.calls_today, models.tokens_today)
+        text += f"\n\nlanguage models today: {_of(used[0], limits.calls_per_day)} calls"
+        text += f", {_of(used[1], limits.tokens_per_day)} tokens"
     print_answer(answer, text, as_json)
+
+
+def _of(count: int, most: int | None) -> str:
+    return f"{count} of {'unlimited' if most is None else most}"
+
+
+def _given(limits: Mapping[str, int | None]) -> dict[str, int]:
+    """Return the limits there are: one that is absent does not exist."""
+    return {name: limit for name, limit in limits.items() if limit is not None}
 
 
 def _row(whose: str, usage: Usage) -> list[str]:
     limits = asdict(usage.limits)
     used = zip(LIMIT_NAMES, (usage.memories, usage.bytes, usage.stores_this_minute), strict=True)
-    return [whose, *(f"{count} of {'unlimited' if (most := limits[name]) is None else most}" for name, count in used)]
+    return [whose, *(_of(count, limits[name]) for name, count in used)]
 
 
 def _as_json(usage: Usage) -> dict[str, Any]:
-    """Return usage as ``GET /usage`` has it: a limit that is absent does not exist."""
-    limits = {name: limit for name, limit in asdict(usage.limits).items() if limit is not None}
+    """Return usage as ``GET /usage`` has it."""
     whose = {} if usage.agent_id is None else {"agent_id": usage.agent_id}
     used = {"memories": usage.memories, "bytes": usage.bytes, "stores_this_minute": usage.stores_this_minute}
-    return {**used, "limits": limits, **whose}
+    return {**used, "limits": _given(asdict(usage.limits)), **whose}
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

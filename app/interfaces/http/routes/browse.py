@@ -66,7 +66,8 @@ async def usage(caller: Caller, query: Annotated[UsageQuery, Query()]) -> Usages
     if agent_id is not None:
         return UsagesAnswer.model_validate({"agents": [await services.browser.usage_of(agent_id)]})
     tenant, agents, kept = await services.browser.usage()
-    return UsagesAnswer.model_validate({"tenant": tenant, "agents": agents, "kept": kept})
+    models = await services.browser.model_usage()
+    return UsagesAnswer.model_validate({"tenant": tenant, "agents": agents, "kept": kept, "models": models})
 
 
 @data.get("/agents/{agent_id}", dependencies=[Depends(no_query)], responses=responses(*_READS))

@@ -164,6 +164,21 @@ class KeptAnswer(Answer):
     receipts: int = Field(description="Of finished erasures.")
 
 
+class ModelLimitsAnswer(Answer):
+    """What language models may cost. What is absent has no limit."""
+
+    calls_per_day: int | None = None
+    tokens_per_day: int | None = None
+
+
+class ModelUsageAnswer(Answer):
+    """What calls of language models have cost."""
+
+    calls_today: int = Field(description="Of this day, which begins at midnight UTC.")
+    tokens_today: int = Field(description="Of messages and answers, as the provider counts them.")
+    limits: ModelLimitsAnswer
+
+
 class UsagesAnswer(Answer):
     """Usage of the tenant and of its agents."""
 
@@ -171,6 +186,9 @@ class UsagesAnswer(Answer):
 
     tenant: UsageAnswer | None = Field(None, description="Present where all agents were asked for.")
     kept: KeptAnswer | None = Field(None, description="Present where all agents were asked for.")
+    models: ModelUsageAnswer | None = Field(
+        None, description="Present where all agents were asked for and a language model is set."
+    )
     agents: list[AgentUsageAnswer] = Field(description=f"At most {MAX_AGENTS}, those with the most bytes first.")
 
 

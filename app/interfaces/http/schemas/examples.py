@@ -98,6 +98,7 @@ _USAGE: dict[str, Any] = {
 USAGE: dict[str, Any] = {
     "tenant": _USAGE,
     "kept": {"idempotency_keys": 12, "audit_rows": 240, "agent_settings": 1, "receipts": 2},
+    "models": {"calls_today": 34, "tokens_today": 51200, "limits": {"calls_per_day": 1000}},
     "agents": [{**_USAGE, "limits": {}, "agent_id": AGENT_ID}],
 }
 

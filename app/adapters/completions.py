@@ -1,0 +1,272 @@
+"""The ``LanguageModel`` port on OpenAI's chat completions, whatever carries the calls.
+
+https://platform.openai.com/docs/api-reference/chat/create,
+https://platform.openai.com/docs/guides/structured-outputs,
+https://developers.cloudflare.com/workers-ai/features/json-mode/
+"""
+
+import re
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
+
+import structlog
+
+from app.adapters.model_answers import Completion, read_answer, read_completion
+from app.adapters.model_requests import Dialect, request_body
+from app.domain.errors import (
+    MemoryGatewayError,
+    ModelAnswerRejected,
+    QuotaExhausted,
+    UpstreamOverloaded,
+    UpstreamRejected,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+)
+from app.domain.json_types import Json, to_json
+from app.observability.metrics import Metrics
+from app.ports.language_model import ModelMessage, Schema, Spent, Stage
+
+T = TypeVar("T")
+
+CALL_SECONDS = 60.0
+MAX_ANSWER_BYTES: Final = 1024 * 1024
+"""How long a response may be."""
+AFFINITY = "x-session-affinity"
+"""The header by which servers find what they have cached of earlier messages."""
+GONE = {404, 410}
+"""Statuses of a model that is not there."""
+
+_CHECK = "Check LANGUAGE_MODEL_NAME, LANGUAGE_MODEL_NAMES and LANGUAGE_MODEL_BASE_URL."
+_UNPAID = 402
+_NOT_AS_IT_IS = {400, 422, 501}
+_BUSY = {503, 529}
+_TIMEOUTS = {408, 504}
+_SERVER_ERRORS = 500
+_PING_TOKENS = 256
+_QUOTED_CHARACTERS = 2000
+"""How much of an answer that cannot be read is shown to the model again."""
+_MAX_CALLS = 5
+"""Calls for one answer: each but the last was refused for something that the next one leaves out."""
+_UNMET = re.compile(r"json mode couldn'?t be met", re.IGNORECASE)
+
+
+def refusal(status: int, said: str, complaint: str) -> MemoryGatewayError:
+    """Map a refused call to an error by its status alone, where no server gives it another meaning."""
+    if status == _UNPAID:
+        structlog.get_logger().error("quota_exhausted", upstream="language model", status=status)
+        return QuotaExhausted(said)
+    if status in _NOT_AS_IT_IS:
+        return RequestRefused(said, complaint)
+    if status in _BUSY:
+        return UpstreamOverloaded(said)
+    if status in _TIMEOUTS:
+        return UpstreamTimeout(said)
+    return UpstreamUnavailable(said) if status >= _SERVER_ERRORS else UpstreamRejected(said)
+
+
+def no_such_model(name: str, said: str) -> MemoryGatewayError:
+    """Name a model that the server does not know, or no longer."""
+    return UpstreamRejected(f"There is no model {name}, or no longer. {said} {_CHECK}")
+
+
+class RequestRefused(UpstreamRejected):
+    """A server does not take a request as it is. ``complaint`` says why; it may quote the request."""
+
+    def __init__(self, detail: str, complaint: str) -> None:
+        """Keep the complaint apart from what is told."""
+        super().__init__(detail)
+        self.complaint = complaint
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """One call of a model; ``seconds`` is how long it may take."""
+
+    stage: Stage
+    model: str | None
+    body: bytes
+    headers: Mapping[str, str]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a model is asked for."""
+
+    messages: Sequence[Mapping[str, str]]
+    schema: Schema[Any] | None
+    stage: Stage
+    max_tokens: int
+    affinity: str
+    ends: float
+    """When an answer is of no use any more, by the monotonic clock."""
+    spent: Callable[[Spent], None] | None = None
+
+
+class _Unreadable(Exception):
+    """An answer that has not the form that was asked for: ``kind`` for operators, ``mistake`` for the model."""
+
+    def __init__(self, kind: str, mistake: str, completion: Completion) -> None:
+        super().__init__(kind)
+        self.kind = kind
+        self.mistake = mistake
+        self.completion = completion
+
+
+class ChatCompletions(ABC):
+    """Answers through an endpoint of chat completions. Implements ``LanguageModel``; subclasses make the calls."""
+
+    provider: str
+    """What names begin with."""
+    bare_schema = False
+    """Whether the server wants a schema itself, where others want it with its name."""
+
+    def __init__(
+        self, models: Mapping[Stage, str | None], metrics: Metrics, *, seconds: float, dialect: Dialect | None = None
+    ) -> None:
+        """Take the model of each stage, None where the server has one and needs no name, and what to begin with."""
+        self._models = models
+        self._metrics = metrics
+        self._seconds = seconds
+        self._dialect = dialect or Dialect()
+        self._dialects: dict[str | None, Dialect] = {}
+        """What was found of each model."""
+
+    @abstractmethod
+    async def _post(self, post: Post) -> bytes:
+        """Make a call, and return the body of its response.
+
+        Raises:
+            RequestRefused: the server does not take the request as it is.
+            Unavailable: there is no answer.
+        """
+
+    def name(self, stage: Stage) -> str:
+        """Return the provider and the stage's model."""
+        model = self._models[stage]
+        return self.provider if model is None else f"{self.provider}/{model}"
+
+    async def complete(
+        self,
+        messages: Sequence[ModelMessage],
+        schema: Schema[T],
+        *,
+        stage: Stage,
+        max_tokens: int,
+        affinity: str,
+        seconds: float | None = None,
+        spent: Callable[[Spent], None] | None = None,
+    ) -> T:
+        """Ask; where the answer cannot be read, ask once more with what is wrong with it.
+
+        What a model is found not to take (a schema, a temperature) is left out of all later calls of it. A model that
+        is found to reason before it answers may use more tokens than ``max_tokens``, by ``THINKING_TOKENS``.
+        """
+        sent = [{"role": message.role, "content": message.content} for message in messages]
+        ends = time.monotonic() + (seconds or self._seconds)
+        asked = _Asked(sent, schema, stage, max_tokens, affinity, ends, spent)
+        try:
+            return self._read(await self._ask(asked), schema, stage)
+        except _Unreadable as unreadable:
+            asked = _repaired(asked, unreadable)
+        try:
+            return self._read(await self._ask(asked), schema, stage)
+        except _Unreadable as unreadable:
+            raise ModelAnswerRejected(
+                f"{self.name(stage)} twice gave an answer to {stage} that cannot be used: {unreadable.kind}."
+            ) from None
+
+    async def ping(self) -> None:
+        """Say one word to each model."""
+        stages: dict[str | None, Stage] = {}
+        for stage, model in self._models.items():
+            stages.setdefault(model, stage)
+        for stage in stages.values():
+            said = [{"role": "user", "content": "ping"}]
+            await self._ask(_Asked(said, None, stage, _PING_TOKENS, "ping", time.monotonic() + self._seconds))
+
+    def _read(self, completion: Completion, schema: Schema[T], stage: Stage) -> T:
+        """Read an answer.
+
+        Raises:
+            ModelAnswerRejected: the model does not want to answer.
+            _Unreadable: the answer has another form.
+        """
+        if completion.ending == "refused":
+            raise ModelAnswerRejected(f"{self.name(stage)} refuses to answer {stage}.")
+        try:
+            answer = read_answer(completion.content)
+        except ValueError as error:
+            if completion.ending == "cut":
+                raise _Unreadable("it was cut off", "it was cut off; say less", completion) from None
+            raise _Unreadable("it is not the JSON that was asked for", str(error), completion) from None
+        try:
+            return schema.read(answer)
+        except ValueError as error:
+            raise _Unreadable("it has another form than was asked for", str(error), completion) from None
+
+    async def _ask(self, asked: _Asked) -> Completion:
+        """Ask for one answer, as often as something of the request is refused that can be left out."""
+        model = self._models[asked.stage]
+        known = dialect = self._dialects.get(model, self._dialect)
+        for last in (number == _MAX_CALLS for number in range(1, _MAX_CALLS + 1)):
+            try:
+                completion = await self._call(asked, dialect)
+                break
+            except RequestRefused as refused:
+                if _UNMET.search(refused.complaint) and dialect.format == "json_schema":
+                    known = dialect = replace(dialect, format="json_object")  # for this answer alone
+                    continue
+                other = dialect.without(refused.complaint)
+                if other is None or last:
+                    raise
+                dialect = other
+        if completion.thinks:
+            dialect = replace(dialect, thinks=True)
+        if dialect != known:
+            structlog.get_logger().info("model_adapted", model=self.name(asked.stage), takes=str(dialect))
+            self._dialects[model] = dialect
+        return completion
+
+    async def _call(self, asked: _Asked, dialect: Dialect) -> Completion:
+        """Make one call, and count it."""
+        name, model = self.name(asked.stage), self._models[asked.stage]
+        started = time.monotonic()
+        if started >= asked.ends:
+            raise UpstreamTimeout(f"{name} did not answer {asked.stage} in time.")
+        sent = request_body(
+            model, asked.messages, asked.schema, asked.max_tokens, dialect, bare_schema=self.bare_schema
+        )
+        post = Post(asked.stage, model, sent, {AFFINITY: asked.affinity}, asked.ends - started)
+        outcome, tokens, answered = "failed", 0, False
+        try:
+            body = await self._post(post)
+            answered = True
+            completion = read_completion(body, name)
+            outcome, tokens = "ok", completion.tokens
+        except MemoryGatewayError as error:
+            outcome = error.code
+            if name not in error.detail:
+                error.detail = f"{name}: {error.detail}"
+            raise
+        finally:
+            if answered and asked.spent is not None:
+                asked.spent(Spent(asked.stage, name, tokens))
+            self._metrics.model_call(asked.stage, name, outcome, time.monotonic() - started, tokens)
+        return completion
+
+
+def _repaired(asked: _Asked, unreadable: _Unreadable) -> _Asked:
+    """Ask again: with the beginning of the answer, with what is wrong with it, and with more room if it was cut off."""
+    content: Json = unreadable.completion.content
+    given = content if isinstance(content, str) else to_json(content)
+    said = (
+        f"Your answer cannot be used: {unreadable.mistake}. Answer again: the whole JSON object that was asked for, "
+        "correct and complete, and nothing else."
+    )
+    again = [{"role": "assistant", "content": given[:_QUOTED_CHARACTERS] or "{}"}, {"role": "user", "content": said}]
+    max_tokens = asked.max_tokens * (2 if unreadable.completion.ending == "cut" else 1)
+    return replace(asked, messages=[*asked.messages, *again], max_tokens=max_tokens)

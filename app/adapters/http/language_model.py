@@ -1,0 +1,124 @@
+"""The ``LanguageModel`` port on a server that speaks OpenAI's chat completions.
+
+OpenAI itself, or through Cloudflare's AI Gateway; Ollama, llama.cpp, vLLM and others, by their base URLs.
+https://platform.openai.com/docs/api-reference/chat/create
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+import httpx
+import orjson
+import structlog
+
+from app.adapters.completions import (
+    CALL_SECONDS,
+    GONE,
+    MAX_ANSWER_BYTES,
+    ChatCompletions,
+    Post,
+    no_such_model,
+    refusal,
+)
+from app.adapters.model_requests import Dialect
+from app.adapters.upstream import Call, Upstream
+from app.domain.errors import CredentialsRefused, MemoryGatewayError, QuotaExhausted, RateLimited
+from app.observability.metrics import Metrics
+from app.ports.language_model import Stage
+
+_PATH = "/chat/completions"
+_TOO_MANY = 429
+_OUT_OF_CREDIT = {"insufficient_quota", "billing_hard_limit_reached", "credit_balance_exhausted"}
+_NO_SUCH_MODEL = {"model_not_found", "model_not_available", "model_deprecated", "model_decommissioned"}
+_WAIT_SECONDS = 5
+_MAX_DIGITS = 6
+_KIND = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+class HttpLanguageModel(ChatCompletions):
+    """Asks over HTTP, with a key where the server wants one."""
+
+    def __init__(
+        self,
+        models: Mapping[Stage, str | None],
+        *,
+        base_url: str,
+        metrics: Metrics,
+        api_key: str | None = None,
+        seconds: float = CALL_SECONDS,
+        provider: Literal["http", "openai"] = "http",
+    ) -> None:
+        """Open no connection yet; a server of one model may need no names of models."""
+        limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+        if provider == "openai":  # its newer models refuse max_tokens
+            limit = "max_completion_tokens"
+        super().__init__(models, metrics, seconds=seconds, dialect=Dialect(limit=limit))
+        self.provider = provider
+        self._upstream = Upstream(
+            "The language model",
+            base_url=base_url,
+            headers={} if api_key is None else {"Authorization": f"Bearer {api_key}"},
+            seconds=seconds,
+            metrics=metrics,
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._upstream.close()
+
+    async def _post(self, post: Post) -> bytes:
+        operation = f"{self.provider}.chat"
+        call = Call(
+            operation,
+            "POST",
+            _PATH,
+            post.body,
+            seconds=post.seconds,
+            headers=post.headers,
+            max_bytes=MAX_ANSWER_BYTES,
+        )
+        with self._upstream.measured(operation):
+            response = await self._upstream.send(call)
+            if not response.is_success:
+                raise _error(response, self.name(post.stage))
+            return response.content
+
+
+def _error(response: httpx.Response, name: str) -> MemoryGatewayError:
+    """Map a refusal to an error. Its message is left out: servers quote what they refuse, OpenAI also its key."""
+    status = response.status_code
+    kind, parameter, message = _reason(response)
+    said = f"{name} answered {status} ({kind})."
+    if kind in _OUT_OF_CREDIT:
+        structlog.get_logger().error("quota_exhausted", upstream="language model", code=kind)
+        return QuotaExhausted(said)
+    if status == _TOO_MANY:
+        return RateLimited(said, retry_after=_retry_after(response))
+    if status in {401, 403}:
+        structlog.get_logger().error("credentials_refused", upstream="language model", status=status, code=kind)
+        return CredentialsRefused(f"{name} refused the API key ({status}, {kind}). Check LANGUAGE_MODEL_API_KEY.")
+    if status in GONE or kind in _NO_SUCH_MODEL or parameter == "model":
+        return no_such_model(name, said)
+    return refusal(status, said, f"{parameter} {message}")
+
+
+def _reason(response: httpx.Response) -> tuple[str, str, str]:
+    """Return the error's code or type, where it is a mere name, its parameter, and its message."""
+    try:
+        body = orjson.loads(response.content)
+    except ValueError:
+        return "no code", "", ""
+    error = body.get("error", body) if isinstance(body, dict) else None
+    if not isinstance(error, dict):
+        return "no code", "", str(error or "")
+    kinds = [error.get("type"), error.get("code")]
+    out_of_credit = next((kind for kind in kinds if kind in _OUT_OF_CREDIT), None)
+    kind = str(out_of_credit or error.get("code") or error.get("type"))
+    message = str(error.get("message") or error.get("detail") or "")
+    return kind if _KIND.fullmatch(kind) else "no code", str(error.get("param") or ""), message
+
+
+def _retry_after(response: httpx.Response) -> int:
+    value = response.headers.get("retry-after", "")
+    return int(value) if value.isdecimal() and len(value) <= _MAX_DIGITS else _WAIT_SECONDS
