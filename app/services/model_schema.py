@@ -17,7 +17,7 @@ _MAX_TOLD = 5
 """How many mistakes of an answer are named; a model corrects few at a time."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FormSchema(Generic[T]):
     """The form of an answer that is read as a ``T``. Implements ``Schema``."""
 

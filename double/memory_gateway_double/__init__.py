@@ -36,7 +36,9 @@ Workers AI's 5006; its reranker's scores from 0 to 1, best first, beside a ``usa
   ``visibility_seconds`` at random, and the mark of ``info`` is the moment a batch ended;
 - a REST batch is one transaction (``atomic_batch`` turns that off), and a timeout is a 500;
 - whole numbers in D1's results have no fraction, as JavaScript writes them; ``rows_read`` counts rows returned;
-- a token is four bytes of UTF-8; embeddings are hashed n-grams; chat echoes, or fills in a schema;
+- a token is four bytes of UTF-8; embeddings are hashed n-grams; chat echoes, fills in a schema, or
+  answers the stages of Memory Gateway by simple rules, unless a test scripts it; an answer ends at its limit of tokens;
+- a model without a form of answer says so with 400, and on Workers AI with 5025 in OpenAI's form;
 - scores of the rerankers are the share of the query's words, unless a test sets them;
 - a batch's ``unparsable-behavior=discard`` leaves out only lines that cannot be parsed;
 - bodies of 5xx: 502, 504 and 52x as plain text from the edge, the others with the product's envelope.

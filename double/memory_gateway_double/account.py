@@ -24,6 +24,7 @@ from memory_gateway_double.delivery import (
 from memory_gateway_double.fault_replies import fault_reply
 from memory_gateway_double.faults import Fault, Faults
 from memory_gateway_double.journal import Journal
+from memory_gateway_double.models.language import LanguageModels
 from memory_gateway_double.models.openai import PREFIX as OPENAI
 from memory_gateway_double.models.openai import OpenAI
 from memory_gateway_double.models.rerank import Rerankings
@@ -89,7 +90,8 @@ class Double:
             approximate=options.approximate_scores,
         )
         self.rerankings = Rerankings()
-        self._openai = OpenAI(options.openai_api_key, self.clock)
+        self.models = LanguageModels()
+        self._openai = OpenAI(options.openai_api_key, self.clock, self.models)
         self._rerank = RerankEndpoint(options.reranker_api_key, self.rerankings)
         self._control = Control(self) if control else None
         self._router = self._routes()
@@ -238,7 +240,7 @@ class Double:
             [
                 *self.d1.routes(account),
                 *self.vectorize.routes(account),
-                *WorkersAI(self.clock, self.rerankings).routes(account),
+                *WorkersAI(self.clock, self.rerankings, self.models).routes(account),
                 *self._openai.routes(),
                 *self._rerank.routes(),
                 *users.routes(CLOUDFLARE, account),

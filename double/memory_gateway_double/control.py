@@ -2,12 +2,13 @@
 
 import ipaddress
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import orjson
 
 from memory_gateway_double.delivery import Scope
 from memory_gateway_double.faults import read_fault
+from memory_gateway_double.models.language import Feature, read_steps
 from memory_gateway_double.wire import Refusal, Reply, Request, json_reply
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ class Control:
     - ``GET | DELETE /_double/calls``: count, forget.
     - ``GET /_double/requests``: the last thousand, without credentials.
     - ``GET | PUT | DELETE /_double/reranker``: the scores of texts by a part of them, as ``{"part": 0.9}``.
+    - ``GET | PUT | DELETE /_double/models``: the calls of language models; what becomes of the next ones, by stage, as
+      ``{"extract": [{"reply": {...}}, {"status": 503}]}`` (``memory_gateway_double.models.language.Step``); be honest.
+    - ``PUT /_double/models/refuse``: what they refuse from now on, as ``{"features": ["json_schema"]}``.
     - ``PUT /_double/options``: change ``time_scale``, ``rate_limit``, ``atomic_batch``.
     """
 
@@ -56,6 +60,10 @@ class Control:
             "GET reranker": lambda: self._double.rerankings.script,
             "DELETE reranker": self._double.rerankings.clear,
             "PUT reranker": lambda: self._script(_read(request)),
+            "GET models": self._double.models.state,
+            "DELETE models": self._double.models.clear,
+            "PUT models": lambda: self._script_models(_read(request)),
+            "PUT models/refuse": lambda: self._refuse(_read(request)),
             "PUT faults": lambda: self._add_fault(_read(request)),
             "PUT options": lambda: self._change(_read(request)),
         }
@@ -111,6 +119,22 @@ class Control:
                 raise _wrong(f"{part!r} cannot score {score!r}")
         self._double.rerankings.set(content)
         return self._double.rerankings.script
+
+    def _script_models(self, content: dict[str, Any]) -> dict[str, Any]:
+        try:
+            scripts = read_steps(content)
+        except ValueError as error:
+            raise _wrong(str(error)) from error
+        for stage, steps in scripts.items():
+            self._double.models.script(stage, *steps)
+        return self._double.models.state()
+
+    def _refuse(self, content: dict[str, Any]) -> dict[str, Any]:
+        features = content.get("features")
+        if not isinstance(features, list) or not all(feature in get_args(Feature) for feature in features):
+            raise _wrong(f"features must be of {', '.join(get_args(Feature))}")
+        self._double.models.refuse(*features)
+        return self._double.models.state()
 
     def _change(self, content: dict[str, Any]) -> dict[str, Any]:
         for name, value in content.items():

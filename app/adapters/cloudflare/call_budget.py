@@ -49,7 +49,7 @@ class CallBudget:
         self._forget(now)
         most = self._limit - math.ceil(self._limit * _REQUESTS_SHARE) if background else self._limit
         if len(self._passed) >= most:
-            wait = self._passed[len(self._passed) - most] + self._window - now if self._passed else self._window
+            wait = self._passed[len(self._passed) - most] + self._window - now if most else self._window
             what = "what it leaves to background work" if background else "share"
             raise RateLimited(
                 f"This service's {what} of Cloudflare's rate limit is used up.", retry_after=math.ceil(wait)

@@ -9,26 +9,29 @@ import orjson
 from memory_gateway_double.models.embedding import tokens
 
 
-def complete(body: Mapping[str, Any], created: int) -> dict[str, object]:
-    """Write a whole ``chat.completion``, the same for the same request."""
-    text = _answer(body)
-    prompt = sum(tokens(_text(message)) for message in _messages(body))
-    answered = tokens(text)
+def completion(
+    body: Mapping[str, Any], created: int, message: Mapping[str, Any], finish_reason: str, text: str
+) -> dict[str, Any]:
+    """Write a whole ``chat.completion`` around a message, the same for the same request."""
     return {
         "id": f"chatcmpl-{hashlib.sha256(orjson.dumps(body)).hexdigest()[:24]}",
         "object": "chat.completion",
         "created": created,
         "model": body["model"],
-        "choices": [
-            {
-                "index": 0,
-                "message": {"role": "assistant", "content": text, "refusal": None},
-                "logprobs": None,
-                "finish_reason": "stop",
-            }
-        ],
-        "usage": {"prompt_tokens": prompt, "completion_tokens": answered, "total_tokens": prompt + answered},
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish_reason}],
+        "usage": usage(body, text),
     }
+
+
+def usage(body: Mapping[str, Any], text: str) -> dict[str, int]:
+    """Count the tokens of the messages and of the answer."""
+    prompted, answered = sum(tokens(_text(message)) for message in _messages(body)), tokens(text)
+    return {"prompt_tokens": prompted, "completion_tokens": answered, "total_tokens": prompted + answered}
+
+
+def prompt(body: Mapping[str, Any]) -> str:
+    """Return the texts of all messages, each from a line of its own."""
+    return "\n".join(map(_text, _messages(body)))
 
 
 def echo(messages: Sequence[Mapping[str, Any]]) -> str:
@@ -57,7 +60,8 @@ def smallest(schema: Mapping[str, Any]) -> Any:  # noqa: ANN401 - whatever the s
     return {"string": "x" * int(schema.get("minLength", 0)), "boolean": False, "null": None, **numbers}.get(kind)
 
 
-def _answer(body: Mapping[str, Any]) -> str:
+def unscripted(body: Mapping[str, Any]) -> str:
+    """Answer what is asked for in no known stage."""
     wanted = body.get("response_format") or {}
     if wanted.get("type") == "json_schema":
         described = wanted.get("json_schema") or {}

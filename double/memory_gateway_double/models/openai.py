@@ -7,10 +7,10 @@ import uuid
 from collections.abc import Iterator, Mapping
 
 from memory_gateway_double.clock import Clock
-from memory_gateway_double.models.chat import complete
 from memory_gateway_double.models.embeddings_endpoint import Model, embeddings, openai_error, read_body
+from memory_gateway_double.models.language import LanguageModels
 from memory_gateway_double.routing import Route
-from memory_gateway_double.wire import Reply, Request, json_reply
+from memory_gateway_double.wire import Reply, Request
 
 PREFIX = "/v1"
 
@@ -24,9 +24,10 @@ _MODELS: Mapping[str, Model] = {
 class OpenAI:
     """Embeddings and chat, for one key."""
 
-    def __init__(self, api_key: str, clock: Clock) -> None:
+    def __init__(self, api_key: str, clock: Clock, models: LanguageModels) -> None:
         """Let only this key in."""
         self._api_key = api_key
+        self._models = models
         self._clock = clock
 
     def routes(self) -> Iterator[Route]:
@@ -70,4 +71,4 @@ class OpenAI:
         body = read_body(request)
         if not isinstance(body.get("messages"), list) or not body["messages"]:
             raise openai_error(400, "Missing required parameter: 'messages'.", param="messages")
-        return json_reply(200, complete(body, int(self._clock.now())))
+        return await self._models.answer(body, int(self._clock.now()), default_tokens=None)

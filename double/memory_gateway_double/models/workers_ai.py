@@ -9,18 +9,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory_gateway_double.clock import Clock
-from memory_gateway_double.models.chat import complete, echo, smallest
+from memory_gateway_double.models.chat import echo, smallest
 from memory_gateway_double.models.embedding import Values, embed, instructed, tokens
 from memory_gateway_double.models.embeddings_endpoint import Model, embeddings, openai_error, read_body
+from memory_gateway_double.models.language import LanguageModels
 from memory_gateway_double.models.rerank import Rerankings
 from memory_gateway_double.routing import Route
 from memory_gateway_double.v4 import ok, read_object, refused
-from memory_gateway_double.wire import Refusal, Reply, Request, json_reply
+from memory_gateway_double.wire import Refusal, Reply, Request
 
 NO_SUCH_MODEL = 5007
 BAD_INPUT = 5006
 TOO_LARGE = 3006
 
+_DEFAULT_TOKENS = 256
+"""Of an answer, where a request does not say how long it may be."""
 _INSTRUCTION = "Given a web search query, retrieve relevant passages that answer the query"
 
 
@@ -59,9 +62,10 @@ _CHATTERS = {
 class WorkersAI:
     """The account's models."""
 
-    def __init__(self, clock: Clock, rerankings: Rerankings) -> None:
-        """Date chat answers by this clock, and rate texts by these scores."""
+    def __init__(self, clock: Clock, rerankings: Rerankings, models: LanguageModels) -> None:
+        """Date chat answers by this clock, rate texts by these scores, and chat with these models."""
         self._clock = clock
+        self._models = models
         self._rerankings = rerankings
 
     def routes(self, prefix: str) -> Iterator[Route]:
@@ -108,7 +112,7 @@ class WorkersAI:
             raise openai_error(400, f"No such model {body['model']} or task", code=str(NO_SUCH_MODEL))
         if not isinstance(body.get("messages"), list) or not body["messages"]:
             raise openai_error(400, "AiError: Bad input: required properties at '/' are 'messages'", code="5006")
-        return json_reply(200, complete(body, int(self._clock.now())))
+        return await self._models.answer(body, int(self._clock.now()), default_tokens=_DEFAULT_TOKENS)
 
 
 def _vectors(name: str, model: _Embedder, body: dict[str, Any], dimensions: int) -> list[Values]:

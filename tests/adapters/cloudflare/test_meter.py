@@ -148,3 +148,45 @@ def test_a_meter_without_a_share_counts_nothing_and_waits_out_blocks() -> None:
     assert (refused(call_budget), call_budget.left()) == (30, 0)
     clock.now += 30
     call_budget.take()
+
+
+def test_background_work_leaves_a_quarter_of_the_window_to_requests() -> None:
+    clock = Clock()
+    call_budget = CallBudget(8, clock=clock)
+    for _ in range(6):
+        call_budget.take(background=True)
+        clock.now += 10
+    with pytest.raises(RateLimited, match="background") as caught:
+        call_budget.take(background=True)
+    assert caught.value.retry_after == WINDOW - 60
+    for _ in range(2):
+        call_budget.take()
+    assert refused(call_budget) == WINDOW - 60
+
+
+def test_background_work_waits_until_requests_have_their_quarter_again() -> None:
+    clock = Clock()
+    call_budget = CallBudget(8, clock=clock)
+    for _ in range(8):
+        call_budget.take()
+        clock.now += 10
+    with pytest.raises(RateLimited) as caught:
+        call_budget.take(background=True)
+    assert caught.value.retry_after is not None
+    clock.now += caught.value.retry_after - 1
+    with pytest.raises(RateLimited):
+        call_budget.take(background=True)
+    clock.now += 1
+    call_budget.take(background=True)
+
+
+def test_background_work_has_nothing_of_a_budget_of_one_and_all_of_one_that_counts_nothing() -> None:
+    call_budget = CallBudget(1)
+    for _ in range(2):
+        with pytest.raises(RateLimited):
+            call_budget.take(background=True)
+        if call_budget.left():
+            call_budget.take()
+    uncounted = CallBudget(None)
+    for _ in range(5000):
+        uncounted.take(background=True)
