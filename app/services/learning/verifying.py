@@ -121,8 +121,8 @@ def _corrected(correction: Correction, proposal: Proposal) -> Verdict:
         return Verdict("pass", content, None, "")
     if wrong := whats_wrong(content, [proposal.content]):
         return _drop(proposal, correction.check, f"What it was corrected to is no memory. {wrong}")
-    return Verdict("correct", content, correction.check, correction.check)
+    return Verdict("correct", content, correction.check, "corrected")
 
 
 def _drop(proposal: Proposal, check: Check, reason: str) -> Verdict:
-    return Verdict("drop", proposal.content, check, f"{check}: {reason}" if reason else check)
+    return Verdict("drop", proposal.content, check, reason or "not so")

@@ -1,0 +1,37 @@
+"""Conversations and answers for the tests of learning."""
+
+from collections.abc import Sequence
+
+from app.domain.learned import Proposal
+from app.domain.messages import Role
+from app.services.learning.extracting import Candidate, Extracted
+from app.services.learning.transcript import Line
+
+MARK = "5f1c0e7a"
+MONDAY = 1_777_899_600_000
+"""2026-05-04 13:00 UTC."""
+DAY_MS = 86_400_000
+
+
+def line(content: str, number: int = 1, role: Role = "user", said_at: int = MONDAY, *, context: bool = False) -> Line:
+    return Line(number, f"m{number}", role, content, said_at, context)
+
+
+def conversation(*contents: str) -> list[Line]:
+    return [line(content, number) for number, content in enumerate(contents, 1)]
+
+
+def said(statement: str, *lines: int, day: str = "") -> Candidate:
+    return Candidate(statement, list(lines), day)
+
+
+def answer(*memories: Candidate) -> Extracted:
+    return Extracted(list(memories))
+
+
+def proposed(content: str, *ids: str, happened_at: int | None = None) -> Proposal:
+    return Proposal(content, list(ids) or ["m1"], happened_at)
+
+
+def lengths(number: int, characters: int) -> Sequence[tuple[str, int]]:
+    return [(f"m{place}", characters) for place in range(number)]
