@@ -1,8 +1,9 @@
 """Asks a model for the memories in a part of a conversation, and takes those that cite their lines."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -64,6 +65,7 @@ def _judged(extracted: Extracted, lines: Sequence[Line]) -> Iterator[Proposal | 
     for line in lines:
         by_number.setdefault(line.number, []).append(line)
     taken: set[Tokens] = set()
+    days = cache(lambda line: named_days(line.content, line.said_at))
     for candidate in extracted.memories:
         content = one_line(candidate.statement)
         words = tokens(content)
@@ -79,7 +81,7 @@ def _judged(extracted: Extracted, lines: Sequence[Line]) -> Iterator[Proposal | 
             yield Refused(content[:_MAX_SHOWN], ids[:MAX_LINES], reason)
         else:
             taken.add(words)
-            yield Proposal(content, ids, _happened_at(candidate.day, cited))
+            yield Proposal(content, ids, _happened_at(candidate.day, cited, days))
 
 
 def _whats_wrong(
@@ -97,7 +99,7 @@ def _whats_wrong(
     return whats_wrong(content, [line.content for line in cited])
 
 
-def _happened_at(day: str, cited: Sequence[Line]) -> int | None:
+def _happened_at(day: str, cited: Sequence[Line], days: Callable[[Line], frozenset[date]]) -> int | None:
     """Return the beginning of a day that a cited line names and that was over when it was said; None: no such day."""
     try:
         happened = date.fromisoformat(day)
@@ -105,5 +107,5 @@ def _happened_at(day: str, cited: Sequence[Line]) -> int | None:
         return None
     if beginning(happened) + _DAY_MS > max(line.said_at for line in cited):
         return None
-    named = any(happened in named_days(line.content, line.said_at) for line in cited)
+    named = any(happened in days(line) for line in cited)
     return beginning(happened) if named else None

@@ -1,5 +1,6 @@
 """What a model is asked in one call: its rules, the data between fences, and the form of the answer."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -8,11 +9,13 @@ from typing import Any, Generic, TypeVar
 
 from app.domain.json_types import Json
 from app.ports.language_model import ModelMessage, Schema, Stage
-from app.services.learning.form import schema
+from app.services.model_schema import schema
 
 T = TypeVar("T")
 
 _FOLDER = resources.files(__package__) / "prompts"
+_UNKEPT = re.compile("[\0\ud800-\udfff]")
+"""What no database keeps."""
 _REPLACED = "\ufffd"
 _EXTRACTING = frozenset(("extract", "detail"))
 
@@ -81,9 +84,9 @@ def fenced(title: str, text: str, mark: str) -> str:
 
 
 def _clipped(answer: Json, form: Mapping[str, Any]) -> Json:
-    """Cut the texts and lists of an answer at the lengths that its form declares."""
+    """Cut the texts and lists of an answer at the lengths that its form declares; take out what cannot be kept."""
     if isinstance(answer, str):
-        return answer[: form.get("maxLength")]
+        return _UNKEPT.sub("", answer[: form.get("maxLength")])
     if isinstance(answer, Mapping):
         fields = form.get("properties", {})
         return {key: _clipped(value, fields.get(key, {})) for key, value in answer.items()}
