@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.domain.memory import MemoryType
+from app.domain.claim import MemoryType
 from app.services.learning.classifying import Classification, Classified, classification, classified, topic
 from tests.services.learning.conversations import MARK, MONDAY, proposed
 

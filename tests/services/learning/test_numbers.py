@@ -5,8 +5,7 @@ from typing import Any, get_args
 
 import pytest
 
-from app.domain.learned import PassKind, Proposal
-from app.domain.memory import MemoryType
+from app.domain.claim import MemoryType, PassKind, Proposal
 from app.ports.language_model import Stage
 from app.services.learning.classifying import Classification, Classified, classification, classified, topic
 from app.services.learning.extracting import extraction, proposals, refused
