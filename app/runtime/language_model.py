@@ -41,7 +41,7 @@ async def write_spend(backends: Backends) -> None:
     taken, tenants = spend.take(), spend.asking()
     if not taken and not tenants:
         return
-    statements = model_spend.add([astuple(each) for each in taken], day) if taken else []
+    statements = [model_spend.add([astuple(each) for each in taken])] if taken else []
     try:
         *_, rows = await backends.database.run([*statements, model_spend.totals(day, tenants)])
     except BaseException:

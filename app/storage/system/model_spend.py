@@ -7,17 +7,10 @@ from app.domain.json_types import Json
 from app.ports.database import Row, Statement
 from app.storage.rows import read_rows
 
-KEPT_DAYS = 35
-"""For so long days are kept, of a tenant that still causes calls."""
-
 _ADD = """
 INSERT INTO model_spend (tenant_id, day, stage, calls, tokens)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?1, '$.spent') WHERE TRUE
 ON CONFLICT (tenant_id, day, stage) DO UPDATE SET calls = calls + excluded.calls, tokens = tokens + excluded.tokens
-"""
-_FORGET = """
-DELETE FROM model_spend WHERE tenant_id IN (SELECT DISTINCT value ->> 0 FROM json_each(?1, '$.spent'))
-  AND day < ?1 ->> 'before'
 """
 _TOTALS = """
 SELECT spend.tenant_id, sum(spend.calls) AS calls, sum(spend.tokens) AS tokens
@@ -33,16 +26,10 @@ class _Total:
     tokens: int
 
 
-def add(spent: Sequence[tuple[str, int, str, int, int]], today: int) -> list[Statement]:
-    """Add what was spent, each as tenant, day, stage, calls, tokens; days of these tenants that are old are deleted.
-
-    Running it twice counts twice.
-    """
+def add(spent: Sequence[tuple[str, int, str, int, int]]) -> Statement:
+    """Add what was spent, each as tenant, day, stage, calls, tokens. Running it twice counts twice."""
     rows: list[Json] = [list(each) for each in spent]
-    return [
-        Statement.write(_ADD, repeatable=False, spent=rows),
-        Statement.write(_FORGET, spent=rows, before=today - KEPT_DAYS),
-    ]
+    return Statement.write(_ADD, repeatable=False, spent=rows)
 
 
 def totals(day: int, tenant_ids: Sequence[str]) -> Statement:
