@@ -420,6 +420,50 @@ def test_the_doctor_warns_of_a_reranker_that_is_away(line: Line) -> None:
     assert all(check["ok"] for check in checks)
 
 
+def test_where_a_language_model_is_sent_messages_is_told_with_its_name(line: Line) -> None:
+    url = "http://127.0.0.1:9/v1"
+    assert line.run("migrate", LANGUAGE_MODEL_BASE_URL=url, LANGUAGE_MODEL_NAME="qwen").stderr == ""
+    set_ = {"LANGUAGE_MODEL": "http", "LANGUAGE_MODEL_BASE_URL": url, "LANGUAGE_MODEL_API_KEY": "key-of-the-model"}
+    told = line.run("migrate", **set_, LANGUAGE_MODEL_NAMES="synthesise=large, verify=small").stderr
+    said = (
+        f"LANGUAGE_MODEL is http (its default, large, small) at {url}: messages, memories and queries are sent there."
+    )
+    assert told == f"{said}\n"
+    told = line.fails("recall", "fox", LANGUAGE_MODEL="openai", OPENAI_API_KEY="k")
+    assert told.endswith("Error: LANGUAGE_MODEL is openai, but LANGUAGE_MODEL_NAME is not set.\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("LANGUAGE_MODEL", "claude", "LANGUAGE_MODEL: "),
+        ("LANGUAGE_MODEL_NAMES", "compose=x", "LANGUAGE_MODEL_NAMES.COMPOSE"),
+        ("LANGUAGE_MODEL_NAMES", "verify", "LANGUAGE_MODEL_NAMES: the name of a model must be"),
+        ("LANGUAGE_MODEL_NAME", "a model", "LANGUAGE_MODEL_NAME: the name of a model must be"),
+        ("LANGUAGE_MODEL_BASE_URL", "ftp://models.example", "LANGUAGE_MODEL_BASE_URL: must be an http or https URL"),
+        ("LANGUAGE_MODEL_SECONDS", "0", "LANGUAGE_MODEL_SECONDS: "),
+        ("RECALL_MODEL_SECONDS", "61", "RECALL_MODEL_SECONDS: "),
+        ("TENANT_MODEL_CALLS_PER_DAY", "-1", "TENANT_MODEL_CALLS_PER_DAY: "),
+    ],
+)
+def test_a_setting_of_a_language_model_that_cannot_be_used_is_named(
+    line: Line, name: str, value: str, said: str
+) -> None:
+    done = line.run("migrate", **{name: value})
+    assert done.returncode != 0
+    assert said in done.stderr
+
+
+def test_the_doctor_warns_of_a_language_model_that_is_away_and_usage_tells_what_it_cost(line: Line) -> None:
+    set_ = {"LANGUAGE_MODEL": "http", "LANGUAGE_MODEL_BASE_URL": "http://127.0.0.1:9/v1", "LANGUAGE_MODEL_NAME": "qwen"}
+    done = line.run("doctor", "--json", **set_)
+    (check,) = [check for check in json.loads(done.stdout)["checks"] if check["name"] == "language model"]
+    assert (done.returncode, check["ok"], check["warning"]) == (0, True, True)
+    assert check["finding"].startswith("http/qwen: ")
+    told = line.run("usage", "--tenant", "default", **set_, TENANT_MODEL_CALLS_PER_DAY="7").stdout
+    assert "language models today: 0 of 7 calls, 0 of unlimited tokens" in told
+
+
 def test_what_a_memory_holds_does_nothing_to_a_terminal(line: Line) -> None:
     line.ok("store", "red\x1b[31m \u202eyes\u200b\U000e0041 \u009b2J\r fox\n\tend")
     assert "red\\x1b[31m \\u202eyes\\u200b\\U000e0041 \\x9b2J\\r fox\n\tend" in line.ok("recall", "fox")
