@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSou
 
 from app.domain.errors import ConfigurationError
 from app.domain.quotas import Defaults, Limits
-from app.ports.language_model import STAGES, Stage
+from app.domain.stages import STAGES, Stage
 
 _SECRET_BYTES = 32
 _SECRET_CHARACTERS = 8

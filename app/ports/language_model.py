@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, TypeAlias, TypeVar, get_args
+from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
+from app.domain import stages
 from app.domain.json_types import Json
 
-Stage: TypeAlias = Literal["extract", "detail", "verify", "classify", "analyse", "synthesise"]
-"""What a model is asked for; each stage may have a model of its own (docs/constrained-api.md)."""
-STAGES: Final[Sequence[Stage]] = get_args(Stage)
+Stage: TypeAlias = stages.Stage
+STAGES: Final[Sequence[Stage]] = stages.STAGES
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
