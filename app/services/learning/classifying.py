@@ -20,7 +20,7 @@ MAX_TOPIC_BYTES = 64
 MIN_QUERIES, MAX_QUERIES = 3, 5
 MAX_QUERY = 200
 """Characters of a search query."""
-MAX_TOKENS = 2_500
+MAX_TOKENS = 3_000
 MAX_OF_TOPIC = 3
 """Memories of one call that may have one topic: somebody corrects a thing twice, not ten things at once."""
 MAX_TOPICS = 20

@@ -45,11 +45,10 @@ class _Statement:
         self.denials = Counter(word for word in self.words if word in _DENIALS)
 
     def covers(self, other: "_Statement") -> bool:
-        """Tell whether it says what another says, and perhaps more."""
-        mine, its = self.proposal, other.proposal
+        """Tell whether it says what another of the same message says, and perhaps more."""
+        mine, its = self.proposal.happened_at, other.proposal.happened_at
         return (
-            not {*its.message_ids}.isdisjoint(mine.message_ids)
-            and (None in {mine.happened_at, its.happened_at} or mine.happened_at == its.happened_at)
+            (None in {mine, its} or mine == its)
             and other.denials == self.denials
             and other.phrases <= self.phrases
             and _in_order(other.core, self.core)

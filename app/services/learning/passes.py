@@ -62,12 +62,14 @@ def _parts(lengths: Sequence[int], size: int) -> Iterator[tuple[int, int]]:
 def readings(lines: Sequence[Line]) -> Iterator[list[Line]]:
     """Yield what of a pass is read in one call each: all of it, unless a message is longer than ``CHUNK``.
 
-    Parts of such a message keep its number; what is there to understand it is read with each.
+    Parts of such a message keep its number; what is there to understand it is read with each. What a program has set up
+    is not read by itself.
     """
     context = [_end_of(line) for line in lines if line.context]
     new = [part for line in lines if not line.context for part in _divided(line)]
     for first, last in _parts([len(line.content) for line in new], CHUNK + _HEADING):
-        yield [*context, *new[first:last]]
+        if any(line.role != "system" for line in new[first:last]):
+            yield [*context, *new[first:last]]
 
 
 def _end_of(line: Line) -> Line:

@@ -86,3 +86,11 @@ def test_a_long_message_without_spaces_is_read_as_a_whole() -> None:
 
 def test_a_pass_of_which_nothing_new_is_there_is_not_read() -> None:
     assert [*readings([line("before", context=True)])] == []
+
+
+def test_what_a_program_sets_up_is_read_only_beside_what_somebody_says() -> None:
+    rules = line("Be helpful. " * 2_000, 1, "system")
+    assert [*readings([rules])] == []
+    assert [
+        [each.role for each in reading] for reading in readings([line("Be helpful.", 1, "system"), line("Hi", 2)])
+    ] == [["system", "user"]]
