@@ -110,7 +110,7 @@ class LongTermMemoryGateway:
         """
         limits.check(("agent_id", limits.AGENT_ID, agent_id), ("memory_id", limits.MEMORY_ID, memory_id))
         scope = Scope(self._tenant_id, agent_id)
-        queued, _, _, deleted, (state,) = await self._backends.database.run(
+        _, queued, _, deleted, (state,) = await self._backends.database.run(
             [
                 *delete(scope, memory_id, self._backends.author, now=self._backends.clock()),
                 request_state.read(Tenant(self._tenant_id)),

@@ -31,12 +31,12 @@ _DELETE = f"DELETE FROM long_term_memory AS memory WHERE {_OWN} AND memory.id IN
 def delete(scope: Scope, memory_id: str, author: Author, *, now: int) -> list[ScopedStatement]:
     """Make the run that deletes a memory, and what was learned of it where it is a message.
 
-    The first statement returns ``id``, ``index_name`` and ``revision`` of each removal that it has queued, the last the
-    ``id`` of each memory that there was.
+    The second statement returns ``id``, ``index_name`` and ``revision`` of each removal that it has queued, the last
+    the ``id`` of each memory that there was.
     """
     return [
+        ScopedStatement.write(scope, _DELETE_PROPOSALS, id=memory_id),
         ScopedStatement.write(scope, _QUEUE_DELETES, id=memory_id),
         ScopedStatement.write(scope, _AUDIT_DELETE, id=memory_id, now=now, by=author.credential_id),
-        ScopedStatement.write(scope, _DELETE_PROPOSALS, id=memory_id),
         ScopedStatement.write(scope, _DELETE, id=memory_id),
     ]

@@ -22,7 +22,8 @@ WHERE said.id = deleted.id AND said.message_id IS NOT NULL AND source.tenant_id 
 def delete_proposals(deleted: str, *, of_all_tenants: bool = False) -> str:
     """Return a statement that deletes what a model has proposed of these memories, or what became one of them.
 
-    Nothing is read where none of them is a message or was learned.
+    It comes before whatever tells the indexer to delete them: so it is done too where a run stops in between. Nothing
+    is read where none of them is a message or was learned.
     """
     mine, proposed = ("TRUE" if of_all_tenants else _OF_TENANT.format(table=name) for name in ("gone", "proposed"))
     return f"""

@@ -61,9 +61,9 @@ def delete_chunk(scope: Scope, session_id: str, author: Author, *, now: int) -> 
     """
     return [
         ScopedStatement.write(scope, _DELETE_MESSAGES, session_id=session_id),
+        ScopedStatement.write(scope, _DELETE_PROPOSALS, session_id=session_id),
         ScopedStatement.write(scope, _QUEUE_DELETES, session_id=session_id),
         ScopedStatement.write(scope, _AUDIT, session_id=session_id, now=now, by=author.credential_id),
-        ScopedStatement.write(scope, _DELETE_PROPOSALS, session_id=session_id),
         ScopedStatement.write(scope, _DELETE, session_id=session_id),
         ScopedStatement.read(scope, _IS_MORE, session_id=session_id),
     ]

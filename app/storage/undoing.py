@@ -126,7 +126,7 @@ def undo_chunk(tenant: Tenant, credential_id: str, author: Author, *, now: int) 
     return [
         *map(
             make,
-            (_REVOKE, _DELETE_MESSAGES, _END_INGESTIONS, _QUEUE_DELETES, _AUDIT, _DELETE_PROPOSALS, _DELETE, _RESTORE),
+            (_REVOKE, _DELETE_MESSAGES, _END_INGESTIONS, _DELETE_PROPOSALS, _QUEUE_DELETES, _AUDIT, _DELETE, _RESTORE),
         ),
         ScopedStatement.read(tenant, _IS_MORE, written_by=credential_id),
     ]

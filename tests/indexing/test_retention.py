@@ -139,7 +139,7 @@ async def test_prune_deletes_what_has_expired_of_all_tenants_and_nothing_else(
     assert await pruned(bench) == 0
 
 
-@pytest.mark.parametrize("statements", [1, 2, 3])
+@pytest.mark.parametrize("statements", [1, 2, 3, 4])
 async def test_a_prune_that_stops_anywhere_is_finished_by_the_next_and_spares_what_was_stored_again(
     bench: Bench, statements: int
 ) -> None:

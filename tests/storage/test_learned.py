@@ -1,18 +1,23 @@
 """What a model has learned of messages follows what becomes of them."""
 
-from collections.abc import AsyncIterator
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from app.domain.author import Author
-from app.domain.memory import NewMemory
+from app.domain.memory import NewMemory, Scope
 from app.domain.query import Query
 from app.indexing.jobs.backfill import backfill_claims
+from app.indexing.jobs.prune import Prune
+from app.indexing.rate_limiter import RateLimiter
 from app.services.profile import ProfileService
+from app.services.undo import Undo
+from app.storage import deletions
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
-from tests.support.learned import SESSION, learn, lesson, say, write
+from tests.support.learned import SESSION, Said, learn, lesson, say, write
 
 DAY = 86_400_000
 NOW = 1_790_000_000_000
@@ -121,3 +126,132 @@ async def test_nothing_is_learned_of_a_message_that_is_gone(bench: Bench) -> Non
     assert await learn(bench.backends, "Rex lives in Rome.", [there, gone], NOW) is None
     assert await bench.memories() == 1
     assert await bench.rows(SOURCES) == [{"n": 0}]
+
+
+async def test_it_is_forgotten_while_a_message_or_itself_is_whoever_was_first(bench: Bench) -> None:
+    """Every step from every state: of two messages and of what was learned of both, each is forgotten or is not."""
+    one = await say(bench.backends, "It rained on Monday", NOW)
+    two = await say(bench.backends, "It rained on Tuesday", NOW + 1)
+    learned = await learn(bench.backends, "It rained on two days.", [one, two], NOW + 2)
+    assert learned is not None
+    by_hand = set[str]()
+    chosen, steps = random.Random(0), set[tuple[frozenset[str], str, bool]]()
+    while len(steps) < 48:
+        id_ = chosen.choice((one.memory_id, two.memory_id, learned))
+        forgets = chosen.random() < 0.5
+        steps.add((frozenset(by_hand), id_, forgets))
+        await (profiles(bench).forget if forgets else profiles(bench).unforget)("bot", id_)
+        (by_hand.add if forgets else by_hand.discard)(id_)
+        since = {each: (await state(bench, each))[1] for each in (one.memory_id, two.memory_id, learned)}
+        messages = [at for each in (one, two) if (at := since[each.memory_id]) is not None]
+        assert {each for each in since if since[each] is not None} == by_hand | ({learned} if messages else set())
+        if learned not in by_hand:
+            assert since[learned] == min(messages, default=None)
+
+
+async def test_undoing_who_forgot_a_message_brings_back_what_was_learned_of_it(bench: Bench) -> None:
+    message = await say(bench.backends, "It rained on Monday", NOW)
+    kept, forgotten = [await learn(bench.backends, f"It rained {n}.", [message], NOW + n) for n in (1, 2)]
+    ann = ProfileService(bench.backends.of_tenant("acme", Author("ann", "http")))
+    await profiles(bench).forget("bot", str(forgotten))
+    await ann.forget("bot", message.memory_id)
+    await ann.forget("bot", str(kept))
+    assert (await Undo(bench.backends.of_tenant("acme", ADMINISTRATOR)).run("ann")).memories == 0
+    assert await state(bench, message.memory_id) == await state(bench, kept) == (None, None)
+    assert (await state(bench, forgotten))[1] is not None
+
+
+async def test_it_is_written_as_what_became_of_its_messages_meanwhile(bench: Bench) -> None:
+    message = await say(bench.backends, "I live in Rome", NOW)
+    await say(bench.backends, "I live in Oslo", NOW + DAY)
+    other = await say(bench.backends, "It rained on Monday", NOW)
+    await profiles(bench).forget("bot", other.memory_id)
+    forgotten_at = (await state(bench, other.memory_id))[1]
+    assert await state(bench, await learn(bench.backends, "Rome is home.", [message], NOW)) == (NOW + DAY, None)
+    both = await learn(bench.backends, "It rained in Rome.", [message, other], NOW)
+    assert await state(bench, both) == (NOW + DAY, forgotten_at)
+
+
+async def test_it_lives_no_longer_than_its_messages(bench: Bench) -> None:
+    lasting = await say(bench.backends, "It rained on Monday", NOW)
+    short = await say(bench.backends, "It rained on Tuesday", NOW)
+    await bench.change(f"UPDATE long_term_memory SET expires_at = 9000000000000 WHERE id = '{short.memory_id}'")
+    learned = await learn(bench.backends, "It rained on two days.", [lasting, short], NOW)
+    ends = await bench.rows("SELECT id, expires_at FROM long_term_memory WHERE expires_at IS NOT NULL ORDER BY id")
+    assert {row["id"] for row in ends} == {short.memory_id, learned}
+    assert len({row["expires_at"] for row in ends}) == 1
+    await bench.change(f"UPDATE long_term_memory SET expires_at = 1 WHERE id = '{short.memory_id}'")
+    assert [each.id for each in (await profiles(bench).list("bot", limit=9, after=None)).memories] == [
+        lasting.memory_id
+    ]
+
+
+ALL = "SELECT id FROM long_term_memory"
+PROPOSAL = """
+INSERT INTO proposal (tenant_id, agent_id, ingestion_id, id, pass, content, message_ids, state, memory_id)
+VALUES ('acme', 'bot', 'i', '{id:032d}', 0, 'It rained.', '["{message}"]', '{state}', {memory})
+"""
+
+
+async def two_days(bench: Bench) -> tuple[Said, Said, str]:
+    """Say something of two days, by two authors, learn something of the first, and keep what was proposed."""
+    ann = Author("ann", "http")
+    first = await say(bench.backends, "It rained on Monday", NOW, author=ann)
+    second = await say(bench.backends, "It rained on Tuesday", NOW + 1)
+    learned = await learn(bench.backends, "There was rain.", [first, second], NOW + 2)
+    other = await learn(bench.backends, "Tuesday was wet.", [second], NOW + 3)
+    for number, (said, state_, memory) in enumerate(
+        ((first, "learned", f"'{learned}'"), (first, "dropped", "NULL"), (second, "learned", f"'{other}'"))
+    ):
+        await bench.change(PROPOSAL.format(id=number, message=said.message_id, state=state_, memory=memory))
+    await bench.quiet()
+    return first, second, str(other)
+
+
+async def deleted(bench: Bench, first: Said) -> None:
+    await bench.gateway.delete("bot", first.memory_id)
+
+
+async def undone(bench: Bench, _: Said) -> None:
+    undo = Undo(bench.backends.of_tenant("acme", ADMINISTRATOR))
+    counted = (await undo.count("ann")).memories
+    assert (await undo.run("ann")).memories == counted == 2
+
+
+async def pruned(bench: Bench, first: Said) -> None:
+    await bench.change(f"UPDATE long_term_memory SET expires_at = 1 WHERE id = '{first.memory_id}'")
+    job = Prune(bench.database, audit_days=400, rate_limiter=RateLimiter(1e9), report=lambda _: None)
+    assert (await job.run()).memories == 2
+
+
+async def of_a_stopped_run(bench: Bench, first: Said) -> None:
+    run = deletions.delete(Scope("acme", "bot"), first.memory_id, ADMINISTRATOR, now=NOW)
+    await bench.database.inner.run(run[:2])
+
+
+@pytest.mark.parametrize("remove", [deleted, undone, pruned, of_a_stopped_run])
+async def test_it_goes_with_one_of_its_messages_and_so_do_its_vector_and_what_was_proposed(
+    bench: Bench, remove: Callable[[Bench, Said], Awaitable[None]]
+) -> None:
+    first, second, other = await two_days(bench)
+    await remove(bench, first)
+    await bench.quiet()
+    if remove is of_a_stopped_run:  # nobody was told that it is gone, but once more changes nothing
+        await deleted(bench, first)
+    assert {row["id"] for row in await bench.rows(ALL)} == {second.memory_id, other}
+    assert set(await bench.index.sample("acme", "bot")) == {second.memory_id, other}
+    assert await bench.queued() == {}
+    assert await bench.rows(SOURCES) == [{"n": 1}]
+    assert [row["memory_id"] for row in await bench.rows("SELECT memory_id FROM proposal")] == [other]
+
+
+async def test_a_session_goes_with_what_was_learned_and_proposed_of_it(bench: Bench) -> None:
+    await two_days(bench)
+    deletion = await profiles(bench).delete_session("bot", SESSION)
+    assert (deletion.memories, deletion.more) == (4, False)
+    for table in ("long_term_memory", "memory_source", "proposal"):
+        assert await bench.rows(f"SELECT * FROM {table}") == []
+    audit = await bench.rows("SELECT memory_id FROM audit WHERE event = 'deleted'")
+    assert len(audit) == 4
+    await bench.quiet()
+    assert list(await bench.index.sample("acme", "bot")) == []

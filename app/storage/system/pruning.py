@@ -72,7 +72,7 @@ def delete_expired(until: int, limit: int) -> list[Statement]:
     been stored again meanwhile, which replaces the delete by an upsert.
     """
     return [
-        Statement.write(sql, until=until, limit=limit) for sql in (_QUEUE_DELETES, _AUDIT, _DELETE_PROPOSALS, _DELETE)
+        Statement.write(sql, until=until, limit=limit) for sql in (_DELETE_PROPOSALS, _QUEUE_DELETES, _AUDIT, _DELETE)
     ]
 
 
