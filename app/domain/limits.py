@@ -30,6 +30,10 @@ MAX_PROFILE_PAGE = 1000
 MAX_MESSAGES = 500
 """Of one ingestion."""
 MESSAGE_SESSION_ID_BYTES = 64
+TOPIC_CHARACTERS = 64
+MAX_SEARCH_QUERIES = 5
+"""Of a memory that a model has learned."""
+SEARCH_QUERY_CHARACTERS = 200
 MESSAGE_ROLES = ("system", "user", "assistant")
 MAX_FILTER_KEYS = 16
 """Keys of metadata that one filter names: the database looks each of them up in each memory."""
@@ -190,6 +194,8 @@ def _messages(value: Sequence[Any]) -> Violation | None:
 AGENT_ID = CREDENTIAL_ID = _form(
     ID_FORM, "must be 1 to 64 of the characters A-Z a-z 0-9 . _ : -", minLength=1, maxLength=64
 )
+TOPIC = _form(rf"[^/\x00-\x20]{{1,{TOPIC_CHARACTERS}}}", "must be a topic in normal form")
+SEARCH_QUERY = _characters(SEARCH_QUERY_CHARACTERS)
 MEMORY_ID = _form(MEMORY_ID_FORM, "must be a memory's id, a ULID")
 OPERATION_ID = _form(MEMORY_ID_FORM, "must be an operation's id, a ULID")
 NAMESPACE = _form(

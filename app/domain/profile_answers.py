@@ -54,22 +54,14 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class SourceMessage:
-    """The message that a memory is."""
+    """A message that a memory is, or that a model has learned it of."""
 
     id: str
     role: Role
     session_id: str | None
     said_at: int
-
-    @classmethod
-    def of(cls, memory: Memory) -> "SourceMessage | None":
-        """Return the message that a memory is, None where it is none; a user's has no speaker in its metadata."""
-        if memory.message_id is None:
-            return None
-        speaker = memory.metadata.get("speaker")
-        role: Role = "assistant" if speaker == "assistant" else "system" if speaker == "system" else "user"
-        said_at = memory.created_at if memory.occurred_at is None else memory.occurred_at
-        return cls(memory.message_id, role, memory.session_id, said_at)
+    memory_id: str
+    """The memory that it is."""
 
 
 @dataclass(frozen=True, slots=True)

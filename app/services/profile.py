@@ -35,8 +35,9 @@ from app.services.sessions import SessionDeletion, Sessions
 from app.statements.rules import statements
 from app.storage.agents import Agents, agent_settings
 from app.storage.chains import versions
+from app.storage.learned_of import sources
 from app.storage.listing import MemoryListing, Place
-from app.storage.rows import read_memory
+from app.storage.rows import read_memory, read_rows
 
 __all__ = [
     "MemoryDetail",
@@ -150,7 +151,7 @@ class ProfileService:
         return Page(memories, Place(memories[-1].created_at, memories[-1].id) if more else None)
 
     async def get(self, agent_id: str, memory_id: str) -> MemoryDetail:
-        """Return one memory, even if it is superseded or was forgotten, with its versions and its source.
+        """Return one memory, even if it is superseded or was forgotten, with its versions and its sources.
 
         Raises:
             NotFound: the agent has no such memory.
@@ -160,10 +161,11 @@ class ProfileService:
         """
         limits.check(("memory_id", limits.MEMORY_ID, memory_id))
         database = AgentDatabase(self._backends, agent_id)
-        found, chain = await database.run([database.one(memory_id), versions(database.scope, memory_id)])
+        scope = database.scope
+        reads = [database.one(memory_id), versions(scope, memory_id), sources(scope, memory_id)]
+        found, chain, said = await database.run(reads)
         memory = database.memory(found)
-        source = SourceMessage.of(memory)
-        return MemoryDetail(memory, [_version(row) for row in chain], [] if source is None else [source])
+        return MemoryDetail(memory, [_version(row) for row in chain], read_rows(SourceMessage, said))
 
     async def forget(self, agent_id: str, memory_id: str) -> Memory:
         """Mark a memory as forgotten, so that no recall finds it, and return it; one that is forgotten stays so.

@@ -35,7 +35,8 @@ FROM (
     sum(bytes) OVER (ORDER BY created_at, id ROWS UNBOUNDED PRECEDING) - bytes AS before
   FROM (
     SELECT memory.rowid AS number, memory.created_at, memory.id,
-      length(CAST(memory.content AS BLOB)) + length(CAST(memory.metadata AS BLOB)) AS bytes
+      length(CAST(memory.content AS BLOB)) + length(CAST(memory.metadata AS BLOB))
+        + coalesce(length(CAST(memory.learned AS BLOB)), 0) AS bytes
     FROM long_term_memory AS memory
     WHERE memory.tenant_id = ?1 ->> 'tenant_id'
       AND (memory.created_at, memory.id) > (?1 ->> 'after_at', ?1 ->> 'after_id')

@@ -7,7 +7,8 @@ from app.storage.learned_of import delete_proposals, with_learned
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
 from app.storage.scoped import ScopedStatement
 
-_OWN = "memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'"
+# The + has SQLite look the memories up by their ids rather than walk the agent's.
+_OWN = "+memory.tenant_id = ?1 ->> 'tenant_id' AND +memory.agent_id = ?1 ->> 'agent_id'"
 # Each statement of a run selects the same memories: only the last one that reads this deletes them.
 _DELETED = with_learned(f"""
 SELECT memory.id FROM long_term_memory AS memory WHERE {_OWN} AND memory.id = ?1 ->> 'id'

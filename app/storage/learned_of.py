@@ -1,13 +1,38 @@
-"""What a model has learned of memories: it is deleted with them, wherever they are deleted.
+"""What a model has learned of memories: of which ones, and that it is deleted with them, wherever they are deleted."""
 
-Both functions take a query for the ``id`` of each memory that is to be deleted.
+from app.domain.memory import Scope
+from app.storage.scoped import ScopedStatement
+
+# A user's message has no speaker in its metadata, or names one itself.
+_SOURCES = """
+SELECT said.message_id AS id,
+  iif(said.metadata ->> '$.speaker' IN ('assistant', 'system'), said.metadata ->> '$.speaker', 'user') AS role,
+  said.session_id, said.happened_at AS said_at, said.id AS memory_id
+FROM (
+  SELECT own.message_id FROM long_term_memory AS own
+  WHERE +own.tenant_id = ?1 ->> 'tenant_id' AND +own.agent_id = ?1 ->> 'agent_id' AND own.id = ?1 ->> 'id'
+  UNION ALL
+  SELECT source.message_id FROM memory_source AS source
+  WHERE source.tenant_id = ?1 ->> 'tenant_id' AND source.agent_id = ?1 ->> 'agent_id'
+    AND source.memory_id = ?1 ->> 'id'
+) AS cited CROSS JOIN long_term_memory AS said
+WHERE said.tenant_id = ?1 ->> 'tenant_id' AND said.agent_id = ?1 ->> 'agent_id' AND said.message_id = cited.message_id
+ORDER BY said.happened_at, said.rowid
 """
+# The + has SQLite look them up by their ids.
+_OF_TENANT = "+{table}.tenant_id = ?1 ->> 'tenant_id'"
 
-_OF_TENANT = "{table}.tenant_id = ?1 ->> 'tenant_id'"
+
+def sources(scope: Scope, memory_id: str) -> ScopedStatement:
+    """Read the messages that a memory comes from, in the order in which they were said: rows of ``SourceMessage``."""
+    return ScopedStatement.read(scope, _SOURCES, id=memory_id)
 
 
 def with_learned(deleted: str, *, of_all_tenants: bool = False) -> str:
-    """Return a query for the ids of these memories, and of what was learned of those that are messages."""
+    """Return a query for the ids of these memories, and of what was learned of those that are messages.
+
+    ``deleted`` is a query for the ``id`` of each.
+    """
     own = "TRUE" if of_all_tenants else f"{_OF_TENANT.format(table='said')} AND {_OF_TENANT.format(table='source')}"
     return f"""
 WITH deleted(id) AS MATERIALIZED ({deleted})

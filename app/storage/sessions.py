@@ -24,7 +24,7 @@ WHERE {_OF_SESSION.format(table="memory")} ORDER BY memory.happened_at, memory.r
 """
 _DELETED = with_learned(_CHUNK)
 _OF_CHUNK = (
-    f"memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.id IN ({_DELETED})"
+    f"+memory.tenant_id = ?1 ->> 'tenant_id' AND +memory.agent_id = ?1 ->> 'agent_id' AND memory.id IN ({_DELETED})"
 )
 _OF_MESSAGES = _OF_SESSION.format(table="message")
 # Messages come first: nothing becomes a memory behind the deletion.

@@ -43,17 +43,17 @@ _QUEUE_DELETES = f"""
 INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
 SELECT memory.tenant_id, memory.agent_id, memory.id, config.index_name, 'delete', {NOW}, {NOW} + {GRACE_MS}
 FROM long_term_memory AS memory CROSS JOIN embedding_config AS config
-WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN ({_DELETED})
+WHERE +memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN ({_DELETED})
 {QUEUED_AGAIN}
 """
 _AUDIT = f"""
 INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at, written_by)
 SELECT memory.tenant_id, memory.agent_id, memory.id, 'undone', json_object('of', ?1 ->> 'written_by'), ?1 ->> 'now',
   ?1 ->> 'by'
-FROM long_term_memory AS memory WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN ({_DELETED})
+FROM long_term_memory AS memory WHERE +memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN ({_DELETED})
 """
 _DELETE = f"""
-DELETE FROM long_term_memory AS memory WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN ({_DELETED})
+DELETE FROM long_term_memory AS memory WHERE +memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN ({_DELETED})
 RETURNING id
 """
 _DELETE_PROPOSALS = delete_proposals(_DELETED)

@@ -1,23 +1,20 @@
 """What a model has learned of messages follows what becomes of them."""
 
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from app.domain.author import Author
-from app.domain.memory import NewMemory, Scope
+from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.indexing.jobs.backfill import backfill_claims
-from app.indexing.jobs.prune import Prune
-from app.indexing.rate_limiter import RateLimiter
 from app.services.profile import ProfileService
 from app.services.undo import Undo
-from app.storage import deletions
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
-from tests.support.learned import SESSION, Said, learn, lesson, say, write
+from tests.support.learned import SESSION, learn, lesson, say, write
 
 DAY = 86_400_000
 NOW = 1_790_000_000_000
@@ -186,72 +183,15 @@ async def test_it_lives_no_longer_than_its_messages(bench: Bench) -> None:
     ]
 
 
-ALL = "SELECT id FROM long_term_memory"
-PROPOSAL = """
-INSERT INTO proposal (tenant_id, agent_id, ingestion_id, id, pass, content, message_ids, state, memory_id)
-VALUES ('acme', 'bot', 'i', '{id:032d}', 0, 'It rained.', '["{message}"]', '{state}', {memory})
-"""
-
-
-async def two_days(bench: Bench) -> tuple[Said, Said, str]:
-    """Say something of two days, by two authors, learn something of the first, and keep what was proposed."""
-    ann = Author("ann", "http")
-    first = await say(bench.backends, "It rained on Monday", NOW, author=ann)
-    second = await say(bench.backends, "It rained on Tuesday", NOW + 1)
-    learned = await learn(bench.backends, "There was rain.", [first, second], NOW + 2)
-    other = await learn(bench.backends, "Tuesday was wet.", [second], NOW + 3)
-    for number, (said, state_, memory) in enumerate(
-        ((first, "learned", f"'{learned}'"), (first, "dropped", "NULL"), (second, "learned", f"'{other}'"))
-    ):
-        await bench.change(PROPOSAL.format(id=number, message=said.message_id, state=state_, memory=memory))
-    await bench.quiet()
-    return first, second, str(other)
-
-
-async def deleted(bench: Bench, first: Said) -> None:
-    await bench.gateway.delete("bot", first.memory_id)
-
-
-async def undone(bench: Bench, _: Said) -> None:
-    undo = Undo(bench.backends.of_tenant("acme", ADMINISTRATOR))
-    counted = (await undo.count("ann")).memories
-    assert (await undo.run("ann")).memories == counted == 2
-
-
-async def pruned(bench: Bench, first: Said) -> None:
-    await bench.change(f"UPDATE long_term_memory SET expires_at = 1 WHERE id = '{first.memory_id}'")
-    job = Prune(bench.database, audit_days=400, rate_limiter=RateLimiter(1e9), report=lambda _: None)
-    assert (await job.run()).memories == 2
-
-
-async def of_a_stopped_run(bench: Bench, first: Said) -> None:
-    run = deletions.delete(Scope("acme", "bot"), first.memory_id, ADMINISTRATOR, now=NOW)
-    await bench.database.inner.run(run[:2])
-
-
-@pytest.mark.parametrize("remove", [deleted, undone, pruned, of_a_stopped_run])
-async def test_it_goes_with_one_of_its_messages_and_so_do_its_vector_and_what_was_proposed(
-    bench: Bench, remove: Callable[[Bench, Said], Awaitable[None]]
-) -> None:
-    first, second, other = await two_days(bench)
-    await remove(bench, first)
-    await bench.quiet()
-    if remove is of_a_stopped_run:  # nobody was told that it is gone, but once more changes nothing
-        await deleted(bench, first)
-    assert {row["id"] for row in await bench.rows(ALL)} == {second.memory_id, other}
-    assert set(await bench.index.sample("acme", "bot")) == {second.memory_id, other}
-    assert await bench.queued() == {}
-    assert await bench.rows(SOURCES) == [{"n": 1}]
-    assert [row["memory_id"] for row in await bench.rows("SELECT memory_id FROM proposal")] == [other]
-
-
-async def test_a_session_goes_with_what_was_learned_and_proposed_of_it(bench: Bench) -> None:
-    await two_days(bench)
-    deletion = await profiles(bench).delete_session("bot", SESSION)
-    assert (deletion.memories, deletion.more) == (4, False)
-    for table in ("long_term_memory", "memory_source", "proposal"):
-        assert await bench.rows(f"SELECT * FROM {table}") == []
-    audit = await bench.rows("SELECT memory_id FROM audit WHERE event = 'deleted'")
-    assert len(audit) == 4
-    await bench.quiet()
-    assert list(await bench.index.sample("acme", "bot")) == []
+async def test_it_shows_the_messages_that_it_was_learned_of_as_they_were_said(bench: Bench) -> None:
+    answer = await say(bench.backends, "It rained on Tuesday", NOW + 1, role="assistant")
+    question = await say(bench.backends, "When did it rain?", NOW)
+    learned = await learn(bench.backends, "It rained on a Tuesday.", [answer, question], NOW + 2)
+    await learn(bench.backends, "Rain was talked about.", [question], NOW + 2)
+    shown = (await profiles(bench).get("bot", str(learned))).sources
+    assert [(one.id, one.memory_id, one.role, one.session_id, one.said_at) for one in shown] == [
+        (question.message_id, question.memory_id, "user", SESSION, NOW),
+        (answer.message_id, answer.memory_id, "assistant", SESSION, NOW + 1),
+    ]
+    (itself,) = (await profiles(bench).get("bot", answer.memory_id)).sources
+    assert (itself.id, itself.memory_id) == (answer.message_id, answer.memory_id)

@@ -111,6 +111,8 @@ class Import:
         ids = candidates(self._tenant_id, record, moved=moved)
         entry = ImportLine(line, record, ids, record.id, moved=moved)
         size = len(to_json([record.content, record.metadata_json, record.session_id]).encode())
+        if record.learned is not None:
+            size += len(record.learned.json.encode())
         size += _LINE_BYTES + self._used.active.dimensions * 8 // 3
         if self._bytes + size > _BATCH_BYTES:
             await self.flush()

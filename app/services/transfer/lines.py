@@ -13,8 +13,8 @@ from app.services.transfer.record import Record
 
 FORMAT = "memory-gateway"
 VERSION = 2
-"""The version that is written; those before it are read too. Version 2 has ``superseded_at``, ``forgotten_at`` and
-``message_id``."""
+"""The version that is written; those before it are read too. Version 2 has ``superseded_at``, ``forgotten_at``,
+``message_id``, ``memory_type`` and ``learned``."""
 LINE_BYTES = 256 * 1024
 """The longest line that is read; nothing that the limits allow is written longer."""
 
@@ -142,6 +142,8 @@ def _fields(record: Record) -> dict[str, Json]:
         fields["session_id"] = record.session_id
     if record.message_id is not None:
         fields["message_id"] = record.message_id
+    if record.learned is not None:
+        fields["memory_type"], fields["learned"] = record.memory_type, record.learned.fields
     for name in ("occurred_at", "created_at", "expires_at", "superseded_at", "forgotten_at"):
         if (at := getattr(record, name)) is not None:
             fields[name] = format_moment(at)

@@ -4,14 +4,16 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 import numpy as np
 
 from app.domain import limits
+from app.domain.claim import MemoryType
 from app.domain.embedding import Vector
 from app.domain.errors import InvalidRequest
 from app.domain.json_types import Json
+from app.domain.learned import Learned
 from app.domain.moments import milliseconds, parse_moment
 from app.services.transfer.lines import FORMAT, VERSION, BadLineError, End, Line, Manifest, MemoryLine, hash_of
 from app.services.transfer.record import Record
@@ -22,7 +24,9 @@ _MESSAGE_ID = re.compile("[0-9a-f]{32}")
 _LABEL = re.compile(r".{1,200}/([1-9][0-9]{0,5})")
 _REQUIRED = ("id", "agent_id", "content", "metadata", "created_at", "hash")
 _MOMENTS = {"occurred_at", "expires_at", "superseded_at", "forgotten_at"}
-_MEMORY_NAMES = {"type", *_REQUIRED, *_MOMENTS, "session_id", "message_id", "vector", "embedding"}
+_OTHERS = {"session_id", "message_id", "memory_type", "learned", "vector", "embedding"}
+_MEMORY_NAMES = {"type", *_REQUIRED, *_MOMENTS, *_OTHERS}
+_LEARNED_NAMES = {"message_ids", "topic", "search_queries"}
 _MANIFEST_NAMES = {"type", "format", "version", "tenant", "agent_id", "memories", "embedding", "vectors"}
 _END_NAMES = {"type", "memories", "hash"}
 _UNIT_WITHIN = 0.01
@@ -56,6 +60,7 @@ def _memory(value: dict[str, Any]) -> MemoryLine:
         if id_ is None:
             _bad("id must be a memory's id, a ULID")
         vector, embedding = _vector(value)
+        memory_type, learned = _learned(value)
         record = Record(
             agent_id=_text(value, "agent_id"),
             content=_text(value, "content"),
@@ -68,6 +73,8 @@ def _memory(value: dict[str, Any]) -> MemoryLine:
             superseded_at=_moment(value, "superseded_at"),
             forgotten_at=_moment(value, "forgotten_at"),
             message_id=_message_id(value),
+            memory_type=memory_type,
+            learned=learned,
             vector=vector,
             embedding=embedding,
         )
@@ -172,6 +179,37 @@ def _message_id(value: Mapping[str, Any]) -> str | None:
     if not _MESSAGE_ID.fullmatch(message_id):
         _bad("message_id must be 32 hexadecimal digits")
     return message_id
+
+
+def _learned(value: Mapping[str, Any]) -> tuple[MemoryType | None, Learned | None]:
+    if "learned" not in value and "memory_type" not in value:
+        return None, None
+    if "learned" not in value or "memory_type" not in value:
+        _bad("memory_type and learned belong together")
+    if "message_id" in value:
+        _bad("a message is not learned")
+    type_, fields = value["memory_type"], _object(value, "learned")
+    if type_ not in get_args(MemoryType):
+        _bad(f"memory_type must be one of {', '.join(get_args(MemoryType))}")
+    _names(fields, _LEARNED_NAMES, {"message_ids"})
+    ids = _texts(fields, "message_ids", limits.MAX_MESSAGES)
+    if not ids or not all(map(_MESSAGE_ID.fullmatch, ids)):
+        _bad("message_ids must be the ids of messages, 32 hexadecimal digits each")
+    topic = _text(fields, "topic") if "topic" in fields else None
+    queries = _texts(fields, "search_queries", limits.MAX_SEARCH_QUERIES) if "search_queries" in fields else ()
+    bounded = [("topic", limits.TOPIC, topic), *(("search_queries", limits.SEARCH_QUERY, each) for each in queries)]
+    try:
+        limits.check(*bounded)
+    except InvalidRequest as error:
+        _bad(error.detail.removesuffix("."))
+    return type_, Learned(ids, topic, queries)
+
+
+def _texts(value: Mapping[str, Any], name: str, most: int) -> Sequence[str]:
+    texts = value[name]
+    if not isinstance(texts, list) or len(texts) > most or not all(isinstance(text, str) for text in texts):
+        _bad(f"{name} must be a list of at most {most} texts")
+    return texts
 
 
 def _vector(value: Mapping[str, Any]) -> tuple[Vector | None, str | None]:

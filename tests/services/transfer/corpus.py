@@ -2,13 +2,16 @@
 
 import json
 from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
 
+from app.domain.claim import MemoryType
 from app.domain.errors import InvalidRequest
 from app.domain.json_types import Json, to_json
+from app.domain.learned import Learned
 from app.domain.limits import METADATA_BYTES
 from app.services.transfer.export import Export
 from app.services.transfer.importer import Import
@@ -47,7 +50,20 @@ def _allowed(record: Record) -> bool:
     return True
 
 
-records = st.builds(
+message_ids = st.text("0123456789abcdef", min_size=32, max_size=32)
+learned = st.builds(
+    Learned,
+    st.lists(message_ids, min_size=1, max_size=3),
+    st.none() | st.sampled_from(["home", "arbetsplats_ö"]),
+    st.lists(texts, max_size=5),
+)
+
+
+def _as_learned(record: Record, said: Learned | None, type_: MemoryType) -> Record:
+    return record if said is None else replace(record, message_id=None, learned=said, memory_type=type_)
+
+
+plain = st.builds(
     Record,
     agent_id=agents,
     content=texts,
@@ -58,8 +74,10 @@ records = st.builds(
     created_at=moments,
     expires_at=st.none() | st.integers(_YEAR_9999 - 10**12, _YEAR_9999),
     forgotten_at=st.none() | moments,
-    message_id=st.none() | st.text("0123456789abcdef", min_size=32, max_size=32),
-).filter(_allowed)
+    message_id=st.none() | message_ids,
+)
+types: st.SearchStrategy[MemoryType] = st.sampled_from(["fact", "instruction", "event", "task"])
+records = st.builds(_as_learned, plain, st.none() | learned, types).filter(_allowed)
 corpora = st.lists(
     records,
     max_size=30,

@@ -131,6 +131,7 @@ DETAIL: dict[str, Any] = {
             "role": "user",
             "session_id": "call-17",
             "said_at": _HAPPENED,
+            "memory_id": MEMORY_ID,
         }
     ],
 }

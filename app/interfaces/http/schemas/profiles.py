@@ -180,12 +180,13 @@ class VersionAnswer(Answer):
 
 
 class MessageSourceAnswer(Answer):
-    """The message that a memory is."""
+    """A message that a memory is, or that it was learned of."""
 
     id: str
     role: Literal["system", "user", "assistant"]
     session_id: _SomeText = _absent()
     said_at: Timestamp
+    memory_id: str = Field(description="The memory that the message is.")
 
 
 class DetailAnswer(RememberedAnswer):
@@ -196,7 +197,9 @@ class DetailAnswer(RememberedAnswer):
     versions: list[VersionAnswer] = Field(
         description="Who stated the values of its keys, key by key, oldest first: the newest 100."
     )
-    sources: list[MessageSourceAnswer] = Field(description="The message that it is, where it was ingested.")
+    sources: list[MessageSourceAnswer] = Field(
+        description="Messages, oldest first: the one that it is, or those that a model has learned it of."
+    )
 
     @classmethod
     def of_detail(cls, detail: MemoryDetail) -> Self:
