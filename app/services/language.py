@@ -2,15 +2,15 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeVar
 
 from app.domain.errors import UpstreamTimeout
 from app.domain.quotas import ModelUsage
 from app.ports.language_model import LanguageModel, ModelMessage, Schema, Stage
 from app.services.model_spend import DAY_MS, ModelSpend
-from app.services.shares import LEARNING_CALLS, RECALL_CALLS, Shares
+from app.services.shares import ALL_LEARNING_CALLS, LEARNING_CALLS, RECALL_CALLS, Shares
 
 T = TypeVar("T")
 
@@ -21,16 +21,23 @@ _AFFINITY_DIGITS = 32
 
 
 class ModelShares:
-    """What each tenant may ask a model at once. A recall never waits for an ingestion of its tenant."""
+    """What each tenant may ask a model at once, and all ingestions together. A recall never waits for an ingestion."""
 
     def __init__(self) -> None:
         """Begin with nothing under way."""
         self._learning = Shares(LEARNING_CALLS)
+        self._all_learning = asyncio.Semaphore(ALL_LEARNING_CALLS)
         self._recalls = Shares(RECALL_CALLS)
 
-    def take(self, tenant_id: str, stage: Stage) -> AbstractAsyncContextManager[None]:
-        """Return what holds a call of a stage while it is entered."""
-        return (self._recalls if stage in _RECALL_STAGES else self._learning).take(tenant_id, 1)
+    @asynccontextmanager
+    async def take(self, tenant_id: str, stage: Stage) -> AsyncIterator[None]:
+        """Wait for room for a call of a stage, and hold it while this is entered."""
+        if stage in _RECALL_STAGES:
+            async with self._recalls.take(tenant_id, 1):
+                yield
+        else:
+            async with self._learning.take(tenant_id, 1), self._all_learning:
+                yield
 
 
 class TenantLanguageModel:

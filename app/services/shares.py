@@ -22,6 +22,8 @@ RERANKINGS = 8
 """Recalls of a tenant that are reranked at once."""
 LEARNING_CALLS = 4
 """Calls of a language model that a tenant's ingestions make at once."""
+ALL_LEARNING_CALLS = 24
+"""Calls of a language model that the ingestions of all tenants make at once."""
 RECALL_CALLS = 8
 """Calls of a language model that a tenant's recalls make at once."""
 

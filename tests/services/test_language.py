@@ -13,7 +13,7 @@ from app.ports.language_model import STAGES, ModelMessage, Stage
 from app.services.language import ModelShares, TenantLanguageModel
 from app.services.model_schema import schema
 from app.services.model_spend import ModelSpend
-from app.services.shares import LEARNING_CALLS, RECALL_CALLS
+from app.services.shares import ALL_LEARNING_CALLS, LEARNING_CALLS, RECALL_CALLS
 from tests.support.language_models import TOKENS, ScriptedLanguageModel
 
 NOW = 1_790_000_000_000
@@ -85,6 +85,18 @@ async def test_a_tenant_asks_so_much_at_once_for_its_ingestions_and_others_find_
     of.model.waits = False
     assert await asyncio.gather(*calls, other) == [READ] * (3 * LEARNING_CALLS + 1)
     assert of.model.most_at_once == LEARNING_CALLS + 1
+
+
+async def test_the_ingestions_of_all_tenants_leave_the_model_room_for_recalls() -> None:
+    of = tenants()
+    of.model.waits = True
+    calls = [asyncio.create_task(of.ask(f"tenant-{number}")) for number in range(2 * ALL_LEARNING_CALLS)]
+    recall = asyncio.create_task(of.ask("tenant-1", "synthesise"))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert of.model.under_way == ALL_LEARNING_CALLS + 1
+    of.model.waits = False
+    assert await asyncio.gather(*calls, recall) == [READ] * (2 * ALL_LEARNING_CALLS + 1)
 
 
 async def test_a_recall_does_not_wait_for_the_ingestions_of_its_tenant() -> None:

@@ -1,8 +1,10 @@
 """Calls Cloudflare's REST API: credentials, envelope, call budget and the mapping of its errors."""
 
+import asyncio
 import re
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -28,6 +30,10 @@ BASE_URL = "https://api.cloudflare.com/client/v4"
 CALL_SECONDS = 10.0
 """The deadline of a call."""
 
+_BACKGROUND_AT_ONCE = 48
+"""Of the client's hundred connections; calls of language models hold theirs for long."""
+_SHORTEST = 0.001
+"""Seconds that a call has at least."""
 _REQUEST_TIMEOUT = 408
 _TOO_MANY = 429
 _SERVER_ERRORS = 500
@@ -92,6 +98,8 @@ class CloudflareClient:
             seconds=seconds,
             metrics=metrics,
         )
+        self._seconds = seconds
+        self._background = asyncio.Semaphore(_BACKGROUND_AT_ONCE)
         metrics.budget(call_budget.left)
 
     async def call(self, call: Call, meaning: RefusalMap | None = None) -> CloudflareAnswer:
@@ -113,12 +121,22 @@ class CloudflareClient:
     async def call_compatible(self, call: Call, meaning: RefusalMap) -> bytes:
         """Call an endpoint that answers as another vendor's do, without an envelope, and return the body.
 
-        Such calls are background work: they leave a part of the call budget to requests. What is raised is as for
-        ``call``.
+        Such calls are background work: they leave a part of the call budget, and of the connections, to requests. It
+        raises what ``call`` does.
         """
         with self._upstream.measured(call.operation):
-            self._call_budget.take(background=True)
-            response = await self._send(call)
+            ends = time.monotonic() + (call.seconds or self._seconds)
+            try:
+                async with asyncio.timeout(call.seconds or self._seconds):
+                    await self._background.acquire()
+            except TimeoutError as error:
+                raise UpstreamTimeout(f"Other calls kept {call.operation} waiting for too long.") from error
+            try:
+                self._call_budget.take(background=True)
+                left = max(ends - time.monotonic(), _SHORTEST)
+                response = await self._send(replace(call, seconds=left))
+            finally:
+                self._background.release()
             if response.is_success:
                 return response.content
             raise self._refused(call.operation, response, meaning, compatible=True)

@@ -1,5 +1,6 @@
 """Workers AI's chat completions: what is sent, what refusals become, and what they leave of the call budget."""
 
+import asyncio
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from pydantic import Field
 from app.adapters.cloudflare.call_budget import CallBudget
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.workers_ai_language_model import WorkersAILanguageModel
+from app.adapters.upstream import Call
 from app.domain.errors import (
     CredentialsRefused,
     MemoryGatewayError,
@@ -23,7 +25,7 @@ from app.domain.errors import (
 from app.observability.metrics import Metrics
 from app.ports.language_model import STAGES, ModelMessage
 from app.services.model_schema import schema
-from tests.adapters.cloudflare.wire import ACCOUNT_ID, TOKEN, Clock, body_of, refusal
+from tests.adapters.cloudflare.wire import ACCOUNT_ID, TOKEN, Clock, answer, body_of, refusal
 from tests.observability.samples import calls
 
 MODEL = "@cf/meta/llama-4-scout-17b-16e-instruct"
@@ -53,9 +55,9 @@ def model(client: CloudflareClient, metrics: Metrics) -> WorkersAILanguageModel:
     return WorkersAILanguageModel(client, dict.fromkeys(STAGES, MODEL), metrics)
 
 
-async def ask(model: WorkersAILanguageModel) -> Answer:
+async def ask(model: WorkersAILanguageModel, seconds: float | None = None) -> Answer:
     messages = [ModelMessage("user", CONTENT)]
-    return await model.complete(messages, FORM, stage="extract", max_tokens=100, affinity="a1b2")
+    return await model.complete(messages, FORM, stage="extract", max_tokens=100, affinity="a1b2", seconds=seconds)
 
 
 async def test_a_call_sends_the_bare_schema_and_a_limit(
@@ -163,6 +165,28 @@ async def test_the_limit_on_all_calls_blocks_this_one_too(route: respx.Route, mo
             await ask(model)
         assert caught.value.retry_after == 120
     assert route.call_count == 1
+
+
+async def test_calls_of_models_leave_connections_to_requests(
+    api: respx.MockRouter, route: respx.Route, model: WorkersAILanguageModel, client: CloudflareClient
+) -> None:
+    done = asyncio.Event()
+
+    async def slowly(_: httpx.Request) -> httpx.Response:
+        await done.wait()
+        return said()
+
+    route.mock(side_effect=slowly)
+    api.post("/thing").mock(return_value=answer("done"))
+    calls = [asyncio.create_task(ask(model)) for _ in range(120)]
+    await asyncio.sleep(0.05)
+    assert route.call_count < 60
+    async with asyncio.timeout(5):
+        assert (await client.call(Call("thing.do", "POST", "/thing", b"{}"))).result == "done"
+    with pytest.raises(UpstreamTimeout, match=r"kept ai\.chat waiting"):
+        await ask(model, seconds=0.05)
+    done.set()
+    assert await asyncio.gather(*calls) == [Answer("word")] * 120
 
 
 async def test_calls_of_models_leave_a_quarter_of_the_budget_to_requests(route: respx.Route, metrics: Metrics) -> None:
