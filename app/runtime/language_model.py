@@ -16,10 +16,10 @@ WRITE_SECONDS = 30.0
 """Between two writings of what calls have cost."""
 
 
-async def keep_spend(backends: Backends, ready: Callable[[], bool]) -> None:
-    """Write what calls have cost, every now and then, until cancelled."""
+async def keep_spend(backends: Backends, ready: Callable[[], bool], seconds: float = WRITE_SECONDS) -> None:
+    """Write what calls have cost every so many seconds while the service is ready, until cancelled."""
     while True:
-        await asyncio.sleep(WRITE_SECONDS)
+        await asyncio.sleep(seconds)
         try:
             if ready():
                 await write_spend(backends)

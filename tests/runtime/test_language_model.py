@@ -1,6 +1,8 @@
 """What the process does for its language model: spend that is written, models that are named when they are gone."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from app.domain.quotas import ModelLimits
 from app.ports.database import Statement
 from app.ports.language_model import Spent
 from app.runtime.backends import Backends
-from app.runtime.language_model import model_names, name_missing_models, write_spend
+from app.runtime.language_model import keep_spend, model_names, name_missing_models, write_spend
 from app.services.model_spend import DAY_MS, ModelSpend
 from tests.support.backends import Backend
 from tests.support.doubles import FailingDatabase
@@ -92,6 +94,38 @@ async def test_a_tenant_that_has_spent_nothing_has_used_nothing(backends: Backen
     backends.model_spend.check("a", NOW)
     await write_spend(backends)
     assert backends.model_spend.used("a", NOW) == (0, 0)
+
+
+async def test_what_was_erased_is_not_used_any_more(backends: Backends) -> None:
+    backends.model_spend.add("a", CALL, NOW)
+    await write_spend(backends)
+    await backends.database.run([Statement("DELETE FROM model_spend", writes=True)])
+    backends.model_spend.check("a", NOW)
+    await write_spend(backends)
+    assert backends.model_spend.used("a", NOW) == (0, 0)
+
+
+async def test_what_calls_have_cost_is_written_every_so_often_once_the_service_is_ready(backends: Backends) -> None:
+    database = FailingDatabase(backends.database, DatabaseUnavailable("away"))
+    watched = replace(backends, database=database)
+    watched.model_spend.add("a", CALL, NOW)
+    ready: list[bool] = []
+    with capture_logs() as logs:
+        keeping = asyncio.create_task(keep_spend(watched, lambda: bool(ready), seconds=0.001))
+        await asyncio.sleep(0.02)
+        assert database.runs == []
+        ready.append(True)
+        async with asyncio.timeout(5):
+            while len(database.runs) < 2:
+                await asyncio.sleep(0.001)
+            database.error = None
+            while not await rows(backends):
+                await asyncio.sleep(0.001)
+        keeping.cancel()
+        with suppress(asyncio.CancelledError):
+            await keeping
+    assert await rows(backends) == [("a", TODAY, "extract", 1, 100)]
+    assert {entry["event"] for entry in logs} == {"model_spend_waits"}
 
 
 async def test_a_process_that_stops_writes_what_it_has_counted(tmp_path: Path) -> None:
