@@ -232,6 +232,7 @@ WRONG: dict[str, Any] = {
     "another enum": WHOLE.replace('"fact"', '"opinion"'),
     "a key twice": WHOLE.replace('"kind"', '"text":"Bob","kind"'),
     "a key too many": WHOLE.replace('"kind"', '"mood":"good","kind"'),
+    "a key of 10 kB": WHOLE.replace('"kind"', f'"{"k" * 10_000}":1,"kind"'),
     "a key missing": WHOLE.replace(',"kind":"fact"', ""),
     "a number": WHOLE.replace('"Ann has a cat."', "7"),
     "a text too long": WHOLE.replace("Ann", "Ann" * 20),
@@ -255,6 +256,16 @@ async def test_an_answer_that_cannot_be_read_is_asked_for_once_more_with_what_is
     assert second["messages"][:2] == first["messages"]
     assert [message["role"] for message in second["messages"][2:]] == ["assistant", "user"]
     assert second["messages"][3]["content"].startswith("Your answer cannot be used: ")
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+async def test_what_is_asked_once_more_is_little_longer_however_long_the_answer_was(
+    subject: Subject, wrong: Any
+) -> None:
+    subject.script(Step(wrong), Step(GOOD))
+    await subject.ask()
+    first, second = (len(request.body) for request in subject.requests)
+    assert second - first < 5_000
 
 
 async def test_the_repair_quotes_the_mistake_with_its_place(subject: Subject) -> None:
