@@ -58,6 +58,18 @@ def test_equal_words_are_one_whatever_they_cite() -> None:
     assert merge(both, ["m1", "m2"]) == [proposed(LIVES, "m1", "m2")]
 
 
+def test_one_that_comes_to_share_a_message_by_another_is_one_too() -> None:
+    most = "The user lives in Oslo since 2024 with Ann."
+    found = merge(
+        [
+            proposed(most, "m1"),
+            proposed("The user lives in Oslo since 2024.", "m2"),
+            proposed("The user lives with Ann.", "m1", "m2"),
+        ]
+    )
+    assert found == [proposed(most, "m1", "m2")]
+
+
 def test_what_happened_on_two_days_is_two() -> None:
     short, long = "The user ran.", "The user ran 10 km."
     assert len(merge([proposed(short, happened_at=1), proposed(long, happened_at=2)])) == 2
