@@ -52,36 +52,55 @@ def extraction(kind: PassKind, lines: Sequence[Line], mark: str) -> Request[Extr
 
 def proposals(extracted: Extracted, lines: Sequence[Line]) -> list[Proposal]:
     """Return the memories that may be taken: at most ``MAX_MEMORIES``, each with lines that are there."""
-    return [each for each in _judged(extracted, lines) if isinstance(each, Proposal)]
+    days = cache(lambda line: named_days(line.content, line.said_at))
+    return [
+        Proposal(each.content, each.message_ids, _happened_at(each.day, each.cited, days))
+        for each in _judged(extracted, lines)
+        if not each.reason
+    ]
 
 
 def refused(extracted: Extracted, lines: Sequence[Line]) -> list[Refused]:
     """Return the others, each with the reason."""
-    return [each for each in _judged(extracted, lines) if isinstance(each, Refused)]
+    return [
+        Refused(each.content[:_MAX_SHOWN], each.message_ids[:MAX_LINES], each.reason)
+        for each in _judged(extracted, lines)
+        if each.reason
+    ]
 
 
-def _judged(extracted: Extracted, lines: Sequence[Line]) -> Iterator[Proposal | Refused]:
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A candidate with the lines that it cites, and why it is refused; "" where it is not."""
+
+    content: str
+    cited: Sequence[Line]
+    day: str
+    reason: str
+
+    @property
+    def message_ids(self) -> Sequence[str]:
+        """Return the messages of the lines, each once."""
+        return list(dict.fromkeys(line.message_id for line in self.cited))
+
+
+def _judged(extracted: Extracted, lines: Sequence[Line]) -> Iterator[_Judged]:
     by_number: dict[int, list[Line]] = {}
     for line in lines:
         by_number.setdefault(line.number, []).append(line)
     taken: set[Tokens] = set()
-    days = cache(lambda line: named_days(line.content, line.said_at))
     for candidate in extracted.memories:
         content = one_line(candidate.statement)
         words = tokens(content)
         cited = [line for number, said in by_number.items() if number in candidate.lines for line in said]
-        ids = list(dict.fromkeys(line.message_id for line in cited))
-        if reason := _whats_wrong(candidate, content, by_number, cited):
-            pass
-        elif words in taken:
+        reason = _whats_wrong(candidate, content, by_number, cited)
+        if not reason and words in taken:
             reason = "It was proposed already."
-        elif len(taken) == MAX_MEMORIES:
+        elif not reason and len(taken) == MAX_MEMORIES:
             reason = f"One answer may propose {MAX_MEMORIES} memories."
-        if reason:
-            yield Refused(content[:_MAX_SHOWN], ids[:MAX_LINES], reason)
-        else:
+        if not reason:
             taken.add(words)
-            yield Proposal(content, ids, _happened_at(candidate.day, cited, days))
+        yield _Judged(content, cited, candidate.day, reason)
 
 
 def _whats_wrong(
