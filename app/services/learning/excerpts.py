@@ -5,13 +5,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from app.services.learning.transcript import Line
-from app.statements.tokens import BREAKS, tokens
+from app.statements.tokens import folded
 
 ROOM = 16_000
 """Characters of messages that are read at once beside proposals."""
 _LEAST = 400
 """Characters that are shown of each cited message, however many there are."""
 _PIECE = re.compile(r".{1,400}?(?:[.!?。]\s+|\n|$)|.{1,400}", re.DOTALL)
+_WORD = re.compile(r"\w+")
 _LEFT_OUT = " … "
 
 
@@ -24,7 +25,7 @@ def excerpts(lines: Sequence[Line], cited: Collection[str], statements: Sequence
         return lines
     kept = [line for line in lines if line.message_id in cited]
     room = max(_LEAST, ROOM // max(1, len(kept)))
-    words = {word for statement in statements for word in tokens(statement)} - BREAKS
+    words = {word for statement in statements for word in _words(statement)}
     return [replace(line, content=_excerpt(line.content, words, room)) for line in kept]
 
 
@@ -33,13 +34,17 @@ def _excerpt(text: str, words: Collection[str], room: int) -> str:
     if len(text) <= room:
         return text
     pieces = _PIECE.findall(text)
-    shared = [len({*tokens(piece)}.intersection(words)) for piece in pieces]
+    shared = [len(_words(piece).intersection(words)) for piece in pieces]
     chosen: set[int] = set()
     for place in sorted(range(len(pieces)), key=lambda place: (-shared[place], place)):
         if len(pieces[place]) <= room:
             chosen.add(place)
             room -= len(pieces[place])
     return "".join(_joined(pieces, sorted(chosen))).strip()
+
+
+def _words(text: str) -> set[str]:
+    return {*_WORD.findall(folded(text))}
 
 
 def _joined(pieces: Sequence[str], places: Sequence[int]) -> Iterator[str]:

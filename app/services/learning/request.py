@@ -85,6 +85,8 @@ def fenced(title: str, text: str, mark: str) -> str:
 
 def _clipped(answer: Json, form: Mapping[str, Any]) -> Json:
     """Cut the texts and lists of an answer at the lengths that its form declares; take out what cannot be kept."""
+    if not form:  # what is not declared may be nested as deeply as it likes
+        return answer
     if isinstance(answer, str):
         return _UNKEPT.sub("", answer[: form.get("maxLength")])
     if isinstance(answer, Mapping):

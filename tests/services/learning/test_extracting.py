@@ -107,6 +107,21 @@ def test_one_text_that_is_too_long_does_not_cost_the_others() -> None:
     assert [each.reason for each in refused(given, lines)] == ["It is longer than 1000 characters."]
 
 
+def test_what_is_nested_deeply_where_nothing_is_declared_is_no_answer() -> None:
+    deep: Json = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(ValueError, match="other"):
+        extraction("extract", [], MARK).schema.read({"memories": [], "other": deep})
+
+
+@pytest.mark.parametrize("text", ["The user lives\0 in Oslo.", "The user lives in Oslo.\ud800"])
+def test_what_no_database_keeps_is_taken_out_of_an_answer(text: str) -> None:
+    lines = conversation("I live in Oslo.")
+    given = extraction("extract", lines, MARK).schema.read({"memories": [{"statement": text, "lines": [1], "day": ""}]})
+    assert [each.content for each in proposals(given, lines)] == ["The user lives in Oslo."]
+
+
 def test_what_cannot_be_seen_is_taken_out() -> None:
     given = answer(said("The\u202e user\u0007 lives\ufeff\nin\tOslo.", 1))
     assert [each.content for each in proposals(given, conversation("Oslo"))] == ["The user lives in Oslo."]
