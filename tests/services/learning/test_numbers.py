@@ -7,13 +7,14 @@ from typing import Any, get_args
 import pytest
 
 from app.domain.claim import MemoryType
+from app.domain.json_types import Json
 from app.domain.learned import PassKind, Proposal
 from app.ports.language_model import Stage
 from app.services.learning.classifying import Classification, Classified, classification, classified, topic
 from app.services.learning.extracting import extraction, proposals, refused
 from app.services.learning.passes import plan, readings
 from app.services.learning.request import Request
-from app.services.learning.verifying import verification
+from app.services.learning.verifying import Correction, Drop, Verified, verdicts, verification
 from tests.services.learning.conversations import MARK, answer, conversation, lengths, line, proposed, said
 
 LONG = 32 * 1024
@@ -70,6 +71,27 @@ def of_one_answer(statements: int) -> tuple[int, int]:
     given = answer(*(said(f"The user has the card {number}.", 1) for number in range(statements)))
     lines = conversation("hello")
     return len(proposals(given, lines)), len([each for each in refused(given, lines) if each.reason])
+
+
+def same(times: int) -> tuple[int, int]:
+    given, lines = answer(*[said("The user lives in Oslo.", 1)] * times), conversation("I live in Oslo.")
+    return len(proposals(given, lines)), len(refused(given, lines))
+
+
+def of_ten_thousand() -> tuple[int, int]:
+    """Return how many memories of an answer are taken, and how many are refused, once it was read by its form."""
+    lines = conversation("hello")
+    memories: list[Json] = [
+        {"statement": f"The user has the card {number}.", "lines": [1], "day": ""} for number in range(10_000)
+    ]
+    given = extraction("extract", lines, MARK).schema.read({"memories": memories})
+    return len(proposals(given, lines)), len(refused(given, lines))
+
+
+def verdict_kinds() -> list[str]:
+    memories = [proposed(f"The user has {place}.") for place in range(3)]
+    given = Verified([1], [Correction(2, "time", "The user had 1.")], [Drop(3, "place", "It is not there.")])
+    return [each.kind for each in verdicts(given, memories)]
 
 
 def citing(lines: int) -> int:
@@ -217,6 +239,8 @@ ROWS: list[tuple[str, Callable[[], object], object]] = [
     # What is taken of an answer.
     ("one answer proposes 30 memories", lambda: of_one_answer(30), (30, 0)),
     ("more than that are refused, with a reason", lambda: of_one_answer(33), (30, 3)),
+    ("the same statement twenty times is one memory", lambda: same(20), (1, 19)),
+    ("of 10,000 memories 30 are taken, and 10 are shown as refused", of_ten_thousand, (30, 10)),
     ("a memory has 1,000 characters", lambda: taken("x" * 1_000), 1),
     ("and no more", lambda: taken("x" * 1_001), 0),
     ("a memory cites 8 lines", lambda: citing(8), 1),
@@ -233,6 +257,7 @@ ROWS: list[tuple[str, Callable[[], object], object]] = [
         checks,
         ["entity", "object", "place", "time", "organisation", "completeness", "relation", "supported"],
     ),
+    ("a verdict is one of three", verdict_kinds, ["pass", "correct", "drop"]),
     ("20 proposals are verified at once", lambda: [refuses(verify, number) for number in (20, 21)], [False, True]),
     ("20 proposals are classified at once", lambda: [refuses(classify, number) for number in (20, 21)], [False, True]),
     (
