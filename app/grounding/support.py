@@ -1,0 +1,182 @@
+"""Finds the clause of the sources that a clause of a statement rests on, and tells what speaks against it."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.grounding.evidence import Reading
+from app.grounding.reading import Word
+from app.grounding.source import Source, UngroundedKind
+from app.grounding.wording import Wording
+
+_MAX_COMPARED = 200
+_NUMBERS_WEIGH = 2.0
+_LAST_WEIGHS = 0.3
+_ASSISTANT = "assistant"
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """The clauses of all sources, the clauses that have each term, and who speaks in each source."""
+
+    readings: Sequence[Reading]
+    places: dict[object, list[int]]
+    sentences: dict[tuple[int, int], set[object]]
+    earlier: Sequence[set[object]]
+    """The terms of each source and those before it."""
+    speakers: Sequence[str]
+
+    @classmethod
+    def of(cls, readings: Sequence[Reading], sources: Sequence[Source]) -> "Grounds":
+        """Index clauses by what they say."""
+        places: dict[object, list[int]] = defaultdict(list)
+        sentences: dict[tuple[int, int], set[object]] = defaultdict(set)
+        said: list[set[object]] = [set() for _ in sources]
+        for place, reading in enumerate(readings):
+            for term in reading.terms:
+                places[term].append(place)
+            sentences[reading.source, reading.clause.sentence] |= reading.terms
+            said[reading.source] |= reading.terms
+        return cls(readings, dict(places), dict(sentences), said, [each.speaker.casefold() for each in sources])
+
+
+def objection(claim: Reading, grounds: Grounds, wording: Wording) -> UngroundedKind | None:
+    """Return why no clause supports a claim; None where one does, or where the claim says nothing to be looked for."""
+    scores: dict[int, float] = defaultdict(float)
+    for term in claim.terms:
+        found = grounds.places.get(term, ())
+        weight = (_NUMBERS_WEIGH if isinstance(term, tuple) else 1.0) / max(len(found), 1)
+        for place in found:
+            scores[place] += weight
+    if not scores:
+        return None
+    for place in grounds.places.get(_last(claim), ()):
+        scores[place] += _LAST_WEIGHS
+    best = max(scores.values())
+    near = [place for place, score in scores.items() if score >= best * 0.999]
+    first: UngroundedKind | None = None
+    for place in near[:_MAX_COMPARED]:
+        kind = _against(claim, grounds.readings[place], grounds, wording)
+        if kind is None:
+            return None
+        first = first or kind
+    return first
+
+
+def _last(claim: Reading) -> str:
+    """Return the last term of a clause, which mostly says the most: "coffee" of "Ann likes coffee"."""
+    return next((word.stem for word in reversed(claim.clause.words) if word.stem in claim.terms), "")
+
+
+def _against(claim: Reading, ground: Reading, grounds: Grounds, wording: Wording) -> UngroundedKind | None:
+    if claim.denied != ground.denied:
+        return "denial"
+    if not _as_sure(claim, ground):
+        return "certainty"
+    if not _same_subject(claim, ground, grounds, wording) or _swapped(claim, ground, wording):
+        return "subject"
+    return None
+
+
+def _as_sure(claim: Reading, ground: Reading) -> bool:
+    """Tell whether a claim is no surer than what it rests on."""
+    unsure = claim.plan or claim.ahead or claim.condition or claim.asks
+    if ground.asks and not unsure:
+        return False
+    if ground.condition and not unsure:
+        return False
+    if ground.told and not claim.told:
+        return False
+    if ground.plan and not unsure:
+        return False
+    if ground.duty and claim.past and not (unsure or claim.duty or ground.past):
+        return False
+    return not (ground.ahead and claim.past and not unsure and not ground.past)
+
+
+def _same_subject(claim: Reading, ground: Reading, grounds: Grounds, wording: Wording) -> bool:
+    subject = claim.clause.words[: _verb(claim, wording)]
+    folded = {word.folded for word in subject}
+    terms = {word.stem for word in subject if word.stem in claim.terms}
+    speaker = grounds.speakers[ground.source]
+    users = wording.words["users"] | wording.words["speakers"]
+    if not folded.isdisjoint(users) and not terms and not claim.passive:
+        return _is_user(claim, ground, speaker, wording)
+    spoken = bool(speaker) and not folded.isdisjoint((speaker, *speaker.split()))
+    if spoken and folded.isdisjoint(wording.words["persons"]):
+        return not _another(claim, ground, wording)
+    if not terms or terms <= ground.terms:
+        return True
+    return not _another(claim, ground, wording) and _is_spoken_of(subject, terms, claim, ground, grounds)
+
+
+def _is_spoken_of(subject: Sequence[Word], terms: set[str], claim: Reading, ground: Reading, grounds: Grounds) -> bool:
+    """Tell whether what a claim is about is what a clause is about that does not name all of it."""
+    names = {word.stem for word in subject if word.folded in claim.names or (word.capital and not word.first)}
+    if names & ground.terms:
+        return True
+    missing = {term for term in terms if term not in ground.terms}
+    if ground.speaks:
+        return grounds.speakers[ground.source] == _ASSISTANT
+    if missing <= grounds.sentences[ground.source, ground.clause.sentence] or missing.isdisjoint(grounds.places):
+        return True
+    return ground.pronoun and any(missing & said for said in grounds.earlier[: ground.source + 1])
+
+
+def _is_user(claim: Reading, ground: Reading, speaker: str, wording: Wording) -> bool:
+    """Tell whether a clause tells something of who uses the service."""
+    if speaker == _ASSISTANT:
+        return ground.addressed or not ground.speaks
+    return not _another(claim, ground, wording)
+
+
+def _another(claim: Reading, ground: Reading, wording: Wording) -> bool:
+    """Tell whether a clause is about somebody of whom the claim does not speak."""
+    if not ground.actor:
+        return False
+    if ground.actor in wording.words["third"]:
+        return False if claim.clause.words and wording.words["third"] & set(claim.said) else not claim.names
+    stem = wording.stem(ground.actor) if ground.actor in wording.words["persons"] else ground.actor
+    return stem not in claim.terms and ground.actor not in claim.said and wording.stem(ground.actor) not in claim.terms
+
+
+def _verb(claim: Reading, wording: Wording) -> int:
+    """Return the place of the first verb of a clause, 0 where none is seen."""
+    words = claim.clause.words
+    for place, word in enumerate(words[1:], 1):
+        if word.folded == "'s" and place + 1 < len(words):
+            continue
+        if word.folded in wording.words["auxiliaries"]:
+            return place
+        if word.capital or word.folded in wording.words["persons"]:
+            continue
+        if _like_a_verb(word.folded, words[place - 1].folded, wording):
+            return place
+    return 0
+
+
+def _like_a_verb(word: str, before: str, wording: Wording) -> bool:
+    if word in wording.words["functional"]:
+        return False
+    if word in wording.pairs["forms"]:
+        return True
+    if wording.code == "en":
+        determined = before in wording.words["functional"] and before not in wording.words["speakers"]
+        return not determined and (word.endswith("ed") or (word.endswith("s") and not word.endswith("ss")))
+    return word.endswith(("r", "de", "te") if wording.code == "sv" else ("t", "te", "en"))
+
+
+def _swapped(claim: Reading, ground: Reading, wording: Wording) -> bool:
+    """Tell whether two names have changed their parts: "Ann paid Bob" of "Bob paid Ann"."""
+    shared = [name for name in claim.names if name in ground.names]
+    if len(shared) < 2 or not _same_verb(claim, ground, wording):  # noqa: PLR2004
+        return False
+    first, second = shared[:2]
+    same = ground.names.index(first) < ground.names.index(second)
+    return same == (claim.passive != ground.passive)
+
+
+def _same_verb(claim: Reading, ground: Reading, wording: Wording) -> bool:
+    place = _verb(claim, wording)
+    word = claim.clause.words[place]
+    return bool(place) and word.folded not in wording.words["both_ways"] and word.stem in ground.terms
