@@ -1,7 +1,7 @@
 """Tells what of a statement does not stand in the lines that it cites."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -20,6 +20,8 @@ MAX_STATEMENT = 8_000
 MAX_SOURCES = 64
 MAX_SOURCE = 32 * 1024
 """Characters of a source that are read; the rest is no evidence."""
+MAX_ALL_SOURCES = 256 * 1024
+"""Characters of all sources that are read, the first ones first."""
 _MAX_CLAUSES = 200
 _MAX_QUOTATIONS = 16
 _DAY = 86_400_000
@@ -57,10 +59,7 @@ def ungrounded(statement: str, sources: Sequence[Source], *, computed: Collectio
     """
     if len(statement) > MAX_STATEMENT:
         return [Ungrounded("word", statement[MAX_STATEMENT : MAX_STATEMENT + 40])]
-    sources = [
-        Source(each.text[: order_place(each.text[:MAX_SOURCE])], each.said_at, each.speaker)
-        for each in sources[:MAX_SOURCES]
-    ]
+    sources = list(_readable(sources))
     if not statement.strip() or _said_word_for_word(statement, sources):
         return []
     wording = wording_of(_WORDS.findall(folded(statement)))
@@ -72,6 +71,15 @@ def ungrounded(statement: str, sources: Sequence[Source], *, computed: Collectio
     names = _names([said, *lines], sources)
     known = _known(sources, lines, wording, names, computed)
     return list(dict.fromkeys(_checked(statement, said, known, wording, names)))
+
+
+def _readable(sources: Sequence[Source]) -> Iterator[Source]:
+    """Give the sources as far as they are read: within the bounds, and up to an order to whoever makes memories."""
+    left = MAX_ALL_SOURCES
+    for source in sources[:MAX_SOURCES]:
+        text = source.text[: min(MAX_SOURCE, left)]
+        left -= len(text)
+        yield Source(text[: order_place(text)], source.said_at, source.speaker)
 
 
 def _checked(statement: str, said: list[Clause], known: _Read, wording: Wording, names: set[str]) -> list[Ungrounded]:
@@ -167,6 +175,8 @@ def _unknown(reading: Reading, known: _Read, wording: Wording, unsaid: set[int])
         if word.starts in unsaid or word.starts in counted or word.folded in wording.needless:
             continue
         after = words[place + 1] if place + 1 < len(words) else None
+        if after is not None and word.folded in wording.words["labels"] and after.text[:1].isdigit():
+            continue
         if not _is_known(word, known, wording):
             named = word.coded or (word.capital and (not word.first or (after is not None and after.capital)))
             found.append(Ungrounded("name" if named else "word", word.text))

@@ -36,7 +36,8 @@ class Reading:
     actor: str = ""
     """The stem of the person or the name that the clause is about, "" where it is the speaker or no person."""
     source: int = 0
-    injected: bool = False
+    whole: bool = True
+    """It has a subject or a verb of its own, as far as the lists know."""
 
 
 def read(clause: Clause, wording: Wording, names: Collection[str], unsaid: Collection[int]) -> Reading:
@@ -69,8 +70,8 @@ def read(clause: Clause, wording: Wording, names: Collection[str], unsaid: Colle
     found.addressed = not wording.words["addressed"].isdisjoint(said)
     found.pronoun = not wording.words["others"].isdisjoint(said)
     found.passive = not wording.words["passive"].isdisjoint(said) and not wording.words["by"].isdisjoint(said)
-    found.actor = _actor(clause.words, wording, names)
-    found.names = _direct_names(clause.words, wording, names)
+    found.actor = _actor(words, wording, names)
+    found.names = _direct_names(words, wording, names)
     return found
 
 
@@ -89,6 +90,13 @@ def is_name(word: Word, names: Collection[str], wording: Wording) -> bool:
     return word.folded in names if word.first or wording.code == "de" else True
 
 
+def _is_noun(word: Word | None, wording: Wording) -> bool:
+    """Tell whether the word before a capitalised German word makes a noun of it: an article, a number."""
+    if wording.code != "de" or word is None:
+        return False
+    return any(word.folded in wording.words[name] for name in ("articles", "possessive", "numbers"))
+
+
 def inherit(found: list[Reading], wording: Wording) -> None:
     """Give what holds for a sentence, or for the clause before, to the clauses after it."""
     for before, after in pairwise(found):
@@ -105,6 +113,8 @@ def inherit(found: list[Reading], wording: Wording) -> None:
             after.actor = after.actor or before.actor
             after.speaks = after.speaks or before.speaks
             after.own = after.own or before.own
+    for each in found:
+        each.whole = _is_whole(each, wording)
     sentences: dict[tuple[int, int], bool] = {}
     for each in found:
         key = (each.source, each.clause.sentence)
@@ -144,9 +154,11 @@ def _actor(words: list[Word], wording: Wording, names: Collection[str]) -> str:
             return word.stem
         if word.folded in wording.words["third"]:
             return word.folded
-        if is_name(word, names, wording) and before not in wording.words["beside"]:
+        noun = _is_noun(words[place - 1] if place else None, wording)
+        if is_name(word, names, wording) and before not in wording.words["beside"] and not noun:
             following = words[place + 1 :]
-            if following and following[0].folded == "'s":
+            named = bool(place) and is_name(words[place - 1], names, wording)
+            if named or (following and following[0].folded == "'s"):
                 continue
             return word.folded
         if place and word.folded in wording.words["auxiliaries"]:
@@ -158,7 +170,7 @@ def _direct_names(words: list[Word], wording: Wording, names: Collection[str]) -
     found: list[str] = []
     for place, word in enumerate(words):
         before = words[place - 1] if place else None
-        if not is_name(word, names, wording):
+        if not is_name(word, names, wording) or _is_noun(before, wording):
             continue
         if before is not None and (before.folded in wording.words["beside"] or is_name(before, names, wording)):
             continue

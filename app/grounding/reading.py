@@ -58,7 +58,7 @@ def clauses(text: str, wording: Wording, stems: Stems) -> list[Clause]:
     for match in _TOKEN.finditer(text):
         if match.lastgroup == "word":
             for word in _words(match, stems, first=first):
-                if word.folded in wording.words["joints"]:
+                if word.folded in wording.words["joints"] and len(found[-1].words) != 1:
                     found.append(Clause(sentence=sentence, joint=word.folded))
                 else:
                     found[-1].words.append(word)

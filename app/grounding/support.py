@@ -9,9 +9,13 @@ from app.grounding.reading import Word
 from app.grounding.source import Source, UngroundedKind
 from app.grounding.wording import Wording
 
-_MAX_COMPARED = 200
+_MAX_COMPARED = 20
+"""So many clauses that have most of a claim are looked at, and so many that have what they lack."""
+_MAX_PLACES = 200
+"""A word that more clauses have is looked for in the first of them."""
 _NUMBERS_WEIGH = 2.0
 _LAST_WEIGHS = 0.3
+_COUNTED_WEIGHS = 100.0
 _ASSISTANT = "assistant"
 
 
@@ -25,6 +29,7 @@ class Grounds:
     earlier: Sequence[set[object]]
     """The terms of each source and those before it."""
     speakers: Sequence[str]
+    sharing: dict[tuple[tuple[int, int], tuple[int, int]], bool]
 
     @classmethod
     def of(cls, readings: Sequence[Reading], sources: Sequence[Source]) -> "Grounds":
@@ -34,15 +39,17 @@ class Grounds:
         said: list[set[object]] = [set() for _ in sources]
         for place, reading in enumerate(readings):
             for term in reading.terms:
-                places[term].append(place)
+                if len(places[term]) < _MAX_PLACES:
+                    places[term].append(place)
             sentences[reading.source, reading.clause.sentence] |= reading.terms
             said[reading.source] |= reading.terms
-        return cls(readings, dict(places), dict(sentences), said, [each.speaker.casefold() for each in sources])
+        return cls(readings, dict(places), dict(sentences), said, [each.speaker.casefold() for each in sources], {})
 
 
 def objection(claim: Reading, grounds: Grounds, wording: Wording) -> UngroundedKind | None:
     """Return why no clause supports a claim; None where one does, or where the claim says nothing to be looked for."""
     scores: dict[int, float] = defaultdict(float)
+    counted = [set(grounds.places[term]) for term in claim.terms if isinstance(term, tuple) and term in grounds.places]
     for term in claim.terms:
         found = grounds.places.get(term, ())
         weight = (_NUMBERS_WEIGH if isinstance(term, tuple) else 1.0) / max(len(found), 1)
@@ -52,6 +59,8 @@ def objection(claim: Reading, grounds: Grounds, wording: Wording) -> UngroundedK
         return None
     for place in grounds.places.get(_last(claim), ()):
         scores[place] += _LAST_WEIGHS
+    for place in scores:
+        scores[place] += _COUNTED_WEIGHS * sum(place in places for places in counted)
     best = max(scores.values())
     near = [place for place, score in scores.items() if score >= best * 0.999]
     first: UngroundedKind | None = None
@@ -75,39 +84,89 @@ def _against(claim: Reading, ground: Reading, grounds: Grounds, wording: Wording
         return "certainty"
     if not _same_subject(claim, ground, grounds, wording) or _swapped(claim, ground, wording):
         return "subject"
-    return None
+    return None if _is_joined(claim, ground, grounds, wording) else "subject"
+
+
+def _is_joined(claim: Reading, ground: Reading, grounds: Grounds, wording: Wording) -> bool:
+    """Tell whether what a clause does not say of a claim is said by clauses that are joined to it.
+
+    What a claim tells of its subject has to be in the clause itself; what else it has may stand in a clause that shares
+    a word with the sentence, or in one of the two there is a pronoun.
+    """
+    missing = claim.terms - ground.terms
+    if not missing or ground.pronoun:
+        return True
+    main = _main(claim, wording)
+    if main is not None and main.stem in missing and ground.whole and not _is_resumed(main.stem, ground, grounds):
+        return False
+    return all(_is_near(term, ground, grounds) for term in missing)
+
+
+def _is_resumed(term: str, ground: Reading, grounds: Grounds) -> bool:
+    """Tell whether a clause that speaks of "it" in the same sentence has a term, or none has it in this form."""
+    places = grounds.places.get(term)
+    if not places:
+        return True
+    others = [grounds.readings[place] for place in places[:_MAX_COMPARED]]
+    return any(
+        other.pronoun and (other.source, other.clause.sentence) == (ground.source, ground.clause.sentence)
+        for other in others
+    )
+
+
+def _is_near(term: object, ground: Reading, grounds: Grounds) -> bool:
+    """Tell whether a term stands in a sentence that has a word in common with another one, or a pronoun."""
+    here = (ground.source, ground.clause.sentence)
+    if term in grounds.sentences[here] or term not in grounds.places:
+        return True
+    others = [grounds.readings[place] for place in grounds.places[term][:_MAX_COMPARED]]
+    if any(other.pronoun for other in others):
+        return True
+    return any(_have_a_word(here, (other.source, other.clause.sentence), grounds) for other in others)
+
+
+def _have_a_word(one: tuple[int, int], other: tuple[int, int], grounds: Grounds) -> bool:
+    """Tell whether two sentences share a term; each pair is compared once."""
+    if (one, other) not in grounds.sharing:
+        grounds.sharing[one, other] = not grounds.sentences[one].isdisjoint(grounds.sentences[other])
+    return grounds.sharing[one, other]
 
 
 def _as_sure(claim: Reading, ground: Reading) -> bool:
     """Tell whether a claim is no surer than what it rests on."""
-    unsure = claim.plan or claim.ahead or claim.condition or claim.asks
-    if ground.asks and not unsure:
-        return False
-    if ground.condition and not unsure:
+    unsure = claim.plan or claim.condition or claim.asks
+    if (ground.asks or ground.condition or ground.plan) and not unsure:
         return False
     if ground.told and not claim.told:
         return False
-    if ground.plan and not unsure:
-        return False
-    if ground.duty and claim.past and not (unsure or claim.duty or ground.past):
-        return False
-    return not (ground.ahead and claim.past and not unsure and not ground.past)
+    told_as_done = claim.past and not (unsure or ground.past)
+    return not (told_as_done and ((ground.duty and not claim.duty) or (ground.ahead and not claim.ahead)))
 
 
 def _same_subject(claim: Reading, ground: Reading, grounds: Grounds, wording: Wording) -> bool:
     subject = claim.clause.words[: _verb(claim, wording)]
     folded = {word.folded for word in subject}
-    terms = {word.stem for word in subject if word.stem in claim.terms}
     speaker = grounds.speakers[ground.source]
+    called = {part for name in (speaker, *speaker.split()) for part in (name, f"{name}s")} if speaker else set()
+    terms = {word.stem for word in subject if word.stem in claim.terms and word.folded not in called}
+    if not folded.isdisjoint(wording.words["assistants"]) and not terms:
+        return speaker == _ASSISTANT or ground.addressed or not ground.speaks
     users = wording.words["users"] | wording.words["speakers"]
     if not folded.isdisjoint(users) and not terms and not claim.passive:
         return _is_user(claim, ground, speaker, wording)
-    spoken = bool(speaker) and not folded.isdisjoint((speaker, *speaker.split()))
-    if spoken and folded.isdisjoint(wording.words["persons"]):
+    if not terms and not folded.isdisjoint(called):
         return not _another(claim, ground, wording)
     if not terms or terms <= ground.terms:
         return True
-    return not _another(claim, ground, wording) and _is_spoken_of(subject, terms, claim, ground, grounds)
+    if _another(claim, ground, wording) or _is_of_another_thing(claim, ground, wording):
+        return False
+    return _is_spoken_of(subject, terms, claim, ground, grounds)
+
+
+def _is_of_another_thing(claim: Reading, ground: Reading, wording: Wording) -> bool:
+    """Tell whether a clause names what it is about, and the claim has nothing of that."""
+    subject = {word.stem for word in ground.clause.words[: _verb(ground, wording)]} & ground.terms
+    return bool(subject) and subject.isdisjoint(claim.terms) and not ground.pronoun
 
 
 def _is_spoken_of(subject: Sequence[Word], terms: set[str], claim: Reading, ground: Reading, grounds: Grounds) -> bool:
@@ -126,7 +185,7 @@ def _is_spoken_of(subject: Sequence[Word], terms: set[str], claim: Reading, grou
 def _is_user(claim: Reading, ground: Reading, speaker: str, wording: Wording) -> bool:
     """Tell whether a clause tells something of who uses the service."""
     if speaker == _ASSISTANT:
-        return ground.addressed or not ground.speaks
+        return ground.addressed
     return not _another(claim, ground, wording)
 
 
@@ -177,6 +236,12 @@ def _swapped(claim: Reading, ground: Reading, wording: Wording) -> bool:
 
 
 def _same_verb(claim: Reading, ground: Reading, wording: Wording) -> bool:
+    word = _main(claim, wording)
+    return word is not None and word.folded not in wording.words["both_ways"] and word.stem in ground.terms
+
+
+def _main(claim: Reading, wording: Wording) -> Word | None:
+    """Return the word that tells what is said of the subject: "born" of "Ann was born in Oslo"."""
     place = _verb(claim, wording)
-    word = claim.clause.words[place]
-    return bool(place) and word.folded not in wording.words["both_ways"] and word.stem in ground.terms
+    words = claim.clause.words[place:] if place else ()
+    return next((word for word in words if not word.capital and word.stem in claim.terms), None)

@@ -99,9 +99,8 @@ def _wording(code: str, table: Mapping[str, Any]) -> Wording:
     alike: dict[str, str] = {}
     for line in table["alike"].split("\n"):
         stems = [_stem(word, pairs["forms"], endings) for word in line.split()]
-        known = next((alike[stem] for stem in stems if stem in alike), stems[0] if stems else "")
         for stem in stems:
-            alike.setdefault(stem, known)
+            alike.setdefault(stem, alike.get(stems[0], stems[0]))
     return Wording(
         code=code,
         words=words,
