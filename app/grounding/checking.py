@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from app.grounding.evidence import Reading, inherit, read
+from app.grounding.evidence import Reading, inherit, is_needless, read
 from app.grounding.orders import order_place
 from app.grounding.quantities import Quantity
 from app.grounding.reading import Clause, Word, clauses, folded
@@ -172,10 +172,11 @@ def _unknown(reading: Reading, known: _Read, wording: Wording, unsaid: set[int])
     words = reading.clause.words
     counted = _counted(reading, unsaid)
     for place, word in enumerate(words):
-        if word.starts in unsaid or word.starts in counted or word.folded in wording.needless:
+        if word.starts in unsaid or word.starts in counted or is_needless(word, wording):
             continue
         after = words[place + 1] if place + 1 < len(words) else None
-        if after is not None and word.folded in wording.words["labels"] and after.text[:1].isdigit():
+        labels = after is not None and word.folded in wording.words["labels"] and after.text[:1].isdigit()
+        if labels or wording.phrases["light"].at(reading.said, place):
             continue
         if not _is_known(word, known, wording):
             named = word.coded or (word.capital and (not word.first or (after is not None and after.capital)))
@@ -242,8 +243,9 @@ def _times(statement: str, times: list[Told], known: _Read, wording: Wording) ->
                 for today in dict.fromkeys(known.today)
                 for other in told(statement[each.starts : each.ends], today)
             )
-        if not any(supported(reading, known.told, days) for reading in readings):
-            found.append(Ungrounded("date", statement[each.starts : each.ends].strip()))
+        named = each.weekday is not None and each.text in known.exact  # "every Friday" tells no day
+        if not named and not any(supported(reading, known.told, days) for reading in readings):
+            found.append(Ungrounded("date", statement[each.starts : each.ends].strip(" .")))
     return found
 
 

@@ -36,6 +36,10 @@ class Reading:
     actor: str = ""
     """The stem of the person or the name that the clause is about, "" where it is the speaker or no person."""
     source: int = 0
+    against: set[object] = field(default_factory=set)
+    """The terms that stand behind "instead of"."""
+    ends: dict[str, str] = field(default_factory=dict)
+    """By its stem, what stands behind "from" or "to"."""
     whole: bool = True
     """It has a subject or a verb of its own, as far as the lists know."""
 
@@ -64,6 +68,8 @@ def read(clause: Clause, wording: Wording, names: Collection[str], unsaid: Colle
     found.told = phrases["told"].within(said)
     found.condition = phrases["conditions"].within(said) or clause.joint in wording.words["conditions"]
     found.asks = clause.asks and not phrases["polite"].within(said)
+    found.against = _against(words, wording) & found.terms
+    found.ends = _ends(words, wording)
     found.past = _is_past(clause.words, wording)
     found.own = not wording.words["own"].isdisjoint(said)
     found.speaks = not wording.words["speakers"].isdisjoint(said)
@@ -77,10 +83,42 @@ def read(clause: Clause, wording: Wording, names: Collection[str], unsaid: Colle
 
 def term_of(word: Word, wording: Wording) -> str:
     """Return the stem by which a word is looked for, "" for a word that needs no evidence."""
-    if word.folded in wording.needless:
+    if is_needless(word, wording):
         return ""
     base = wording.denied(word.stem)
     return word.stem if base is None else base
+
+
+def _against(words: list[Word], wording: Wording) -> set[object]:
+    """Return the stems of the words behind "instead of", or behind "over" where something is preferred."""
+    said = tuple(word.folded for word in words)
+    prefers = not wording.words["prefers"].isdisjoint(said)
+    for place in range(1, len(said)):
+        length = wording.phrases["instead"].at(said, place)
+        if not length and prefers:
+            length = wording.phrases["preferred_to"].at(said, place)
+        if length:
+            return {word.stem for word in words[place + length :]}
+    return set()
+
+
+def _ends(words: list[Word], wording: Wording) -> dict[str, str]:
+    found: dict[str, str] = {}
+    side = ""
+    for word in words:
+        if word.folded in wording.words["ends"]:
+            side = word.folded
+        elif side and word.folded not in wording.words["functional"]:
+            found.setdefault(word.stem, side)
+            side = ""
+    return found
+
+
+def is_needless(word: Word, wording: Wording) -> bool:
+    """Tell whether a word needs no evidence; "Go" within an English sentence is a name."""
+    if word.capital and not word.first and wording.code != "de":
+        return word.folded in wording.words["functional"] or word.folded in wording.words["about"]
+    return word.folded in wording.needless
 
 
 def is_name(word: Word, names: Collection[str], wording: Wording) -> bool:

@@ -119,6 +119,8 @@ def _measured(said: list[str], place: int, wording: Wording) -> Quantity | None:
         unit = said[place - 1]
     if not unit and end < len(said) and (said[end] in UNITS and (said[end] != "k")):
         unit, end = said[end], end + 1
+    if unit and end < len(said) and said[end] in wording.words["aged"]:
+        unit, end = "", end + 1  # "34 years old" is said as "I'm 34" too
     base, factor_of = UNITS.get(unit, ("", Decimal(1)))
     return Quantity(value * factor_of, base, place, end)
 

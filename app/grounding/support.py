@@ -1,5 +1,6 @@
 """Finds the clause of the sources that a clause of a statement rests on, and tells what speaks against it."""
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ _MAX_PLACES = 200
 _NUMBERS_WEIGH = 2.0
 _LAST_WEIGHS = 0.3
 _COUNTED_WEIGHS = 100.0
+_LABEL = re.compile(r"([A-Z\u00c0-\u00de][\w'-]{0,40}(?: [A-Z\u00c0-\u00de][\w'-]{0,40})?):\s")
 _ASSISTANT = "assistant"
 
 
@@ -43,7 +45,14 @@ class Grounds:
                     places[term].append(place)
             sentences[reading.source, reading.clause.sentence] |= reading.terms
             said[reading.source] |= reading.terms
-        return cls(readings, dict(places), dict(sentences), said, [each.speaker.casefold() for each in sources], {})
+        return cls(readings, dict(places), dict(sentences), said, [_speaker(each) for each in sources], {})
+
+
+def _speaker(source: Source) -> str:
+    """Return who speaks, with the name before the colon that a line begins with: "Ann: I'm here"."""
+    speaker = source.speaker.casefold()
+    label = _LABEL.match(source.text)
+    return f"{speaker} {label[1].casefold()}".strip() if label and speaker != _ASSISTANT else speaker
 
 
 def objection(claim: Reading, grounds: Grounds, wording: Wording) -> UngroundedKind | None:
@@ -78,13 +87,20 @@ def _last(claim: Reading) -> str:
 
 
 def _against(claim: Reading, ground: Reading, grounds: Grounds, wording: Wording) -> UngroundedKind | None:
-    if claim.denied != ground.denied:
+    if claim.denied != ground.denied or _is_replaced(claim, ground):
         return "denial"
     if not _as_sure(claim, ground):
         return "certainty"
     if not _same_subject(claim, ground, grounds, wording) or _swapped(claim, ground, wording):
         return "subject"
     return None if _is_joined(claim, ground, grounds, wording) else "subject"
+
+
+def _is_replaced(claim: Reading, ground: Reading) -> bool:
+    """Tell whether a claim takes "A instead of B" the other way round, or "from A to B"."""
+    if (claim.terms - claim.against) & ground.against or claim.against & ground.terms - ground.against:
+        return True
+    return any(ground.ends.get(term, side) != side for term, side in claim.ends.items())
 
 
 def _is_joined(claim: Reading, ground: Reading, grounds: Grounds, wording: Wording) -> bool:
@@ -139,8 +155,9 @@ def _as_sure(claim: Reading, ground: Reading) -> bool:
         return False
     if ground.told and not claim.told:
         return False
-    told_as_done = claim.past and not (unsure or ground.past)
-    return not (told_as_done and ((ground.duty and not claim.duty) or (ground.ahead and not claim.ahead)))
+    if not claim.past or unsure:
+        return True
+    return not (ground.duty and not claim.duty and not ground.past) and not (ground.ahead and not claim.ahead)
 
 
 def _same_subject(claim: Reading, ground: Reading, grounds: Grounds, wording: Wording) -> bool:
@@ -151,11 +168,11 @@ def _same_subject(claim: Reading, ground: Reading, grounds: Grounds, wording: Wo
     terms = {word.stem for word in subject if word.stem in claim.terms and word.folded not in called}
     if not folded.isdisjoint(wording.words["assistants"]) and not terms:
         return speaker == _ASSISTANT or ground.addressed or not ground.speaks
-    users = wording.words["users"] | wording.words["speakers"]
+    users = wording.words["users"] | wording.words["speakers"] | set(wording.order["addressed"][:1])
     if not folded.isdisjoint(users) and not terms and not claim.passive:
         return _is_user(claim, ground, speaker, wording)
     if not terms and not folded.isdisjoint(called):
-        return not _another(claim, ground, wording)
+        return not _another(claim, ground, wording, of_speaker=True)
     if not terms or terms <= ground.terms:
         return True
     if _another(claim, ground, wording) or _is_of_another_thing(claim, ground, wording):
@@ -186,15 +203,15 @@ def _is_user(claim: Reading, ground: Reading, speaker: str, wording: Wording) ->
     """Tell whether a clause tells something of who uses the service."""
     if speaker == _ASSISTANT:
         return ground.addressed
-    return not _another(claim, ground, wording)
+    return not _another(claim, ground, wording, of_speaker=True)
 
 
-def _another(claim: Reading, ground: Reading, wording: Wording) -> bool:
+def _another(claim: Reading, ground: Reading, wording: Wording, *, of_speaker: bool = False) -> bool:
     """Tell whether a clause is about somebody of whom the claim does not speak."""
     if not ground.actor:
         return False
     if ground.actor in wording.words["third"]:
-        return False if claim.clause.words and wording.words["third"] & set(claim.said) else not claim.names
+        return wording.words["third"].isdisjoint(claim.said) and (of_speaker or not claim.names)
     stem = wording.stem(ground.actor) if ground.actor in wording.words["persons"] else ground.actor
     return stem not in claim.terms and ground.actor not in claim.said and wording.stem(ground.actor) not in claim.terms
 
