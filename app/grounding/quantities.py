@@ -39,6 +39,9 @@ def quantities(words: Sequence[Word], wording: Wording) -> list[Quantity]:
     said = [word.folded for word in words]
     place = 0
     while place < len(said):
+        if not said[place][0].isdigit() and said[place] not in wording.counting:
+            place += 1
+            continue
         quantity = _shaped(said, place, wording) or _clock(said, place, wording) or _measured(said, place, wording)
         if quantity:
             found.append(quantity)

@@ -28,11 +28,8 @@ class Word:
     ends: int
     first: bool
     """It begins a sentence."""
-
-    @property
-    def capital(self) -> bool:
-        """Whether it is written as names are."""
-        return self.text[:1].isupper()
+    capital: bool
+    """It is written as names are."""
 
     @property
     def coded(self) -> bool:
@@ -104,7 +101,7 @@ def _words(match: re.Match[str], stems: Stems, *, first: bool) -> Iterator[Word]
     if "'" in plain:
         yield from _written_out(raw, plain, starts, ends, stems, first=first)
         return
-    yield Word(raw, plain, stems[plain], starts, ends, first)
+    yield Word(raw, plain, stems[plain], starts, ends, first, raw[0].isupper())
 
 
 def _written_out(raw: str, plain: str, starts: int, ends: int, stems: Stems, *, first: bool) -> Iterator[Word]:
@@ -112,12 +109,14 @@ def _written_out(raw: str, plain: str, starts: int, ends: int, stems: Stems, *, 
         if plain.endswith(ending) and len(plain) > len(ending):
             word = plain[: -len(ending)]
             word = _SHORT.get(word, word)
-            yield Word(raw[: len(word)], word, stems[word], starts, ends, first)
-            yield Word(full, full, stems[full], starts, ends, first=False)
+            yield Word(raw[: len(word)], word, stems[word], starts, ends, first, raw[0].isupper())
+            yield Word(full, full, stems[full], starts, ends, first=False, capital=False)
             return
     word, _, rest = plain.partition("'")
-    yield Word(raw[: len(word)], word, stems[word], starts, ends, first)
+    yield Word(raw[: len(word)], word, stems[word], starts, ends, first, raw[0].isupper())
     if rest == "s":
-        yield Word("'s", "'s", "'s", starts, ends, first=False)
+        yield Word("'s", "'s", "'s", starts, ends, first=False, capital=False)
     elif rest:
-        yield Word(raw[len(word) + 1 :], rest, stems[rest], starts, ends, first=False)
+        yield Word(
+            raw[-len(rest) :], rest, stems[rest], starts, ends, first=False, capital=raw[-len(rest) :][:1].isupper()
+        )

@@ -11,6 +11,7 @@ from app.statements.tokens import Phrases
 
 _LINES = frozenset(("alike",))
 _PAIRS = frozenset(("forms", "denying", "multiples", "halves"))
+_SHAPES = ("halves", "half_past", "half_before", "quarter_past", "quarter_before")
 _MIN_STEM = 3
 _MAX_STEMMED = 40
 _SAME = 6
@@ -31,6 +32,8 @@ class Wording:
     past: tuple[str, ...]
     alike: Mapping[str, str]
     """The stem that stands for the stems of a line of ``alike``."""
+    counting: frozenset[str]
+    """The words that a quantity may begin with, besides figures."""
     needless: frozenset[str]
     """The words that need no evidence."""
     denying: Mapping[str, str]
@@ -113,6 +116,11 @@ def _wording(code: str, table: Mapping[str, Any]) -> Wording:
         alike=alike,
         denying={_stem(word, pairs["forms"], endings): base for word, base in pairs["denying"].items()},
         marks=words["functional"] | words["marks"] | words["persons"] | words["auxiliaries"] | words["light"],
+        counting=words["tens"].union(
+            *(words[name] for name in ("numbers", "noon", "midnight")),
+            *({f"{tens}-{ones}" for ones in lists["numbers"][1:10]} for tens in lists["tens"]),
+            (part.split()[0] for name in _SHAPES for part in (*pairs.get(name, ()), *lists.get(name, ()))),
+        ),
         needless=words["functional"] | words["light"] | words["about"] | words["denials"],
     )
 
