@@ -21,6 +21,7 @@
     |   |-- IdempotencyKeyReused         the key was used for another request
     |   |-- Superseded                   another memory says what holds now in place of this one
     |   |-- NamespaceExists              the tenant has a namespace of this name
+    |   |-- OperationRunning             the operation is not finished
     |-- QuotaExceeded                  the tenant or the agent may hold, or ask in this minute, no more
     |-- AccessRefused                  who is calling
     |   |-- Unauthenticated              no credential, or one that does not hold
@@ -227,6 +228,13 @@ class NamespaceExists(Conflict):
 
     code = "namespace_exists"
     title = "Namespace exists"
+
+
+class OperationRunning(Conflict):
+    """The operation is not finished, so that nothing of it can be tried again; nothing was changed."""
+
+    code = "operation_running"
+    title = "Operation running"
 
 
 class QuotaExceeded(MemoryGatewayError):

@@ -52,7 +52,9 @@ MAX_AGENT_SETTINGS = 10_000
 MAX_REVOCATIONS = 10_000
 """How many credentials a tenant may have revoked by undoing what they wrote."""
 MAX_UNFINISHED_INGESTIONS = 16
-"""Of a tenant."""
+"""Of a tenant, whose messages are not all memories yet."""
+MAX_LEARNING_INGESTIONS = 256
+"""Of a tenant, with those of whose messages a language model still learns."""
 MAX_INGESTIONS = 1_000
 """Finished ingestions of an agent that are kept: beyond it the oldest go."""
 MAX_RECEIPTS = 10_000

@@ -26,9 +26,25 @@ _MIN_PAUSE_MS, _MAX_PAUSE_MS = 5_000, 3_600_000
 _SCOPE = "{table}.tenant_id = ?1 ->> 'tenant_id' AND {table}.agent_id = ?1 ->> 'agent_id'"
 _OWN = f"{_SCOPE.format(table='ingestion')} AND ingestion.id = ?1 ->> 'id'"
 _LEFT = f"(SELECT count(*) FROM message WHERE {STAGED})"
-_UNFINISHED = """
+# An ingestion of which a model still reads what has become memories keeps nothing else waiting.
+_BRINGS_MESSAGES = """
+(other.staged_at IS NULL OR EXISTS (
+  SELECT 1 FROM message AS brought INDEXED BY message_of_session
+  WHERE brought.tenant_id = other.tenant_id AND brought.agent_id = other.agent_id
+    AND brought.session_id = other.session_id AND brought.ingestion_id = other.id
+))
+"""
+_UNFINISHED = f"""
+(SELECT count(*) FROM ingestion AS other WHERE other.tenant_id = ?1 ->> 'tenant_id' AND other.finished_at IS NULL
+  AND {_BRINGS_MESSAGES})
+"""
+_LEARNING = """
 (SELECT count(*) FROM ingestion AS other WHERE other.tenant_id = ?1 ->> 'tenant_id' AND other.finished_at IS NULL)
 """
+IS_ROOM = f"""
+({_UNFINISHED} < {limits.MAX_UNFINISHED_INGESTIONS} AND {_LEARNING} < {limits.MAX_LEARNING_INGESTIONS})
+"""
+"""Whether a tenant may begin one: a condition in SQL."""
 _ERASING = """
 EXISTS (
   SELECT 1 FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id'
@@ -45,14 +61,15 @@ SELECT EXISTS (
   ) AS revoked,
   {_ERASING} AS erasing,
   EXISTS (SELECT 1 FROM agent WHERE {_SCOPE.format(table="agent")} AND NOT agent.long_term_enabled) AS disabled,
-  {_UNFINISHED} AS unfinished
+  NOT {IS_ROOM} AS full
 """
 _ACCEPT = f"""
 INSERT INTO ingestion (id, tenant_id, agent_id, session_id, accepted_at, messages, written_by, written_through,
-  issued_at, speakers)
+  issued_at, speakers, learns)
 SELECT ?1 ->> 'id', ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'session_id', {NOW}, ?1 ->> 'messages',
-  ?1 ->> '$.author.by', ?1 ->> '$.author.through', ?1 ->> '$.author.issued_at', ?1 ->> '$.author.speakers'
-WHERE {_UNFINISHED} < {limits.MAX_UNFINISHED_INGESTIONS} AND NOT {_ERASING}
+  ?1 ->> '$.author.by', ?1 ->> '$.author.through', ?1 ->> '$.author.issued_at', ?1 ->> '$.author.speakers',
+  ?1 ->> 'learns'
+WHERE {IS_ROOM} AND NOT {_ERASING}
 ON CONFLICT DO NOTHING
 """
 _DROP_OLDEST = f"""
@@ -75,7 +92,7 @@ WHERE {_OWN} AND ingestion.finished_at IS NULL AND ingestion.staged_at IS NOT NU
   AND NOT EXISTS (
     SELECT 1 FROM ingestion AS other
     WHERE {_SCOPE.format(table="other")} AND other.session_id = ?1 ->> 'session_id' AND other.finished_at IS NULL
-      AND other.lease_holder <> ?1 ->> 'holder' AND other.lease_expires_at > {NOW}
+      AND other.lease_holder <> ?1 ->> 'holder' AND other.lease_expires_at > {NOW} AND {_BRINGS_MESSAGES}
   )
 RETURNING id
 """
@@ -96,7 +113,7 @@ RETURNING lease_expires_at - {NOW} AS pause_ms, {NOW} - accepted_at AS age_ms
 """
 _READ = """
 SELECT ingestion.id, ingestion.agent_id, ingestion.session_id, ingestion.accepted_at, ingestion.messages,
-  ingestion.known, ingestion.written, ingestion.finished_at, ingestion.failure
+  ingestion.known, ingestion.written, ingestion.finished_at, ingestion.failure, ingestion.learns, ingestion.planned_at
 FROM ingestion WHERE ingestion.tenant_id = ?1 ->> 'tenant_id' AND ingestion.id = ?1 ->> 'id'
   AND (?1 ->> 'agent_id' IS NULL OR ingestion.agent_id = ?1 ->> 'agent_id')
 """
@@ -111,12 +128,24 @@ WHERE {_OWN} AND ingestion.finished_at IS NULL AND ingestion.failure IS NULL
 """
 # The failure is written first: should the run stop there, whoever goes on finds it and drops the messages.
 _FAIL = f"""
-UPDATE ingestion SET failure = ?1 ->> 'failure', written = messages - known - {_LEFT}
+UPDATE ingestion SET failure = ?1 ->> 'failure', written = messages - known - {_LEFT}, learns = 0
 WHERE {_OWN} AND ingestion.finished_at IS NULL AND ingestion.failure IS NULL
 """
 _DROP = f"""
 DELETE FROM message WHERE {STAGED}
   AND EXISTS (SELECT 1 FROM ingestion WHERE {_OWN} AND ingestion.failure IS NOT NULL)
+"""
+_FAIL_PASSES = """
+UPDATE pass SET state = 'failed', failure = (
+  SELECT ingestion.failure FROM ingestion
+  WHERE ingestion.tenant_id = pass.tenant_id AND ingestion.agent_id = pass.agent_id
+    AND ingestion.id = pass.ingestion_id
+)
+WHERE pass.tenant_id = ?1 ->> 'tenant_id' AND pass.agent_id = ?1 ->> 'agent_id' AND pass.ingestion_id = ?1 ->> 'id'
+  AND pass.state = 'waiting' AND EXISTS (
+    SELECT 1 FROM ingestion WHERE ingestion.tenant_id = ?1 ->> 'tenant_id' AND ingestion.agent_id = ?1 ->> 'agent_id'
+      AND ingestion.id = ?1 ->> 'id' AND ingestion.failure IS NOT NULL AND NOT ingestion.learns
+  )
 """
 _FINISH_FAILED = f"""
 UPDATE ingestion SET finished_at = {NOW}, lease_holder = NULL
@@ -143,6 +172,10 @@ class Ingestion:
     """Why it stopped for good, as a problem's code."""
     items: Sequence[Item] = ()
     """What became of each message, for whoever has brought them; none where that is not known yet."""
+    learns: bool = False
+    """Whether a language model is to read the messages, or reads what is left of them."""
+    planned_at: int | None = None
+    """Since when it is known what the model is to read; None: it reads nothing, or not yet."""
 
     @property
     def status(self) -> Literal["running", "done", "failed"]:
@@ -154,12 +187,13 @@ class Ingestion:
 
 @dataclass(frozen=True, slots=True)
 class IngestState:
-    """What keeps an ingestion out before it begins, and how many of the tenant are not finished."""
+    """What keeps an ingestion out before it begins."""
 
     revoked: bool
     erasing: bool
     disabled: bool
-    unfinished: int
+    full: bool
+    """Whether the tenant has as many ingestions under way as it may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +204,13 @@ class Ingestions:
     session_id: str
     id: str
 
-    def accept(self, author: Author, messages: int) -> list[ScopedStatement]:
-        """Begin an ingestion of so many messages, unless the tenant has as many as it may."""
-        return [self._write(_ACCEPT, messages=messages, author=_signed(author)), self._write(_DROP_OLDEST)]
+    def accept(self, author: Author, messages: int, *, learns: bool) -> list[ScopedStatement]:
+        """Begin an ingestion of so many messages, unless the tenant has as many as it may.
+
+        ``learns``: a language model is to read them.
+        """
+        begun = self._write(_ACCEPT, messages=messages, author=_signed(author), learns=int(learns))
+        return [begun, self._write(_DROP_OLDEST)]
 
     def all_staged(self) -> ScopedStatement:
         """Say that all its messages are taken: the others were there already."""
@@ -211,12 +249,16 @@ class Ingestions:
         return self._write(_COUNT)
 
     def finish(self) -> list[ScopedStatement]:
-        """Finish, where nothing is left; the last statement reads the ``Ingestion``."""
-        return [self._write(_FINISH), self.read()]
+        """Finish, where nothing is left; the last statement reads the ``Ingestion``.
+
+        One that had failed stays so: what a model was to learn of it once more was learned.
+        """
+        return [self._write(_FINISH), self._write(_FINISH_FAILED), self.read()]
 
     def fail(self, code: str) -> list[ScopedStatement]:
         """Drop what is left and finish; the last statement reads the ``Ingestion``."""
-        return [self._write(_FAIL, failure=code), self._write(_DROP), self._write(_FINISH_FAILED), self.read()]
+        ends = (_DROP, _FAIL_PASSES, _FINISH_FAILED)
+        return [self._write(_FAIL, failure=code), *map(self._write, ends), self.read()]
 
     def _write(self, sql: str, **values: Json) -> ScopedStatement:
         own: dict[str, Json] = {"id": self.id, "session_id": self.session_id}

@@ -213,6 +213,8 @@ class Batch:
     request_hash: str = ""
     ingestion: Ingestions | None = None
     """Whose messages the lines are."""
+    beside: Sequence[ScopedStatement] = ()
+    """What is written in the same run, once the memories are there."""
 
     @property
     def event(self) -> str:
@@ -267,6 +269,7 @@ def write(batch: Batch) -> list[ScopedStatement]:
         *([] if batch.key is None else [_remember(lines[0].memory, batch.key, batch.request_hash)]),
         *_claim(tenant, lines),
         *_take_from(batch.ingestion, lines),
+        *batch.beside,
     ]
 
 

@@ -34,6 +34,11 @@ DELETE FROM message WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> '
 )
 RETURNING id
 """
+# Nor is anything learned behind it: whoever works on an ingestion of the session finds its lease gone.
+_RELEASE = f"""
+UPDATE ingestion SET lease_holder = NULL, lease_expires_at = {NOW}
+WHERE {_OF_SESSION.format(table="ingestion")} AND ingestion.finished_at IS NULL
+"""
 _QUEUE_DELETES = f"""
 INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
 SELECT memory.tenant_id, memory.agent_id, memory.id, config.index_name, 'delete', {NOW}, {NOW} + {GRACE_MS}
@@ -61,6 +66,7 @@ def delete_chunk(scope: Scope, session_id: str, author: Author, *, now: int) -> 
     """
     return [
         ScopedStatement.write(scope, _DELETE_MESSAGES, session_id=session_id),
+        ScopedStatement.write(scope, _RELEASE, session_id=session_id),
         ScopedStatement.write(scope, _DELETE_PROPOSALS, session_id=session_id),
         ScopedStatement.write(scope, _QUEUE_DELETES, session_id=session_id),
         ScopedStatement.write(scope, _AUDIT, session_id=session_id, now=now, by=author.credential_id),

@@ -29,6 +29,7 @@ LEFT_OUT = {
     "metrics",
     "ingest",  # profiles: a model has the four tools, a harness the routes
     "ingestion",
+    "retry",
     "remember",
     "recall_profile",
     "list_profile",

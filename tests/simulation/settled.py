@@ -3,6 +3,7 @@
 import numpy as np
 
 from app.domain.embedding import Vector
+from app.domain.learned import Learned, embedded_text
 from app.domain.memory import Scope
 from tests.simulation.chains import misplaced
 from tests.simulation.embedder import CONFIG, vector_of
@@ -27,8 +28,15 @@ def shown(world: World) -> Shown:
 
 def memories_of(world: World) -> Shown:
     """Return the vector that each memory ought to have."""
-    rows = world.file.rows("SELECT id, tenant_id, agent_id, content FROM long_term_memory")
-    return {str(id_): (Scope(str(tenant), str(agent)), vector_of(str(text))) for id_, tenant, agent, text in rows}
+    rows = world.file.rows("SELECT id, tenant_id, agent_id, content, learned FROM long_term_memory")
+    return {
+        str(id_): (Scope(str(tenant), str(agent)), vector_of(_embedded(str(content), learned)))
+        for id_, tenant, agent, content, learned in rows
+    }
+
+
+def _embedded(content: str, learned: object) -> str:
+    return embedded_text(content, None if learned is None else Learned.from_json(str(learned)))
 
 
 def flaws(world: World) -> set[tuple[str, str]]:

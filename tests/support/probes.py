@@ -124,7 +124,7 @@ async def probe_ingest(service: Service, tenant: str, agent_id: str) -> list[htt
         body = {"session_id": "s", "messages": [{"role": "user", "content": content}]}
         answers.append(await service.post(path, body, tenant=tenant, agent=agent_id))
     assert [answer.json()["stored"] for answer in answers] in ([1, 1, 0], [0, 0, 0])
-    return answers
+    return [*answers, await service.post(f"{path}?dry_run=true", body, tenant=tenant, agent=agent_id)]
 
 
 async def probe_ingestion(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
@@ -132,6 +132,13 @@ async def probe_ingestion(service: Service, tenant: str, agent_id: str) -> list[
     path = f"/profiles/{agent_id}/operations"
     ids = (await ingested(service), "01K2Z4M1V7Q8T3B5N6C7D8E9FA")
     return [await service.client.get(f"{path}/{id_}", headers=headers) for id_ in ids]
+
+
+async def probe_retry(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    headers = service.credential(tenant, agent=agent_id)
+    path = f"/profiles/{agent_id}/operations"
+    ids = (await ingested(service), "01K2Z4M1V7Q8T3B5N6C7D8E9FA")
+    return [await service.client.post(f"{path}/{id_}/retry", headers=headers) for id_ in ids]
 
 
 async def ingested(service: Service) -> str:
@@ -273,6 +280,7 @@ PROBES: dict[str, Probe] = {
     "DELETE /credentials/{credential_id}/memories": probe_undo,
     "POST /profiles/{profile}/ingest": probe_ingest,
     "GET /profiles/{profile}/operations/{operation_id}": probe_ingestion,
+    "POST /profiles/{profile}/operations/{operation_id}/retry": probe_retry,
     "GET /export": probe_export,
     "GET /memories": probe_list,
     "GET /memories/{memory_id}": probe_get,

@@ -1,7 +1,7 @@
 """Dependencies of routes: the verified credential, and the services it gives access to."""
 
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -59,11 +59,17 @@ class _Credential(HTTPBearer):
     """Checks a request's bearer credential, its media type and its query parameters."""
 
     def __init__(
-        self, *, admin: bool, media_types: Sequence[str] = ("application/json",), channel: WriteChannel = "http"
+        self,
+        *,
+        admin: bool,
+        media_types: Sequence[str] = ("application/json",),
+        channel: WriteChannel = "http",
+        parameters: Collection[str] = (),
     ) -> None:
         """Require the scope ``memory admin`` or only ``memory``, and bodies of one of these media types.
 
-        Without any, a request needs no body, and one that comes is not looked at.
+        Without any, a request needs no body, and one that comes is not looked at. ``parameters`` are those that a
+        request with a body may have in its query.
         """
         super().__init__(
             bearerFormat="JWT",
@@ -73,6 +79,7 @@ class _Credential(HTTPBearer):
         self._admin = admin
         self._media_types = media_types
         self._channel = channel
+        self._parameters = parameters
 
     async def __call__(self, request: Request) -> Access:  # type: ignore[override]  # returns more than the base class
         """Verify the credential, then the form of the request.
@@ -87,7 +94,7 @@ class _Credential(HTTPBearer):
         if request.method in {"POST", "PUT"}:
             if self._media_types:
                 _check_media_type(request, self._media_types)
-            await no_query(request)
+            _check_query(request, self._parameters)
         await no_repeats(request)
         return Access(principal, runtime_of(request), self._channel)
 
@@ -113,8 +120,14 @@ async def principal_of(request: Request) -> Principal:
 
 async def no_query(request: Request) -> None:
     """Refuse query parameters on a route that has none."""
-    if request.query_params:
-        names = sorted(set(request.query_params))
+    _check_query(request, ())
+
+
+def _check_query(request: Request, known: Collection[str]) -> None:
+    names = sorted(set(request.query_params) - set(known))
+    if names and known:
+        raise refused([FieldError(name, "is not a parameter of this request") for name in names])
+    if names:
         errors = [FieldError(name, "is not a parameter of this request") for name in names]
         raise refused(errors, "This request takes no query parameters.")
 
@@ -142,6 +155,8 @@ def runtime_of(request: Request) -> Runtime:
 
 Caller = Annotated[Access, Depends(_Credential(admin=False))]
 """Anyone with a credential of the scope ``memory``."""
+DryRunCaller = Annotated[Access, Depends(_Credential(admin=False, parameters=("dry_run",)))]
+"""The same, with a request that may be a dry run."""
 BodylessCaller = Annotated[Access, Depends(_Credential(admin=False, media_types=()))]
 """The same, with a request that has no body."""
 Administrator = Annotated[Access, Depends(_Credential(admin=True))]

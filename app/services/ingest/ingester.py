@@ -6,19 +6,22 @@ from contextlib import suppress
 from dataclasses import replace
 
 from app.domain import limits
-from app.domain.errors import NotFound, Unavailable
+from app.domain.errors import NotFound, OperationRunning, Unavailable
 from app.domain.memory import Scope
 from app.domain.messages import Item, NewMessage
 from app.services.backends import TenantBackends
+from app.services.ingest.dry_run import Shown, dry_run
 from app.services.ingest.identify import Conversation, check, identify
-from app.services.ingest.messages import Taken, Taking
+from app.services.ingest.messages import Taken, Taking, allowed, too_many
 from app.services.ingest.operation import Attempt, Operation
 from app.services.ingest.work import Work
-from app.storage.ingestions import Ingestion, ingestion, read
+from app.storage.ingestions import Ingestion, ingestion, read, state
+from app.storage.learning_report import LearningReport, learning_report, report, retry
 from app.storage.messages import anybodys, written
 
 _INTERRUPTED = "unavailable"
 """The code of a message that another ingestion had brought and has not written."""
+_RUNNING = "The operation is still running. Ask how far it is, and try again once it ends."
 
 
 class Ingester:
@@ -32,7 +35,7 @@ class Ingester:
         """Take messages and make memories of those that are none; the same messages again change nothing.
 
         Once it returns with ``items``, every recall finds the messages. Without them it is still running, and goes on
-        after this, in this process or another (``ingestion``).
+        after this, in this process or another (``ingestion``), as does what a language model learns of them.
 
         Raises:
             InvalidRequest: a field is outside its bounds; nothing was taken.
@@ -47,24 +50,27 @@ class Ingester:
         await check(messages, session_id, now)
         conversation = await identify(messages, session_id, now)
         taking = Taking(self._backends, scope, conversation)
-        work = Work(self._backends, scope, conversation.session_id, taking.id)
+        learns = self._backends.model is not None
+        work = Work(self._backends, scope, conversation.session_id, taking.id, learns=learns)
         taken = await taking.take(work.holder)
         if taken.ingestion is None:
             return _nothing_new(agent_id, conversation, now)
         operation = Operation(work, claimed=taken.claimed)
         running = self._backends.background.start(operation.run(), name="ingestion")
-        waiting = asyncio.create_task(operation.put_off.wait())
-        try:
-            await asyncio.wait(
-                {running, waiting}, timeout=max(0.0, ends - loop.time()), return_when=asyncio.FIRST_COMPLETED
-            )
-        finally:
-            waiting.cancel()
-        if not running.done():
-            with suppress(Unavailable):
-                return await self.ingestion(agent_id, taking.id)
-            return taken.ingestion
-        return await self._ended(scope, conversation, taken, running.result())
+        enough = (operation.put_off, work.written) if learns else (operation.put_off,)
+        await _first_of(running, enough, max(0.0, ends - loop.time()))
+        if running.done():
+            return await self._ended(scope, conversation, taken, running.result())
+        if work.written.is_set():
+            with suppress(Unavailable, NotFound):
+                return await self._written(scope, conversation, taken, taking.id)
+        with suppress(Unavailable):
+            return await self.ingestion(agent_id, taking.id)
+        return taken.ingestion
+
+    async def dry_run(self, agent_id: str, messages: Sequence[NewMessage], session_id: str | None = None) -> Shown:
+        """Return what ingesting the messages would do, and write nothing; raises as ``dry_run`` says."""
+        return await dry_run(self._backends, agent_id, messages, session_id)
 
     async def ingestion(self, agent_id: str | None, ingestion_id: str) -> Ingestion:
         """Return how far an ingestion is; with an agent, only one of that agent.
@@ -80,10 +86,58 @@ class Ingester:
             raise NotFound("There is no such operation.")
         return ingestion(rows[0])
 
+    async def learning(self, found: Ingestion) -> LearningReport | None:
+        """Return what a language model has made of the messages of an ingestion; None where it reads nothing of them.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        if found.id is None or found.planned_at is None:
+            return None
+        scope = Scope(self._backends.tenant_id, found.agent_id)
+        return learning_report(await self._backends.database.run(report(scope, found.id)))
+
+    async def retry(self, agent_id: str, ingestion_id: str) -> Ingestion:
+        """Begin again what has failed of an ingestion's learning, and return it: it goes on after this.
+
+        Where nothing has failed, nothing is done. Messages that could not be stored have to be sent again.
+
+        Raises:
+            NotFound: there is no such ingestion.
+            OperationRunning: it is not finished.
+            Erasing, LongTermDisabled, Unauthenticated: as a store is refused; nothing was begun.
+            QuotaExceeded: too many of the tenant's are running; nothing was begun.
+            InvalidRequest: an id has not the form of one.
+            Unavailable: the database does not answer; trying again is safe.
+        """
+        found = await self.ingestion(agent_id, ingestion_id)
+        if found.finished_at is None:
+            raise OperationRunning(_RUNNING)
+        scope = Scope(self._backends.tenant_id, agent_id)
+        work = Work(self._backends, scope, found.session_id, ingestion_id, learns=True, planned=True)
+        ((row,),) = await self._backends.database.run([state(scope, self._backends.author)])
+        is_full = allowed(row).full
+        begun, *_, rows = await self._backends.database.run([*retry(scope, ingestion_id, work.holder), work.own.read()])
+        if begun:
+            self._backends.background.start(Operation(work, claimed=True).run(), name="ingestion")
+        elif not rows:
+            raise NotFound("There is no such operation.")
+        elif is_full:
+            raise too_many()
+        again = ingestion(rows[0])
+        if again.finished_at is None and not begun:
+            raise OperationRunning(_RUNNING)
+        return again
+
     async def resume(self, agent_id: str, session_id: str, ingestion_id: str) -> bool:
         """Go on with an ingestion that nobody works on, and tell whether it is finished."""
         work = Work(self._backends, Scope(self._backends.tenant_id, agent_id), session_id, ingestion_id)
         return (await Operation(work).attempt(adopts=True)).finished
+
+    async def _written(self, scope: Scope, conversation: Conversation, taken: Taken, id_: str) -> Ingestion:
+        """Say what became of each message of an ingestion whose messages are memories."""
+        found = await self.ingestion(scope.agent_id, id_)
+        return await self._ended(scope, conversation, taken, Attempt(ingestion=found))
 
     async def _ended(self, scope: Scope, conversation: Conversation, taken: Taken, attempt: Attempt) -> Ingestion:
         """Say what became of each message of an ingestion that has ended."""
@@ -97,6 +151,16 @@ class Ingester:
             there, coming = await self._backends.database.run([written(scope, asked), anybodys(scope, asked)])
             lost = set(asked) - {str(row["id"]) for row in (*there, *coming)}
         return replace(ended, items=_items(conversation, taken, lost, ended.failure or _INTERRUPTED))
+
+
+async def _first_of(running: asyncio.Task[Attempt], events: Sequence[asyncio.Event], seconds: float) -> None:
+    """Wait until the work ends, or one of these happens, or so many seconds have passed."""
+    waiting = [asyncio.create_task(event.wait()) for event in events]
+    try:
+        await asyncio.wait({running, *waiting}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waiting:
+            each.cancel()
 
 
 def _nothing_new(agent_id: str, conversation: Conversation, now: int) -> Ingestion:

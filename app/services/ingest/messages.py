@@ -59,13 +59,14 @@ class Taking:
             QuotaExceeded: there is no room for a memory, or the tenant has too many ingestions; nothing was taken.
             Unavailable: the database does not answer; some may be taken, and ingesting again is safe.
         """
-        known = await self._known()
+        known = await self.known()
         new = [message for message in self._conversation.messages if message.id not in known]
         if not new:
             return Taken()
         own = Ingestions(self._scope, self._conversation.session_id, self.id)
         messages = Messages(self._scope, self._conversation.session_id, self.id)
-        run = own.accept(self._backends.author, len(self._conversation.ids))
+        learns = self._backends.model is not None
+        run = own.accept(self._backends.author, len(self._conversation.ids), learns=learns)
         waiting = False
         async for rows in _chunks(new):
             if waiting:
@@ -79,11 +80,11 @@ class Taking:
         elsewhere = [message.id for message in new if message.id not in mine]
         return Taken(ingestion(row), mine, elsewhere, claimed=bool(claimed))
 
-    async def _known(self) -> set[str]:
-        """Return the messages that are memories, unless the caller may bring none now."""
+    async def known(self) -> set[str]:
+        """Return the ids of those that are memories, unless the caller may bring none now; raises as ``take``."""
         ids = [message.id for message in self._conversation.messages]
         quotas = Quotas(self._backends.tenant_id, self._backends.quotas).read(self._scope.agent_id)
-        allowed, there, quota, (seen,) = await self._backends.database.run(
+        state_rows, there, quota, (seen,) = await self._backends.database.run(
             [
                 state(self._scope, self._backends.author),
                 written(self._scope, ids),
@@ -92,27 +93,27 @@ class Taking:
             ]
         )
         self._backends.observe(seen)
-        found = _allowed(allowed[0])
+        found = allowed(state_rows[0])
         known = {str(row["id"]) for row in there}
         new = [message for message in self._conversation.messages if message.id not in known]
         if new:
             needed = (1, min(len(message.content.encode()) for message in new), 0)
             if over := [use for usage in usages(quota) for use in usage.exceeded_by(needed)]:
                 raise exceeded(over, next_minute=0)
-            if found.unfinished >= limits.MAX_UNFINISHED_INGESTIONS:
-                raise _too_many()
+            if found.full:
+                raise too_many()
         return known
 
     async def _run(self, run: Sequence[ScopedStatement]) -> list[list[Row]]:
         """Make a run that ends with the ingestion's row, which is not there where it could not begin."""
-        *results, row, allowed = await self._backends.database.run([*run, state(self._scope, self._backends.author)])
+        *results, row, state_rows = await self._backends.database.run([*run, state(self._scope, self._backends.author)])
         if not row:
-            _allowed(allowed[0])
-            raise _too_many()
+            allowed(state_rows[0])
+            raise too_many()
         return [*results, row]
 
 
-def _allowed(row: Row) -> IngestState:
+def allowed(row: Row) -> IngestState:
     """Read what keeps an ingestion out; raises as ``Taking.take`` does."""
     found = read_row(IngestState, row)
     if found.revoked:
@@ -124,7 +125,8 @@ def _allowed(row: Row) -> IngestState:
     return found
 
 
-def _too_many() -> QuotaExceeded:
+def too_many() -> QuotaExceeded:
+    """Return the refusal of an ingestion where the tenant has as many under way as it may."""
     most = limits.MAX_UNFINISHED_INGESTIONS
     return QuotaExceeded(
         f"The tenant has {most} ingestions that are not finished, as many as it may. Wait until one of them is done "

@@ -10,12 +10,17 @@ import structlog
 
 from app.domain.errors import AccessRefused, Conflict, Erasing, MemoryGatewayError, QuotaExceeded, Unavailable
 from app.ports.database import Row
+from app.services.ingest.classify import Classify
+from app.services.ingest.extract import Extract
+from app.services.ingest.learn import Learn
+from app.services.ingest.plan import Plan
 from app.services.ingest.turns import Turns
+from app.services.ingest.verify import Verify
 from app.services.ingest.work import LeaseLost, Stage, Work
 from app.storage.ingestions import Ingestion, ingestion
 from app.storage.scoped import ScopedStatement
 
-STAGES: Final[Sequence[Stage]] = (Turns(),)
+STAGES: Final[Sequence[Stage]] = (Plan(), Turns(), Extract(), Verify(), Classify(), Learn())
 """What follows once the messages are taken (``app.services.ingest.messages``), in this order."""
 
 _FIRST_PAUSE, _LAST_PAUSE = 0.2, 30.0
@@ -95,8 +100,9 @@ class Operation:
                 return Attempt(finished=True, ingestion=found)
             if not claimed:
                 return Attempt()
-            if found.failure is not None:  # whoever found it out stopped before the end
+            if found.failure is not None and not found.learns:  # whoever found it out stopped before the end
                 return await self._fail(found.failure)
+            self._work.learns, self._work.planned = found.learns, found.planned_at is not None
         self._work.lost = False
         async with self._work.renewing():
             for stage in self._stages:

@@ -1,36 +1,28 @@
-"""The second stage: each message becomes one memory, in its own words, by the one way in which memories are written."""
+"""The stage in which each message becomes one memory, in its own words, by the way in which all are written."""
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from json import loads
 
 from ulid import ULID
 
-from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.errors import QuotaExceeded, Unavailable
 from app.domain.json_types import to_json
-from app.domain.memory import Tenant
 from app.domain.moments import moment
 from app.domain.quotas import Usage
-from app.indexing.delivery import deliver
 from app.ports.database import Row
-from app.ports.vector_index import IndexedVector
-from app.services.backends import TenantBackends, settled
+from app.services.backends import settled
 from app.services.claims import permitted
+from app.services.ingest.lines import RUN_BYTES, write_lines
 from app.services.ingest.work import Work
 from app.services.pacing import paced
-from app.services.shadow import shadow_vectors
-from app.services.write import HeldOtherwise, Writer, audited
-from app.services.write_outcomes import Outcome, exceeded
-from app.storage.memories import Batch, Line
+from app.services.write import HeldOtherwise
+from app.services.write_outcomes import exceeded
+from app.storage.memories import Line
 from app.storage.messages import Held, Staged, holders, staged, unstage
 from app.storage.quotas import Quotas, usages
 from app.storage.rows import read_row
 
-_RUN_BYTES = 1_200_000
-_EMBEDDED_AT_ONCE = 32 * 1024
-"""Characters."""
 _READ_AT_ONCE = 2 * 1024
 """Characters that are read for words before the event loop goes on; the largest message takes longest."""
 _MAX_TRIES = 5
@@ -42,6 +34,10 @@ class Turns:
 
     async def run(self, work: Work) -> None:
         """Write what is left; raises as ``Stage`` says."""
+        await self._write(work)
+        work.written.set()
+
+    async def _write(self, work: Work) -> None:
         tries = _MAX_TRIES
         while True:
             messages, waiting = await _next(work)
@@ -131,49 +127,8 @@ async def _written(work: Work, messages: Sequence[Staged]) -> int:
     if not lines:
         await work.run([unstage(work.scope, there), work.own.count()])
         return len(there)
-    backends = work.backends
-    used = backends.configs
-    started = time.perf_counter()
-    texts = [line.memory.embedded_text for line in lines]
-    vectors = [vector for group in _groups(texts) for vector in await _embedded(backends, used.active, group)]
-    milliseconds = round((time.perf_counter() - started) * 1000, 1)
-    detail = audited(used.active) | {"embedding_ms": milliseconds, "together": len(texts)}
-    beside = await shadow_vectors(backends, texts, used.shadow)
-    made = [
-        replace(line, vectors={used.active.index_name: vector, **shadow}, detail=detail)
-        for line, vector, shadow in zip(lines, vectors, beside, strict=True)
-    ]
-    batch = Batch(
-        Tenant(backends.tenant_id),
-        made,
-        used,
-        backends.clock(),
-        backends.quotas,
-        backends.author,
-        is_store=True,
-        ingestion=work.own,
-    )
-    outcomes = await Writer(backends, work.run).write(batch)
-    for config in used.configs:
-        await _deliver(backends, config, made, outcomes)
+    await write_lines(work, lines)
     return len(lines)
-
-
-async def _embedded(backends: TenantBackends, config: EmbeddingConfig, texts: Sequence[str]) -> Sequence[Vector]:
-    return (await backends.embedder_of(config).embed(texts, "document")).vectors
-
-
-def _groups(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Cut texts into what is embedded at once: what others of the tenant ask meanwhile comes in between."""
-    group: list[str] = []
-    size = 0
-    for text in texts:
-        if group and size + len(text) > _EMBEDDED_AT_ONCE:
-            yield group
-            group, size = [], 0
-        group.append(text)
-        size += len(text)
-    yield group
 
 
 def _is_there(each: Staged) -> bool:
@@ -199,7 +154,7 @@ async def _lines(work: Work, messages: Sequence[Staged]) -> list[Line]:
         if each.held is not None:
             line = replace(line, merged_from=each.held.held_metadata, was_expired=each.held.held_expired)
         size += len(to_json([memory.content, memory.segments, memory.metadata_json]).encode()) + vectors
-        if lines and size > _RUN_BYTES:
+        if lines and size > RUN_BYTES:
             return lines
         lines.append(line)
     return lines
@@ -207,24 +162,3 @@ async def _lines(work: Work, messages: Sequence[Staged]) -> list[Line]:
 
 def _to_read(each: tuple[int, Staged]) -> int:
     return len(each[1].message.content)
-
-
-async def _deliver(
-    backends: TenantBackends, config: EmbeddingConfig, lines: Sequence[Line], outcomes: Sequence[Outcome]
-) -> None:
-    """Bring what was queued to the index; what fails is left to the indexer."""
-    name = config.index_name
-    vectors = [
-        IndexedVector(
-            line.memory.scope,
-            line.memory.id,
-            line.vectors[name],
-            outcome.created_at,
-            outcome.revisions[name],
-            line.memory.metadata,
-        )
-        for line, outcome in zip(lines, outcomes, strict=True)
-        if outcome.holder == line.memory.id and name in outcome.revisions
-    ]
-    if vectors:
-        await deliver(backends.index_of(config), name, vectors, backends.acknowledgements, first_time=True)

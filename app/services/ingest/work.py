@@ -13,7 +13,9 @@ from app.domain.errors import Unavailable
 from app.domain.memory import Scope
 from app.ports.database import Row, RunRefused
 from app.services.backends import TenantBackends
+from app.services.ingest.model_calls import ModelCalls
 from app.storage.ingestions import LEASE_SECONDS, Ingestions
+from app.storage.learning import Learning
 from app.storage.messages import Messages
 from app.storage.scoped import ScopedStatement
 
@@ -34,6 +36,17 @@ class Work:
     ingestion_id: str
     holder: str = field(default_factory=lambda: str(ULID()))
     lost: bool = False
+    learns: bool = False
+    """Whether a language model is to read the messages."""
+    planned: bool = False
+    """Whether it is known what it is to read."""
+    model: ModelCalls = field(init=False)
+    written: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once every message is a memory, and what is left is to learn of them."""
+
+    def __post_init__(self) -> None:
+        """Make what calls the model: what it has found out about the model holds for all stages."""
+        self.model = ModelCalls(self.backends.model, self.scope.agent_id)
 
     @property
     def own(self) -> Ingestions:
@@ -44,6 +57,11 @@ class Work:
     def messages(self) -> Messages:
         """Return the statements over its messages."""
         return Messages(self.scope, self.session_id, self.ingestion_id)
+
+    @property
+    def learning(self) -> Learning:
+        """Return the statements over what a model makes of its messages."""
+        return Learning(self.scope, self.session_id, self.ingestion_id)
 
     def check_held(self) -> None:
         """Go on while the lease is held.

@@ -50,6 +50,7 @@ async def test_operations_have_plain_ids(service: Service) -> None:
         "undo",
         "ingest",
         "ingestion",
+        "retry",
         "remember",
         "recall_profile",
         "list_profile",

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from starlette.responses import JSONResponse
 
 from app.domain.errors import (
@@ -10,17 +10,19 @@ from app.domain.errors import (
     InvalidRequest,
     LongTermDisabled,
     NotFound,
+    OperationRunning,
     QuotaExceeded,
     Unavailable,
 )
 from app.interfaces.http.conversations import announced, read_conversation
-from app.interfaces.http.dependencies import Caller, CredentialFirst, no_query
+from app.interfaces.http.dependencies import BodylessCaller, Caller, CredentialFirst, DryRunCaller, no_query
 from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
 from app.interfaces.http.middleware import INGEST_BYTES
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.ingest import IngestAnswer, IngestHead, IngestionAnswer, IngestMessage
 from app.interfaces.http.schemas.operations import OperationId
 from app.interfaces.http.schemas.store import AgentId
+from app.services.ingest.dry_run import MAX_PASSES, SECONDS
 
 _BODY: dict[str, Any] = {
     "requestBody": {
@@ -29,6 +31,11 @@ _BODY: dict[str, Any] = {
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/IngestRequest"}}},
     }
 }
+_DRY_RUN = (
+    f"Show what would become of the messages and what a language model would learn, and write nothing. What it would "
+    f"take more than {MAX_PASSES} passes to read is refused; what it has not answered within {SECONDS:.0f} seconds has "
+    "failed. What it costs counts."
+)
 _LOCATION = {"headers": {"Location": {"description": "Where to ask how far it is.", "schema": {"type": "string"}}}}
 
 ingests = APIRouter(tags=["profiles"], route_class=CredentialFirst)
@@ -44,14 +51,23 @@ ingests = APIRouter(tags=["profiles"], route_class=CredentialFirst)
     },
     openapi_extra=_BODY,
 )
-async def ingest(caller: Caller, profile: Annotated[AgentId, Path()], request: Request) -> Response:
+async def ingest(
+    caller: DryRunCaller,
+    profile: Annotated[AgentId, Path()],
+    request: Request,
+    dry_run: Annotated[bool, Query(description=_DRY_RUN, examples=[True])] = False,  # noqa: FBT002 - FastAPI calls by keyword
+) -> Response:
     """Take a conversation: each message becomes a memory. The same messages again change nothing, as the answer says.
 
-    What takes longer than 20 seconds, or has to wait for a part of the service, is answered with the operation.
+    What takes longer than 20 seconds, or has to wait for a part of the service, is answered with the operation. What a
+    language model learns of the messages, where one is set, comes after the answer: the operation tells it.
     """
     services = caller.agent(profile)
     async with services.backends.ingest_room(announced(request)):
         messages, head = await read_conversation(request, IngestMessage, IngestHead)
+        if dry_run:
+            shown = await services.ingester.dry_run(profile, messages, head.session_id)
+            return JSONResponse(IngestAnswer.of_dry_run(shown).model_dump(exclude_none=True))
         ingestion = await services.ingester.ingest(profile, messages, head.session_id)
     if ingestion.items:
         return JSONResponse(IngestAnswer.of(ingestion).model_dump(exclude_none=True))
@@ -69,6 +85,32 @@ async def ingest(caller: Caller, profile: Annotated[AgentId, Path()], request: R
 async def ingestion(
     caller: Caller, profile: Annotated[AgentId, Path()], operation_id: Annotated[OperationId, Path()]
 ) -> IngestionAnswer:
-    """Tell how far an ingestion of the profile is."""
-    found = await caller.agent(profile).ingester.ingestion(profile, operation_id)
-    return IngestionAnswer.of(found)
+    """Tell how far an ingestion of the profile is, and what a language model has learned of its messages."""
+    ingester = caller.agent(profile).ingester
+    found = await ingester.ingestion(profile, operation_id)
+    return IngestionAnswer.of(found, await ingester.learning(found))
+
+
+@ingests.post(
+    "/profiles/{profile}/operations/{operation_id}/retry",
+    response_model=IngestionAnswer,
+    response_model_exclude_none=True,
+    responses={
+        202: {"model": IngestionAnswer, "description": "It goes on after this answer.", **_LOCATION},
+        **responses(*ACCESS, NotFound, OperationRunning, Erasing, LongTermDisabled, QuotaExceeded, *WRITES),
+    },
+)
+async def retry(
+    caller: BodylessCaller, profile: Annotated[AgentId, Path()], operation_id: Annotated[OperationId, Path()]
+) -> Response:
+    """Learn again what a language model has failed to learn of an ingestion; where nothing has failed, do nothing.
+
+    Messages that were not stored have to be sent again.
+    """
+    ingester = caller.agent(profile).ingester
+    found = await ingester.retry(profile, operation_id)
+    body = IngestionAnswer.of(found, await ingester.learning(found)).model_dump(exclude_none=True)
+    if found.finished_at is not None:
+        return JSONResponse(body)
+    location = f"/profiles/{profile}/operations/{found.id}"
+    return JSONResponse(body, status_code=202, headers={"Location": location})

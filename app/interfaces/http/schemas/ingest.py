@@ -10,7 +10,10 @@ from app.domain.messages import ItemStatus, NewMessage, Role
 from app.domain.moments import milliseconds
 from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, Moment, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
+from app.interfaces.http.schemas.learning import LearningAnswer
+from app.services.ingest.dry_run import Shown
 from app.storage.ingestions import Ingestion
+from app.storage.learning_report import LearningReport
 
 
 class IngestMessage(Request):
@@ -67,18 +70,29 @@ class IngestAnswer(BaseModel):
     model_config = ConfigDict(json_schema_extra={"examples": [examples.INGESTED]})
 
     session_id: str
-    operation_id: str | None = Field(None, description="Absent where every message was known.")
+    operation_id: str | None = Field(
+        None,
+        description="Ask it what a language model learns of the messages. Absent where every message was known.",
+    )
+    dry_run: bool | None = Field(None, description="True where this is what would become of them.")
     stored: int
     known: int
     failed: int
     messages: list[IngestedMessage]
+    learning: LearningAnswer | None = Field(None, description="Of a dry run, what a language model would learn.")
 
     @classmethod
     def of(cls, ingestion: Ingestion) -> "IngestAnswer":
-        """Make it of an ingestion that has ended."""
+        """Make it of an ingestion whose messages were stored, or not."""
         items = [IngestedMessage.model_validate(item) for item in ingestion.items]
         counts = {status: sum(item.status == status for item in items) for status in ("stored", "known", "failed")}
         return cls(session_id=ingestion.session_id, operation_id=ingestion.id, messages=items, **counts)
+
+    @classmethod
+    def of_dry_run(cls, shown: Shown) -> "IngestAnswer":
+        """Make it of what would be done."""
+        learning = None if shown.learning is None else LearningAnswer.of(shown.learning, running=False)
+        return cls.of(shown.ingestion).model_copy(update={"dry_run": True, "learning": learning})
 
 
 class IngestionAnswer(BaseModel):
@@ -100,10 +114,16 @@ class IngestionAnswer(BaseModel):
         None, description="Why the others will never be stored, as a problem's code: send them again once it is cured."
     )
 
+    learning: LearningAnswer | None = Field(
+        None, description="What a language model has made of the messages so far. Absent where none reads them."
+    )
+
     @classmethod
-    def of(cls, ingestion: Ingestion) -> "IngestionAnswer":
-        """Make it of an ingestion that has begun."""
+    def of(cls, ingestion: Ingestion, report: LearningReport | None = None) -> "IngestionAnswer":
+        """Make it of an ingestion that has begun, and of what was learned."""
+        running = ingestion.finished_at is None
         return cls(
+            learning=None if report is None else LearningAnswer.of(report, running=running),
             id=ingestion.id or "",
             status=ingestion.status,
             agent_id=ingestion.agent_id,

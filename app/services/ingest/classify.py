@@ -1,0 +1,76 @@
+"""The stage in which a language model gives proposals their type, their topic and the questions that they answer."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from app.domain.errors import QuotaExceeded, Unavailable
+from app.services.ingest.grounded import grounded_queries, grounded_topic
+from app.services.ingest.model_calls import ModelCalls
+from app.services.ingest.work import Work
+from app.services.learning import classifying
+from app.services.learning.classifying import classification
+from app.statements.tokens import tokens
+from app.storage.learning import KeptProposal, KnownTopic, kept_proposals, known_topics
+
+SHOWN = 20
+"""Topics that the model may pick from, at most."""
+_MAX_WORDS, _SHORTEST_WORD = 100, 3
+"""By which topics are found near to proposals."""
+
+
+class Classify:
+    """Has the proposals of an ingestion classified, some at a time. Implements ``Stage``.
+
+    One call follows the other: what the first calls a topic, the second is shown.
+    """
+
+    async def run(self, work: Work) -> None:
+        """Classify what waits; proposals for which the model does not answer have failed, and the others go on."""
+        if not work.learns:
+            return
+        while True:
+            work.check_held()
+            (rows,) = await work.run([work.learning.verified(classified=False, most=classifying.AT_ONCE)])
+            batch = kept_proposals(rows)
+            if not batch:
+                return
+            topics = await _topics(work, batch)
+            try:
+                found = await classified(work.model, batch, topics)
+            except (QuotaExceeded, Unavailable) as error:
+                found = [replace(each, state="failed", reason=error.code) for each in batch]
+            await work.run([work.learning.settle(found)])
+
+
+async def _topics(work: Work, batch: Sequence[KeptProposal]) -> list[str]:
+    profile, given = await work.run(work.learning.topics(words_of(batch), most=SHOWN))
+    return nearest(known_topics(given), known_topics(profile))
+
+
+def words_of(batch: Sequence[KeptProposal]) -> list[str]:
+    """Return the words by which topics are found near to proposals."""
+    words = (word for each in batch for word in tokens(each.content))
+    return list(dict.fromkeys(word for word in words if len(word) >= _SHORTEST_WORD))[:_MAX_WORDS]
+
+
+def nearest(given: Sequence[KnownTopic], profile: Sequence[KnownTopic]) -> list[str]:
+    """Return the topics that the model is shown: up to half of them those that it has just given."""
+    just_given = [each.topic for each in given[: SHOWN // 2]]
+    return list(dict.fromkeys([*just_given, *(each.topic for each in profile)]))[:SHOWN]
+
+
+async def classified(model: ModelCalls, batch: Sequence[KeptProposal], topics: Sequence[str]) -> list[KeptProposal]:
+    """Return proposals with what the model says they are; raises as ``ModelCalls.ask`` does."""
+    proposals = [each.proposal for each in batch]
+    answer = await model.ask(lambda mark: classification(proposals, topics, mark))
+    found = classifying.classified(answer, proposals)
+    return [
+        replace(
+            each,
+            happened_at=made.happened_at,
+            type=made.type,
+            topic=made.topic if made.topic in topics else grounded_topic(made.topic, each.content),
+            search_queries=grounded_queries(made.search_queries, each.content),
+        )
+        for each, made in zip(batch, found, strict=True)
+    ]

@@ -1,0 +1,102 @@
+"""The stage in which a language model proposes memories, pass by pass; what their messages do not say is dropped."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+
+from app.domain.errors import QuotaExceeded, Unavailable
+from app.domain.learned import Pass, Proposal, ProposalState
+from app.domain.messages import Message
+from app.services.ingest.at_once import for_each
+from app.services.ingest.grounded import grounded
+from app.services.ingest.model_calls import ModelCalls
+from app.services.ingest.said import said
+from app.services.ingest.work import Work
+from app.services.learning.extracting import extraction, proposals, refused
+from app.services.learning.passes import readings
+from app.services.learning.transcript import numbered
+from app.services.pacing import paced
+from app.storage.learning import KeptProposal, PlannedPass, planned_passes
+
+_GROUNDED_AT_ONCE = 8 * 1024
+"""Characters of messages with which proposals are compared before the event loop goes on."""
+
+
+class Extract:
+    """Has the passes of an ingestion read. Implements ``Stage``."""
+
+    async def run(self, work: Work) -> None:
+        """Read what waits; a pass that the model does not answer has failed, and the others go on."""
+        if not work.learns:
+            return
+        (rows,) = await work.run([work.learning.passes()])
+        passes = planned_passes(rows)
+        groups = groups_of([each.planned for each in passes])
+        skipped: list[int] = []
+
+        async def read(each: PlannedPass) -> None:
+            if work.model.away is not None:
+                skipped.append(each.number)
+            else:
+                await _read(work, each.planned, groups)
+
+        await for_each((each for each in passes if each.state == "waiting"), read)
+        if skipped and work.model.away is not None:
+            await work.run([work.learning.fail_passes(skipped, work.model.away.code)])
+
+
+async def _read(work: Work, pass_: Pass, groups: Mapping[str, int]) -> None:
+    work.check_held()
+    messages = await said(work, pass_.message_ids)
+    try:
+        found = await extracted(work.model, pass_, messages, groups)
+    except (QuotaExceeded, Unavailable) as error:
+        await work.run([work.learning.fail_passes([pass_.number], error.code)])
+        return
+    await work.run(work.learning.extracted(pass_.number, found))
+
+
+async def extracted(
+    model: ModelCalls, pass_: Pass, messages: Mapping[str, Message], groups: Mapping[str, int]
+) -> list[KeptProposal]:
+    """Return what a model proposes of a pass, and what of it is dropped; raises as ``ModelCalls.ask`` does.
+
+    ``messages`` by id: those of the pass that are still there. ``groups``: see ``groups_of``.
+    """
+    lines = numbered(pass_, messages)
+    found: dict[str, KeptProposal] = {}
+    for reading in readings(lines):
+        answer = await model.ask(lambda mark, reading=reading: extraction(pass_.kind, reading, mark))  # type: ignore[misc]
+        for each in refused(answer, reading):
+            kept = _kept(Proposal(each.content, each.message_ids), groups, pass_, each.reason)
+            found.setdefault(kept.id, kept)
+        cited = paced(proposals(answer, reading), lambda each: _characters(each, messages), _GROUNDED_AT_ONCE)
+        async for proposal in cited:
+            kept = _judged(proposal, messages, groups, pass_)
+            if kept.id not in found or found[kept.id].state == "dropped":
+                found[kept.id] = kept
+    return list(found.values())
+
+
+def groups_of(passes: Iterable[Pass]) -> dict[str, int]:
+    """Return the number of the full pass that reads each message for the first time."""
+    full = [each for each in passes if each.kind == "extract"]
+    return {id_: each.number for each in full for id_ in each.message_ids[each.context :]}
+
+
+def _judged(
+    proposal: Proposal, messages: Mapping[str, Message], groups: Mapping[str, int], pass_: Pass
+) -> KeptProposal:
+    reason = grounded(proposal.content, [messages[id_] for id_ in proposal.message_ids])
+    return _kept(proposal, groups, pass_, reason)
+
+
+def _kept(proposal: Proposal, groups: Mapping[str, int], pass_: Pass, reason: str | None) -> KeptProposal:
+    cited: Sequence[str] = proposal.message_ids
+    group = next((groups[id_] for id_ in cited if id_ in groups), pass_.number)
+    id_ = hashlib.sha256(proposal.content.encode()).hexdigest()[:32]
+    state: ProposalState = "proposed" if reason is None else "dropped"
+    return KeptProposal(id_, group, proposal.content, cited, proposal.happened_at, state, reason)
+
+
+def _characters(proposal: Proposal, messages: Mapping[str, Message]) -> int:
+    return sum(len(messages[id_].content) for id_ in proposal.message_ids)

@@ -1,0 +1,153 @@
+"""The stage in which proposals that were verified become memories, by the one way in which memories are written."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ulid import ULID
+
+from app.domain.errors import AccessRefused, Conflict, QuotaExceeded, Unavailable
+from app.domain.learned import Learned
+from app.domain.memory import Memory
+from app.services.backends import settled
+from app.services.claims import permitted
+from app.services.ingest.lines import write_lines
+from app.services.ingest.work import Work
+from app.services.profile import TASK_DAYS
+from app.services.write import HeldOtherwise
+from app.storage.agents import Agents, agent_settings
+from app.storage.learning import OWN_CHARACTERS, KeptProposal, kept_proposals
+from app.storage.memories import Line
+from app.storage.messages import holders
+
+_AT_ONCE = 50
+"""Proposals that are written in one run."""
+_MAX_TRIES = 5
+"""Of a batch in whose place others write at the same time."""
+_DAY_MS = 86_400_000
+_KEYED = {"fact", "instruction"}
+_GONE = "A message that it cites, or the memory itself, was deleted."
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A proposal, and the memory that it is to become."""
+
+    proposal: KeptProposal
+    memory: Memory
+
+
+class Learn:
+    """Writes what was learned of an ingestion's messages. Implements ``Stage``."""
+
+    async def run(self, work: Work) -> None:
+        """Write what is left; what may not be written has failed, each with the reason.
+
+        Raises:
+            QuotaExceeded: a limit of each minute; it goes on after it.
+            LeaseLost, Unavailable: as ``Stage`` says.
+        """
+        if not work.learns:
+            return
+        tries, most = _MAX_TRIES, _AT_ONCE
+        while True:
+            work.check_held()
+            (rows,) = await work.run([work.learning.verified(classified=True, most=most)])
+            if not rows:
+                return
+            proposals = kept_proposals(rows)
+            try:
+                await settled(lambda proposals=proposals: _learned(work, proposals))  # type: ignore[misc]
+            except HeldOtherwise as error:  # others wrote since it was read
+                tries -= 1
+                if not tries:
+                    raise Unavailable("What is to be learned is just being written by others.") from error
+                continue
+            except QuotaExceeded as error:
+                if most == 1 and error.retry_after is not None:
+                    raise
+                if most == 1:
+                    await work.run([work.learning.fail("verified", error.code)])
+                most = 1  # there may be room for a few
+                continue
+            except (AccessRefused, Conflict) as error:
+                await work.run([work.learning.fail("verified", error.code)])
+                return
+            tries = _MAX_TRIES
+
+
+async def _learned(work: Work, proposals: Sequence[KeptProposal]) -> None:
+    """Write proposals and what has become of them; raises as ``write_lines`` does."""
+    said, expires_at = await _sources(work, proposals)
+    made = [
+        _Made(each, _memory(work, each, number, said, expires_at))
+        for number, each in enumerate(proposals)
+        if said.keys() >= set(each.message_ids)
+    ]
+    hashes = [each.memory.content_hash for each in made]
+    (rows,) = await work.run([holders(work.scope, hashes)])
+    expired = {str(row["content_hash"]): bool(row["held_expired"]) for row in rows}
+    ends = [
+        work.learning.learned([(each.proposal.id, each.memory.id, each.memory.content_hash) for each in made]),
+        work.learning.settle(_unwritten(proposals, made, expired)),
+    ]
+    # Two that were corrected to the same words are one memory.
+    new = {each.memory.content_hash: each for each in reversed(made) if each.memory.content_hash not in expired}
+    lines = [_line(work, each.memory) for each in reversed(new.values())]
+    outcomes = await write_lines(work, lines, ends, {"model": work.model.name}) if lines else []
+    if not all(outcome.written for outcome in outcomes) or not lines:
+        await work.run(ends)
+
+
+def _unwritten(
+    proposals: Sequence[KeptProposal], made: Sequence[_Made], expired: Mapping[str, bool]
+) -> list[KeptProposal]:
+    """Return the proposals as they end if no memory has their content in the end."""
+    waiting = {each.proposal.id for each in made if expired.get(each.memory.content_hash)}
+    return [
+        replace(each, state="failed", reason=Unavailable.code)  # until the expired one is deleted
+        if each.id in waiting
+        else replace(each, state="dropped", reason=_GONE)
+        for each in proposals
+    ]
+
+
+async def _sources(work: Work, proposals: Sequence[KeptProposal]) -> tuple[Mapping[str, int], int]:
+    """Return when each message was said that proposals cite and that is there, and when a task expires."""
+    cited = sorted({id_ for each in proposals for id_ in each.message_ids})
+    settings = Agents(work.backends.tenant_id).settings(work.scope.agent_id)
+    rows, agent = await work.run([work.learning.remembered(cited), settings])
+    days = agent_settings(agent).retention_days
+    expires_at = work.backends.clock() + min(TASK_DAYS, days or TASK_DAYS) * _DAY_MS
+    return {str(row["id"]): int(row["said_at"] or 0) for row in rows}, expires_at
+
+
+def _memory(work: Work, each: KeptProposal, number: int, said: Mapping[str, int], expires_at: int) -> Memory:
+    topic = each.topic if each.type in _KEYED else None
+    happened_at = each.happened_at
+    return Memory(
+        _memory_id(work.ingestion_id, each.id),
+        work.scope,
+        each.content,
+        {},
+        work.session_id,
+        max(said[id_] for id_ in each.message_ids) if happened_at is None else happened_at,
+        work.backends.clock() + number,
+        expires_at if each.type == "task" else None,
+        type=each.type,
+        learned=Learned(tuple(each.message_ids), topic, tuple(each.search_queries or ())),
+    )
+
+
+def _memory_id(ingestion_id: str, proposal_id: str) -> str:
+    """Return an id for a proposal's memory: by its beginning, whoever writes it a second time finds that it is there.
+
+    Its end differs each time: an id of which a run that stopped has left a vector is taken by nothing else.
+    """
+    digest = hashlib.sha256(f"{ingestion_id}{proposal_id}".encode()).digest()
+    own = str(ULID.from_bytes(ULID.from_str(ingestion_id).bytes[:6] + digest[:10]))
+    return own[:OWN_CHARACTERS] + str(ULID())[OWN_CHARACTERS:]
+
+
+def _line(work: Work, memory: Memory) -> Line:
+    return Line(memory, {}, {}, stated=permitted(memory, work.backends.author))

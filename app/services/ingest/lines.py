@@ -1,0 +1,98 @@
+"""Embeds and writes lines of an ingestion: messages, and what a model has learned of them."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.json_types import Json
+from app.domain.memory import Tenant
+from app.indexing.delivery import deliver
+from app.ports.vector_index import IndexedVector
+from app.services.backends import TenantBackends
+from app.services.ingest.work import Work
+from app.services.shadow import shadow_vectors
+from app.services.write import Writer, audited
+from app.services.write_outcomes import Outcome
+from app.storage.memories import Batch, Line
+from app.storage.scoped import ScopedStatement
+
+RUN_BYTES = 1_200_000
+"""Of lines that are written in one run, with their vectors."""
+_EMBEDDED_AT_ONCE = 32 * 1024
+"""Characters."""
+
+
+async def write_lines(
+    work: Work, lines: Sequence[Line], beside: Sequence[ScopedStatement] = (), detail: dict[str, Json] | None = None
+) -> list[Outcome]:
+    """Embed and write lines in one run, with what is written beside them; ``detail`` is for the audit.
+
+    Raises:
+        EmbeddingConfigChanged, HeldOtherwise, QuotaExceeded: as ``Writer.write``; nothing was written.
+    """
+    backends = work.backends
+    used = backends.configs
+    started = time.perf_counter()
+    texts = [line.memory.embedded_text for line in lines]
+    vectors = [vector for group in _groups(texts) for vector in await _embedded(backends, used.active, group)]
+    milliseconds = round((time.perf_counter() - started) * 1000, 1)
+    told = audited(used.active) | {"embedding_ms": milliseconds, "together": len(texts)} | (detail or {})
+    shadows = await shadow_vectors(backends, texts, used.shadow)
+    made = [
+        replace(line, vectors={used.active.index_name: vector, **shadow}, detail=told)
+        for line, vector, shadow in zip(lines, vectors, shadows, strict=True)
+    ]
+    batch = Batch(
+        Tenant(backends.tenant_id),
+        made,
+        used,
+        backends.clock(),
+        backends.quotas,
+        backends.author,
+        is_store=True,
+        ingestion=work.own,
+        beside=beside,
+    )
+    outcomes = await Writer(backends, work.run).write(batch)
+    for config in used.configs:
+        await _deliver(backends, config, made, outcomes)
+    return outcomes
+
+
+async def _embedded(backends: TenantBackends, config: EmbeddingConfig, texts: Sequence[str]) -> Sequence[Vector]:
+    return (await backends.embedder_of(config).embed(texts, "document")).vectors
+
+
+def _groups(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Cut texts into what is embedded at once: what others of the tenant ask meanwhile comes in between."""
+    group: list[str] = []
+    size = 0
+    for text in texts:
+        if group and size + len(text) > _EMBEDDED_AT_ONCE:
+            yield group
+            group, size = [], 0
+        group.append(text)
+        size += len(text)
+    yield group
+
+
+async def _deliver(
+    backends: TenantBackends, config: EmbeddingConfig, lines: Sequence[Line], outcomes: Sequence[Outcome]
+) -> None:
+    """Bring what was queued to the index; what fails is left to the indexer."""
+    name = config.index_name
+    vectors = [
+        IndexedVector(
+            line.memory.scope,
+            line.memory.id,
+            line.vectors[name],
+            outcome.created_at,
+            outcome.revisions[name],
+            line.memory.metadata,
+        )
+        for line, outcome in zip(lines, outcomes, strict=True)
+        if outcome.holder == line.memory.id and name in outcome.revisions
+    ]
+    if vectors:
+        await deliver(backends.index_of(config), name, vectors, backends.acknowledgements, first_time=True)

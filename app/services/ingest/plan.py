@@ -1,0 +1,19 @@
+"""The stage before the messages are written: divides them into the passes that a language model reads (``pass``)."""
+
+from app.services.ingest.work import Work
+from app.services.learning.passes import OVERLAP, plan
+
+
+class Plan:
+    """Keeps the passes of an ingestion. Implements ``Stage``."""
+
+    async def run(self, work: Work) -> None:
+        """Plan, unless that is done; messages that are no longer there are not planned for."""
+        if not work.learns or work.planned:
+            return
+        sizes, before = await work.run(work.learning.to_plan(before=OVERLAP))
+        messages, known = (
+            [(str(row["id"]), int(row["characters"] or 0)) for row in rows] for rows in (sizes, reversed(before))
+        )
+        await work.run(work.learning.plan(plan(messages, known)))
+        work.planned = True

@@ -1,0 +1,115 @@
+"""The stage in which a language model checks proposals against their messages; what it corrects is checked again."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from app.domain.errors import QuotaExceeded, Unavailable
+from app.domain.learned import Pass
+from app.domain.messages import Message
+from app.services.ingest.at_once import for_each
+from app.services.ingest.grounded import grounded
+from app.services.ingest.model_calls import ModelCalls
+from app.services.ingest.said import said
+from app.services.ingest.work import Work
+from app.services.learning import verifying
+from app.services.learning.merging import merge
+from app.services.learning.transcript import numbered
+from app.services.learning.verifying import Verdict, verdicts, verification
+from app.storage.learning import KeptProposal, kept_proposals
+
+_CHARACTERS_AT_ONCE = 40_000
+"""Of the messages that proposals cite which are verified in one call; a single proposal may cite more."""
+_SAID_ALREADY = "Another proposal says the same."
+_GONE = "A message that it cites is gone."
+
+
+class Verify:
+    """Has the proposals of an ingestion verified, group by group. Implements ``Stage``."""
+
+    async def run(self, work: Work) -> None:
+        """Verify what waits; proposals for which the model does not answer have failed, and the others go on."""
+        if not work.learns:
+            return
+        (rows,) = await work.run([work.learning.groups()])
+
+        async def verify(group: int) -> None:
+            if work.model.away is None:
+                await _verify(work, group)
+
+        await for_each([int(row["group"] or 0) for row in rows], verify)
+        if rows and work.model.away is not None:
+            await work.run([work.learning.fail("proposed", work.model.away.code)])
+
+
+async def _verify(work: Work, group: int) -> None:
+    work.check_held()
+    (rows,) = await work.run([work.learning.proposed(group)])
+    proposals = kept_proposals(rows)
+    messages = await said(work, sorted({id_ for each in proposals for id_ in each.message_ids}))
+    once = merged(proposals, messages)
+    changed = [each for each, before in zip(once, proposals, strict=True) if each != before]
+    if changed:
+        await work.run([work.learning.settle(changed)])
+    for batch in batches([each for each in once if each.state == "proposed"], messages):
+        try:
+            found = await verified(work.model, batch, messages)
+        except (QuotaExceeded, Unavailable) as error:
+            found = [replace(each, state="failed", reason=error.code) for each in batch]
+        await work.run([work.learning.settle(found)])
+
+
+def merged(proposals: Sequence[KeptProposal], messages: Mapping[str, Message]) -> list[KeptProposal]:
+    """Return the proposals, dropped where another says the same, or where a message that they cite is gone."""
+    there = [each for each in proposals if all(id_ in messages for id_ in each.message_ids)]
+    order = sorted(messages, key=lambda id_: (messages[id_].said_at, id_))
+    kept = {each.content: each for each in merge([each.proposal for each in there], order)}
+    found = []
+    for each in proposals:
+        if any(id_ not in messages for id_ in each.message_ids):
+            found.append(replace(each, state="dropped", reason=_GONE))
+        elif each.content in kept:
+            found.append(replace(each, message_ids=list(kept[each.content].message_ids)))
+        else:
+            found.append(replace(each, state="dropped", reason=_SAID_ALREADY))
+    return found
+
+
+def batches(proposals: Sequence[KeptProposal], messages: Mapping[str, Message]) -> Iterator[list[KeptProposal]]:
+    """Yield what is verified in one call each: few proposals, which cite so much together."""
+    batch: list[KeptProposal] = []
+    cited: set[str] = set()
+    for each in proposals:
+        together = cited.union(each.message_ids)
+        size = sum(len(messages[id_].content) for id_ in together)
+        if batch and (len(batch) == verifying.AT_ONCE or size > _CHARACTERS_AT_ONCE):
+            yield batch
+            batch, together = [], set(each.message_ids)
+        batch.append(each)
+        cited = together
+    if batch:
+        yield batch
+
+
+async def verified(
+    model: ModelCalls, batch: Sequence[KeptProposal], messages: Mapping[str, Message]
+) -> list[KeptProposal]:
+    """Return what became of proposals, at most ``verifying.AT_ONCE``; raises as ``ModelCalls.ask`` does."""
+    cited = {id_ for each in batch for id_ in each.message_ids}
+    order = sorted(cited, key=lambda id_: (messages[id_].said_at, id_))
+    lines = numbered(Pass(0, "extract", order), messages)
+    proposals = [each.proposal for each in batch]
+    answer = await model.ask(lambda mark: verification(proposals, lines, mark))
+    return [_settled(each, verdict, messages) for each, verdict in zip(batch, verdicts(answer, proposals), strict=True)]
+
+
+def _settled(each: KeptProposal, verdict: Verdict, messages: Mapping[str, Message]) -> KeptProposal:
+    reason = f"{verdict.check}: {verdict.reason}" if verdict.check else verdict.reason
+    if verdict.kind == "drop":
+        return replace(each, state="dropped", reason=reason)
+    if verdict.kind == "pass" or verdict.content == each.content:
+        return replace(each, state="verified")
+    corrected = replace(each, content=verdict.content, corrected_from=each.content)
+    wrong = grounded(verdict.content, [messages[id_] for id_ in each.message_ids])
+    if wrong is not None:
+        return replace(corrected, state="dropped", reason=wrong)
+    return replace(corrected, state="verified", reason=reason)

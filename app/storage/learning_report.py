@@ -1,0 +1,155 @@
+"""Statements that tell what a language model has made of messages, and begin again what has failed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from app.domain.claim import MemoryType
+from app.domain.learned import PassKind
+from app.domain.memory import Scope
+from app.ports.database import NOW, Row
+from app.storage.ingestions import IS_ROOM, LEASE_SECONDS
+from app.storage.rows import read_row, read_rows
+from app.storage.scoped import ScopedStatement
+
+MOST_TOLD = 100
+"""Of each kind, one by one; counts are of all."""
+Told: TypeAlias = Literal["learned", "known", "corrected", "dropped", "failed"]
+_LISTED: Mapping[Told, str] = {
+    "learned": "proposal.state = 'learned'",
+    "known": "proposal.state = 'known'",
+    "corrected": "proposal.corrected_from IS NOT NULL",
+    "dropped": "proposal.state = 'dropped'",
+    "failed": "proposal.state = 'failed'",
+}
+
+_OWN = (
+    "{table}.tenant_id = ?1 ->> 'tenant_id' AND {table}.agent_id = ?1 ->> 'agent_id' "
+    "AND {table}.ingestion_id = ?1 ->> 'id'"
+)
+_PASSES, _PROPOSALS = _OWN.format(table="pass"), _OWN.format(table="proposal")
+_INGESTION = """
+ingestion.tenant_id = ?1 ->> 'tenant_id' AND ingestion.agent_id = ?1 ->> 'agent_id' AND ingestion.id = ?1 ->> 'id'
+"""
+_REPLACED = """
+FROM claim AS old WHERE old.tenant_id = ?1 ->> 'tenant_id' AND old.agent_id = ?1 ->> 'agent_id'
+  AND old.key = 'topic:' || proposal.topic AND old.superseded_by = proposal.memory_id
+"""
+_COUNTS = f"""
+SELECT
+  (SELECT json_group_object(state, number) FROM (
+    SELECT pass.state, count(*) AS number FROM pass WHERE {_PASSES} GROUP BY pass.state
+  )) AS passes,
+  (SELECT json_group_object(state, number) FROM (
+    SELECT proposal.state, count(*) AS number FROM proposal WHERE {_PROPOSALS} GROUP BY proposal.state
+  )) AS proposals,
+  (SELECT count(*) FROM proposal WHERE {_PROPOSALS} AND proposal.corrected_from IS NOT NULL) AS corrected,
+  (SELECT coalesce(sum((SELECT count(*) {_REPLACED})), 0) FROM proposal
+    WHERE {_PROPOSALS} AND proposal.state = 'learned' AND proposal.topic IS NOT NULL) AS superseded
+"""
+_FAILED_PASSES = f"""
+SELECT pass.number, pass.kind, pass.message_ids, pass.context, pass.failure AS code FROM pass
+WHERE {_PASSES} AND pass.state = 'failed' ORDER BY pass.number LIMIT {MOST_TOLD}
+"""
+_TOLD = f"""
+SELECT proposal.content, proposal.message_ids, proposal.type, proposal.topic, proposal.corrected_from, proposal.reason,
+  proposal.memory_id, (SELECT json_group_array(old.memory_id) {_REPLACED}) AS supersedes
+FROM proposal WHERE {_PROPOSALS} AND {{condition}} ORDER BY proposal.pass, proposal.id LIMIT {MOST_TOLD}
+"""
+
+_FAILED = f"""
+(EXISTS (SELECT 1 FROM pass WHERE {_PASSES} AND pass.state <> 'done')
+  OR EXISTS (SELECT 1 FROM proposal WHERE {_PROPOSALS} AND proposal.state IN ('proposed', 'verified', 'failed')))
+"""
+# The lease is taken with it: nobody else goes on with it meanwhile.
+_REOPEN = f"""
+UPDATE ingestion SET finished_at = NULL, learns = 1, lease_holder = ?1 ->> 'holder',
+  lease_expires_at = {NOW} + {LEASE_SECONDS * 1000}
+WHERE {_INGESTION} AND ingestion.finished_at IS NOT NULL AND {_FAILED} AND {IS_ROOM}
+RETURNING id
+"""
+_REOPENED = f"""
+EXISTS (
+  SELECT 1 FROM ingestion
+  WHERE {_INGESTION} AND ingestion.finished_at IS NULL AND ingestion.lease_holder = ?1 ->> 'holder'
+)
+"""
+_PASSES_AGAIN = f"""
+UPDATE pass SET state = 'waiting', failure = NULL WHERE {_PASSES} AND pass.state = 'failed' AND {_REOPENED}
+"""
+# What has a type waits to be written; the others are verified again, in the words in which they were proposed.
+_PROPOSALS_AGAIN = f"""
+UPDATE proposal SET state = iif(proposal.type IS NULL, 'proposed', 'verified'),
+  content = iif(proposal.type IS NULL, coalesce(proposal.corrected_from, proposal.content), proposal.content),
+  corrected_from = iif(proposal.type IS NULL, NULL, proposal.corrected_from), reason = NULL
+WHERE {_PROPOSALS} AND proposal.state = 'failed' AND {_REOPENED}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class LearningCounts:
+    """How many passes and proposals there are, by state."""
+
+    passes: Mapping[str, int]
+    proposals: Mapping[str, int]
+    corrected: int
+    superseded: int
+    """Memories that hold no longer, because of what was learned."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedPass:
+    """A pass that was not read."""
+
+    number: int
+    kind: PassKind
+    message_ids: Sequence[str]
+    context: int
+    code: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToldProposal:
+    """A proposal, and what became of it."""
+
+    content: str
+    message_ids: Sequence[str]
+    type: MemoryType | None = None
+    topic: str | None = None
+    corrected_from: str | None = None
+    reason: str | None = None
+    memory_id: str | None = None
+    supersedes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LearningReport:
+    """What a language model has made of messages; of each list the first ``MOST_TOLD``."""
+
+    counts: LearningCounts
+    failed_passes: Sequence[FailedPass]
+    told: Mapping[Told, Sequence[ToldProposal]]
+
+
+def report(scope: Scope, ingestion_id: str) -> list[ScopedStatement]:
+    """Read a ``LearningReport``, for ``learning_report``."""
+    sqls = (_COUNTS, _FAILED_PASSES, *(_TOLD.format(condition=each) for each in _LISTED.values()))
+    return [ScopedStatement.read(scope, sql, id=ingestion_id) for sql in sqls]
+
+
+def learning_report(results: Sequence[Sequence[Row]]) -> LearningReport:
+    """Read the results of ``report``."""
+    (counts,), failed, *told = results
+    return LearningReport(
+        read_row(LearningCounts, counts),
+        read_rows(FailedPass, failed),
+        {kind: read_rows(ToldProposal, rows) for kind, rows in zip(_LISTED, told, strict=True)},
+    )
+
+
+def retry(scope: Scope, ingestion_id: str, holder: str) -> list[ScopedStatement]:
+    """Begin again what has failed of a finished ingestion; the first statement returns a row if there is anything."""
+    return [
+        ScopedStatement.write(scope, sql, repeatable=True, id=ingestion_id, holder=holder)
+        for sql in (_REOPEN, _PASSES_AGAIN, _PROPOSALS_AGAIN)
+    ]

@@ -1,0 +1,73 @@
+"""A profile whose messages a scripted model reads."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from app.domain.author import Author
+from app.domain.messages import NewMessage
+from app.services.backends import TenantBackends
+from app.services.ingest.ingester import Ingester
+from app.storage.ingestions import Ingestion
+from app.storage.learning_report import LearningReport
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.scripted_model import ScriptedModel
+
+DAY = 86_400_000
+SAID_AT = 1_780_000_000_000
+
+
+def user(*contents: str, at: int = SAID_AT) -> list[NewMessage]:
+    """Return messages of a user, a second apart."""
+    return [NewMessage("user", content, at + 1000 * number) for number, content in enumerate(contents)]
+
+
+@dataclass
+class Scene:
+    """A bench, and the model that it has."""
+
+    bench: Bench
+    model: ScriptedModel
+
+    def of_tenant(self, author: Author = ADMINISTRATOR, tenant: str = "acme", **others: Any) -> TenantBackends:
+        return replace(self.bench.backends, model=self.model, **others).of_tenant(tenant, author)
+
+    @property
+    def ingester(self) -> Ingester:
+        return Ingester(self.of_tenant())
+
+    async def ingest(self, messages: Sequence[NewMessage], session: str = "s") -> Ingestion:
+        """Ingest, and return the answer as soon as the messages are memories."""
+        return await self.ingester.ingest("bot", messages, session)
+
+    async def ended(self, ingestion: Ingestion) -> Ingestion:
+        """Return an ingestion once it has ended."""
+        assert ingestion.id is not None
+        async with asyncio.timeout(60):
+            while (found := await self.ingester.ingestion("bot", ingestion.id)).finished_at is None:
+                await asyncio.sleep(0.01)
+        return found
+
+    async def learned(self, messages: Sequence[NewMessage], session: str = "s") -> LearningReport:
+        """Ingest, and return what was learned in the end."""
+        return await self.report(await self.ingest(messages, session))
+
+    async def report(self, ingestion: Ingestion) -> LearningReport:
+        report = await self.ingester.learning(await self.ended(ingestion))
+        assert report is not None
+        return report
+
+    async def texts(self, where: str = "learned IS NOT NULL") -> list[str]:
+        rows = await self.bench.rows(
+            f"SELECT content FROM long_term_memory WHERE {where} ORDER BY occurred_at, content"
+        )
+        return [str(row["content"]) for row in rows]
+
+
+@asynccontextmanager
+async def scene(data_dir: Path, model: ScriptedModel | None = None, **settings: Any) -> AsyncIterator[Scene]:
+    async with bench_on(data_dir, **settings) as bench:
+        yield Scene(bench, model or ScriptedModel())
