@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -177,7 +178,8 @@ async def _live(
             await _learned(made, victim, killer)
         except KilledError:
             assert killer.fired
-        await victim.backends.background.close()
+        with suppress(KilledError):
+            await victim.backends.background.close()
         made.replicas.clear()
         successor = _with_model(made.replica())
         successor.start()
