@@ -40,6 +40,8 @@ MAX_FILTER_KEYS = 16
 MAX_TOP_K = 50
 MAX_TOP_K_OF_TOOLS = 20
 """A model is given fewer entries (``Query.for_model``): what it reads takes room in its context."""
+MAX_CANDIDATES = 40
+"""Memories from which a language model answers (``Query.for_answer``)."""
 MAX_ANSWER_BYTES = 20 * CONTENT_BYTES
 """All entries' content together: what does not fit is left out, as with ``max_tokens``."""
 MAX_NUMBER = 2**63 - 1
@@ -222,6 +224,7 @@ METADATA = _metadata()
 FILTER_METADATA = _metadata(filters=True)
 TOP_K = _range(f"must be from 1 to {MAX_TOP_K}", 1, MAX_TOP_K)
 TOP_K_OF_TOOLS = _range(f"must be from 1 to {MAX_TOP_K_OF_TOOLS}", 1, MAX_TOP_K_OF_TOOLS)
+CANDIDATES = _range(f"must be from 1 to {MAX_CANDIDATES}", 1, MAX_CANDIDATES)
 MIN_SCORE = _range("must be from 0 to 1", 0, 1)
 RECENCY_DAYS = _range("must be above 0, at most 36500", 0, 36_500, exclusive=True)
 MAX_TOKENS = _range("must be at least 1", 1)

@@ -5,7 +5,17 @@ from dataclasses import dataclass, field, replace
 
 from app.domain.author import Source
 from app.domain.json_types import Json, Scalar
-from app.domain.limits import FILTER_METADATA, MAX_TOKENS, MIN_SCORE, QUERY, RECENCY_DAYS, TOP_K, TOP_K_OF_TOOLS, check
+from app.domain.limits import (
+    CANDIDATES,
+    FILTER_METADATA,
+    MAX_TOKENS,
+    MIN_SCORE,
+    QUERY,
+    RECENCY_DAYS,
+    TOP_K,
+    TOP_K_OF_TOOLS,
+    check,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +59,8 @@ class Query:
     for_model: bool = False
     """Whether a model reads the entries: rows that a program keeps for itself, which have the metadata key
     ``store.key``, are left out before anything is counted."""
+    for_answer: bool = False
+    """Whether a language model is to answer from the entries: what was learned of messages comes before these."""
     as_of: int | None = None
     """As of which moment (ms since the epoch) memories are recalled: what had happened, and held, then; None: now."""
 
@@ -56,7 +68,7 @@ class Query:
         """Check the bounds of all fields, under the names that callers know them by."""
         check(
             ("query", QUERY, self.text),
-            ("top_k", TOP_K_OF_TOOLS if self.for_model else TOP_K, self.top_k),
+            ("top_k", CANDIDATES if self.for_answer else TOP_K_OF_TOOLS if self.for_model else TOP_K, self.top_k),
             ("min_score", MIN_SCORE, self.min_score),
             ("recency_days", RECENCY_DAYS, self.recency_days),
             ("max_tokens", MAX_TOKENS, self.max_tokens),

@@ -32,12 +32,26 @@ class Fusion:
     @cached_property
     def ranked(self) -> list[Candidate]:
         """The candidates best first; ties go to what holds, then to the newer."""
-        return self._sorted(handed_on(self._succeeded, self.changed)) if self.changed else self._found
+        if not (self.changed or self.learned):
+            return self._found
+        return self._sorted(handed_on(handed_on(self._succeeded, self.changed), self.learned))
 
     @cached_property
     def changed(self) -> Changed:
         """The candidates whose value has changed, each with those that state a newer one."""
         return newer_values(self.query, self._found, self._succeeded)
+
+    @cached_property
+    def learned(self) -> Changed:
+        """By the id of a message's candidate, the best of those that were learned of it, which takes its place."""
+        best: dict[str, str] = {}
+        for one in self.pool.candidates.values():
+            for message_id in () if one.superseded or one.added else one.sources or ():
+                other = best.get(message_id)
+                if other is None or (self.scores[one.id], one.id) > (self.scores[other], other):
+                    best[message_id] = one.id
+        messages = self.pool.candidates.values() if best else ()
+        return {one.id: [best[one.message_id]] for one in messages if one.message_id in best}
 
     @cached_property
     def _succeeded(self) -> Scores:
@@ -49,7 +63,11 @@ class Fusion:
         return self._sorted(self._succeeded)
 
     def _sorted(self, scores: Scores) -> list[Candidate]:
-        later = steps(self.changed) if scores is not self._succeeded else {}
+        later: dict[str, int] = {}
+        if scores is not self._succeeded:
+            later |= steps(self.changed)
+            for message, (learned,) in self.learned.items():
+                later[learned] = max(later.get(learned, 0), later.get(message, 0) + 1)
         return sorted(
             self.pool.candidates.values(),
             key=lambda one: (scores[one.id], one.current is None, later.get(one.id, 0), one.created_at, one.id),

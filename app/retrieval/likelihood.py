@@ -14,8 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.retrieval.channels import speaker, vector
+from app.retrieval.channels.hypothetical import Hypothetical
 from app.retrieval.channels.key import Key
 from app.retrieval.channels.lexical import Lexical
+from app.retrieval.channels.synonyms import Synonyms
 from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Candidate
 
@@ -24,6 +26,8 @@ _SPEAKS = 1.5
 """What it adds where the query names who speaks in a turn: a share of the evidence."""
 _STATES = 0.5
 """What it adds to the evidence that a memory states the value of a key that the query asks for."""
+_SUPPOSED = 0.8
+"""What it counts to be near a hypothetical answer, where to be near the query counts 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +54,14 @@ def likelihoods(fusion: Fusion) -> Mapping[str, float]:
     """Return for each candidate how likely it is to answer the query, 0 to 1."""
     covered, stating = fusion.measure(Lexical.name), fusion.by_channel.get(Key.name, {})
     near = vector.nearness(fusion.pool) if vector.Vector.name in fusion.by_channel else {}
+    if supposed := fusion.by_channel.get(Hypothetical.name):
+        near |= {id_: max(near.get(id_, 0.0), _SUPPOSED * value) for id_, value in supposed.items()}
+    other_words = fusion.measure(Synonyms.name)
     speaking = speaker.shares(fusion.pool, fusion.query.text) if speaker.Speaker.name in fusion.by_channel else {}
 
     def likelihood(candidate: Candidate) -> float:
-        words, meaning = covered.get(candidate.id, 0.0), near.get(candidate.id, 0.0)
+        words = covered.get(candidate.id, 0.0) + other_words.get(candidate.id, 0.0)
+        meaning = near.get(candidate.id, 0.0)
         if candidate.id in stating:
             meaning += _STATES
         if candidate.session_id is None:

@@ -47,6 +47,10 @@ class Candidate:
     """The memory that states what now holds of what this one states otherwise."""
     until: int | None = None
     """When what it states otherwise was replaced; None: it states nothing that was."""
+    message_id: str | None = None
+    """The message that it is; read only where a model is to answer."""
+    sources: Sequence[str] | None = None
+    """The messages that it was learned of; read only where a model is to answer."""
     after: str | None = None
     """The candidate after it in its session."""
 
@@ -105,6 +109,8 @@ class Pool:
     """The cosines of what was compared, by id: of candidates, and of some memories that are none."""
     scale: CosineScale = USUAL_SCALE
     """Where the cosines lie."""
+    hypothetical: Mapping[str, float] = field(default_factory=dict)
+    """The cosines with a hypothetical answer instead of the query."""
 
     @classmethod
     def of(
@@ -113,13 +119,14 @@ class Pool:
         stats: ScopeStats,
         cosines: Mapping[str, float] | None = None,
         scale: CosineScale = USUAL_SCALE,
+        hypothetical: Mapping[str, float] | None = None,
     ) -> "Pool":
         """Link the candidates of a session to each other."""
         by_id = {candidate.id: candidate for candidate in candidates}
         for candidate in candidates:
             if candidate.before in by_id:
                 by_id[candidate.before].after = candidate.id
-        return cls(by_id, stats, cosines or {}, scale)
+        return cls(by_id, stats, cosines or {}, scale, hypothetical or {})
 
     def neighbours(self, candidate: Candidate, reach: int) -> Iterator[tuple[int, Candidate]]:
         """Give the candidates before and after one in its session, nearest first, with their distance."""

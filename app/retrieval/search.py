@@ -35,7 +35,9 @@ class Search:
     @cached_property
     def _scores(self) -> Mapping[str, float]:
         """The scores without a reranker."""
-        return handed_on(succeeded(self.fusion.pool, self._own_scores), self.fusion.changed)
+        return handed_on(
+            handed_on(succeeded(self.fusion.pool, self._own_scores), self.fusion.changed), self.fusion.learned
+        )
 
     @cached_property
     def _own_scores(self) -> Mapping[str, float]:
@@ -64,6 +66,8 @@ class Search:
         ranked: Iterator[Candidate] = (candidate for candidate in self.ranking if not candidate.superseded)
         if query.collapse:
             ranked = selection.distinct(ranked)
+        if query.for_answer:
+            ranked = selection.learned_first(ranked, query.top_k)
         if query.min_score > 0:
             ranked = (candidate for candidate in ranked if self.score(candidate) >= query.min_score)
         return ranked
@@ -91,5 +95,5 @@ class Search:
         share = own / fused if fused else 0.0
         findings = [finding.scaled(share) for finding in self.fusion.findings(id_)]
         taken = self._scores[id_] - own
-        newer = any(id_ in later for later in self.fusion.changed.values())
+        newer = any(id_ in later for later in (*self.fusion.changed.values(), *self.fusion.learned.values()))
         return [*findings, Finding("succession", taken)] if taken or newer else findings

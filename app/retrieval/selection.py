@@ -1,12 +1,19 @@
 """What of a ranking becomes the answer: once each, good enough, and no more than was asked for."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from app.domain.limits import MAX_ANSWER_BYTES
 from app.retrieval.pool import Candidate
+from app.retrieval.query.terms import MAX_TERMS, terms
 
 MAX_COMPARED = 1024 * 1024
 """Characters of candidates that are compared with each other; those behind them, all worse, are left out."""
+
+_STEM = 5
+"""Letters by which two words are compared: a model says "she likes" where the message says "I liked"."""
+_SAME_SHARE = 0.75
+"""A message says nothing more if so much of its words stand in what was learned of it."""
 
 
 def distinct(ranked: Iterable[Candidate]) -> Iterator[Candidate]:
@@ -47,3 +54,54 @@ def tokens(text: str) -> int:
     """
     plain = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
     return -(-plain // 4) + len(text) - plain
+
+
+def learned_first(ranked: Iterable[Candidate], most: int) -> Iterator[Candidate]:
+    """Put each message behind what was learned of it, and leave out those that say nothing more.
+
+    What was learned counts where it is among the first ``most``; behind them it is left out if its message was given.
+    """
+    candidates = iter(ranked)
+    first = list(islice(candidates, most))
+    learned: dict[str, list[Candidate]] = {}
+    for one in first:
+        for message_id in one.sources or ():
+            learned.setdefault(message_id, []).append(one)
+    given = set[str]()
+    for one in _behind(first, learned):
+        given.add(one.message_id or "")
+        yield one
+    for one in candidates:
+        told = learned.get(one.message_id or "", ())
+        if given.isdisjoint(one.sources or ()) and not (told and _says_nothing_more(one, told)):
+            given.add(one.message_id or "")
+            yield one
+
+
+def _behind(first: Iterable[Candidate], learned: Mapping[str, Sequence[Candidate]]) -> Iterator[Candidate]:
+    """Give candidates in their order, but each message behind the last of what was learned of it."""
+    seen = set[str]()
+    waiting: dict[str, list[Candidate]] = {}
+    for one in first:
+        told = learned.get(one.message_id or "", ())
+        if told and _says_nothing_more(one, told):
+            continue
+        if told and told[-1].id not in seen:
+            waiting.setdefault(told[-1].id, []).append(one)
+            continue
+        seen.add(one.id)
+        yield one
+        yield from waiting.pop(one.id, ())
+
+
+def _says_nothing_more(message: Candidate, learned: Iterable[Candidate]) -> bool:
+    """Tell whether nearly all words of a message stand in what was learned of it."""
+    words = _stems(message.content)
+    if not words or len(words) >= MAX_TERMS:
+        return False
+    told = {stem for one in learned for stem in _stems(one.content)}
+    return len(words & told) >= _SAME_SHARE * len(words)
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(word[:_STEM] for term in terms(text) for word in term.text.split())

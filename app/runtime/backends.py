@@ -36,9 +36,12 @@ from app.services.shares import (
     Shares,
     TenantEmbedder,
 )
+from app.services.topics import TopicCache
 from app.storage import embedding_configs
 from app.storage.request_state import request_state
 from app.storage.scoped import TenantDatabase
+
+_TOPIC_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,9 @@ class Backends:
     rerankings: Shares = field(default_factory=lambda: Shares(RERANKINGS))
     """The recalls of each tenant that are reranked at once."""
 
+    topics: TopicCache = field(default_factory=lambda: TopicCache(_TOPIC_BYTES))
+    """The topics of agents, of which a language model picks."""
+
     background: Background = field(default_factory=Background)
     """What goes on after its request was answered."""
     ingest_seconds: float = 20.0
@@ -107,6 +113,7 @@ class Backends:
         def observe(state: Row) -> EmbeddingConfigs | None:
             read = request_state(state)
             self.queries.seen(tenant_id, read.epoch)
+            self.topics.seen(tenant_id, read.epoch)
             self.revocations.seen(read.revoked_at)
             if read.unattended:
                 self.acknowledgements.wake()
@@ -135,6 +142,7 @@ class Backends:
             seen_configs=lambda: self.configs,
             refusals=self.refusals,
             recalls=self.recalls,
+            topics=self.topics,
             background=self.background,
             ingest_seconds=self.ingest_seconds,
             ingest_room=lambda size: self.ingest_bodies.take(tenant_id, size),

@@ -21,6 +21,7 @@ from app.services.language import TenantLanguageModel
 from app.services.recall_rates import RecallRates
 from app.services.refusals import Refusals
 from app.services.reranking import TenantReranker
+from app.services.topics import TopicCache
 from app.storage.scoped import TenantDatabase
 
 Clock = Callable[[], int]
@@ -120,6 +121,8 @@ class TenantBackends:
     """Who was refused a store in the last minute."""
     recalls: RecallRates
     """Counts recalls against their limits."""
+    topics: TopicCache = field(default_factory=lambda: TopicCache(0))
+    """What agents' learned memories are about, for the models of recalls; all tenants share one."""
     background: Background = field(default_factory=Background)
     """What goes on after its request was answered."""
     ingest_seconds: float = 20.0

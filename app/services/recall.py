@@ -1,16 +1,17 @@
 """One tenant's recalls: ask each channel, fuse what they find, and say when one of them did not answer."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import TypeAlias
 
 import structlog
 
-from app.domain.embedding import USUAL_SCALE, EmbeddingConfig, Vector
+from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import DatabaseRejected, LongTermDisabled, Unavailable
 from app.domain.memory import Scope
-from app.domain.query import Entry, Filter, Query
+from app.domain.query import Entry, Query
 from app.ports.database import Row
 from app.ports.vector_index import Hits
 from app.retrieval import selection
@@ -18,18 +19,23 @@ from app.retrieval.channels import vector
 from app.retrieval.channels.channel import ParsedQuery, Recency
 from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Candidate, Pool, ScopeStats
-from app.retrieval.query import names
+from app.retrieval.query.analysis import Analysis, synonym_terms
 from app.retrieval.query.clipping import clipped
 from app.retrieval.query.periods import periods
 from app.retrieval.query.terms import terms
 from app.retrieval.search import Search
 from app.services.backends import EmbeddingConfigChanged, TenantBackends
 from app.services.reranking import reranked
+from app.services.vector_search import Away, VectorSearch
 from app.statements.rules import keys_asked
 from app.storage import request_state
 from app.storage.candidates import CandidateQuery, find_candidates
-from app.storage.outbox import MAX_PENDING, Outbox, score
+from app.storage.outbox import MAX_PENDING, Outbox
 from app.storage.rows import read_row, read_rows
+from app.storage.topics import TOPIC, topics
+
+Analysing: TypeAlias = Callable[[], Awaitable[Analysis]]
+"""Returns what a language model makes of a query, which may be under way; it raises nothing."""
 
 _DAY_MS = 86_400_000
 _USUAL_TOP_K = 20
@@ -55,14 +61,6 @@ class Recall:
     """The ids of the entries that state the value of a key which the query asks for."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Away:
-    """A part of the vector channel that did not answer."""
-
-    what: str
-    error: Unavailable
-
-
 class Recaller:
     """Recalls for one tenant, bound here."""
 
@@ -71,108 +69,107 @@ class Recaller:
         self._backends = backends
         self._channels = backends.channels
 
-    async def recall(self, scope: Scope, query: Query) -> Recall:
+    async def recall(self, scope: Scope, query: Query, analysing: Analysing | None = None) -> Recall:
         """Answer a query with the config that was last seen in use.
+
+        ``analysing`` gives what a language model makes of the query; it is awaited while the query is embedded.
 
         Raises:
             EmbeddingConfigChanged: another config is in use.
             LongTermDisabled: the agent's long-term memory is switched off.
             Unavailable: there is no answer; an outage is never an empty one.
         """
-        search = await self.search(scope, query)
+        search = await self.search(scope, query, analysing=analysing)
         ranked = list(islice(search.ranked(query), query.top_k))
         entries = [search.entry(candidate, explain=query.explain) for candidate in ranked]
         keyed = [candidate.id for candidate in ranked if candidate.keyed]
         return Recall(entries, search.degraded, search.confidence, search.formers, keyed)
 
-    async def search(self, scope: Scope, query: Query, *, also: str | None = None) -> Search:
+    async def search(
+        self, scope: Scope, query: Query, *, also: str | None = None, analysing: Analysing | None = None
+    ) -> Search:
         """Find and weigh the candidates of a query; the scope's memory ``also`` is one in any case.
 
         Raises as ``recall`` does.
         """
         active = self._backends.configs.active
-        parsed = self._parse(query)
-        embedded, away = await self._embed(active, query.text)
-        hits = Hits([], filtered=False, more=embedded is not None)
-        width, crowded = 1 if query.top_k <= _USUAL_TOP_K else 2, False
+        vectors = VectorSearch(self._backends, active, scope, query.where)
+        width = 1 if query.top_k <= _USUAL_TOP_K else 2
+        analysis = await self._begin(vectors, query, analysing, width * vector.DEPTH)
+        parsed = self._parse(query, analysis)
+        gathered = await self._gather_enough(scope, query, parsed, vectors, width, also)
+        if query.for_answer:
+            self._backends.topics.put(scope, gathered.topics, self._backends.clock())
+        present = [one.id for one in gathered.candidates] if query.for_model else None
+        pool = Pool.of(
+            gathered.candidates,
+            gathered.stats,
+            vectors.cosines(gathered.pending, present),
+            vectors.scale,
+            vectors.hypothetical_cosines(gathered.pending, present),
+        )
+        fusion = Fusion(gathered.parsed, pool, self._channels)
+        if vectors.away is not None:
+            _check(fusion, vectors.away.error)
+        if query.collapse:
+            await _fold(fusion.ranked)
+        missing = [*_degraded(vectors.away, vectors.hits, fusion, query), *vectors.degraded, *gathered.degraded]
+        return await reranked(Search(fusion, list(dict.fromkeys(missing))), query, self._backends.reranker)
+
+    async def _begin(self, vectors: VectorSearch, query: Query, analysing: Analysing | None, depth: int) -> Analysis:
+        """Ask the index for what is near the query, and what is near how its analysis words an answer."""
+        await vectors.embed(query.text)
+        await vectors.ask(depth)
+        analysis = Analysis() if analysing is None else await analysing()
+        if analysis.statement:
+            await vectors.suppose(analysis.statement, depth)
+        return analysis
+
+    async def _gather_enough(
+        self, scope: Scope, query: Query, parsed: ParsedQuery, vectors: VectorSearch, width: int, also: str | None
+    ) -> "_Gathered":
+        """Read candidates, and more of them where others took the places of entries; raises as ``_gather`` does."""
+        crowded = False
         while True:
             # The index comes first: what the indexer confirms meanwhile is then in the hits, not in neither.
-            if embedded is not None and hits.more:
-                hits, away = await self._ask(active, scope, embedded, width * vector.DEPTH, query.where)
-            parsed = replace(parsed, hits=hits.hits)
+            found = replace(parsed, hits=vectors.hits.hits, hypothetical_hits=vectors.hypothetical_hits.hits)
             wanted = CandidateQuery(
-                sections={each.section: each.candidates(parsed) for each in self._channels if each.section},
-                index_name=active.index_name,
+                sections={each.section: each.candidates(found) for each in self._channels if each.section},
+                index_name=vectors.config.index_name,
                 max_pending=MAX_PENDING,
                 where=query.where,
-                fill=0 if hits.filtered and not crowded else query.top_k,
+                fill=0 if vectors.hits.filtered and not crowded else query.top_k,
                 also=also,
                 width=width,
                 for_model=query.for_model,
                 as_of=query.as_of,
+                for_answer=query.for_answer,
             )
-            gathered = await self._gather(scope, active, wanted)
+            gathered = await self._gather(scope, vectors.config, found, wanted)
             if query.collapse:
                 await _fold(gathered.candidates)
-            crowded = _is_crowded(hits, gathered.candidates, query)
-            more = hits.more or len(gathered.candidates) >= wanted.most or (crowded and not wanted.fill)
+            crowded = _is_crowded(vectors.hits, gathered.candidates, query)
+            more = vectors.hits.more or len(gathered.candidates) >= wanted.most or (crowded and not wanted.fill)
             enough = _is_enough(gathered.candidates, query) and not crowded
             if enough or not more or width >= _MAX_WIDTH:
-                break
+                return gathered
             # Vectors whose memory is gone, memories of one content, what no longer holds, or rows of a program took the
             # places.
             width = min(4 * width, _MAX_WIDTH)
-        queued = {} if embedded is None else score(gathered.pending[:MAX_PENDING], embedded)
-        scale = USUAL_SCALE if embedded is None else self._backends.scale_of(active)
-        pool = Pool.of(gathered.candidates, gathered.stats, self._cosines(active, gathered, hits, queued, query), scale)
-        fusion = Fusion(parsed, pool, self._channels)
-        if away is not None:
-            _check(fusion, away.error)
-        if query.collapse:
-            await _fold(fusion.ranked)
-        search = Search(fusion, [*_degraded(away, hits, fusion, query), *gathered.degraded])
-        return await reranked(search, query, self._backends.reranker)
+            await vectors.ask(width * vector.DEPTH)
 
-    def _parse(self, query: Query) -> ParsedQuery:
+    def _parse(self, query: Query, analysis: Analysis) -> ParsedQuery:
         told = query.as_of if query.reference_time is None else query.reference_time
         reference = self._backends.clock() if told is None else told
         recency = None if query.recency_days is None else Recency(reference, query.recency_days * _DAY_MS)
         text = clipped(query.text)
-        return ParsedQuery(text, terms(text), periods(text, reference), keys_asked(text), recency)
+        own, keys = terms(text), [*keys_asked(text), *(TOPIC + topic for topic in analysis.topics)]
+        other_words = synonym_terms(analysis.synonyms, own)
+        return ParsedQuery(text, own, periods(text, reference), keys, recency, synonyms=other_words)
 
-    def _cosines(
-        self, config: EmbeddingConfig, gathered: "_Gathered", hits: Hits, queued: Mapping[str, float], query: Query
-    ) -> Mapping[str, float]:
-        exact = self._backends.index_of(config).visible_at_once
-        cosines = vector.cosines_of(hits.hits, queued, exact=exact)
-        if query.for_model:  # what a program keeps takes no place among the nearest either
-            cosines = {one.id: cosines[one.id] for one in gathered.candidates if one.id in cosines}
-        return cosines
-
-    async def _embed(self, config: EmbeddingConfig, text: str) -> tuple[Vector | None, _Away | None]:
-        """Embed the query; where that fails, say so and why.
-
-        Raises:
-            EmbeddingConfigMismatch: this process cannot embed with the config.
-        """
-        self._backends.embedder_of(config)  # a config that this process cannot embed with is no outage to go on without
-        try:
-            return await self._backends.embed_query(config, names.without_names(text)), None
-        except Unavailable as error:
-            structlog.get_logger().warning("embedder_away", code=error.code, reason=error.detail)
-            return None, _Away("embedder_unavailable", error)
-
-    async def _ask(
-        self, config: EmbeddingConfig, scope: Scope, embedded: Vector, depth: int, where: Filter
-    ) -> tuple[Hits, _Away | None]:
-        """Ask the index; where it is away, give no hits, say so and why."""
-        try:
-            return await self._backends.index_of(config).query(scope, embedded, top_k=depth, where=where), None
-        except Unavailable as error:
-            structlog.get_logger().warning("index_away", code=error.code, reason=error.detail)
-            return Hits([], filtered=False), _Away("index_unavailable", error)
-
-    async def _gather(self, scope: Scope, config: EmbeddingConfig, wanted: CandidateQuery) -> "_Gathered":
+    async def _gather(
+        self, scope: Scope, config: EmbeddingConfig, parsed: ParsedQuery, wanted: CandidateQuery
+    ) -> "_Gathered":
         """Read the candidates and what the index may not show yet, in one run.
 
         Raises:
@@ -182,10 +179,10 @@ class Recaller:
         """
         degraded: list[str] = []
         try:
-            state, pending, rows = await self._read(scope, wanted)
+            state, pending, rows, known = await self._read(scope, wanted)
         except DatabaseRejected as error:
             structlog.get_logger().error("lexical_away", code=error.code, reason=error.detail)
-            state, pending, rows = await self._read(scope, replace(wanted, search_words=False))
+            state, pending, rows, known = await self._read(scope, replace(wanted, search_words=False))
             degraded.append("lexical_unavailable")
         seen = self._backends.observe(state)
         if state["disabled"]:
@@ -195,18 +192,20 @@ class Recaller:
         if len(pending) > MAX_PENDING:
             degraded.append("pending_bound")
         stats = read_row(ScopeStats, rows[0]) if rows else ScopeStats()
-        return _Gathered(read_rows(Candidate, rows), stats, pending, degraded)
+        named = [str(row["topic"]) for row in known]
+        return _Gathered(read_rows(Candidate, rows), stats, pending, degraded, parsed, named)
 
-    async def _read(self, scope: Scope, wanted: CandidateQuery) -> tuple[Row, list[Row], list[Row]]:
-        """Read what the run learns in passing, what is queued for the index, and the candidates."""
-        (state,), pending, rows = await self._backends.database.run(
-            [
-                request_state.read_for_recall(scope),
-                Outbox(scope).pending(wanted.where, wanted.index_name, for_model=wanted.for_model),
-                find_candidates(scope, wanted),
-            ]
-        )
-        return state, pending, rows
+    async def _read(self, scope: Scope, wanted: CandidateQuery) -> tuple[Row, list[Row], list[Row], list[Row]]:
+        """Read what the run learns in passing, what is queued for the index, the candidates, and the scope's topics."""
+        reading = [
+            request_state.read_for_recall(scope),
+            Outbox(scope).pending(wanted.where, wanted.index_name, for_model=wanted.for_model),
+            find_candidates(scope, wanted),
+        ]
+        if wanted.for_answer:
+            reading.append(topics(scope))
+        (state,), pending, rows, *known = await self._backends.database.run(reading)
+        return state, pending, rows, known[0] if known else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +214,10 @@ class _Gathered:
     stats: ScopeStats
     pending: Sequence[Row]
     degraded: Sequence[str]
+    parsed: ParsedQuery
+    """The query with the index's hits that it was gathered with."""
+    topics: Sequence[str]
+    """The scope's topics, where a model is to answer."""
 
 
 async def _fold(candidates: Sequence[Candidate]) -> None:
@@ -248,7 +251,7 @@ def _is_crowded(hits: Hits, candidates: Iterable[Candidate], query: Query) -> bo
     return sum(hit.id in present for hit in hits.hits) < query.top_k
 
 
-def _degraded(away: _Away | None, hits: Hits, fusion: Fusion, query: Query) -> list[str]:
+def _degraded(away: Away | None, hits: Hits, fusion: Fusion, query: Query) -> list[str]:
     if away is not None:
         return [away.what]
     candidates = fusion.pool.candidates

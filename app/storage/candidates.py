@@ -33,8 +33,17 @@ def _plain(sql: str) -> str:
     return "\n".join(line for line in lines if line and not line.startswith("--"))
 
 
-_SQL = _plain(_TEXT)
-_SQL_WITHOUT_WORDS = _plain(re.sub(r"(?<=-- name: lexical\n).*?(?=-- name: )", _NO_WORDS, _TEXT, flags=re.DOTALL))
+def _without(section: str, text: str, instead: str = "") -> str:
+    """Return a statement with something else, or nothing, in the place of a section."""
+    return re.sub(rf"(?<=-- name: {section}\n).*?(?=-- name: )", instead, text, flags=re.DOTALL)
+
+
+_SQL = {
+    (words, learned): _plain(_without("learned", text) if not learned else text)
+    for words, text in ((True, _TEXT), (False, _without("lexical", _TEXT, _NO_WORDS)))
+    for learned in (True, False)
+}
+"""The statement by whether it searches the index of words, and whether it tells what was learned of which messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +69,8 @@ class CandidateQuery:
     """Whether what a program keeps for itself is left out, as if it were not there."""
     search_words: bool = True
     """Whether the index of words is read at all."""
+    for_answer: bool = False
+    """Whether candidates tell which messages they are, and which they were learned of."""
 
     @property
     def most(self) -> int:
@@ -76,7 +87,7 @@ def find_candidates(scope: Scope, query: CandidateQuery) -> ScopedStatement:
     where: dict[str, Json] = {"where": filters.argument(query.where)} if query.where else {}
     return ScopedStatement.read(
         scope,
-        _SQL if query.search_words else _SQL_WITHOUT_WORDS,
+        _SQL[query.search_words, query.for_answer],
         **query.sections,
         **where,
         index_name=query.index_name,

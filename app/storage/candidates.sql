@@ -1,9 +1,9 @@
 -- Finds what a recall chooses from, and reads it: one statement, which sqlite3 runs as it stands with JSON text as ?1.
--- ?1: tenant_id, agent_id; an array for each channel's section (lexical, semantic, dated, keyed), which may be absent; where
--- (created_after, created_before, metadata; absent without a filter); index_name, max_pending, fill, also; width: how
--- many times as many candidates as usual; for_model: whether a model reads the answer; as_of: the moment as of which
--- memories hold, absent for now. A line "-- name: ..." begins a
--- section. One that finds candidates gives their rows of long_term_memory with points from 0 to 1, and is named in the
+-- ?1: tenant_id, agent_id; an array for each channel's section (lexical, synonyms, semantic, hypothetical, dated, keyed),
+-- which may be absent; where (created_after, created_before, metadata; absent without a filter); index_name, max_pending,
+-- fill, also; width: how many times as many candidates as usual; for_model: whether a model reads the answer; as_of: the
+-- moment as of which memories hold, absent for now. A line "-- name: ..." begins a section; the columns of the section
+-- learned are read only where a model is to answer. One that finds candidates gives their rows of long_term_memory with points from 0 to 1, and is named in the
 -- section seeds.
 
 -- It begins with SELECT, by which the adapters know a statement that only reads.
@@ -22,7 +22,7 @@ moment(at) AS (
 -- CASE keeps what is seldom needed from being computed for every row.
 own AS NOT MATERIALIZED (
   SELECT rowid AS row, id, content, metadata, session_id, created_at, occurred_at, happened_at,
-    speaker_holds, written_by, written_through, written_at, coalesce(superseded_with, id) AS stated_by,
+    speaker_holds, written_by, written_through, written_at, message_id, learned, coalesce(superseded_with, id) AS stated_by,
     CASE WHEN expires_at IS NULL THEN FALSE
       ELSE expires_at <= CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) END AS expired,
     forgotten_at IS NOT NULL AS forgotten,
@@ -54,25 +54,31 @@ stats AS MATERIALIZED (
   )
 ),
 -- name: lexical
--- The best 40 by words. Each term is looked for with the scope's own word, in the index of words.
+-- The best 40 by words. Each term is looked for with the scope's own word, in the index of words. Synonyms are numbered
+-- behind the query's own words. own: what a word counts, of 2.
+wanted_words AS (
+  SELECT key AS term, value, 2 AS own FROM json_each(?1, '$.lexical') UNION ALL
+  SELECT key + json_array_length(?1, '$.lexical'), value, 1 FROM json_each(?1, '$.synonyms')
+),
 expressions AS MATERIALIZED (
-  SELECT key AS term, 'scope : "' || lower(hex(?1 ->> 'tenant_id')) || 'g' || lower(hex(?1 ->> 'agent_id'))
+  SELECT term, own, 'scope : "' || lower(hex(?1 ->> 'tenant_id')) || 'g' || lower(hex(?1 ->> 'agent_id'))
     || '0" AND {content segments} : ' || value AS expression
-  FROM json_each(?1, '$.lexical')
+  FROM wanted_words
 ),
 found AS MATERIALIZED (
-  SELECT term, expression, (
+  SELECT term, own, expression, (
     SELECT json_group_array(number) FROM (
       SELECT rowid AS number FROM memory_words WHERE memory_words MATCH expression LIMIT (SELECT common FROM stats)
     )
   ) AS numbers
   FROM expressions
 ),
-terms AS MATERIALIZED (SELECT term, expression, numbers, json_array_length(numbers) AS seen FROM found),
--- With the rarest words 400 memories are looked at; with a filter, which may keep any of them out, all.
+terms AS MATERIALIZED (SELECT term, own, expression, numbers, json_array_length(numbers) AS seen FROM found),
+-- With the rarest words 400 memories are looked at, those of synonyms last; with a filter, which may keep any of them out,
+-- all.
 bounds AS MATERIALIZED (SELECT iif(?1 -> 'where' IS NULL, 400 * (?1 ->> 'width'), 1000000000) AS most),
 rare_terms AS MATERIALIZED (
-  SELECT term, numbers, sum(seen) OVER (ORDER BY seen, term) - seen AS rarer
+  SELECT term, numbers, sum(seen) OVER (ORDER BY own DESC, seen, term) - seen AS rarer
   FROM terms WHERE seen BETWEEN 1 AND (SELECT common - 1 FROM stats)
 ),
 rarest AS MATERIALIZED (
@@ -81,7 +87,9 @@ rarest AS MATERIALIZED (
 -- Where all words are common: the newest that contain all of them.
 with_all AS MATERIALIZED (
   SELECT memory_words.rowid AS number
-  FROM (SELECT group_concat(expression, ' AND ') AS expression FROM terms WHERE seen) AS every CROSS JOIN memory_words
+  FROM (
+    SELECT group_concat(expression, ' AND ') AS expression FROM terms WHERE seen AND own = 2
+  ) AS every CROSS JOIN memory_words
   WHERE NOT EXISTS (SELECT 1 FROM rare_terms) AND every.expression IS NOT NULL
     AND memory_words MATCH every.expression
   ORDER BY memory_words.rowid DESC LIMIT (SELECT most FROM bounds)
@@ -90,12 +98,12 @@ postings AS MATERIALIZED (
   SELECT term, number FROM rarest UNION ALL
   SELECT term, value FROM rare_terms CROSS JOIN json_each(numbers)
   WHERE rarer >= (SELECT most FROM bounds) AND value IN (SELECT number FROM rarest) UNION ALL
-  SELECT term, number FROM with_all CROSS JOIN terms WHERE seen
+  SELECT term, number FROM with_all CROSS JOIN terms WHERE seen AND own = 2
 ),
 -- The inverse document frequency's logarithm, in thirds of an octave: not every SQLite has logarithms.
 thirds(value) AS (SELECT 1.26 UNION ALL SELECT value * 1.259921 FROM thirds LIMIT 59),
 weights AS MATERIALIZED (
-  SELECT term, (SELECT count(*) FROM thirds WHERE value <= 1 + (memories - seen + 0.5) / (seen + 0.5)) AS weight
+  SELECT term, own * (SELECT count(*) FROM thirds WHERE value <= 1 + (memories - seen + 0.5) / (seen + 0.5)) AS weight
   FROM terms CROSS JOIN stats
 ),
 matches AS MATERIALIZED (
@@ -118,6 +126,13 @@ lexical AS MATERIALIZED (
 semantic AS MATERIALIZED (
   SELECT row, value ->> 1 AS points
   FROM json_each(?1, '$.semantic') AS hit CROSS JOIN passing WHERE passing.id = value ->> 0
+  LIMIT 40 * (?1 ->> 'width')
+),
+-- name: hypothetical
+-- The same of the hits for the statement by which a memory would answer the query.
+hypothetical AS MATERIALIZED (
+  SELECT row, value ->> 1 AS points
+  FROM json_each(?1, '$.hypothetical') AS hit CROSS JOIN passing WHERE passing.id = value ->> 0
   LIMIT 40 * (?1 ->> 'width')
 ),
 -- name: dated
@@ -156,6 +171,7 @@ seeds AS MATERIALIZED (
   SELECT row, max(points) AS points FROM (
     SELECT * FROM lexical
     UNION ALL SELECT * FROM semantic
+    UNION ALL SELECT * FROM hypothetical
     UNION ALL SELECT * FROM dated
     UNION ALL SELECT * FROM keyed
   ) GROUP BY row
@@ -239,6 +255,9 @@ SELECT memory.id, content, metadata AS metadata_json, created_at, occurred_at, h
   speaker_holds, written_by, written_through, written_at,
   expired, forgotten, superseded AND (holding ->> 0 IS NOT NULL OR withheld) AS superseded, holding ->> 0 AS current,
   holding ->> 1 AS until,
+  -- name: learned
+  message_id, learned -> 'message_ids' AS sources,
+  -- name: entries
   memory.row IN (SELECT row FROM keyed) AS keyed, added, coalesce(words, 0) AS words, (
     SELECT id FROM own WHERE own.session_id = memory.session_id
       AND (own.happened_at, row) < (memory.happened_at, memory.row) ORDER BY own.happened_at DESC, row DESC LIMIT 1

@@ -2,20 +2,26 @@
 
 from app.retrieval.channels.channel import Channel
 from app.retrieval.channels.date import Date
+from app.retrieval.channels.hypothetical import Hypothetical
 from app.retrieval.channels.key import Key
+from app.retrieval.channels.learned import Learned
 from app.retrieval.channels.lexical import Lexical
 from app.retrieval.channels.neighbours import Neighbours
 from app.retrieval.channels.recent import Recent
 from app.retrieval.channels.speaker import Speaker
+from app.retrieval.channels.synonyms import Synonyms
 from app.retrieval.channels.vector import Vector
 
 CHANNELS: tuple[Channel, ...] = (
     Lexical(),
+    Synonyms(),
     Vector(),
+    Hypothetical(),
     Key(),
     Neighbours(),
     Speaker(),
     Date(),
     Recent(),
+    Learned(),
 )
 """In the order in which fusion adds them: a channel that builds on what others have found comes after them."""

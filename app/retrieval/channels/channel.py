@@ -39,6 +39,10 @@ class ParsedQuery:
     recency: Recency | None = None
     hits: Sequence[Hit] = ()
     """What the vector index has found for it, best first."""
+    synonyms: Sequence[Term] = ()
+    """Other words for what it asks."""
+    hypothetical_hits: Sequence[Hit] = ()
+    """What the vector index has found for a hypothetical answer, best first."""
 
 
 class Channel(Protocol):

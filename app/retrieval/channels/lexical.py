@@ -53,17 +53,17 @@ class Lexical(Channel):
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
         """Return what each candidate covers of the query: 1 for all of a query of one rare word."""
         weights = term_weights(pool, len(query.terms))
-        scale = _scale(sum(weights))
-        return {id_: value / scale for id_, value in coverages(pool, weights, context=self._context).items()}
+        divisor = scale(sum(weights))
+        return {id_: value / divisor for id_, value in coverages(pool, weights, context=self._context).items()}
 
     def measure(self, pool: Pool, query: ParsedQuery, scores: Scores) -> Scores:
         """Return the share of the query's weight that each candidate covers: about 1 for all of it."""
         whole = sum(term_weights(pool, len(query.terms)))
-        share = _scale(whole) / whole if whole else 0.0
+        share = scale(whole) / whole if whole else 0.0
         return {id_: score * share for id_, score in scores.items()}
 
 
-def _scale(whole: float) -> float:
+def scale(whole: float) -> float:
     """Return what the weight that is covered is divided by, for a query of this weight."""
     return whole**_LONG_QUERIES * _RAREST ** (1 - _LONG_QUERIES) or 1.0
 
@@ -76,7 +76,10 @@ def term_weights(pool: Pool, terms: int) -> list[float]:
 
 
 def coverages(pool: Pool, weights: list[float], *, context: bool = True) -> dict[str, float]:
-    """Return by id how much of the query's weight each candidate covers; a short one a little more than there is."""
+    """Return by id how much of the query's weight each candidate covers; a short one a little more than there is.
+
+    ``weights`` are those of the first terms, by their number; the others count nothing.
+    """
     own = _lexical_scores(pool, weights)
     covered: dict[str, float] = {}
     for id_, candidate in pool.candidates.items():
@@ -99,7 +102,7 @@ def _lexical_scores(pool: Pool, weights: list[float]) -> Mapping[str, dict[int, 
         if candidate.words:
             length = 1 - LENGTH_SHARE + LENGTH_SHARE * candidate.bytes / USUAL_BYTES
             factor = (1 + SATURATION) / (1 + SATURATION * length)
-            scores[id_] = {term: weights[term] * factor for term in candidate.terms}
+            scores[id_] = {term: weights[term] * factor for term in candidate.terms if term < len(weights)}
         else:
             scores[id_] = {}
     return scores

@@ -37,7 +37,7 @@ class Vector(Channel):
 
         Beyond the nearest ``DEPTH`` nothing is known but that it is no nearer than the last of them: it counts as that.
         """
-        best = _nearest(pool)
+        best = _nearest(pool.cosines)
         rest = _nearness(pool, best[-1][1]) if len(best) == DEPTH else 0.0
         scores = dict.fromkeys(pool.candidates, rest) if rest else {}
         return scores | nearness(pool)
@@ -47,17 +47,20 @@ class Vector(Channel):
         return pool.cosines
 
 
-def nearness(pool: Pool) -> dict[str, float]:
+def nearness(pool: Pool, cosines: Mapping[str, float] | None = None) -> dict[str, float]:
     """Return how near each candidate is that is among the nearest ``DEPTH``: the index gives no more.
+
+    It is told by other ``cosines`` than the query's where they are given.
 
     It is the same before and after a vector leaves the outbox, however many wait there.
     """
-    near = ((id_, _nearness(pool, cosine)) for id_, cosine in _nearest(pool) if id_ in pool.candidates)
+    nearest = _nearest(pool.cosines if cosines is None else cosines)
+    near = ((id_, _nearness(pool, cosine)) for id_, cosine in nearest if id_ in pool.candidates)
     return {id_: value for id_, value in near if value > 0}
 
 
-def _nearest(pool: Pool) -> list[tuple[str, float]]:
-    return nlargest(DEPTH, pool.cosines.items(), key=itemgetter(1))
+def _nearest(cosines: Mapping[str, float]) -> list[tuple[str, float]]:
+    return nlargest(DEPTH, cosines.items(), key=itemgetter(1))
 
 
 def _nearness(pool: Pool, cosine: float) -> float:

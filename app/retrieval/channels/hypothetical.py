@@ -1,0 +1,30 @@
+"""Hypothetical answers (HyDE): memories that mean about what an answer to the query would say.
+
+A language model words such an answer; it may be wrong, and is compared with memories and shown to nobody.
+"""
+
+from app.domain.json_types import Json
+from app.retrieval.channels import vector
+from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
+from app.retrieval.pool import Pool
+
+
+class Hypothetical(Channel):
+    """Scores candidates by how near their embedding is to that of a hypothetical answer."""
+
+    name = "hyde"
+    weight = 0.2
+    section = "hypothetical"
+    ranks = True
+
+    def candidates(self, query: ParsedQuery) -> Json:
+        """Return the ids of the index's hits with their points."""
+        return [[id_, value] for id_, value in vector.points(query.hypothetical_hits)]
+
+    def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
+        """Return how near each candidate is among the nearest, as the vector channel does."""
+        return vector.nearness(pool, pool.hypothetical)
+
+    def measure(self, pool: Pool, query: ParsedQuery, scores: Scores) -> Scores:  # noqa: ARG002
+        """Return the cosines."""
+        return pool.hypothetical

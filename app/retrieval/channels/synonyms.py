@@ -1,0 +1,45 @@
+"""Synonyms: memories by other words for what the query asks, which a language model has given."""
+
+from app.domain.json_types import Json
+from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
+from app.retrieval.channels.lexical import coverages, scale, term_weights
+from app.retrieval.pool import Pool
+
+SHARE = 0.5
+"""What a synonym counts, where a word of the query itself counts 1."""
+
+
+class Synonyms(Channel):
+    """Scores candidates by synonyms of the query's words, for what they do not have of these themselves."""
+
+    name = "synonyms"
+    weight = 0.6
+    section = "synonyms"
+    ranks = True
+
+    def candidates(self, query: ParsedQuery) -> Json:
+        """Return the synonyms in the syntax of FTS5."""
+        return [term.fts for term in query.synonyms]
+
+    def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
+        """Return what synonyms cover of the query: at most ``SHARE`` of what its own words leave open."""
+        covered, whole = _covered(pool, query)
+        return {id_: value / scale(whole) for id_, value in covered.items()}
+
+    def measure(self, pool: Pool, query: ParsedQuery, scores: Scores) -> Scores:  # noqa: ARG002
+        """Return the share of the query's weight that synonyms cover for each candidate."""
+        covered, whole = _covered(pool, query)
+        return {id_: value / whole for id_, value in covered.items()} if whole else {}
+
+
+def _covered(pool: Pool, query: ParsedQuery) -> tuple[dict[str, float], float]:
+    """Return the weight that synonyms cover for each candidate, and that of the whole query."""
+    if not query.synonyms:
+        return {}, 0.0
+    own = len(query.terms)
+    weights = term_weights(pool, own + len(query.synonyms))
+    whole = sum(weights[:own]) or max(weights)
+    by_own = coverages(pool, weights[:own])
+    by_synonyms = coverages(pool, [0.0] * own + weights[own:])
+    covered = {id_: SHARE * min(value, max(whole - by_own[id_], 0.0)) for id_, value in by_synonyms.items() if value}
+    return {id_: value for id_, value in covered.items() if value}, whole

@@ -1,0 +1,132 @@
+"""One recall's questions to the vector index: by the query, and by a hypothetical answer to it."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from app.domain.embedding import USUAL_SCALE, CosineScale, EmbeddingConfig, Vector
+from app.domain.errors import Unavailable
+from app.domain.memory import Scope
+from app.domain.query import Filter
+from app.ports.database import Row
+from app.ports.vector_index import Hits
+from app.retrieval.channels import vector
+from app.retrieval.query import names
+from app.services.backends import TenantBackends
+from app.storage.outbox import MAX_PENDING, score
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """A part of the vector channel that did not answer."""
+
+    what: str
+    error: Unavailable
+
+
+class VectorSearch:
+    """What the index has found for one recall, as deep as it was asked so far."""
+
+    def __init__(self, backends: TenantBackends, config: EmbeddingConfig, scope: Scope, where: Filter) -> None:
+        """Find vectors of a scope that pass a filter."""
+        self._backends = backends
+        self.config = config
+        self._scope = scope
+        self._where = where
+        self._query = _Asked()
+        self._hypothetical = _Asked()
+
+    @property
+    def hits(self) -> Hits:
+        """What was found for the query."""
+        return self._query.hits
+
+    @property
+    def hypothetical_hits(self) -> Hits:
+        """What was found for the hypothetical answer."""
+        return self._hypothetical.hits
+
+    @property
+    def away(self) -> Away | None:
+        """What did not answer for the query."""
+        return self._query.away
+
+    @property
+    def degraded(self) -> Sequence[str]:
+        """What did not answer for the hypothetical answer."""
+        return [] if self._hypothetical.away is None else [self._hypothetical.away.what]
+
+    @property
+    def scale(self) -> CosineScale:
+        """Where the cosines lie."""
+        return USUAL_SCALE if self._query.vector is None else self._backends.scale_of(self.config)
+
+    async def embed(self, query: str) -> None:
+        """Embed the query; where that fails, say so and why.
+
+        Raises:
+            EmbeddingConfigMismatch: this process cannot embed with the config.
+        """
+        self._backends.embedder_of(self.config)  # a config that this process cannot embed with is no outage to bear
+        try:
+            embedded = await self._backends.embed_query(self.config, names.without_names(query))
+        except Unavailable as error:
+            self._query.away = _embedder_away(error)
+            return
+        self._query.begin(embedded)
+
+    async def suppose(self, statement: str, depth: int) -> None:
+        """Embed how an answer may be worded, and ask for what is near it; where that fails, say so and why."""
+        try:
+            embedded = await self._backends.embedder_of(self.config).embed([statement], "document")
+        except Unavailable as error:
+            self._hypothetical.away = _embedder_away(error)
+            return
+        self._hypothetical.begin(embedded.vectors[0])
+        await self._ask(self._hypothetical, depth)
+
+    async def ask(self, depth: int) -> None:
+        """Ask for so many hits for the query, where there may be more than were given."""
+        await self._ask(self._query, depth)
+
+    def cosines(self, pending: Sequence[Row], present: Collection[str] | None) -> Mapping[str, float]:
+        """Return the cosines of what was found and of what is queued for the index; with ``present`` only of these."""
+        return self._cosines(self._query, pending, present)
+
+    def hypothetical_cosines(self, pending: Sequence[Row], present: Collection[str] | None) -> Mapping[str, float]:
+        """Return the same for the hypothetical answer; none without one."""
+        return self._cosines(self._hypothetical, pending, present)
+
+    def _cosines(self, asked: "_Asked", pending: Sequence[Row], present: Collection[str] | None) -> Mapping[str, float]:
+        queued = {} if asked.vector is None else score(pending[:MAX_PENDING], asked.vector)
+        exact = self._backends.index_of(self.config).visible_at_once
+        cosines = vector.cosines_of(asked.hits.hits, queued, exact=exact)
+        return cosines if present is None else {id_: cosines[id_] for id_ in present if id_ in cosines}
+
+    async def _ask(self, asked: "_Asked", depth: int) -> None:
+        if asked.vector is None or not asked.hits.more:
+            return
+        index = self._backends.index_of(self.config)
+        try:
+            asked.hits = await index.query(self._scope, asked.vector, top_k=depth, where=self._where)
+            asked.away = None
+        except Unavailable as error:
+            structlog.get_logger().warning("index_away", code=error.code, reason=error.detail)
+            asked.hits, asked.away = Hits([], filtered=False), Away("index_unavailable", error)
+
+
+@dataclass(slots=True)
+class _Asked:
+    vector: Vector | None = None
+    hits: Hits = field(default_factory=lambda: Hits([], filtered=False))
+    away: Away | None = None
+
+    def begin(self, embedded: Vector) -> None:
+        """Begin with a vector, of which nothing was asked yet."""
+        self.vector, self.hits = embedded, replace(self.hits, more=True)
+
+
+def _embedder_away(error: Unavailable) -> Away:
+    structlog.get_logger().warning("embedder_away", code=error.code, reason=error.detail)
+    return Away("embedder_unavailable", error)
