@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from app.domain.memory import Memory
 from app.domain.messages import Role
+from app.domain.query import Finding
 
 ResponseLength: TypeAlias = Literal["short", "medium", "long"]
 ThinkingLevel: TypeAlias = Literal["low", "medium", "high"]
@@ -21,6 +22,8 @@ class ProfileCandidate:
     score: float
     """How likely it answers the query, 0 to 1."""
     happened_at: int
+    findings: Sequence[Finding] = ()
+    """What its score is made of, where that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +35,24 @@ class ProfileRecall:
     candidates: Sequence[ProfileCandidate]
     """Empty where probably nothing on the query's subject is known."""
     degraded: Sequence[str] = ()
-    """Why it may not be all there is, as a recall says."""
+    """Why it may not be all there is, as a recall says, and why no language model has written it where one was to."""
+    cited: Sequence[str] = ()
+    """The ids of the memories that the answer is made of, each once."""
 
     @property
     def count(self) -> int:
         """How many candidates there are."""
         return len(self.candidates)
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSummary:
+    """What is known of somebody."""
+
+    text: str
+    """Markdown; "" where nothing is known."""
+    degraded: Sequence[str] = ()
+    """Why no language model has written it, where one was to."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ MAX_COMPARED = 1024 * 1024
 
 _STEM = 5
 """Letters by which two words are compared: a model says "she likes" where the message says "I liked"."""
-_SAME_SHARE = 0.75
+_SAME_SHARE = 0.8
 """A message says nothing more if so much of its words stand in what was learned of it."""
 
 

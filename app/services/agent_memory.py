@@ -121,9 +121,9 @@ class AgentMemory:
             MemoryGatewayError: as ``ProfileService.summary`` does.
         """
         summary = await self._profiles.summary(profile.agent_id, session_id)
-        if not summary:
+        if not summary.text:
             await self._names.check(profile)
-        return summary
+        return summary.text
 
     async def delete_session(self, profile: ProfileName, session_id: str) -> None:
         """Delete the memories of a session and its messages; one that is not there is no error.

@@ -11,7 +11,7 @@ from app.domain.query import Query
 from app.indexing.delivery import remove
 from app.services.backends import TenantBackends, settled
 from app.services.explain import Explainer, Explanation
-from app.services.recall import Recall, Recaller
+from app.services.recall import Analysing, Recall, Recaller
 from app.services.write import Keep, Warn, Writer
 from app.storage import request_state
 from app.storage.deletions import delete
@@ -66,10 +66,11 @@ class LongTermMemoryGateway:
         writer = Writer(self._backends)
         return await settled(lambda: writer.store(scope, memory, idempotency_key, warn, keep))
 
-    async def recall(self, agent_id: str, query: Query) -> Recall:
+    async def recall(self, agent_id: str, query: Query, analysing: Analysing | None = None) -> Recall:
         """Return the memories that answer the query best, of those that pass its filter.
 
-        Where a channel does not answer the others do, and ``degraded`` names it.
+        Where a channel does not answer the others do, and ``degraded`` names it. ``analysing`` gives what a language
+        model makes of the query.
 
         Raises:
             InvalidRequest: a field is over its limits.
@@ -81,7 +82,7 @@ class LongTermMemoryGateway:
         scope = Scope(self._tenant_id, agent_id)
         self._backends.recalls.admit(scope, self._backends.clock())
         recaller = Recaller(self._backends)
-        return await settled(lambda: recaller.recall(scope, query))
+        return await settled(lambda: recaller.recall(scope, query, analysing))
 
     async def explain(self, agent_id: str, query: Query, memory_id: str) -> Explanation:
         """Explain why a memory is, or is not, among the entries of a recall, and what would return it.

@@ -1,10 +1,6 @@
 """A profile: one agent's memory as the constrained API shows it (docs/constrained-api.md)."""
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import replace
-from functools import partial
-from typing import Final
 
 from app.domain import limits
 from app.domain.claim import MemoryType
@@ -14,23 +10,21 @@ from app.domain.profile_answers import (
     MemoryDetail,
     ProfileCandidate,
     ProfileRecall,
+    ProfileSummary,
     ResponseLength,
     SourceMessage,
     ThinkingLevel,
     Version,
 )
-from app.domain.query import Entry, Query
 from app.ports.database import Row
-from app.retrieval.pool import Candidate
 from app.services.agent_database import AgentDatabase
-from app.services.answer.composing import compose
-from app.services.answer.holding import Former
 from app.services.answer.summary import summary
+from app.services.answering import Answering, Asked
 from app.services.backends import TenantBackends
 from app.services.browse import Page
 from app.services.forgetting import Forgetting
 from app.services.gateway import LongTermMemoryGateway
-from app.services.recall import Recall
+from app.services.model_answering import ModelAnswering
 from app.services.sessions import SessionDeletion, Sessions
 from app.statements.rules import statements
 from app.storage.agents import Agents, agent_settings
@@ -44,6 +38,7 @@ __all__ = [
     "ProfileCandidate",
     "ProfileRecall",
     "ProfileService",
+    "ProfileSummary",
     "ResponseLength",
     "SessionDeletion",
     "ThinkingLevel",
@@ -51,19 +46,10 @@ __all__ = [
 
 TASK_DAYS = 7
 """How long a task is kept, where nothing is said and its agent's memories are not kept for a shorter time."""
-MIN_CONFIDENCE = 0.1
-"""Where no memory scores as much, nothing on the query's subject is known, and there are no candidates.
-
-It does not hold where a channel is away: an outage is no empty answer."""
-MIN_SCORE = 0.5
-"""A memory answers the query if it scores as much, or states the value of a key that the query asks for."""
 
 _DAY_MS = 86_400_000
 _READ_FOR_TYPE = 4000
-_COMPOSED_AT_ONCE = 16 * 1024
-"""Characters of entries of which an answer is composed in some milliseconds; of more it is done off the event loop."""
 _SUMMARISED = 200
-_TOP_K: Final[Mapping[ResponseLength, int]] = {"short": 5, "medium": 10, "long": 20}
 
 
 class ProfileService:
@@ -103,25 +89,22 @@ class ProfileService:
         reference_time: int | None = None,
         as_of: int | None = None,
         length: ResponseLength = "medium",
-        thinking: ThinkingLevel = "low",  # noqa: ARG002 - for callers of Cloudflare's API
-        limit: int | None = None,
+        thinking: ThinkingLevel = "low",
+        explain: bool = False,
     ) -> ProfileRecall:
-        """Answer a query from the memories that answer it best, at most ``limit``, or as many as the length asks for.
+        """Answer a query from the memories that answer it best, as many as the length asks for.
 
-        How much thinking is asked for has no effect without a language model. Raises as
-        ``LongTermMemoryGateway.recall`` does.
+        With a language model the answer is the model's as far as it stands in the memories, and the thinking tells how
+        many memories there are; without one that has no effect. Raises as ``LongTermMemoryGateway.recall`` does.
         """
-        limits.check(("query", limits.PROFILE_QUERY, query))
-        top_k = _TOP_K[length] if limit is None else limit
-        asked = Query(query, top_k, reference_time=reference_time, as_of=as_of, collapse=True, for_model=True)
-        recall = await LongTermMemoryGateway(self._backends).recall(agent_id, asked)
-        if recall.confidence < MIN_CONFIDENCE and not recall.keyed and not recall.degraded:
-            return ProfileRecall("", [], recall.degraded)
-        now = next((moment for moment in (reference_time, as_of) if moment is not None), self._backends.clock())
-        composing = partial(_answer, query, recall, now, length)
-        is_long = sum(len(entry.content) for entry in recall.entries) > _COMPOSED_AT_ONCE
-        answer = await asyncio.to_thread(composing) if is_long else composing()
-        return ProfileRecall(answer, [_candidate(entry) for entry in recall.entries], recall.degraded)
+        limits.check(("query", limits.PROFILE_QUERY, query), ("agent_id", limits.AGENT_ID, agent_id))
+        told = (reference_time, as_of, self._backends.clock())
+        now = next(moment for moment in told if moment is not None)
+        asked = Asked(query, now, reference_time, as_of, length, thinking, explain)
+        model = self._backends.model
+        if model is None:
+            return await Answering(self._backends, agent_id).answer(asked)
+        return await ModelAnswering(self._backends, agent_id, model).answer(asked)
 
     async def list(
         self,
@@ -189,10 +172,10 @@ class ProfileService:
         """
         return await self._forgetting(agent_id, memory_id).unforget(memory_id)
 
-    async def summary(self, agent_id: str, session_id: str | None = None) -> str:
+    async def summary(self, agent_id: str, session_id: str | None = None) -> ProfileSummary:
         """Return Markdown of what the newest memories that hold say, of one session or of all; "" where there are none.
 
-        It counts as a recall.
+        It counts as a recall. With a language model it is the model's as far as it stands in the memories.
 
         Raises:
             QuotaExceeded: the agent or the tenant has made as many recalls in this minute as it may.
@@ -201,8 +184,11 @@ class ProfileService:
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
         self._backends.recalls.admit(Scope(self._backends.tenant_id, agent_id), self._backends.clock())
         page = await self.list(agent_id, limit=_SUMMARISED, after=None, session_id=session_id)
-        reading = partial(summary, page.memories, reference_time=self._backends.clock())
-        return await asyncio.to_thread(reading)  # it may take longer than a step of the loop
+        now, model = self._backends.clock(), self._backends.model
+        if model is not None:
+            return await ModelAnswering(self._backends, agent_id, model).summary(page.memories, now)
+        # It may take longer than a step of the loop.
+        return ProfileSummary(await asyncio.to_thread(summary, page.memories, reference_time=now))
 
     async def delete_session(self, agent_id: str, session_id: str) -> SessionDeletion:
         """Delete the memories of a session and its messages; one that is not there is no error. For administrators.
@@ -235,26 +221,6 @@ def _is_task(content: str) -> bool:
     read = statements(content[: _READ_FOR_TYPE + 1])
     is_read = len(content) <= _READ_FOR_TYPE and bool(read)
     return is_read and all(one.type == "task" and (one.key is None or one.key.endswith("/day")) for one in read)
-
-
-def _answer(query: str, recall: Recall, now: int, length: ResponseLength) -> str:
-    """Compose an answer of the entries that are sure enough, and of what held before them."""
-    formers = {id_: [_former(one) for one in each] for id_, each in recall.formers.items()}
-    entries = [
-        replace(entry, score=max(entry.score, MIN_SCORE)) if entry.id in recall.keyed else entry
-        for entry in recall.entries
-    ]
-    return compose(query, entries, formers, reference_time=now, length=length, min_score=MIN_SCORE).text
-
-
-def _candidate(entry: Entry) -> ProfileCandidate:
-    return ProfileCandidate(entry.id, first_line(entry.content), entry.session_id, entry.score, entry.happened_at)
-
-
-def _former(candidate: Candidate) -> Former:
-    until = candidate.happened_at if candidate.until is None else candidate.until
-    speaker = candidate.metadata.get("speaker")
-    return Former(candidate.content, candidate.happened_at, until, speaker if isinstance(speaker, str) else "")
 
 
 def _version(row: Row) -> Version:

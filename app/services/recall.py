@@ -59,6 +59,8 @@ class Recall:
     """By the id of an entry, the memories that were found and stated otherwise what it states now."""
     keyed: Collection[str] = ()
     """The ids of the entries that state the value of a key which the query asks for."""
+    topical: Collection[str] = ()
+    """The ids of those that were learned, and have a topic which a language model has picked for the query."""
 
 
 class Recaller:
@@ -82,8 +84,9 @@ class Recaller:
         search = await self.search(scope, query, analysing=analysing)
         ranked = list(islice(search.ranked(query), query.top_k))
         entries = [search.entry(candidate, explain=query.explain) for candidate in ranked]
-        keyed = [candidate.id for candidate in ranked if candidate.keyed]
-        return Recall(entries, search.degraded, search.confidence, search.formers, keyed)
+        keyed = [candidate.id for candidate in ranked if candidate.keyed and not candidate.sources]
+        topical = [candidate.id for candidate in ranked if candidate.keyed and candidate.sources]
+        return Recall(entries, search.degraded, search.confidence, search.formers, keyed, topical)
 
     async def search(
         self, scope: Scope, query: Query, *, also: str | None = None, analysing: Analysing | None = None

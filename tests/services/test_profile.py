@@ -10,7 +10,7 @@ from app.domain.errors import EmbeddingUnavailable, InvalidRequest, LongTermDisa
 from app.domain.json_types import Json
 from app.domain.memory import Memory, NewMemory
 from app.domain.query import Query
-from app.services.profile import ProfileService, ResponseLength
+from app.services.profile import ProfileService, ProfileSummary, ResponseLength
 from app.services.recall_rates import RecallRates
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
@@ -126,7 +126,6 @@ async def test_a_longer_answer_rests_on_more_candidates(profiles: ProfileService
         await profiles.remember("bot", f"The cat {number} is black")
     counts = [(await profiles.recall("bot", "black cat", length=length)).count for length in LENGTHS]
     assert counts == [5, 10, 20]
-    assert (await profiles.recall("bot", "black cat", limit=3)).count == 3
 
 
 async def test_a_recall_of_a_profile_asks_the_index_and_the_database_once(
@@ -151,13 +150,13 @@ async def test_a_summary_is_of_what_holds_in_one_session_or_in_all(profiles: Pro
     gone = await profiles.remember("bot", "My cat is called Tom", session_id="s1", occurred_at=2 * DAY)
     await profiles.remember("bot", "Always run the tests first", session_id="s2", occurred_at=3 * DAY)
     await profiles.forget("bot", gone.id)
-    text = await profiles.summary("bot")
+    text = (await profiles.summary("bot")).text
     assert "Oslo" in text
     assert "tests" in text
     assert "Rome" not in text
     assert "Tom" not in text
-    assert "tests" not in await profiles.summary("bot", "s1")
-    assert await profiles.summary("bot", "other") == await profiles.summary("other") == ""
+    assert "tests" not in (await profiles.summary("bot", "s1")).text
+    assert await profiles.summary("bot", "other") == await profiles.summary("other") == ProfileSummary("")
 
 
 async def test_a_summary_counts_as_a_recall(bench: Bench) -> None:

@@ -28,6 +28,8 @@ class Difference:
 
     text: str
     ends: Sequence[Said]
+    ago: tuple[int, int] | None = None
+    """The days (ordinals) between which it is, where the later one is the day of the question."""
 
 
 def difference(question: Question, sentences: Sequence[Said], reference_time: int) -> Difference | None:
@@ -47,9 +49,10 @@ def _length(wanted: LengthAsked, sentences: Sequence[Said], today: int, wording:
     if wanted.ordered and first[0] > last[0]:
         return None
     days = sorted((first[0], last[0]))
-    told = _told_length(days[0], days[1], wanted.unit, wording)
+    told = told_length(days[0], days[1], wanted.unit, wording)
     text = wording.frame["difference"].format(length=told, first=_iso(days[0]), last=_iso(days[1]))
-    return Difference(text, _sentences(ends))
+    ago = (days[0], days[1]) if days[1] == today and None in (wanted.first, wanted.last) else None
+    return Difference(text, _sentences(ends), ago)
 
 
 def _day(wanted: DayAsked, sentences: Sequence[Said], today: int, wording: Wording) -> Difference | None:
@@ -90,7 +93,8 @@ def _iso(day: int) -> str:
     return date.fromordinal(day).isoformat()
 
 
-def _told_length(first: int, last: int, unit: Unit | None, wording: Wording) -> str:
+def told_length(first: int, last: int, unit: Unit | None, wording: Wording) -> str:
+    """Return how long it is from one day to another, in a unit, or as it is usual for so many days."""
     days = last - first
     match unit:
         case "day":

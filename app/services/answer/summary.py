@@ -1,9 +1,10 @@
 """Writes what is known of somebody as Markdown: the sentences of memories by their kind, each with its day."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
+from app.domain.claim import MemoryType
 from app.services.answer.asking import stems_asked
 from app.services.answer.dating import with_days
 from app.services.answer.holding import Stated, ends
@@ -19,6 +20,8 @@ MAX_MEMORIES = 200
 """No more memories are read: the newest."""
 MAX_READ_TOGETHER = 30_000
 """Characters of all memories together that are read."""
+
+_T = TypeVar("_T")
 
 Section = Literal["holds", "instructions", "tasks", "recently"]
 _TITLES: Mapping[Section, str] = {
@@ -48,6 +51,10 @@ class Kept(Told, Protocol):
     def superseded_at(self) -> int | None:
         """When what replaced it was said; None: it holds, or states nothing of which one value holds at a time."""
 
+    @property
+    def type(self) -> MemoryType | None:
+        """What it is, by what it states; None: that was not read yet."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Sorted:
@@ -69,7 +76,16 @@ def summary(memories: Sequence[Kept], *, reference_time: int) -> str:
     sections = _sorted(current)
     sections["holds"].sort(key=lambda each: each.statement.key is None)  # keyed facts first, each the newest first
     sections["tasks"] = _open(sections["tasks"], current)
-    return _written(sections)
+    return _written(sections, _line)
+
+
+def written(told: Iterable[tuple[Kept, str]]) -> str:
+    """Return the same of sentences that were made of memories, each with the memory that tells its day and section."""
+    sections: dict[Section, list[str]] = {section: [] for section in _TITLES}
+    for memory, text in told:
+        line = f"- {day(moment(memory))}: {in_markdown(plain(text))}"
+        sections[_SECTIONS.get(memory.type or "event", "recently")].append(line)
+    return _written(sections, str)
 
 
 def _sorted(newest_first: Iterable[_Sorted]) -> dict[Section, list[_Sorted]]:
@@ -129,7 +145,7 @@ def _is_done(task: _Sorted, done: Iterable[Said]) -> bool:
     )
 
 
-def _written(sections: Mapping[Section, Sequence[_Sorted]]) -> str:
+def _written(sections: Mapping[Section, Sequence[_T]], as_line: Callable[[_T], str]) -> str:
     """Write the sections that hold anything; each may use the lines that others leave."""
     spare = sum(max(_ROOM[section] - len(found), 0) for section, found in sections.items())
     lines: list[str] = []
@@ -139,7 +155,7 @@ def _written(sections: Mapping[Section, Sequence[_Sorted]]) -> str:
         spare -= more
         kept: list[str] = []
         for each in found[: _ROOM[section] + more]:
-            line = _line(each.said)
+            line = as_line(each)
             if len(line) + 1 <= room - len(_TITLES[section]) - 5:
                 kept.append(line)
                 room -= len(line) + 1
@@ -150,7 +166,8 @@ def _written(sections: Mapping[Section, Sequence[_Sorted]]) -> str:
     return "\n".join(lines)
 
 
-def _line(said: Said) -> str:
+def _line(each: _Sorted) -> str:
+    said = each.said
     head = (
         f"{day(said.origin.happened_at)}, {in_markdown(said.origin.speaker)}"
         if said.origin.speaker

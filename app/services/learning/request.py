@@ -61,16 +61,16 @@ def prompts() -> Sequence[str]:
 
 
 @cache
-def rules(stage: Stage) -> str:
-    """Return the rules of a stage; ``<MARK>`` stands where the mark of a call belongs."""
-    names = (stage, "statements", "fence") if stage in _EXTRACTING else (stage, "fence")
+def rules(task: str) -> str:
+    """Return the rules of a task, most often a stage; ``<MARK>`` stands where the mark of a call belongs."""
+    names = (task, "statements", "fence") if task in _EXTRACTING else (task, "fence")
     return "\n\n".join((_FOLDER / f"{name}.txt").read_text("utf-8").strip() for name in names)
 
 
-def asked(stage: Stage, mark: str, *data: str) -> Sequence[ModelMessage]:
-    """Return the messages of a call: the rules of a stage, and what stands between fences (``fenced``)."""
+def asked(task: str, mark: str, *data: str) -> Sequence[ModelMessage]:
+    """Return the messages of a call: the rules of a task, and what stands between fences (``fenced``)."""
     return (
-        ModelMessage("system", rules(stage).replace("<MARK>", mark)),
+        ModelMessage("system", rules(task).replace("<MARK>", mark)),
         ModelMessage("user", "\n\n".join(data)),
     )
 

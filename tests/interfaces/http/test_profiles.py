@@ -64,7 +64,12 @@ async def test_a_question_is_answered_in_the_words_of_memories_and_names_them(se
 
 
 async def test_where_nothing_is_found_the_answer_is_empty(service: Service) -> None:
-    assert (await post(service, "recall", {"query": "x"})).json() == {"answer": "", "count": 0, "candidates": []}
+    assert (await post(service, "recall", {"query": "x"})).json() == {
+        "answer": "",
+        "count": 0,
+        "candidates": [],
+        "cited": [],
+    }
 
 
 async def test_days_are_counted_from_the_reference_date(service: Service) -> None:

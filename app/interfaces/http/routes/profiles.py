@@ -74,6 +74,7 @@ async def recall(caller: Caller, profile: ProfileId, request: RecallProfileReque
         reference_time=request.reference_time,
         length=request.response_length,
         thinking=request.thinking_level,
+        explain=request.explain,
     )
 
 
@@ -141,7 +142,8 @@ async def unforget(
 )
 async def summary(caller: Caller, profile: ProfileId, request: SummaryRequest) -> SummaryAnswer:
     """Summarise what holds, in the words of the newest 200 memories. It counts as a recall."""
-    return SummaryAnswer(summary=await caller.agent(profile).profiles.summary(profile, request.session_id))
+    summary = await caller.agent(profile).profiles.summary(profile, request.session_id)
+    return SummaryAnswer(summary=summary.text, degraded=list(summary.degraded))
 
 
 @profiles.delete(

@@ -120,6 +120,7 @@ ANSWERED: dict[str, Any] = {
     "candidates": [
         {"id": MEMORY_ID, "summary": _CONTENT, "session_id": "call-17", "happened_at": _HAPPENED, "score": 0.93}
     ],
+    "cited": [MEMORY_ID],
 }
 PROFILE_LISTED: dict[str, Any] = {"memories": [_REMEMBERED], "cursor": CURSOR}
 DETAIL: dict[str, Any] = {

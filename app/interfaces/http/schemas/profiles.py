@@ -16,6 +16,7 @@ from app.domain.profile_answers import MemoryDetail
 from app.interfaces.fields import AT_MOST_CONTENT_BYTES, Answer, Content, Moment, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
+from app.interfaces.http.schemas.recall import FindingAnswer
 from app.interfaces.http.schemas.store import FUTURE_SCHEMA, Future
 
 _SESSION = "call-17"
@@ -34,6 +35,7 @@ def _without_default(schema: dict[str, Any]) -> None:
     schema.pop("default", None)
 
 
+_CODES = WithJsonSchema({"type": "array", "items": {"type": "string"}})
 _Given = BeforeValidator(_given)
 _TEXT = WithJsonSchema({"type": "string"})
 _MOMENT = WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
@@ -101,12 +103,22 @@ class RecallProfileRequest(Request):
         "What `yesterday` and `last week` are counted from, where that is not now."
     )
     thinking_level: Annotated[
-        Literal["low", "medium", "high"], Field(description="It has no effect without a language model.")
+        Literal["low", "medium", "high"],
+        Field(
+            description="How many candidates a language model answers from: 10, 20 or 40, from `medium` on also what "
+            "is near a hypothetical answer. It has no effect without a language model."
+        ),
     ] = "low"
     response_length: Annotated[
         Literal["short", "medium", "long"],
-        Field(description="How long the answer may be, and how many candidates there are at most: 5, 10 or 20."),
+        Field(
+            description="How long the answer may be: of a language model 80, 200 or 500 tokens. Without one it is also "
+            "how many candidates there are at most: 5, 10 or 20."
+        ),
     ] = "medium"
+    explain: Annotated[bool, Field(strict=True, description="Whether candidates tell what their score is made of.")] = (
+        False
+    )
 
     @property
     def reference_time(self) -> int | None:
@@ -225,6 +237,9 @@ class CandidateAnswer(Answer):
     session_id: _SomeText = _absent()
     happened_at: Timestamp = Field(description="When it happened, or else was stored.")
     score: float = Field(ge=0, le=1, description="How likely it answers the query.")
+    findings: list[FindingAnswer] | None = Field(
+        None, description="What the score is made of, where that was asked for.", exclude_if=lambda value: not value
+    )
 
 
 class ProfileRecallAnswer(Answer):
@@ -233,16 +248,19 @@ class ProfileRecallAnswer(Answer):
     model_config = ConfigDict(json_schema_extra={"examples": [examples.ANSWERED]})
 
     answer: str = Field(
-        description="Sentences of memories as they were said, each with its day. Empty: none is sure to answer."
+        description="Sentences of memories as they were said, each with its day; of a language model sentences that "
+        "stand in the memories. Empty: none is sure to answer."
     )
     count: int = Field(description="How many candidates there are. 0: nothing on the subject is known.")
     candidates: list[CandidateAnswer] = Field(description="The best first.")
-    degraded: Annotated[list[str] | None, WithJsonSchema({"type": "array", "items": {"type": "string"}})] = Field(
+    degraded: Annotated[list[str] | None, _CODES] = Field(
         None,
-        description="Why it may not be all there is, as in the answer of a recall. Absent: it is.",
+        description="Why it may not be all there is, as in the answer of a recall, or why a language model has not "
+        "written it. Absent: it is, and it has where one is set.",
         json_schema_extra=_without_default,
         exclude_if=lambda value: not value,
     )
+    cited: list[str] = Field(description="The ids of the memories that the answer is made of.")
 
 
 class SummaryAnswer(Answer):
@@ -251,6 +269,12 @@ class SummaryAnswer(Answer):
     model_config = ConfigDict(json_schema_extra={"examples": [examples.SUMMARY]})
 
     summary: str = Field(description="Markdown; empty where nothing is known.")
+    degraded: Annotated[list[str] | None, _CODES] = Field(
+        None,
+        description="Why a language model has not written it, where one is set. Absent: it has, or none is.",
+        json_schema_extra=_without_default,
+        exclude_if=lambda value: not value,
+    )
 
 
 class SessionDeletedAnswer(Answer):

@@ -129,6 +129,8 @@ class FindingAnswer(Answer):
     channel: str = Field(
         description=(
             "`lexical`: words of the query, in the memory or beside it in its session; `vector`: meaning; "
+            "`synonyms`, `hyde`, `learned`: other words for it, nearness to a hypothetical answer, and that it was "
+            "learned of messages, where a language model answers; "
             "`key`: it states what the query asks for by name, such as where somebody lives; "
             "`smoothing`: what neighbours and the best of the session have; `names`: the query "
             "names who speaks; `time`: the query names when it was; `recency`: it is recent, where that was asked; "

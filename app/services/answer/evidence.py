@@ -1,0 +1,150 @@
+"""Writes memories as a language model reads them, with what code has computed of their days."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+from app.domain.author import speaker_of
+from app.domain.moments import moment as moment_of
+from app.services.answer.asking import question
+from app.services.answer.dating import with_days
+from app.services.answer.differences import Difference, difference, told_length
+from app.services.answer.event_days import ordinal
+from app.services.answer.holding import Former, corrected
+from app.services.answer.plain import day, name, plain
+from app.services.answer.reading import MAX_READ, Told, moment, sentences_of, stated
+from app.services.answer.spoken_lengths import Unit
+from app.services.answer.spoken_lengths import asked as length_asked
+from app.services.answer.wording import wording_of
+from app.statements.dates.days import resolved
+
+MAX_CHARACTERS = 40_000
+"""Characters of all memories together."""
+_ENGLISH = wording_of(())
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a memory says, as a model reads it."""
+
+    head: str
+    """Its day, how long ago that was, and what else is told of it; computed by code."""
+    said: str
+    """In one line, without the name of who said it before it."""
+    speaker: str
+    happened_at: int
+    """ms since the epoch."""
+
+    @property
+    def tells_time(self) -> bool:
+        """Whether it says itself when: then its own day is another one."""
+        return bool(resolved(self.said, moment_of(self.happened_at)))
+
+    @property
+    def text(self) -> str:
+        """Its line, with the days that it means by "yesterday" and the like."""
+        head = f"{self.head}, {self.speaker}" if self.speaker else self.head
+        return f"{head}: {with_days(self.said, self.happened_at)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A memory as a model reads it."""
+
+    number: int
+    """From 1, the best first; by it the model cites the memory."""
+    memory_id: str
+    statements: Sequence[Statement]
+    """What it says, and what held before that."""
+
+    @property
+    def text(self) -> str:
+        """Its lines."""
+        first, *before = (each.text for each in self.statements)
+        return "\n".join([f"({self.number}) {first}", *(f"    {line}" for line in before)])
+
+
+def evidence(
+    memories: Sequence[Told],
+    formers: Mapping[str, Sequence[Former]],
+    *,
+    reference_time: int,
+    most: int | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> list[Evidence]:
+    """Return memories as a model reads them, in their order, as many as ``MAX_CHARACTERS`` allow.
+
+    ``formers`` has by a memory's id what held before it; ``reference_time`` (ms since the epoch) is now. ``most`` are
+    the characters of a memory that are read, None: as many as let all be read; ``labels`` has what else is told of one,
+    by its id.
+    """
+    most = min(MAX_READ, MAX_CHARACTERS // max(len(memories), 1)) if most is None else most
+    found = []
+    left = MAX_CHARACTERS
+    for number, memory in enumerate(memories, 1):
+        left -= min(len(memory.content), most)
+        if left < 0:
+            break
+        speaker = name(speaker_of(memory.content, memory.metadata))
+        label = (labels or {}).get(memory.id or "", "")
+        statements = [_statement(memory.content[:most], moment(memory), speaker, reference_time, label)]
+        for former in formers.get(memory.id or "", ()):
+            said = _statement(former.content[:most], former.happened_at, name(former.speaker), reference_time, "")
+            statements.append(replace(said, head=f"before {day(former.until)}: {said.head}"))
+        found.append(Evidence(number, memory.id or "", statements))
+    return found
+
+
+def computed(
+    query: str, memories: Sequence[Told], formers: Mapping[str, Sequence[Former]], *, reference_time: int
+) -> Sequence[str]:
+    """Return what a query asks to be computed of days, as sentences; none where it asks for nothing of the kind.
+
+    It is computed of what the memories tell clearly, and not of what no longer holds.
+    """
+    asked = question(query, reference_time)
+    if length_asked(asked.tokens, asked.wording) is None:
+        return []
+    sentences = sentences_of([(memory, 0.0) for memory in memories], asked.wording)
+    found = difference(asked, [said for said in sentences if not said.asks], reference_time)
+    if found is None:
+        return []
+    contents = {memory.id or "": memory.content for memory in memories}
+    ended = corrected({said: stated(said) for said in found.ends}, contents, formers, reference_time)
+    return [] if ended else [found.text, *_ago(found)]
+
+
+def _ago(found: Difference) -> Sequence[str]:
+    """Return the same as it is told where it ends today: "80 days ago"."""
+    if found.ago is None:
+        return []
+    first, today = found.ago
+    units: Sequence[Unit | None] = ("day", "week", "month", None)
+    return list(dict.fromkeys(f"{told_length(first, today, unit, _ENGLISH)} ago." for unit in units))
+
+
+def asks_for_history(query: str, reference_time: int) -> bool:
+    """Tell whether a query asks what held before."""
+    return question(query, reference_time).history
+
+
+def _statement(content: str, happened_at: int, speaker: str, reference_time: int, label: str) -> Statement:
+    head = ", ".join(filter(None, (dated(happened_at), ago(happened_at, reference_time), label)))
+    text = plain(content)
+    said = text[len(speaker) + 1 :].lstrip() if speaker and text.startswith(f"{speaker}:") else text
+    return Statement(head, said, speaker, happened_at)
+
+
+def dated(happened_at: int) -> str:
+    """Return the day of a moment with its name: ``2026-05-04 Monday``."""
+    written = day(happened_at)
+    return f"{written} {date.fromisoformat(written):%A}"
+
+
+def ago(happened_at: int, reference_time: int) -> str:
+    """Return how long ago a moment was: ``today``, ``1 day ago``, ``70 days (2 months and 9 days) ago``."""
+    first, today = ordinal(happened_at), ordinal(reference_time)
+    if first == today:
+        return "today"
+    length = told_length(min(first, today), max(first, today), None, _ENGLISH)
+    return f"{length} ago" if first < today else f"in {length}"

@@ -1,0 +1,54 @@
+"""Asks a model how memories that answer a query may be found: by which topics, words and statement."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from app.retrieval.query.analysis import MAX_SYNONYMS, Analysis
+from app.services.answer.evidence import dated
+from app.services.learning.classifying import topic
+from app.services.learning.request import Request, asked, clipped_schema, fenced
+
+MAX_TOPICS = 3
+"""Topics that a query may ask for; a wrong one leads away."""
+MAX_STATEMENT = 300
+"""Characters of the statement that is embedded."""
+MAX_TOKENS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Analysed:
+    """The answer of the stage ``analyse``."""
+
+    topics: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=6)]
+    synonyms: Annotated[list[Annotated[str, Field(max_length=60)]], Field(max_length=24)]
+    statement: Annotated[str, Field(max_length=400)]
+
+
+_FORM = clipped_schema("analyse", Analysed)
+
+
+def analysis(query: str, reference: int, topics: Sequence[str], mark: str) -> Request[Analysed]:
+    """Return what a model is asked of a query; ``reference`` is when it is asked (ms), ``topics`` may be picked."""
+    return Request(
+        asked(
+            "analyse",
+            mark,
+            f"Asked on {dated(reference)}.",
+            fenced("topics", "\n".join(topics), mark),
+            fenced("question", query, mark),
+        ),
+        _FORM,
+        "analyse",
+        MAX_TOKENS,
+    )
+
+
+def analysed(answer: Analysed, shown: Sequence[str]) -> Analysis:
+    """Return what a search goes by: of the topics those that were ``shown``, or any where none were."""
+    named = list(dict.fromkeys(found for found in map(topic, answer.topics) if found))
+    picked = [each for each in named if each in shown] if shown else named
+    statement = " ".join(answer.statement.split())[:MAX_STATEMENT]
+    return Analysis(picked[:MAX_TOPICS], answer.synonyms[:MAX_SYNONYMS], statement)

@@ -1,0 +1,149 @@
+"""Answers the queries of a tenant's profiles, and sums profiles up, by a language model where it can be checked."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from app.domain.limits import MAX_CANDIDATES
+from app.domain.memory import Memory, Scope
+from app.domain.profile_answers import ProfileRecall, ProfileSummary, ThinkingLevel
+from app.retrieval.query.analysis import Analysis
+from app.services.answer.composing import Answer
+from app.services.answer.evidence import Evidence, asks_for_history, computed, evidence
+from app.services.answer.summary import summary, written
+from app.services.answering import Answering, Asked, formers_of, is_nothing, off_the_loop, quoted, recalled
+from app.services.backends import TenantBackends
+from app.services.language import TenantLanguageModel
+from app.services.learning.citing import Grounded, grounded
+from app.services.learning.synthesising import (
+    ANSWER_TOKENS,
+    SUMMARY_TOKENS,
+    Synthesised,
+    summarising,
+    synthesis,
+)
+from app.services.recall import Analysing, Recall
+from app.services.recall_model import RecallModel
+from app.services.topics import nearest
+
+CANDIDATES: Final[Mapping[ThinkingLevel, int]] = {"low": 10, "medium": 20, "high": MAX_CANDIDATES}
+"""Memories from which a model answers."""
+SUPPOSING: Final[frozenset[ThinkingLevel]] = frozenset(("medium", "high"))
+"""Where memories are looked for by a hypothetical answer too: one more question to the index."""
+_SUMMED = 1_000
+"""Characters of a memory that are summed up."""
+UNGROUNDED = "model_answer_ungrounded"
+"""No sentence of the model's stands in the memories that it cites."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What a model is told."""
+
+    evidence: Sequence[Evidence]
+    facts: Sequence[str]
+
+
+class ModelAnswering:
+    """Answers for one profile of a tenant by a language model.
+
+    A recall never fails for the model. Without an answer that stands in the memories it gives their sentences, and
+    ``degraded`` says why.
+    """
+
+    def __init__(self, backends: TenantBackends, agent_id: str, model: TenantLanguageModel) -> None:
+        """Bind the profile and the tenant's model."""
+        self._backends = backends
+        self._scope = Scope(backends.tenant_id, agent_id)
+        self._answering = Answering(backends, agent_id)
+        self._model = model
+
+    async def answer(self, asked: Asked) -> ProfileRecall:
+        """Answer a query; raises as ``LongTermMemoryGateway.recall`` does."""
+        model = RecallModel(self._model, self._scope.agent_id)
+        recall, analysis = await self._recall(asked, model)
+        degraded = [*recall.degraded, *(["analysis_unavailable"] if analysis is None else [])]
+        if is_nothing(recall):
+            return ProfileRecall("", [], degraded)
+        told = await off_the_loop(recall.entries, partial(_told, asked, recall))
+        request = synthesis(asked.query, told.evidence, told.facts, asked.length, model.mark, now=asked.now)
+        answer = await model.answer(request)
+        if isinstance(answer, str):
+            return recalled(await quoted(asked, recall), recall, [*degraded, answer])
+        if not answer.sentences:
+            return recalled(Answer(), recall, degraded)  # the memories do not answer it
+        checked = await self._checked(asked, recall, answer, told)
+        if not checked.sentences:
+            return recalled(await quoted(asked, recall), recall, [*degraded, UNGROUNDED])
+        cited = [told.evidence[number - 1].memory_id for number in checked.numbers]
+        return replace(recalled(Answer(), recall, degraded), answer=checked.text, cited=cited)
+
+    async def summary(self, memories: Sequence[Memory], now: int) -> ProfileSummary:
+        """Sum up memories, the newest first, of what they say and nothing else."""
+        model = RecallModel(self._model, self._scope.agent_id)
+        summed = _without_messages(memories)
+        told = await asyncio.to_thread(evidence, summed, {}, reference_time=now, most=_SUMMED, labels=_types(summed))
+        if not told:
+            return ProfileSummary("")
+        answer = await model.answer(summarising(told, model.mark, now=now))
+        if not isinstance(answer, str):
+            checking = partial(grounded, answer, told, (), now=now, max_tokens=SUMMARY_TOKENS)
+            checked = await asyncio.to_thread(checking)
+            if checked.sentences:
+                return ProfileSummary(_in_sections(checked, summed))
+            answer = UNGROUNDED
+        text = await asyncio.to_thread(summary, memories, reference_time=now)
+        return ProfileSummary(text, [answer])
+
+    async def _recall(self, asked: Asked, model: RecallModel) -> tuple[Recall, Analysis | None]:
+        """Find the candidates while the model analyses the query. Return them and the analysis, None without one."""
+        topics = nearest(self._backends.topics.get(self._scope, self._backends.clock()), asked.query)
+        analysing = asyncio.create_task(model.analyse(asked.query, asked.now, topics))
+        try:
+            recall = await self._answering.recall(
+                asked, CANDIDATES[asked.thinking], _searchable(analysing, asked.thinking)
+            )
+            return recall, await analysing
+        finally:
+            analysing.cancel()
+
+    async def _checked(self, asked: Asked, recall: Recall, answer: Synthesised, told: _Told) -> Grounded:
+        most = ANSWER_TOKENS[asked.length]
+        checking = partial(grounded, answer, told.evidence, told.facts, now=asked.now, max_tokens=most)
+        return await off_the_loop(recall.entries, checking)
+
+
+def _searchable(analysing: "asyncio.Task[Analysis | None]", thinking: ThinkingLevel) -> Analysing:
+    """Return what gives a recall the analysis of its query, as far as it is to go by it."""
+
+    async def found() -> Analysis:
+        analysis = await analysing or Analysis()
+        return analysis if thinking in SUPPOSING else replace(analysis, statement="")
+
+    return found
+
+
+def _told(asked: Asked, recall: Recall) -> _Told:
+    """Write the candidates as a model reads them; what held before is told where the query asks for it."""
+    formers = formers_of(recall)
+    shown = formers if asks_for_history(asked.query, asked.now) else {}
+    told = evidence(recall.entries, shown, reference_time=asked.now)
+    facts = computed(asked.query, recall.entries, formers, reference_time=asked.now)
+    return _Told(told, facts)
+
+
+def _without_messages(memories: Sequence[Memory]) -> Sequence[Memory]:
+    """Leave out the messages of which something among the memories was learned."""
+    told = {message for memory in memories if memory.learned is not None for message in memory.learned.message_ids}
+    return [memory for memory in memories if memory.message_id not in told]
+
+
+def _types(memories: Sequence[Memory]) -> Mapping[str, str]:
+    return {memory.id: memory.type for memory in memories if memory.type is not None}
+
+
+def _in_sections(checked: Grounded, memories: Sequence[Memory]) -> str:
+    """Write sentences as a summary: each where the first memory that it cites belongs, with its day."""
+    return written((memories[each.numbers[0] - 1], each.text) for each in checked.sentences)

@@ -1,0 +1,74 @@
+"""A language model's part in one recall: it never delays a recall beyond its time, and never makes one fail."""
+
+import asyncio
+import secrets
+from collections.abc import Sequence
+from typing import TypeVar
+
+import structlog
+
+from app.domain.errors import ModelAnswerRejected, QuotaExceeded, Unavailable, UpstreamTimeout
+from app.retrieval.query.analysis import Analysis
+from app.services.language import TenantLanguageModel
+from app.services.learning.analysing import analysed, analysis
+from app.services.learning.request import Request
+
+T = TypeVar("T")
+
+ANALYSIS_SHARE = 0.4
+"""What the analysis of a query has at most of the time that a recall has for models."""
+_MARK_BYTES = 8
+
+
+class RecallModel:
+    """Asks a tenant's model for one recall of a profile, within the time that the recall has for it in all."""
+
+    def __init__(self, model: TenantLanguageModel, profile: str) -> None:
+        """Begin with all of the time."""
+        self._model = model
+        self._profile = profile
+        self._left = model.recall_seconds
+        self.mark = secrets.token_hex(_MARK_BYTES)
+        """What fences off data in the prompts of this recall."""
+
+    async def analyse(self, query: str, reference: int, topics: Sequence[str]) -> Analysis | None:
+        """Return what the model makes of a query, None where it does not in its share of the time."""
+        seconds = ANALYSIS_SHARE * self._left
+        found = await self._complete(analysis(query, reference, topics, self.mark), seconds)
+        return None if isinstance(found, str) else analysed(found, topics)
+
+    async def answer(self, request: Request[T]) -> T | str:
+        """Return the model's answer, or why there is none, as ``degraded`` names it."""
+        return await self._complete(request, self._left)
+
+    async def _complete(self, request: Request[T], seconds: float) -> T | str:
+        if seconds <= 0:
+            return "model_timeout"
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        try:
+            return await self._model.complete(
+                request.messages,
+                request.schema,
+                stage=request.stage,
+                max_tokens=request.max_tokens,
+                affinity=self._profile,
+                seconds=seconds,
+            )
+        except (Unavailable, QuotaExceeded) as error:
+            structlog.get_logger().warning("model_away", stage=request.stage, code=error.code, reason=error.detail)
+            return _why(error)
+        finally:
+            self._left -= clock() - began
+
+
+def _why(error: Unavailable | QuotaExceeded) -> str:
+    match error:
+        case QuotaExceeded():
+            return "model_quota_exceeded"
+        case ModelAnswerRejected():
+            return "model_answer_rejected"
+        case UpstreamTimeout():
+            return "model_timeout"
+        case _:
+            return "model_unavailable"

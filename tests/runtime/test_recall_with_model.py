@@ -1,0 +1,86 @@
+"""Recall with a language model on Cloudflare, through the double: what it calls, and for whom."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memory_gateway_double.server import Handle
+from tests.support.backends import Backend, running_on
+from tests.support.service import Service, serving
+
+
+THINKING = ["low", "medium", "high"]
+
+
+@pytest.fixture
+def account() -> Iterator[Backend]:
+    with running_on("cloudflare") as backend:
+        yield backend
+
+
+@pytest.fixture
+async def service(tmp_path: Path, account: Backend) -> AsyncIterator[Service]:
+    """With embeddings from OpenAI and models from Workers AI, so that every call can be told from the others."""
+    account.settings(tmp_path)
+    index = "lt-memory-openai-text-embedding-3-small-256"
+    account.doubles[tmp_path].double.create_index(
+        index, 256, {"tenant_id": "string", "agent_id": "string", "created_at": "number"}
+    )
+    model = {"embedder": "openai", "embedding_dimensions": 256, "language_model": "workers-ai"}
+    async with serving(tmp_path, on=account, **model) as service:
+        yield service
+
+
+@pytest.fixture
+def double(service: Service, account: Backend, tmp_path: Path) -> Handle:
+    del service
+    return account.doubles[tmp_path]
+
+
+async def ask(service: Service, profile: str, **asked: Any) -> dict[str, Any]:
+    response = await service.post(f"/profiles/{profile}/recall", asked)
+    assert response.status_code == 200, response.text
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+@pytest.mark.parametrize("thinking", THINKING)
+async def test_a_recall_is_two_cloudflare_calls_or_three_with_hyde_and_two_of_the_model(
+    service: Service, double: Handle, thinking: str
+) -> None:
+    for number in range(50):
+        await service.store(f"Memory of a walk, the {number}th, along the river", agent_id="bot")
+    double.double.reset_calls()
+    answer = await ask(service, "bot", query="Which walk was along the river?", thinking_level=thinking)
+    calls = double.double.calls()
+    models = {name: count for name, count in calls.items() if name.startswith("ai.")}
+    hyde = thinking != "low"
+    assert {name: count for name, count in calls.items() if name not in models} == {
+        "openai.embeddings": 1 + hyde,
+        "vectorize.query": 1 + hyde,
+        "d1.query": 1,
+    }
+    assert sum(models.values()) == 2
+    assert answer["answer"]
+    assert answer.get("degraded") is None
+
+
+async def test_all_calls_of_a_profile_carry_one_session_affinity_and_those_of_another_another(
+    service: Service, double: Handle
+) -> None:
+    for profile in ("ann", "bob"):
+        await service.store("The walk along the river was long", agent_id=profile)
+    seen = []
+    for profile in ("ann", "ann", "bob"):
+        double.double.reset_calls()
+        await ask(service, profile, query="Which walk was along the river?")
+        requests = [each for each in double.double.requests() if each.operation.startswith("ai.")]
+        assert len(requests) == 2
+        assert all(json.loads(each.body)["max_tokens"] > 0 for each in requests)
+        seen.append({each.headers["x-session-affinity"] for each in requests})
+    assert seen[0] == seen[1]
+    assert seen[0].isdisjoint(seen[2])
+    assert [len(each) for each in seen] == [1, 1, 1]
