@@ -135,6 +135,8 @@ hypothetical AS MATERIALIZED (
   FROM json_each(?1, '$.hypothetical') AS hit CROSS JOIN passing WHERE passing.id = value ->> 0
   LIMIT 40 * (?1 ->> 'width')
 ),
+-- D1 takes five terms of a compound SELECT at most.
+similar AS (SELECT * FROM semantic UNION ALL SELECT * FROM hypothetical),
 -- name: dated
 -- The newest 20 of the periods. Each is a list of what may be meant, the likeliest first: the first that holds a memory
 -- of the scope is. A reading is its start and its end, half-open, in ms since the epoch.
@@ -170,8 +172,7 @@ keyed AS MATERIALIZED (
 seeds AS MATERIALIZED (
   SELECT row, max(points) AS points FROM (
     SELECT * FROM lexical
-    UNION ALL SELECT * FROM semantic
-    UNION ALL SELECT * FROM hypothetical
+    UNION ALL SELECT * FROM similar
     UNION ALL SELECT * FROM dated
     UNION ALL SELECT * FROM keyed
   ) GROUP BY row

@@ -11,7 +11,6 @@ from memory_gateway_double.server import Handle
 from tests.support.backends import Backend, running_on
 from tests.support.service import Service, serving
 
-
 THINKING = ["low", "medium", "high"]
 
 
@@ -29,7 +28,7 @@ async def service(tmp_path: Path, account: Backend) -> AsyncIterator[Service]:
     account.doubles[tmp_path].double.create_index(
         index, 256, {"tenant_id": "string", "agent_id": "string", "created_at": "number"}
     )
-    model = {"embedder": "openai", "embedding_dimensions": 256, "language_model": "workers-ai"}
+    model: dict[str, Any] = {"embedder": "openai", "embedding_dimensions": 256, "language_model": "workers-ai"}
     async with serving(tmp_path, on=account, **model) as service:
         yield service
 

@@ -21,7 +21,7 @@ CHANNELS: tuple[Channel, ...] = (
     Neighbours(),
     Speaker(),
     Date(),
-    Recent(),
     Learned(),
+    Recent(),
 )
 """In the order in which fusion adds them: a channel that builds on what others have found comes after them."""

@@ -1,15 +1,17 @@
 """What a language model has made of a query, as far as a search goes by it."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from app.domain.words import normalised
-from app.retrieval.query.terms import STOP_WORDS, Term, terms
+from app.domain.words import WORD, normalised, words
+from app.retrieval.query.terms import STOP_WORDS, Term
 
 MAX_SYNONYMS = 16
 """Synonyms that are looked for."""
 _MAX_WORDS = 4
 """Words of a synonym: a longer one is a sentence."""
+_TOKEN = re.compile(WORD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +31,9 @@ def synonym_terms(synonyms: Iterable[str], own: Sequence[Term]) -> tuple[Term, .
     known = {each.text for each in own}
     found: dict[Term, None] = {}
     for synonym in synonyms:
-        words = [word for term in terms(normalised(synonym)) for word in term.text.split()]
-        text = " ".join(words)
-        if 0 < len(words) <= _MAX_WORDS and text not in known and text not in STOP_WORDS:
+        written = [word for token in _TOKEN.findall(normalised(synonym).lower()) for word in words(token)]
+        text = " ".join(written)
+        if 0 < len(written) <= _MAX_WORDS and text not in known and text not in STOP_WORDS:
             found.setdefault(Term(text))
         if len(found) == MAX_SYNONYMS:
             break
