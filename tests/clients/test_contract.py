@@ -34,8 +34,6 @@ LEFT_OUT = {
     "recall_profile",
     "list_profile",
     "get_profile_memory",
-    "forget",
-    "unforget",
     "summary",
     "delete_session",
 }
@@ -86,7 +84,8 @@ def described(document: Any) -> Iterator[tuple[str, str, str, Any]]:
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             if operation["operationId"] not in LEFT_OUT:
-                yield operation["operationId"], method.upper(), path, operation
+                # A profile is an agent: the client has one name for both.
+                yield operation["operationId"], method.upper(), path.replace("{profile}", "{agent_id}"), operation
 
 
 def parameters(name: str) -> dict[str, inspect.Parameter]:
@@ -109,7 +108,8 @@ def resolved(document: Any, schema: Any) -> Any:
 def sent(document: Any, operation: Any) -> Iterator[tuple[str, bool]]:
     """Give each field that a request may carry, and whether it must; those of a nested object in its place."""
     for parameter in operation.get("parameters", []):
-        yield parameter["name"].lower().replace("-", "_"), parameter["required"]
+        name = parameter["name"].lower().replace("-", "_")
+        yield "agent_id" if name == "profile" else name, parameter["required"]
     if "requestBody" in operation:
         body = resolved(document, operation["requestBody"]["content"]["application/json"]["schema"])
         for name, schema in body["properties"].items():

@@ -74,6 +74,19 @@ async def test_an_explanation_tells_what_keeps_a_memory_out_and_what_would_retur
     assert (await bot.explain("sky", entry.id)).change is None
 
 
+async def test_what_is_forgotten_is_not_recalled_until_that_is_taken_back(bot: Asked) -> None:
+    await bot.store("The sky is blue")
+    (entry,) = (await bot.recall("sky")).entries
+    forgotten = await bot.forget(entry.id)
+    assert (forgotten.id, forgotten.content, forgotten.summary) == (entry.id, "The sky is blue", "The sky is blue")
+    assert forgotten.forgotten_at is not None
+    assert (await bot.recall("sky")).entries == ()
+    assert (await bot.unforget(entry.id)).forgotten_at is None
+    assert [each.id for each in (await bot.recall("sky")).entries] == [entry.id]
+    with pytest.raises(NotFound):
+        await bot.forget("0" * 26)
+
+
 async def test_a_listing_goes_on_page_by_page(bot: Asked) -> None:
     for number in range(3):
         await bot.store(f"number {number}", metadata={"even": number % 2 == 0})

@@ -249,6 +249,39 @@ def delete_memory(_own: str | None, /, memory_id: str, *, agent_id: str | None =
     return Call("DELETE", f"/memories/{segment(memory_id)}", NoneType, query=query, status=204)
 
 
+def forget(_own: str | None, /, memory_id: str, *, agent_id: str | None = None) -> Call[types.Remembered]:
+    """Mark a memory as forgotten, so that no recall finds it, and return it. ``unforget`` takes that back.
+
+    Args:
+        memory_id: Which.
+        agent_id: Whose it is, where that is not the client's agent.
+
+    Raises:
+        NotFound: the agent has no such memory.
+        Conflict: another memory says what holds now in place of this one; nothing was changed.
+        InvalidRequest: the id has not the form of one.
+        Unavailable: it may be forgotten; forgetting it again is safe.
+    """
+    profile = segment(one_agent(agent_id, _own))
+    return Call("POST", f"/profiles/{profile}/memories/{segment(memory_id)}/forget", types.Remembered)
+
+
+def unforget(_own: str | None, /, memory_id: str, *, agent_id: str | None = None) -> Call[types.Remembered]:
+    """Take back that a memory was forgotten, and return it. One that was not stays as it is.
+
+    Args:
+        memory_id: Which.
+        agent_id: Whose it is, where that is not the client's agent.
+
+    Raises:
+        NotFound: the agent has no such memory.
+        InvalidRequest: the id has not the form of one.
+        Unavailable: it may be remembered again; asking again is safe.
+    """
+    profile = segment(one_agent(agent_id, _own))
+    return Call("POST", f"/profiles/{profile}/memories/{segment(memory_id)}/unforget", types.Remembered)
+
+
 def undo(_own: str | None, /, credential_id: str) -> Call[types.Undone]:
     """Revoke a credential and take back all that it has written, as an administrator of all agents.
 

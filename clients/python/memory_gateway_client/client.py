@@ -72,6 +72,8 @@ class _Client(Generic[H]):
     set_agent = _Method(calls.set_agent)
     erase_agent = _Method(calls.erase_agent)
     erase_tenant = _Method(calls.erase_tenant)
+    forget = _Method(calls.forget)
+    unforget = _Method(calls.unforget)
     undo = _Method(calls.undo)
     operation = _Method(calls.operation)
     call_tool = _Method(tools.call_tool)

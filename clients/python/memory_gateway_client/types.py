@@ -153,6 +153,29 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
+class Remembered:
+    """A memory as a profile shows it.
+
+    Attributes:
+        summary: Its first line, cut where it is long.
+        type: ``fact``, ``instruction``, ``event`` or ``task``; None: its statements were not read.
+        forgotten_at: Since when no recall finds it; None: it is remembered.
+        superseded_at: When what replaced it was said; None: it holds.
+    """
+
+    id: str
+    summary: str
+    content: str
+    created_at: datetime
+    type: str | None = None
+    session_id: str | None = None
+    occurred_at: datetime | None = None
+    expires_at: datetime | None = None
+    forgotten_at: datetime | None = None
+    superseded_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Undone:
     """What was taken back of a credential's work. The credential is revoked.
 
