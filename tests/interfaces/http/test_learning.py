@@ -1,4 +1,4 @@
-"""What a language model learns of a conversation over HTTP: told by the operation, tried again, and shown beforehand."""
+"""What a language model learns of a conversation over HTTP: told by the operation, retried, and shown beforehand."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -33,7 +33,8 @@ class Scene:
     model: ScriptedModel
 
     def of_tenant(self, author: Author = ADMINISTRATOR, tenant: str = "acme", **others: Any) -> TenantBackends:
-        return replace(self.bench.backends, model=self.model, **others).of_tenant(tenant, author)
+        backends: TenantBackends = replace(self.bench.backends, model=self.model, **others).of_tenant(tenant, author)
+        return backends
 
     @property
     def ingester(self) -> Ingester:

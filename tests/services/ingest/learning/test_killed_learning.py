@@ -68,7 +68,8 @@ def _verified(text: str) -> Any:
 
 
 def script() -> ScriptedModel:
-    answers = HONEST | {
+    answers = {
+        **HONEST,
         "extract": extract,
         "detail": _details,
         "verify": _verified,
