@@ -68,7 +68,7 @@ def _verified(text: str) -> Any:
 
 
 def script() -> ScriptedModel:
-    answers = {
+    answers: dict[Stage, Callable[[str], Any]] = {
         **HONEST,
         "extract": extract,
         "detail": _details,
