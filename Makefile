@@ -15,7 +15,7 @@ PIP     = $(BIN)/python -m ensurepip --default-pip >/dev/null && \
   $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak attack conformance check format bench bench-quality lock clean
+.PHONY: help run test soak attack conformance check format bench bench-quality bench-model lock clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -113,6 +113,9 @@ bench-quality: $(VENV)/dev ## measure what recall finds, of the project's data a
 	$(BIN)/python -m bench.quality $(if $(QUALITY_DATA),"$(QUALITY_DATA)") bench/quality/everyday/agent-open.jsonl \
 	  bench/quality/everyday/everyday-open.jsonl bench/quality/mixed/mixed.jsonl bench/quality/languages.jsonl bench/quality/updates \
 	  --embedder local --embedder hashing --ablate --foreign 20 --bm25
+
+bench-model: $(VENV)/dev ## measure what a language model adds, LANGUAGE_MODEL's or the double's
+	$(BIN)/python -m bench.model
 
 lock: $(VENV)/uv ## resolve the locks anew from pyproject.toml
 	echo uv | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \

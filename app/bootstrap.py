@@ -63,9 +63,10 @@ OwnedLanguageModel = HttpLanguageModel | WorkersAILanguageModel
 Close = Callable[[], Awaitable[None]]
 
 
-def build_runtime(settings: Settings) -> Runtime:
+def build_runtime(settings: Settings, *, embedded: bool = False) -> Runtime:
     """Build the service on Cloudflare where its settings are given, else on the embedded default.
 
+    With ``embedded`` the memories are kept in DATA_DIR, even if the settings name an account; embedder and models stay.
     Nothing is read, written or called before ``start``.
 
     Raises:
@@ -75,7 +76,8 @@ def build_runtime(settings: Settings) -> Runtime:
     # for each other and fight with other requests' work. The limit holds for the process.
     threadpool_limits(limits=1, user_api="blas")
     metrics = Metrics()
-    stack = _cloudflare_stack(settings, metrics) if settings.on_cloudflare else _local_stack(settings)
+    on_cloudflare = settings.on_cloudflare and not embedded
+    stack = _cloudflare_stack(settings, metrics) if on_cloudflare else _local_stack(settings)
     credentials = build_credentials(settings)
     plain = _plain_embedder(settings, stack.client, metrics)
     embedder = _with_prefixes(settings, plain)

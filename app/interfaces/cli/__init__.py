@@ -37,6 +37,7 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "reconcile": ("reconcile.reconcile", "Compare the index with the database, id by id."),
         "rebuild": ("reconcile.rebuild", "Make a lost index again from the database alone."),
         "reembed": ("reembed.reembed", "Move the data to another embedding model, step by step."),
+        "eval": ("evaluate.evaluate", "Measure how right answers are, on labelled conversations."),
     },
     "Move data": {
         "export": ("transfer.export", "Write a tenant's memories to a file, line by line."),

@@ -1,0 +1,1 @@
+"""Measures what ingest and recall make of a labelled set, over several runs (docs/evaluation.md)."""

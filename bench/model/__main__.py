@@ -1,0 +1,36 @@
+"""Runs ``memory-gateway eval`` with the language model of the settings, or of the double where none is set."""
+
+import os
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from app.interfaces.cli.evaluate import evaluate
+from bench.report import RESULTS
+from memory_gateway_double.account import DoubleOptions
+from memory_gateway_double.server import running
+
+_SET = Path(__file__).parent / "conversations.jsonl"
+_OF_THE_DOUBLE = "The model is the double's, which knows no language: these are no figures of a model's quality."
+
+
+def main() -> None:
+    """Measure, and write ``model.json`` beside the other results."""
+    arguments = [str(_SET), "--out", str(RESULTS / "model.json"), *sys.argv[1:]]
+    with ExitStack() as stack:
+        if os.environ.get("LANGUAGE_MODEL", "none") == "none":
+            options = DoubleOptions()
+            double = stack.enter_context(running(options))
+            settings = {
+                "LANGUAGE_MODEL": "http",
+                "LANGUAGE_MODEL_NAME": "double",
+                "LANGUAGE_MODEL_BASE_URL": double.openai_url,
+                "LANGUAGE_MODEL_API_KEY": options.openai_api_key,
+            }
+            arguments += [part for name, value in settings.items() for part in ("--with", f"{name}={value}")]
+            arguments += ["--note", _OF_THE_DOUBLE]
+        evaluate(arguments)
+
+
+if __name__ == "__main__":
+    main()
