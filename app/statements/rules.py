@@ -7,19 +7,17 @@ sure: a wrong key hides a memory that holds, a missing one only leaves an old me
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from app.statements import questions
 from app.statements.kinds import Kind, kind
-from app.statements.packs import Pack, RuleSet, language, load
+from app.statements.loaded import RULES, pack_of
+from app.statements.packs import Pack
 from app.statements.program_text import is_program_text, without_code
 from app.statements.reader import Reader
 from app.statements.sentences import Sentence, sentences
 from app.statements.tokens import folded, tokens
 from app.statements.topics import USER, Voice
 
-_RULES: Final[RuleSet] = load()
-_DEFAULT: Final[Pack] = next(pack for pack in _RULES.packs if pack.code == "en")
 _NOT_PERSONS = frozenset(("assistant", "system", "tool", "bot", "ai"))
 _READ_FOR_LANGUAGE = 2000
 _MAX_SPEAKER = 100
@@ -42,24 +40,24 @@ def statements(content: str, speaker: str | None = None) -> list[Statement]:
     name = _speaker(speaker)
     start = _spoken_from(content, speaker)
     prose = without_code(content)
-    main = language(_RULES.packs, tokens(prose[start : start + _READ_FOR_LANGUAGE]), _DEFAULT)
-    reader = Reader(_RULES, Voice(name or USER))
+    main = pack_of(tokens(prose[start : start + _READ_FOR_LANGUAGE]))
+    reader = Reader(RULES, Voice(name or USER))
     return list(_read(content, sentences(prose, main.code, start), main, reader if name else None))
 
 
 def speaks(label: str, text: str) -> bool:
     """Tell whether a text is what somebody of that name says: it speaks of "I" or to "you", and no noun is the name."""
     words, names = tokens(text[:_READ_FOR_LANGUAGE]), tokens(label)
-    pack = language(_RULES.packs, words, _DEFAULT)
+    pack = pack_of(words)
     if pack.words["speech"].isdisjoint(words):
         return False
-    return not any(names in each.nouns or not each.phrases["leads"].trimmed(names) for each in _RULES.packs)
+    return not any(names in each.nouns or not each.phrases["leads"].trimmed(names) for each in RULES.packs)
 
 
 def _read(content: str, found: Iterable[Sentence], main: Pack, reader: Reader | None) -> Iterator[Statement]:
     for sentence in found:
         words = tokens(sentence.text)
-        pack = language(_RULES.packs, words, main)
+        pack = pack_of(words, main)
         stated = reader is not None and not is_program_text(sentence.text)
         claim = reader.claim(words, pack) if reader and stated else None
         kept = claim or (None, None)
@@ -86,4 +84,4 @@ def _spoken_from(content: str, speaker: str | None) -> int:
 def keys_asked(query: str) -> list[str]:
     """Return the keys that a question asks about, the likeliest first; none where the rules do not know."""
     words = tokens(query[:_READ_FOR_LANGUAGE])
-    return questions.keys(words, language(_RULES.packs, words, _DEFAULT), _RULES)
+    return questions.keys(words, pack_of(words), RULES)
