@@ -1,21 +1,32 @@
 """Finds which of the best candidates states a newer value of what another one states a value of."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeAlias
 
 from app.retrieval.channels.channel import ParsedQuery, Scores
 from app.retrieval.newer.asking import Asking, asking
+from app.retrieval.newer.corrections import corrected, unsettled
+from app.retrieval.newer.passages import Passage, Topic, passage, topic
+from app.retrieval.newer.speakers import said as spoken
+from app.retrieval.newer.speakers import speaker
 from app.retrieval.newer.stated_values import MAX_READ, StatedValue, stated_values
 from app.retrieval.newer.wording import codes
 from app.retrieval.pool import Candidate
 
+Pairs: TypeAlias = Sequence[tuple[Candidate, Candidate]]
+"""Candidates, each with one that was said later."""
+Found: TypeAlias = dict[str, dict[str, int]]
+"""Candidates with those that change them, and how many words of the query each of these shares."""
 COMPARED = 8
 """So many of the best candidates are compared with each other."""
 _COMPARABLE = 0.5
 """The newer one scores at least this share of what the older one does."""
 _SHARED, _SHARED_OF_ANY = 2, 0.5
 """Words of the query that two statements share; where any kind of value may answer, at least this share of them."""
+_BRIEF = 240
+"""Characters of two candidates of which each speaks of one thing; longer ones have all words of the query."""
 _BESIDE = 2
 """A plain number that counts nothing stands so near to a word of the query that names it: "port 8081"."""
 
@@ -27,18 +38,50 @@ def newer_values(query: ParsedQuery, ranked: Sequence[Candidate], scores: Scores
     """
     best = [one for one in ranked if not (one.superseded or one.added or one.expired)][:COMPARED]
     pairs = [(older, newer) for place, older in enumerate(best) for newer in best[place + 1 :]]
-    pairs = [pair for pair in pairs if _may_change(*pair, scores)]
-    asked = asking(query.text) if pairs else None
-    if asked is None:
+    pairs = [(older, newer) for older, newer in pairs if _may_change(older, newer, scores)]
+    speakers = {one.id: speaker(one) for one in best} if pairs else {}
+    pairs = [(older, newer) for older, newer in pairs if speakers[older.id] == speakers[newer.id]]
+    if not pairs:
         return {}
-    comparison = _Comparison(asked, best)
-    named = {one.id for one in best if not asked.codes or asked.codes <= codes(one.content[:MAX_READ])}
-    found: dict[str, dict[str, int]] = {}
+    wanted = codes(query.text[:MAX_READ])
+    named = {one.id for one in best if not wanted or wanted <= codes(one.content[:MAX_READ])}
+    pairs = [(older, newer) for older, newer in pairs if newer.id in named]
+    asked, about = asking(query.text), topic(query.text)
+    wording = _Wording(about, speakers) if about else None
+    found = _by_values(pairs, _Comparison(asked, best), wording) if asked else {}
+    if wording:
+        _add_reworded(pairs, wording, found)
+    return {older: _closest(later) for older, later in _in_order(found, best)}
+
+
+def _by_values(pairs: Pairs, values: "_Comparison", wording: "_Wording | None") -> Found:
+    """Find those that state another value, where nothing in their wording contradicts it."""
+    found: Found = {}
     for older, newer in pairs:
-        shared = comparison.shared(older, newer) if newer.id in named else 0
+        shared = values.shared(older, newer)
+        if shared and not (wording and wording.contradicts(older, newer)):
+            found.setdefault(older.id, {})[newer.id] = shared
+    return found
+
+
+def _add_reworded(pairs: Pairs, wording: "_Wording", found: Found) -> None:
+    """Add the last one that corrects each of the others in free wording."""
+    reworded: set[str] = set()
+    for older, newer in sorted(pairs, key=lambda pair: said(pair[1]), reverse=True):
+        if older.id in reworded or newer.id in found.get(older.id, {}):
+            continue
+        shared = wording.shared(older, newer)
         if shared:
             found.setdefault(older.id, {})[newer.id] = shared
-    return {older: _closest(later) for older, later in found.items()}
+            reworded.add(older.id)
+
+
+def _in_order(found: Found, best: Sequence[Candidate]) -> Iterator[tuple[str, Mapping[str, int]]]:
+    """Give what was found in the order of the best."""
+    places = {one.id: place for place, one in enumerate(best)}
+    for one in best:
+        if one.id in found:
+            yield one.id, dict(sorted(found[one.id].items(), key=lambda each: places[each[0]]))
 
 
 def _closest(shared: Mapping[str, int]) -> Sequence[str]:
@@ -53,10 +96,41 @@ def said(candidate: Candidate) -> tuple[int, int, str]:
 
 
 def _may_change(older: Candidate, newer: Candidate, scores: Scores) -> bool:
-    """Tell whether the same speaker says something later that is about as good a match."""
-    if said(newer) <= said(older) or scores[newer.id] < _COMPARABLE * scores[older.id]:
-        return False
-    return newer.speaker == older.speaker
+    """Tell whether one was said later and is about as good a match."""
+    return said(newer) > said(older) and scores[newer.id] >= _COMPARABLE * scores[older.id]
+
+
+@dataclass(frozen=True)
+class _Wording:
+    """Compares how candidates are worded, each of which is read once."""
+
+    topic: Topic
+    speakers: Mapping[str, Sequence[str]]
+    read: dict[str, Passage] = field(default_factory=dict)
+    covering: dict[str, bool] = field(default_factory=dict)
+
+    def shared(self, older: Candidate, newer: Candidate) -> int:
+        """Return how many words tell that a newer candidate corrects an older one; 0 where it does not."""
+        brief = len(older.content) + len(newer.content) <= _BRIEF
+        if not brief and not (self._covers(older) and self._covers(newer)):
+            return 0
+        return corrected(self.topic, self._passage(older), self._passage(newer))
+
+    def contradicts(self, older: Candidate, newer: Candidate) -> bool:
+        """Tell whether the wording says that a value is of something else, or not settled."""
+        return unsettled(self.topic, self._passage(older), self._passage(newer))
+
+    def _covers(self, candidate: Candidate) -> bool:
+        """Tell whether a candidate has all words of the query: a longer one says much else."""
+        if candidate.id not in self.covering:
+            text = candidate.content[:MAX_READ].lower()
+            self.covering[candidate.id] = all(root in text for root in self.topic.roots)
+        return self.covering[candidate.id]
+
+    def _passage(self, candidate: Candidate) -> Passage:
+        if candidate.id not in self.read:
+            self.read[candidate.id] = passage(self.topic, spoken(candidate, self.speakers[candidate.id]))
+        return self.read[candidate.id]
 
 
 @dataclass(frozen=True)

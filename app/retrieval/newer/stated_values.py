@@ -61,15 +61,18 @@ class StatedValue:
 
 def stated_values(asking: Asking, content: str) -> list[StatedValue]:
     """Return what a memory states of what is asked for; the time it takes is linear in what is read."""
-    text = content[:MAX_READ]
-    if "```" in text:
-        text = _FENCED.sub("\n", text)
     found: list[StatedValue] = []
-    for sentence in islice(_about(asking, _ENDS.split(text)), _MAX_SENTENCES):
+    for sentence in islice(_about(asking, _ENDS.split(prose(content))), _MAX_SENTENCES):
         found.extend(_stated(asking, tokens(sentence)))
         if len(found) >= _MAX_STATEMENTS:
             break
     return found[:_MAX_STATEMENTS]
+
+
+def prose(content: str) -> str:
+    """Return what is read of a memory: its beginning, without code."""
+    text = content[:MAX_READ]
+    return _FENCED.sub("\n", text) if "```" in text else text
 
 
 def _about(asking: Asking, sentences: Sequence[str]) -> Iterator[str]:
