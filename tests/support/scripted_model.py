@@ -89,6 +89,8 @@ class ScriptedModel:
     """What it answers otherwise than honestly."""
     seconds: float = 0.0
     """How long it takes."""
+    keeps: bool = True
+    """Whether it keeps what it was asked."""
     calls: Counter[str] = field(default_factory=Counter)
     """How often it was asked, by stage."""
     most_at_once: int = 0
@@ -114,7 +116,8 @@ class ScriptedModel:
         del max_tokens, seconds
         self.calls[stage] += 1
         self.affinities.add(affinity)
-        self.asked.append(messages[-1].content)
+        if self.keeps:
+            self.asked.append(messages[-1].content)
         self._at_once += 1
         self.most_at_once = max(self.most_at_once, self._at_once)
         try:

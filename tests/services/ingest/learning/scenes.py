@@ -44,10 +44,10 @@ class Scene:
         """Ingest, and return the answer as soon as the messages are memories."""
         return await self.ingester.ingest("bot", messages, session)
 
-    async def ended(self, ingestion: Ingestion) -> Ingestion:
+    async def ended(self, ingestion: Ingestion, seconds: float = 60) -> Ingestion:
         """Return an ingestion once it has ended."""
         assert ingestion.id is not None
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(seconds):
             while (found := await self.ingester.ingestion("bot", ingestion.id)).finished_at is None:
                 await asyncio.sleep(0.01)
         return found
@@ -56,8 +56,8 @@ class Scene:
         """Ingest, and return what was learned in the end."""
         return await self.report(await self.ingest(messages, session))
 
-    async def report(self, ingestion: Ingestion) -> LearningReport:
-        report = await self.ingester.learning(await self.ended(ingestion))
+    async def report(self, ingestion: Ingestion, seconds: float = 60) -> LearningReport:
+        report = await self.ingester.learning(await self.ended(ingestion, seconds))
         assert report is not None
         return report
 
