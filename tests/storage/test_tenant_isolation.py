@@ -8,15 +8,21 @@ kinds of things, and again on a copy in which they hold nothing.
 import asyncio
 import sqlite3
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from app.domain.errors import QuotaExhausted
 from app.domain.memory import Tenant
+from app.domain.messages import NewMessage
 from app.ports.database import Row, Statement
+from app.services.ingest.ingester import Ingester
 from app.storage.scoped import ScopedStatement, TenantDatabase
 from tests.support.probes import PROBES, SECRET
+from tests.support.scripted_model import ScriptedModel, classes, failing
 from tests.support.service import Service, serving
 
 TENANT = "acme"
@@ -44,8 +50,26 @@ async def work(service: Service) -> None:
         body = {"agent_id": "bot", "content": "with a key", "occurred_at": "2026-01-31T00:00:00Z"}
         await service.client.post("/store", json=body, headers=headers)
     await service.recall("what was the launch code in January 2026?", tenant=TENANT)
+    for tenant in ("owner", "globex", TENANT):
+        await learn(service, tenant)
     for probe in PROBES.values():
         await probe(service, TENANT, "bot")
+
+
+async def learn(service: Service, tenant: str) -> None:
+    """Have a model read what is said to an agent of a tenant, fail at it, and learn it then."""
+    model = ScriptedModel({"extract": failing(QuotaExhausted("No credit is left."))})
+    backends = replace(service.runtime.backends, model=model).of_tenant(tenant)
+    ingester = Ingester(backends)
+    said = [NewMessage("user", f"I like number{number}") for number in range(9)]
+    ingestion = await ingester.ingest("learns", said, "s")
+    for answers in ({"classify": partial(classes, {"number1": "topic"})}, {}):
+        while (found := await ingester.ingestion("learns", str(ingestion.id))).finished_at is None:
+            await asyncio.sleep(0.02)
+        assert await ingester.learning(found) is not None
+        model.answers = answers
+        await ingester.retry("learns", str(ingestion.id))
+    await ingester.dry_run("learns", [NewMessage("user", "I like tea")], "s")
 
 
 @pytest.fixture(scope="module")

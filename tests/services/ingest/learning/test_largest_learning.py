@@ -43,7 +43,6 @@ async def test_the_largest_conversation_is_read_four_calls_at_once_and_in_bounde
         assert report.counts.passes == {"done": 2 * MESSAGES}
         assert report.counts.proposals["learned"] == MESSAGES
         assert model.most_at_once == model_calls.AT_ONCE
-        print(f"\n{MESSAGES} messages: {dict(model.calls)}, {model.calls.total()} calls, peak {peak / 2**20:.1f} MiB")
         assert model.calls["extract"] == model.calls["detail"] == 4 * MESSAGES
         assert model.calls["verify"] == MESSAGES
         assert model.calls["classify"] == -(-MESSAGES // 20)
