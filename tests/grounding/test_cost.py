@@ -63,5 +63,6 @@ def test_what_is_beyond_the_bounds_is_no_evidence() -> None:
 
 def test_a_statement_that_is_too_long_to_be_read_is_not_grounded() -> None:
     sentence = "I own a zeppelin. "
-    said = Source(sentence, SAID, "user")
-    assert ungrounded(sentence * (MAX_STATEMENT // len(sentence) + 1), [said])
+    long = sentence * (MAX_STATEMENT // len(sentence) + 1)
+    assert ungrounded(long[:MAX_STATEMENT], [Source(long[:MAX_STATEMENT], SAID, "user")]) == []
+    assert ungrounded(long, [Source(long, SAID, "user")]) != []
