@@ -2,18 +2,17 @@
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date
 
 from app.grounding.evidence import Reading, inherit, is_needless, read
+from app.grounding.known import WORDS, Known, gathered, parts, plain, within
 from app.grounding.orders import order_place
 from app.grounding.quantities import Quantity
 from app.grounding.reading import Clause, Word, clauses, folded
 from app.grounding.source import Source, Ungrounded
-from app.grounding.support import Grounds, objection
+from app.grounding.support import objection
 from app.grounding.told_days import Told, supported, told
 from app.grounding.wording import Stems, Wording, wording_of
-from app.statements.dates.time_readings import Days
 
 MAX_STATEMENT = 8_000
 """Characters of a statement. A longer one is not grounded: nothing passes that was not read."""
@@ -24,30 +23,13 @@ MAX_ALL_SOURCES = 256 * 1024
 """Characters of all sources that are read, the first ones first."""
 _MAX_CLAUSES = 200
 _MAX_QUOTATIONS = 16
-_DAY = 86_400_000
-_EPOCH = 719_163
 _QUOTED = re.compile(
     '["\u201c\u201d\u201e\u00ab\u00bb]([^"\u201c\u201d\u201e\u00ab\u00bb]{1,2000})["\u201c\u201d\u201e\u00ab\u00bb]'
 )
 _PLACEHOLDER = re.compile(
     r"\{[^{}\n]{0,60}\}|[{}]|<[^<>\n]{1,60}>|\[[A-Z_ ]{2,40}\]|%[sd](?!\w)|\$\w{0,40}\$|</?\w{1,40}"
 )
-_WORDS = re.compile(r"[^\W_]+")
 _ENDS = frozenset('.!?\u2026\n"\u201c\u201d\u00ab\u00bb)')
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """What is known of all sources."""
-
-    grounds: Grounds
-    exact: frozenset[str]
-    stems: frozenset[str]
-    numbers: frozenset[object]
-    told: Sequence[Told]
-    days: frozenset[Days]
-    today: Sequence[int]
-    text: str
 
 
 def ungrounded(statement: str, sources: Sequence[Source], *, computed: Collection[date] = ()) -> list[Ungrounded]:
@@ -62,14 +44,14 @@ def ungrounded(statement: str, sources: Sequence[Source], *, computed: Collectio
     sources = list(_readable(sources))
     if not statement.strip() or _said_word_for_word(statement, sources):
         return []
-    wording = wording_of(_WORDS.findall(folded(statement)))
+    wording = wording_of(WORDS.findall(folded(statement)))
     stems = Stems(wording)
     said = clauses(statement, wording, stems)
     if len(said) > _MAX_CLAUSES:
         return [Ungrounded("word", said[_MAX_CLAUSES].words[0].text)]
     lines = [clauses(each.text, wording, stems) for each in sources]
     names = _names([said, *lines], sources)
-    known = _known(sources, lines, wording, names, computed)
+    known = gathered(sources, lines, wording, names, computed)
     return list(dict.fromkeys(_checked(statement, said, known, wording, names)))
 
 
@@ -82,11 +64,11 @@ def _readable(sources: Sequence[Source]) -> Iterator[Source]:
         yield Source(text[: order_place(text)], source.said_at, source.speaker)
 
 
-def _checked(statement: str, said: list[Clause], known: _Read, wording: Wording, names: set[str]) -> list[Ungrounded]:
+def _checked(statement: str, said: list[Clause], known: Known, wording: Wording, names: set[str]) -> list[Ungrounded]:
     times = told(statement, None)
     found = [*_placeholders(statement, known), *_quotations(statement, known)]
     found.extend(_times(statement, times, known, wording))
-    unsaid = {word.starts for clause in said for word in clause.words if _within(word, times)}
+    unsaid = {word.starts for clause in said for word in clause.words if within(word, times)}
     readings = [read(clause, wording, names, unsaid) for clause in said]
     inherit(readings, wording)
     for reading in readings:
@@ -97,7 +79,7 @@ def _checked(statement: str, said: list[Clause], known: _Read, wording: Wording,
     return found
 
 
-def _claims(statement: str, readings: Sequence[Reading], known: _Read, wording: Wording) -> list[Ungrounded]:
+def _claims(statement: str, readings: Sequence[Reading], known: Known, wording: Wording) -> list[Ungrounded]:
     found = []
     for reading in readings:
         kind = objection(reading, known.grounds, wording)
@@ -107,66 +89,7 @@ def _claims(statement: str, readings: Sequence[Reading], known: _Read, wording: 
     return found
 
 
-def _known(
-    sources: Sequence[Source], lines: list[list[Clause]], wording: Wording, names: set[str], computed: Collection[date]
-) -> _Read:
-    readings: list[Reading] = []
-    times: list[Told] = []
-    days: set[Days] = {(day.toordinal(), day.toordinal() + 1) for day in computed}
-    dates: list[int] = []
-    for number, (source, line) in enumerate(zip(sources, lines, strict=True)):
-        today = None if source.said_at is None else _ordinal(source.said_at)
-        here = told(source.text, today)
-        times.extend(here)
-        days.update(stretch for each in here for stretch in each.days if today is not None or each.fixed)
-        unsaid = {word.starts for clause in line for word in clause.words if _within(word, here)}
-        found = [read(clause, wording, names, unsaid) for clause in line]
-        for reading in found:
-            reading.source = number
-        inherit(found, wording)
-        readings.extend(found)
-        if today is not None:
-            dates.append(today)
-            if any(not wording.words["present"].isdisjoint(reading.said) for reading in found):
-                days.add((today, today + 1))
-    exact, stems = _vocabulary(lines, sources, wording)
-    return _Read(
-        grounds=Grounds.of(readings, sources),
-        exact=exact,
-        stems=stems,
-        numbers=frozenset(term for reading in readings for term in reading.terms if isinstance(term, tuple)),
-        told=times,
-        days=frozenset(days),
-        today=dates,
-        text="\n".join(_plain(source.text) for source in sources),
-    )
-
-
-def _vocabulary(
-    lines: list[list[Clause]], sources: Sequence[Source], wording: Wording
-) -> tuple[frozenset[str], frozenset[str]]:
-    exact: set[str] = set()
-    stems: set[str] = set()
-    for line in lines:
-        for clause in line:
-            for word in clause.words:
-                exact.add(word.folded)
-                exact.update(_parts(word.folded))
-                if not word.capital or word.first or wording.code == "de":
-                    stems.add(word.stem)
-                    stems.update(wording.stem(part) for part in _parts(word.folded))
-                if base := wording.denied(word.stem):
-                    stems.add(base)
-    for source in sources:
-        exact.update(_WORDS.findall(folded(source.speaker)))
-    return frozenset(exact), frozenset(stems)
-
-
-def _parts(word: str) -> list[str]:
-    return _WORDS.findall(word) if "-" in word or "/" in word else []
-
-
-def _unknown(reading: Reading, known: _Read, wording: Wording, unsaid: set[int]) -> list[Ungrounded]:
+def _unknown(reading: Reading, known: Known, wording: Wording, unsaid: set[int]) -> list[Ungrounded]:
     """Return the words that no source has."""
     found = []
     words = reading.clause.words
@@ -184,13 +107,13 @@ def _unknown(reading: Reading, known: _Read, wording: Wording, unsaid: set[int])
     return found
 
 
-def _is_known(word: Word, known: _Read, wording: Wording) -> bool:
+def _is_known(word: Word, known: Known, wording: Wording) -> bool:
     if word.folded in known.exact or word.folded.replace("-", "") in known.exact:
         return True
     if word.coded and any(letter.isdigit() for letter in word.text):
         return False
-    parts = _parts(word.folded)
-    if parts and all(_is_part(part, known, wording) for part in parts):
+    pieces = parts(word.folded)
+    if pieces and all(_is_part(part, known, wording) for part in pieces):
         return True
     base = wording.denied(word.stem)
     if base is not None:
@@ -201,7 +124,7 @@ def _is_known(word: Word, known: _Read, wording: Wording) -> bool:
     return not named and word.stem in known.stems
 
 
-def _is_part(part: str, known: _Read, wording: Wording) -> bool:
+def _is_part(part: str, known: Known, wording: Wording) -> bool:
     """Tell whether a part of a compound is said, or needs no evidence."""
     return part in known.exact or part in wording.needless or wording.stem(part) in known.stems
 
@@ -212,7 +135,7 @@ def _counted(reading: Reading, unsaid: set[int]) -> set[int]:
     return {words[place].starts for each in reading.quantities for place in range(each.start, each.end)}
 
 
-def _numbers(reading: Reading, known: _Read, unsaid: set[int]) -> list[Ungrounded]:
+def _numbers(reading: Reading, known: Known, unsaid: set[int]) -> list[Ungrounded]:
     words = [word for word in reading.clause.words if word.starts not in unsaid]
     return [
         Ungrounded("number", " ".join(word.text for word in words[each.start : each.end]))
@@ -221,7 +144,7 @@ def _numbers(reading: Reading, known: _Read, unsaid: set[int]) -> list[Ungrounde
     ]
 
 
-def _is_told(each: Quantity, known: _Read) -> bool:
+def _is_told(each: Quantity, known: Known) -> bool:
     if each.key in known.numbers:
         return True
     if each.unit == "":
@@ -229,8 +152,8 @@ def _is_told(each: Quantity, known: _Read) -> bool:
     return False
 
 
-def _times(statement: str, times: list[Told], known: _Read, wording: Wording) -> list[Ungrounded]:
-    words = tuple(_WORDS.findall(folded(statement)))
+def _times(statement: str, times: list[Told], known: Known, wording: Wording) -> list[Ungrounded]:
+    words = tuple(WORDS.findall(folded(statement)))
     days = set(known.days)
     if wording.phrases["reporting"].within(words):
         days.update((today, today + 1) for today in known.today)
@@ -249,10 +172,10 @@ def _times(statement: str, times: list[Told], known: _Read, wording: Wording) ->
     return found
 
 
-def _quotations(statement: str, known: _Read) -> list[Ungrounded]:
+def _quotations(statement: str, known: Known) -> list[Ungrounded]:
     found = []
     for number, match in enumerate(_QUOTED.finditer(statement)):
-        quoted = _plain(match[1]).strip(" .,!?;:")
+        quoted = plain(match[1]).strip(" .,!?;:")
         if number >= _MAX_QUOTATIONS or not _stands_in(quoted, known.text):
             found.append(Ungrounded("quotation", match[1]))
     return found
@@ -267,23 +190,10 @@ def _stands_in(part: str, text: str) -> bool:
     return not (before.isalnum() and part[:1].isalnum()) and not (after.isalnum() and part[-1:].isalnum())
 
 
-def _placeholders(statement: str, known: _Read) -> list[Ungrounded]:
+def _placeholders(statement: str, known: Known) -> list[Ungrounded]:
     return [
-        Ungrounded("word", match[0]) for match in _PLACEHOLDER.finditer(statement) if _plain(match[0]) not in known.text
+        Ungrounded("word", match[0]) for match in _PLACEHOLDER.finditer(statement) if plain(match[0]) not in known.text
     ]
-
-
-def _plain(text: str) -> str:
-    return " ".join(folded(text).split())
-
-
-def _within(word: Word, times: Sequence[Told]) -> bool:
-    return any(each.starts <= word.starts < each.ends for each in times)
-
-
-def _ordinal(moment: int) -> int | None:
-    day = moment // _DAY + _EPOCH
-    return day if 0 < day <= date.max.toordinal() else None
 
 
 def _names(lines: Sequence[list[Clause]], sources: Sequence[Source]) -> set[str]:
@@ -295,12 +205,12 @@ def _names(lines: Sequence[list[Clause]], sources: Sequence[Source]) -> set[str]
         for word in clause.words
         if word.capital and not word.first and word.text != "I"
     }
-    return found.union(*(_WORDS.findall(folded(source.speaker)) for source in sources))
+    return found.union(*(WORDS.findall(folded(source.speaker)) for source in sources))
 
 
 def _said_word_for_word(statement: str, sources: Sequence[Source]) -> bool:
     """Tell whether a source has a statement as one or more of its sentences."""
-    wanted = _plain(statement).rstrip(".!?\u2026 ")
+    wanted = plain(statement).rstrip(".!?\u2026 ")
     for source in sources:
         text = "".join(_plain_lines(source.text))
         place = text.find(wanted)
@@ -313,4 +223,4 @@ def _said_word_for_word(statement: str, sources: Sequence[Source]) -> bool:
 
 
 def _plain_lines(text: str) -> list[str]:
-    return [_plain(line) + "\n" for line in text.splitlines()]
+    return [plain(line) + "\n" for line in text.splitlines()]
