@@ -3,8 +3,8 @@
 -- which may be absent; where (created_after, created_before, metadata; absent without a filter); index_name, max_pending,
 -- fill, also; width: how many times as many candidates as usual; for_model: whether a model reads the answer; as_of: the
 -- moment as of which memories hold, absent for now. A line "-- name: ..." begins a section; the columns of the section
--- learned are read only where a model is to answer. One that finds candidates gives their rows of long_term_memory with points from 0 to 1, and is named in the
--- section seeds.
+-- learned are read only where a model is to answer. One that finds candidates gives their rows of long_term_memory with
+-- points from 0 to 1, and is named in the section seeds.
 
 -- It begins with SELECT, by which the adapters know a statement that only reads.
 SELECT * FROM (

@@ -313,6 +313,12 @@ FAILURES: Sequence[tuple[str, dict[str, Any], dict[str, float], list[str]]] = [
         ["model_answer_ungrounded"],
     ),
     ("citing what is not there", {"synthesise": answer(("I live in Oslo", [99]))}, {}, ["model_answer_ungrounded"]),
+    (
+        "citing also what is not there",
+        {"synthesise": answer(("I live in Oslo", [1, 99]))},
+        {},
+        ["model_answer_ungrounded"],
+    ),
     ("citing nothing", {"synthesise": answer(("I live in Oslo", []))}, {}, ["model_answer_ungrounded"]),
 ]
 
@@ -414,8 +420,8 @@ async def test_a_length_of_time_is_computed_and_given_as_a_fact(asking: Asking) 
     query = "How many days ago did we adopt the cat?"
     told = await asking.told(query)
     assert told.between("facts").splitlines()[:2] == ["80 days (from 2026-03-01 to 2026-05-20).", "80 days ago."]
-    for days, holds in ((80, True), (81, False)):
-        asking.model.answers["synthesise"] = answer((f"The cat was adopted {days} days ago.", [1]))
+    for days, cited, holds in ((80, [1], True), (81, [1], False), (80, [], False)):
+        asking.model.answers["synthesise"] = answer((f"The cat was adopted {days} days ago.", cited))
         assert ((await asking.ask(query)).answer == f"The cat was adopted {days} days ago.") == holds
 
 
