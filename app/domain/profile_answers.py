@@ -11,6 +11,14 @@ from app.domain.query import Finding
 ResponseLength: TypeAlias = Literal["short", "medium", "long"]
 ThinkingLevel: TypeAlias = Literal["low", "medium", "high"]
 
+UNGROUNDED = "model_answer_ungrounded"
+"""``degraded``: no sentence of a language model stands in the memories that it cites."""
+QUOTED_INSTEAD = frozenset(
+    ("model_unavailable", "model_timeout", "model_quota_exceeded", "model_answer_rejected", UNGROUNDED)
+)
+"""What ``degraded`` says where a language model was to write an answer, and memories are quoted instead: none of these
+is missing for that."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProfileCandidate:

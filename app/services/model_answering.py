@@ -8,7 +8,7 @@ from typing import Final
 
 from app.domain.limits import MAX_CANDIDATES
 from app.domain.memory import Memory, Scope
-from app.domain.profile_answers import ProfileRecall, ProfileSummary, ThinkingLevel
+from app.domain.profile_answers import UNGROUNDED, ProfileRecall, ProfileSummary, ThinkingLevel
 from app.retrieval.query.analysis import Analysis
 from app.services.answer.composing import Answer
 from app.services.answer.evidence import Evidence, asks_for_history, computed, evidence
@@ -34,8 +34,6 @@ SUPPOSING: Final[frozenset[ThinkingLevel]] = frozenset(("medium", "high"))
 """Where memories are looked for by a hypothetical answer too: one more question to the index."""
 _SUMMED = 1_000
 """Characters of a memory that are summed up."""
-UNGROUNDED = "model_answer_ungrounded"
-"""No sentence of the model's stands in the memories that it cites."""
 
 
 @dataclass(frozen=True, slots=True)

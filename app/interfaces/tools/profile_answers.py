@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from app.domain.json_types import Json
 from app.domain.memory import Memory
 from app.domain.moments import format_day
+from app.domain.profile_answers import QUOTED_INSTEAD
 from app.domain.query import Entry
 from app.interfaces.text import json_text
 from app.interfaces.tools.profile_tools import ANSWER
@@ -127,6 +128,7 @@ def _line_of_candidate(candidate: ProfileCandidate) -> Line:
 
 
 def _left_out(degraded: Sequence[str]) -> list[str]:
-    if not degraded:
+    unsearched = [code for code in degraded if code not in QUOTED_INSTEAD]
+    if not unsearched:
         return []
-    return [f"Not everything could be searched ({', '.join(degraded)}): there may be more, or better."]
+    return [f"Not everything could be searched ({', '.join(unsearched)}): there may be more, or better."]

@@ -129,3 +129,10 @@ def test_an_answer_is_bounded_whatever_memories_are_made_of(character: str) -> N
 def test_a_memory_is_whole_in_its_line_or_the_line_says_that_it_is_not() -> None:
     assert answers.line_of_memory(memory("short ...")).is_whole
     assert not answers.line_of_memory(memory("long " * 200)).is_whole
+
+
+def test_a_model_that_did_not_write_the_answer_leaves_no_memory_out() -> None:
+    recall = ProfileRecall("2026-01-01: I live in Oslo", [], ["model_timeout"])
+    assert "Not everything" not in str(answers.recalled(recall, 0.5))
+    missing = ProfileRecall("2026-01-01: I live in Oslo", [], ["model_timeout", "index_unavailable"])
+    assert "Not everything could be searched (index_unavailable)" in str(answers.recalled(missing, 0.5))
