@@ -1,5 +1,6 @@
 """The hooks for Claude Code, run as Claude Code runs them, against the running service."""
 
+import ast
 import asyncio
 import importlib.util
 import json
@@ -246,6 +247,11 @@ async def test_each_directory_has_a_profile_that_is_an_agents_id(folder: str) ->
     profile = (await run("", {"CLAUDE_PROJECT_DIR": folder}, "profile")).stdout.strip()
     assert re.fullmatch(ID_FORM, profile)
     assert profile != (await run("", {"CLAUDE_PROJECT_DIR": f"{folder}/b"}, "profile")).stdout.strip()
+
+
+def test_the_script_is_python_of_the_version_that_its_readme_names() -> None:
+    assert "Python 3.9 or newer" in (FOLDER / "README.md").read_text("utf-8")
+    ast.parse(SCRIPT.read_text("utf-8"), feature_version=(3, 9))
 
 
 def test_the_settings_run_the_script_at_the_events_it_knows() -> None:

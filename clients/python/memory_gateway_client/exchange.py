@@ -28,6 +28,7 @@ _LEAST_SECONDS = 0.01
 LASTING = frozenset(
     {
         "cursor_expired",
+        "model_answer_rejected",
         "quota_exhausted",
         "schema_too_new",
         "upstream_credentials_refused",

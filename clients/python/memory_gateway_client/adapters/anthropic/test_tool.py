@@ -326,6 +326,49 @@ async def test_a_file_that_is_too_large_is_told_and_the_old_one_stays(tool: Memo
     assert await text(tool) == "x" * 32_768
 
 
+class BreakingOff(httpx.HTTPTransport):
+    """Loses the connection at the n-th request whose path ends like this; what comes before and after goes through."""
+
+    def __init__(self, ending: str, number: int) -> None:
+        super().__init__()
+        self._ending, self._left = ending, number
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self._left -= request.url.path.endswith(self._ending)
+        if self._left == 0:
+            self._left = -1
+            raise httpx.ConnectError("lost", request=request)
+        return super().handle_request(request)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+async def test_a_deletion_that_breaks_off_leaves_the_file_and_is_made_again(
+    tool: MemoryTool, client: MemoryClient, service: Service, number: int
+) -> None:
+    for at in range(3):
+        words = {"file_text": "tea 0"} if at == 0 else {"old_str": f"tea {at - 1}", "new_str": f"tea {at}"}
+        await do(tool, "create" if at == 0 else "str_replace", path=NOTES, **words)
+    with httpx.Client(transport=BreakingOff("/forget", number)) as http:
+        token = service.credential(agent="bot")["Authorization"].removeprefix("Bearer ")
+        breaking = MemoryTool(MemoryClient(client.base_url, token, agent_id="bot", retries=0, http=http))
+        assert "No connection" in await refused(breaking, "delete", path=NOTES)
+        assert await text(tool) == "tea 2"
+        assert await do(breaking, "delete", path=NOTES) == f"Successfully deleted {NOTES}"
+    assert await service.contents("tea") == []
+
+
+async def test_an_edit_that_breaks_off_leaves_the_file_as_it_was(
+    tool: MemoryTool, client: MemoryClient, service: Service
+) -> None:
+    await do(tool, "create", path=NOTES, file_text="tea")
+    with httpx.Client(transport=BreakingOff("/store", 1)) as http:
+        token = service.credential(agent="bot")["Authorization"].removeprefix("Bearer ")
+        breaking = MemoryTool(MemoryClient(client.base_url, token, agent_id="bot", retries=0, http=http))
+        told = await refused(breaking, "rename", old_path=NOTES, new_path="/memories/b")
+        assert "No connection" in told
+    assert await text(tool) == "tea"
+
+
 async def test_an_outage_is_told_and_is_no_empty_directory() -> None:
     problem = {"code": "database_unavailable", "detail": "The database does not answer."}
     tool = MemoryTool(answered_by(lambda _: httpx.Response(503, json=problem)))
