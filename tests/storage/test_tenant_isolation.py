@@ -7,7 +7,7 @@ kinds of things, and again on a copy in which they hold nothing.
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ import pytest
 from app.domain.errors import QuotaExhausted
 from app.domain.memory import Tenant
 from app.domain.messages import NewMessage
+from app.domain.stages import Stage
 from app.ports.database import Row, Statement
 from app.services.ingest.ingester import Ingester
 from app.storage.scoped import ScopedStatement, TenantDatabase
@@ -63,7 +64,8 @@ async def learn(service: Service, tenant: str) -> None:
     ingester = Ingester(backends)
     said = [NewMessage("user", f"I like number{number}") for number in range(9)]
     ingestion = await ingester.ingest("learns", said, "s")
-    for answers in ({"classify": partial(classes, {"number1": "topic"})}, {}):
+    rounds: list[dict[Stage, Callable[[str], Any]]] = [{"classify": partial(classes, {"number1": "topic"})}, {}]
+    for answers in rounds:
         while (found := await ingester.ingestion("learns", str(ingestion.id))).finished_at is None:
             await asyncio.sleep(0.02)
         assert await ingester.learning(found) is not None
