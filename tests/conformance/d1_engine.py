@@ -12,7 +12,7 @@ from threading import Timer
 
 from tests.conformance.toolchain import FOLDER, NODE
 
-_DATABASES = 500
+_DATABASES = 540
 _START_SECONDS = 30.0
 _STOP_SECONDS = 10.0
 

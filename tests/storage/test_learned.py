@@ -195,3 +195,21 @@ async def test_it_shows_the_messages_that_it_was_learned_of_as_they_were_said(be
     ]
     (itself,) = (await profiles(bench).get("bot", answer.memory_id)).sources
     assert (itself.id, itself.memory_id) == (answer.message_id, answer.memory_id)
+
+
+async def test_a_recall_gives_what_holds_in_place_of_what_was_learned_of_a_superseded_message(bench: Bench) -> None:
+    rome = await say(bench.backends, "I live in Rome", NOW)
+    learned = str(await learn(bench.backends, "Home is Rome, the old town.", [rome], NOW))
+    assert learned in await found(bench, "home Rome old town")
+    oslo = await say(bench.backends, "I live in Oslo", NOW + DAY)
+    entries = await found(bench, "home Rome old town")
+    assert learned not in entries
+    assert oslo.memory_id in entries
+    explained = await bench.gateway.explain("bot", Query("home Rome old town"), learned)
+    assert "superseded" in explained.obstacles
+    await bench.gateway.delete("bot", oslo.memory_id)
+    assert learned in await found(bench, "home Rome old town")
+
+
+async def found(bench: Bench, query: str) -> list[str]:
+    return [entry.id for entry in (await bench.gateway.recall("bot", Query(query))).entries]

@@ -368,7 +368,7 @@ def test_prune_deletes_what_has_expired_and_says_how_much(line: Line) -> None:
         0,
         (
             "2 expired memories deleted.\n"
-            "Too old: 0 idempotency keys, 0 audit rows, 0 receipts and 0 ingestions deleted.\n"
+            "Too old: 0 idempotency keys, 0 audit rows, 0 receipts, 0 ingestions and 0 counts of model calls deleted.\n"
         ),
         "... 2 deleted\n",
     )
