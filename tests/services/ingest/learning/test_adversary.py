@@ -97,8 +97,9 @@ def passes_all(text: str) -> Any:
 def one_topic(text: str) -> Any:
     """Call everything a fact about one thing, so that each supersedes the one before it."""
     said = memories_of(text)
+    asked = ["What does Quentin pay?", "Is it 4711?", "Who moved?"]
     return {
-        "memories": [{"memory": number, "type": "fact", "topic": "everything", "queries": []} for number, _ in said]
+        "memories": [{"memory": number, "type": "fact", "topic": "everything", "queries": asked} for number, _ in said]
     }
 
 
