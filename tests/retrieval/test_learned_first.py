@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from app.retrieval.channels.channel import ParsedQuery
 from app.retrieval.channels.lexical import Lexical
-from app.retrieval.channels.synonyms import SHARE, Synonyms
+from app.retrieval.channels.synonyms import Synonyms
 from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Candidate
 from app.retrieval.query.analysis import MAX_SYNONYMS, synonym_terms
@@ -94,12 +94,12 @@ def test_the_best_of_what_was_learned_has_the_rank_and_the_score_of_its_message(
 
 
 @pytest.mark.parametrize("own", [(), (0,), (0, 1)])
-def test_synonyms_cover_at_most_their_share_of_what_the_own_words_leave_open(own: tuple[int, ...]) -> None:
+def test_synonyms_cover_at_most_half_of_what_the_own_words_leave_open(own: tuple[int, ...]) -> None:
     query = ParsedQuery("car garage", terms("car garage"), synonyms=[Term("automobile"), Term("shed"), Term("van")])
     one = pool(candidate("1", words=(*own, 2, 3, 4)), memories=500)
     covered = Lexical().measure(one, query, Lexical().score(one, query, {}))["1"]
     more = Synonyms().measure(one, query, {}).get("1", 0.0)
-    assert more == pytest.approx(SHARE * max(1.0 - covered, 0.0), abs=0.02)
+    assert more == pytest.approx(0.5 * max(1.0 - covered, 0.0), abs=0.02)
 
 
 def test_without_synonyms_the_words_of_the_query_count_as_they_do() -> None:

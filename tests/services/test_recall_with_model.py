@@ -420,8 +420,10 @@ async def test_a_length_of_time_is_computed_and_given_as_a_fact(asking: Asking) 
     query = "How many days ago did we adopt the cat?"
     told = await asking.told(query)
     assert told.between("facts").splitlines()[:2] == ["80 days (from 2026-03-01 to 2026-05-20).", "80 days ago."]
-    for days, cited, holds in ((80, [1], True), (81, [1], False), (80, [], False)):
-        asking.model.answers["synthesise"] = answer((f"The cat was adopted {days} days ago.", cited))
+    asking.model.answers["synthesise"] = answer(("80 days ago.", []))  # a fact, but of no memory
+    assert list((await asking.ask(query)).degraded) == ["model_answer_ungrounded"]
+    for days, holds in ((80, True), (81, False)):
+        asking.model.answers["synthesise"] = answer((f"The cat was adopted {days} days ago.", [1]))
         assert ((await asking.ask(query)).answer == f"The cat was adopted {days} days ago.") == holds
 
 
