@@ -237,12 +237,34 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelLimits:
+    """What language models may cost; None has no limit."""
+
+    calls_per_day: int | None = None
+    tokens_per_day: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUsage:
+    """What calls of language models have cost since midnight UTC; tokens are of messages and answers."""
+
+    calls_today: int
+    tokens_today: int
+    limits: ModelLimits
+
+
+@dataclass(frozen=True, slots=True)
 class Usages:
-    """Usage of the agents, those with the most first; of the tenant where all agents were asked for."""
+    """Usage of the agents, those with the most first; of the tenant where all agents were asked for.
+
+    Attributes:
+        models: Of the tenant, where a language model is set.
+    """
 
     agents: tuple[AgentUsage, ...]
     tenant: Usage | None = None
     kept: Kept | None = None
+    models: ModelUsage | None = None
 
 
 @dataclass(frozen=True, slots=True)
