@@ -98,8 +98,10 @@ async def test_its_search_queries_are_embedded_and_only_its_content_is_found_by_
 
 async def test_what_somebody_said_word_for_word_is_not_learned_again(bench: Bench) -> None:
     message = await say(bench.backends, "The door code is 1234", NOW)
+    await bench.change("UPDATE long_term_memory SET expires_at = 9000000000000")
     assert await learn(bench.backends, "The door code is 1234", [message], NOW, topic="door_code") is None
-    assert await bench.rows("SELECT learned FROM long_term_memory") == [{"learned": None}]
+    kept = {"learned": None, "expires_at": 9_000_000_000_000}
+    assert await bench.rows("SELECT learned, expires_at FROM long_term_memory") == [kept]
     assert not [row for row in await bench.rows(CLAIMS) if str(row["key"]).startswith("topic:")]
 
 

@@ -84,6 +84,14 @@ async def test_it_goes_with_one_of_its_messages_and_so_do_its_vector_and_what_wa
     assert [row["memory_id"] for row in await bench.rows("SELECT memory_id FROM proposal")] == [other]
 
 
+async def test_what_was_proposed_goes_with_what_became_of_it(bench: Bench) -> None:
+    _, _, other = await two_days(bench)
+    await bench.gateway.delete("bot", other)
+    left = await bench.rows("SELECT memory_id FROM proposal")
+    assert other not in [row["memory_id"] for row in left]
+    assert len(left) == 2
+
+
 async def test_a_session_goes_with_what_was_learned_and_proposed_of_it(bench: Bench) -> None:
     await two_days(bench)
     deletion = await ProfileService(bench.backends.of_tenant("acme", ADMINISTRATOR)).delete_session("bot", SESSION)
