@@ -33,8 +33,13 @@ class Telling:
     def content(self) -> Tokens:
         """The words that say what it is about."""
         skipped = self.pack.words["changes.skipped"]
-        said = (part for word in self.words for part in _with_parts(word))
-        return tuple(word for word in said if word not in skipped and word[0].isalnum())
+        said: list[str] = []
+        for word in self.words:
+            if "-" in word:
+                said.extend(part for part in _with_parts(word) if part not in skipped and part[0].isalnum())
+            elif word not in skipped and word[0].isalnum():
+                said.append(word)
+        return tuple(said)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -109,7 +114,8 @@ class Telling:
     def former(self) -> Tokens:
         """The words of what it sets aside: "(was Rome)", "not Rome"."""
         phrases = self.pack.phrases["changes.former"]
-        clauses = _clauses(self.words, self.pack) if self._parts else iter(())
+        told = self._parts and not phrases.by_first.keys().isdisjoint(self.words)
+        clauses = _clauses(self.words, self.pack) if told else iter(())
         return tuple(word for each in clauses if (length := phrases.at(each, 0)) for word in each[length:])
 
     @cached_property
@@ -140,6 +146,8 @@ class Telling:
     def _is_over(self, part: Tokens) -> bool:
         """Tell whether a clause ends with "no longer" around what it denies: "keinen Bericht mehr"."""
         none, longer = self.pack.words["changes.none"], self.pack.words["changes.longer"]
+        if longer.isdisjoint(part) or none.isdisjoint(part):
+            return False
         return any(each[-1] in longer and not none.isdisjoint(each) for each in _clauses(part, self.pack))
 
     def _supposed(self, part: Sequence[str]) -> bool:
@@ -178,8 +186,7 @@ def _clauses(words: Sequence[str], pack: Pack) -> Iterator[Tokens]:
 def _with_parts(word: str) -> Iterator[str]:
     """Give a word, and the words that hyphens join in it."""
     yield word
-    if "-" in word:
-        yield from (part for part in word.split("-") if len(part) >= _MIN_PART and part.isalpha())
+    yield from (part for part in word.split("-") if len(part) >= _MIN_PART and part.isalpha())
 
 
 def _quotes(words: Sequence[str]) -> bool:

@@ -19,25 +19,18 @@ _ENOUGH = 2
 
 
 def corrected(topic: Topic, older: Passage, newer: Passage) -> int:
-    """Return how many words tell that a newer statement corrects an older one; 0 where it does not."""
-    if not newer.alters or newer.doubted:
-        return 0
+    """Return how many words tell that a newer statement that tells a change corrects an older one; 0: it does not."""
     shared = _shared(topic, older, newer)
-    if shared is None or not _changes(topic, older, newer, shared):
-        return 0
-    if not _linked(topic, older, newer, shared):
+    if shared is None or not _linked(topic, older, newer, shared) or not _changes(topic, older, newer, shared):
         return 0
     return 0 if different(topic, older, newer, shared) else max(1, len(shared.topic))
 
 
 def unsettled(topic: Topic, older: Passage, newer: Passage) -> bool:
     """Tell whether a newer statement of a value is not sure, or about something else than an older one."""
-    about = [one for one in newer.told if any(word in topic.known for word in one.content)]
-    if not newer.terse:
-        return bool(about) and not any(one.states(topic.known) for one in about)
-    if newer.doubted or (about and not any(one.clauses for one in about)):
-        return True
-    if any(_of_others(one, topic, older) for one in about) or (newer.momentary and older.momentary):
+    if not newer.terse or newer.open:
+        return newer.open
+    if any(_of_others(one, topic, older) for one in newer.spoken) or (newer.momentary and older.momentary):
         return True
     shared = _shared(topic, older, newer)
     return shared is not None and different(topic, older, newer, shared)
@@ -65,17 +58,17 @@ def _spoken_of(name: str, newer: Passage) -> bool:
 
 def _shared(topic: Topic, older: Passage, newer: Passage) -> Shared | None:
     """Return the words that tell that two statements are of one thing; None where they may not be."""
-    before = [word for word in topic.content if word in older.about]
-    common = [word for word in before if word in newer.about]
+    before = older.asked
+    common = [word for word in before if word in newer.asked]
     if all(_is_small(word, topic.pack) or word in topic.pack.words["changes.neutral"] for word in common):
         common = []
     light = tuple(word for word in topic.light if word in older.known and word in newer.known)
-    named = _named(topic, older, newer)
+    named = list(islice((word for word in older.naming if word in newer.about), _MAX_NAMED))
     telling = [word for word in named if not _is_small(word, older.pack)]
     sure = [word for word in telling if _is_name(word, older, newer)]
     sure = sure or (telling if len(telling) >= _ENOUGH else [])
     if not common:
-        linked = before or light or any(word in newer.about for word in topic.content)
+        linked = before or light or newer.asked
         named = sure if linked or any(word in older.known for word in topic.light) else []
     if not common and not named and not light:
         return None
@@ -83,13 +76,6 @@ def _shared(topic: Topic, older: Passage, newer: Passage) -> Shared | None:
     if missing and not sure and any(_is_new_name(word, topic, older, newer) for word in newer.names):
         return None
     return Shared(tuple(common), light, tuple(named))
-
-
-def _named(topic: Topic, older: Passage, newer: Passage) -> list[str]:
-    """Return the words of the older statement that the newer one names, and the query does not."""
-    passed = older.pack.words["changes.generic"] | older.pack.words["changes.neutral"] | older.pack.words["titles"]
-    found = (word for word in older.content if word in newer.about and word not in passed and word not in topic.about)
-    return list(islice(found, _MAX_NAMED))
 
 
 def _is_small(word: str, pack: Pack) -> bool:
@@ -108,7 +94,7 @@ def _is_new_name(word: str, topic: Topic, older: Passage, newer: Passage) -> boo
 
 def _changes(topic: Topic, older: Passage, newer: Passage, shared: Shared) -> bool:
     """Tell whether a sentence of the newer statement that is about the older one, or stands beside one, corrects it."""
-    words = (*shared.topic, *shared.named, *shared.light, *(word for word in topic.content if word in newer.about))
+    words = (*shared.topic, *shared.named, *shared.light, *newer.asked)
     spoken = {id(one) for word in words for one, _ in newer.places(word)}
     about = [id(one) in spoken for one in newer.told]
     for place, one in enumerate(newer.told):
@@ -116,8 +102,9 @@ def _changes(topic: Topic, older: Passage, newer: Passage, shared: Shared) -> bo
         if not near and not (newer.brief and any(about[max(0, place - 1) : place + 2])):
             continue
         if one.sure and not _of_another(one, topic, older, near=near):
-            restates = near and newer.brief and not one.unchanged and _restates(one, topic, older, shared)
-            if restates or _tells(one, topic, older, shared, near=near):
+            if _tells(one, older, shared, near=near):
+                return True
+            if near and newer.brief and not one.unchanged and _restates(one, topic, older, shared):
                 return True
     return False
 
@@ -126,17 +113,22 @@ def _of_others(one: Telling, topic: Topic, older: Passage) -> bool:
     return any(word not in older.known and word not in topic.known for word in one.others)
 
 
-def _tells(one: Telling, topic: Topic, older: Passage, shared: Shared, *, near: bool) -> bool:
+def _tells(one: Telling, older: Passage, shared: Shared, *, near: bool) -> bool:
     """Tell whether a sentence says itself that something has changed."""
     if one.former and any(word in Words(one.former) for word in shared.named):
         return True
     if not shared.topic and not shared.named:
         return near and one.changes and bool(_new_values(one, older))
-    told = {value for value in older.values if value[0] != "frequency"}
-    if told and told <= one.values and not _new_values(one, older):
+    changes = one.changes and (not one.unchanged or bool(one.values))
+    if not changes and not (near and one.ends and (shared.topic or older.asked)):
         return False
-    ends = near and one.ends and (bool(shared.topic) or any(word in older.about for word in topic.content))
-    return ends or (one.changes and (bool(one.values) or not one.unchanged))
+    return not _repeats(one, older)
+
+
+def _repeats(one: Telling, older: Passage) -> bool:
+    """Tell whether a sentence has all values of the older statement, and no other of their classes."""
+    told = [value for each in older.told if one.values for value in each.values if value[0] != "frequency"]
+    return bool(told) and one.values.issuperset(told) and not _new_values(one, older)
 
 
 def _of_another(one: Telling, topic: Topic, older: Passage, *, near: bool) -> bool:
@@ -159,12 +151,12 @@ def _restates(one: Telling, topic: Topic, older: Passage, shared: Shared) -> boo
     labelled = one.label and any(word in one.label for word in topic.content if word not in topic.names)
     if labelled and any(one.label == each.label and one.words != each.words for each in older.told):
         return True
-    if not one.values.isdisjoint(older.values):
+    if topic.of_manner or not one.hints or not one.values:
         return False
-    lacking = sum(word in older.about for word in topic.content) - len(shared.topic)
+    lacking = len(older.asked) - len(shared.topic)
     covers = not lacking or len(shared.topic) == lacking == 1
     named = any(word.isalpha() for word in shared.named)
-    return not topic.of_manner and one.hints and bool(_new_values(one, older)) and (covers or named)
+    return (covers or named) and bool(_new_values(one, older)) and one.values.isdisjoint(older.values)
 
 
 def _new_values(one: Telling, older: Passage) -> frozenset[tuple[str, str]]:

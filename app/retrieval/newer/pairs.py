@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from typing import TypeAlias
 
 from app.retrieval.channels.channel import ParsedQuery, Scores
 from app.retrieval.newer.asking import Asking, asking
 from app.retrieval.newer.corrections import corrected, unsettled
-from app.retrieval.newer.passages import Passage, Topic, passage, topic
+from app.retrieval.newer.passages import Passage, Sentences, Topic, passage, topic
 from app.retrieval.newer.speakers import said as spoken
 from app.retrieval.newer.speakers import speaker
 from app.retrieval.newer.stated_values import MAX_READ, StatedValue, stated_values
@@ -107,12 +108,16 @@ class _Wording:
     topic: Topic
     speakers: Mapping[str, Sequence[str]]
     read: dict[str, Passage] = field(default_factory=dict)
+    sentences: Sentences = field(default_factory=Sentences)
     covering: dict[str, bool] = field(default_factory=dict)
 
     def shared(self, older: Candidate, newer: Candidate) -> int:
         """Return how many words tell that a newer candidate corrects an older one; 0 where it does not."""
         brief = len(older.content) + len(newer.content) <= _BRIEF
         if not brief and not (self._covers(older) and self._covers(newer)):
+            return 0
+        read = self._passage(newer)
+        if not read.alters or read.doubted:  # nothing is read of the older one
             return 0
         return corrected(self.topic, self._passage(older), self._passage(newer))
 
@@ -129,7 +134,8 @@ class _Wording:
 
     def _passage(self, candidate: Candidate) -> Passage:
         if candidate.id not in self.read:
-            self.read[candidate.id] = passage(self.topic, spoken(candidate, self.speakers[candidate.id]))
+            said_ = spoken(candidate, self.speakers[candidate.id])
+            self.read[candidate.id] = passage(self.topic, said_, self.sentences)
         return self.read[candidate.id]
 
 
@@ -140,6 +146,10 @@ class _Comparison:
     asked: Asking
     best: Sequence[Candidate]
     read: dict[str, list[StatedValue]] = field(default_factory=dict)
+    sentences: dict[str, list[StatedValue]] = field(default_factory=dict)
+    words: dict[str, set[str]] = field(default_factory=dict)
+    known: dict[str, tuple[int, set[tuple[str, str]]]] = field(default_factory=dict)
+    """By the id of a candidate, how many were read, and the values that those before it state."""
 
     def shared(self, older: Candidate, newer: Candidate) -> int:
         """Return how many of the query's words two candidates share that state different values, else 0."""
@@ -148,36 +158,45 @@ class _Comparison:
         if not after:
             return 0
         known, lacking = self._known(newer), self._lacks(older, newer)
-        return max(
-            (
-                self._shared(one, other)
-                for other in after
-                if (other.value.kind, other.value.text) not in known and (other.changed or not lacking)
-                for one in before
-            ),
-            default=0,
-        )
+        new = (each for each in after if (each.value.kind, each.value.text) not in known)
+        told = [each for each in new if each.changed or not lacking]
+        most = 0
+        for other, one in product(told, before):
+            if one.value.kind == other.value.kind and one.of_another == other.of_another:
+                most = max(most, self._shared(one, other))
+                if most == len(self.asked.stems):
+                    break
+        return most
 
     def _stated(self, candidate: Candidate) -> list[StatedValue]:
         if candidate.id not in self.read:
-            self.read[candidate.id] = stated_values(self.asked, candidate.content)
+            self.read[candidate.id] = stated_values(self.asked, candidate.content, self.sentences)
         return self.read[candidate.id]
 
     def _lacks(self, older: Candidate, newer: Candidate) -> bool:
         """Tell whether the older one has a word of the query that the newer one lacks."""
-        before, after = older.content.lower(), newer.content.lower()
-        return any(each in before and each not in after for each in self.asked.stems)
+        return not self._worded(older) <= self._worded(newer)
+
+    def _worded(self, candidate: Candidate) -> set[str]:
+        """Return the words of the query that a candidate has."""
+        if candidate.id not in self.words:
+            text = candidate.content.lower()
+            self.words[candidate.id] = {each for each in self.asked.stems if each in text}
+        return self.words[candidate.id]
 
     def _known(self, newer: Candidate) -> set[tuple[str, str]]:
         """Return the values that were stated before: who tells them again changes nothing."""
-        earlier = (one for one in self.best if said(one) < said(newer))
-        return {(each.value.kind, each.value.text) for one in earlier for each in self.read.get(one.id, ())}
+        read, known = self.known.get(newer.id, (0, set()))
+        if read != len(self.read):
+            earlier = (self.read[one.id] for one in self.best if one.id in self.read and said(one) < said(newer))
+            known = {(each.value.kind, each.value.text) for stated in earlier for each in stated}
+            self.known[newer.id] = len(self.read), known
+        return known
 
     def _shared(self, older: StatedValue, newer: StatedValue) -> int:
-        """Return how many of the query's words two statements share; 0 where they state values of different things."""
+        """Return how many words of the query two statements share; 0 where they state values of different things."""
         shared = len(older.near.keys() & newer.near.keys())
-        compare = shared >= self._wanted and older.of_another == newer.of_another and self._same_kind(older, newer)
-        return shared if compare else 0
+        return shared if shared >= self._wanted and self._same_thing(older, newer) else 0
 
     @cached_property
     def _wanted(self) -> float:
@@ -187,10 +206,11 @@ class _Comparison:
             return words
         return max(min(_SHARED, words), _SHARED_OF_ANY * words if self.asked.of_any_kind else 0)
 
-    def _same_kind(self, older: StatedValue, newer: StatedValue) -> bool:
+    def _same_thing(self, older: StatedValue, newer: StatedValue) -> bool:
+        """Tell whether two values of one kind may be of one thing, where they are plain numbers."""
         one, other = older.value, newer.value
-        if one.kind != "number" or other.kind != "number":
-            return one.kind == other.kind
+        if one.kind != "number":
+            return True
         if self.asked.counted:
             named = self.asked.counted & older.near.keys()
             counted = {one.counted, other.counted} - {""}

@@ -1,13 +1,13 @@
 """Reads what a candidate says near the words of a query, and what the query is about."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from app.retrieval.newer.likeness import KEY, Words, alike
-from app.retrieval.newer.stated_values import prose
+from app.retrieval.newer.stated_values import has, pieces, prose
 from app.retrieval.newer.wording import FUNCTION_WORDS
 from app.statements.changes import Telling, doubted, words_of
 from app.statements.loaded import pack_of
@@ -25,8 +25,8 @@ _TERSE = 18
 _NEAR = 2
 """Words of the query that a sentence of a longer text has."""
 _ROOT = 4
+_NAMES_NOTHING = ("changes.generic", "changes.neutral", "titles")
 _NAMED = re.compile("(?<=[\\w,;'\u2019)] )[A-Z\u00c0-\u00de][\\w&-]*")
-_ENDS = re.compile(r"(?<=[.!?])\s+|\n+")
 _ABBREVIATED = re.compile(r"(?:\b\d\d?|\b(?:dr|mr|mrs|st|fr|hr))\.$", re.IGNORECASE)
 
 
@@ -109,8 +109,9 @@ def _says(word: str, pack: Pack) -> bool:
 
 @dataclass(frozen=True)
 class Passage:
-    """What a text says near the words of a query."""
+    """What a text says near the words of a query; what is told of it is read when it is asked for, and once."""
 
+    topic: Topic
     pack: Pack
     told: Sequence[Telling]
     whole: bool
@@ -131,6 +132,30 @@ class Passage:
     def known(self) -> Words:
         """All of its words."""
         return Words(word for one in self.told for word in one.words)
+
+    @cached_property
+    def asked(self) -> Tokens:
+        """The words of the query that it has."""
+        return tuple(word for word in self.topic.content if word in self.about)
+
+    @cached_property
+    def naming(self) -> Tokens:
+        """The words by which another text may name what it is about, beside those of the query."""
+        passed = [self.pack.words[name] for name in _NAMES_NOTHING]
+        told = (word for word in self.content if not any(word in each for each in passed))
+        return tuple(word for word in told if word not in self.topic.about)
+
+    @cached_property
+    def spoken(self) -> Sequence[Telling]:
+        """The sentences that have a word of the query."""
+        return [one for one in self.told if any(word in self.topic.known for word in one.content)]
+
+    @cached_property
+    def open(self) -> bool:
+        """Whether nothing that it says of the query is sure."""
+        if not self.terse:
+            return bool(self.spoken) and not any(one.states(self.topic.known) for one in self.spoken)
+        return self.doubted or (bool(self.spoken) and not any(one.clauses for one in self.spoken))
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -187,25 +212,50 @@ class Passage:
         return any(one.momentary for one in self.told)
 
 
-def passage(topic: Topic, content: str) -> Passage:
+class Sentences:
+    """Sentences that were read for a query: near copies share most of them."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._words: dict[str, Tokens] = {}
+        self._told: dict[tuple[str, str], Telling] = {}
+
+    def words(self, text: str) -> Tokens:
+        """Return the words and marks of a sentence."""
+        if text not in self._words:
+            self._words[text] = words_of(text)
+        return self._words[text]
+
+    def told(self, text: str, pack: Pack) -> Telling:
+        """Return what a sentence says, read by the words of a language."""
+        key = (text, pack.code)
+        if key not in self._told:
+            self._told[key] = Telling(text, self.words(text), pack)
+        return self._told[key]
+
+
+def passage(topic: Topic, content: str, sentences: Sentences) -> Passage:
     """Read a text: a short one whole, of a longer one the sentences that have words of the query."""
     text = prose(content)
     found = _sentences(text)
     if len(text) > BRIEF:
         enough = min(_NEAR, len(topic.roots))
-        found = [each for each in found if sum(root in each.lower() for root in topic.roots) >= enough]
-    cut = [sentence[:_MAX_SENTENCE] for sentence in found[:_MAX_SENTENCES]]
-    read = [(each, words) for each in cut if (words := words_of(each))]
-    pack = pack_of(tuple(word for _, words in read for word in words))
-    return Passage(pack, [Telling(each, words, pack) for each, words in read], len(text) <= BRIEF)
+        found = (each for each in found if has(each.lower(), topic.roots, enough))
+    cut = [sentence[:_MAX_SENTENCE] for sentence in islice(found, _MAX_SENTENCES)]
+    read = [each for each in cut if sentences.words(each)]
+    pack = pack_of(tuple(word for each in read for word in sentences.words(each)))
+    return Passage(topic, pack, [sentences.told(each, pack) for each in read], len(text) <= BRIEF)
 
 
-def _sentences(text: str) -> list[str]:
+def _sentences(text: str) -> Iterator[str]:
     """Split a text; a stop after a number or a title ends nothing."""
-    found: list[str] = []
-    for piece in _ENDS.split(text):
-        if found and _ABBREVIATED.search(found[-1][-4:]):
-            found[-1] = f"{found[-1]} {piece}"
+    last = ""
+    for piece in pieces(text):
+        if last.endswith(".") and _ABBREVIATED.search(last[-4:]):
+            last = f"{last} {piece}"
         elif piece:
-            found.append(piece)
-    return found
+            if last:
+                yield last
+            last = piece
+    if last:
+        yield last

@@ -15,6 +15,8 @@ MAX_READ = 3000
 _MAX_SENTENCE, _MAX_SENTENCES = 600, 24
 """Characters of a sentence, and sentences that have words of the query, that are read."""
 _MAX_STATEMENTS = 8
+_MAX_TOGETHER = 32
+"""Sentences that are read of all candidates."""
 _NEAR = 8
 """How many words of content away from a value a word of the query still tells what the value is of."""
 _NEAREST = 5
@@ -23,7 +25,8 @@ _BEFORE, _BEHIND = 8, 4
 """The words around a value that tell who or what it is of, and whether it is settled."""
 
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_ENDS = re.compile(r"(?<=[.!?])\s+|\n+")
+_ENDS = re.compile(r"[.!?\n](?:(?<=\n)\n*|(?<!\n)\s+)")
+"""Begins with a set of characters, for which a text is searched fastest."""
 _HAS_VALUE = re.compile(rf"\d|\b(?:{'|'.join([*NUMBER_WORDS, *WEEKDAYS])})\b")
 _QUESTION_WORDS = """
 can could is are do does did will would should what which who whom whose when where why how has have
@@ -59,11 +62,16 @@ class StatedValue:
     """Whether the words around it tell of a change."""
 
 
-def stated_values(asking: Asking, content: str) -> list[StatedValue]:
-    """Return what a memory states of what is asked for; the time it takes is linear in what is read."""
+def stated_values(asking: Asking, content: str, read: dict[str, list[StatedValue]]) -> list[StatedValue]:
+    """Return what a memory states of what is asked for; the time it takes is linear in what is read.
+
+    ``read`` has the sentences that were read for the query, and what each states: near copies share most of them.
+    """
     found: list[StatedValue] = []
-    for sentence in islice(_about(asking, _ENDS.split(prose(content))), _MAX_SENTENCES):
-        found.extend(_stated(asking, tokens(sentence)))
+    for sentence in islice(_about(asking, prose(content)), _MAX_SENTENCES):
+        if sentence not in read and len(read) < _MAX_TOGETHER:
+            read[sentence] = list(_stated(asking, tokens(sentence)))
+        found += read.get(sentence, ())
         if len(found) >= _MAX_STATEMENTS:
             break
     return found[:_MAX_STATEMENTS]
@@ -75,13 +83,30 @@ def prose(content: str) -> str:
     return _FENCED.sub("\n", text) if "```" in text else text
 
 
-def _about(asking: Asking, sentences: Sequence[str]) -> Iterator[str]:
+def pieces(text: str) -> Iterator[str]:
+    """Give what stands between the ends of lines, and behind the marks that end a sentence."""
+    begin = 0
+    for end in _ENDS.finditer(text):
+        yield text[begin : end.start() + (end[0][0] != "\n")]
+        begin = end.end()
+    yield text[begin:]
+
+
+def has(text: str, words: Sequence[str], enough: int) -> bool:
+    """Tell whether so many of some words stand in a text."""
+    for word in words:
+        if enough <= 0:
+            break
+        enough -= word in text
+    return enough <= 0
+
+
+def _about(asking: Asking, text: str) -> Iterator[str]:
     """Give the sentences that have words of the query, and a value or perhaps a name."""
     enough = min(2, len(asking.stems))
-    for sentence in sentences:
+    for sentence in pieces(text) if has(text.lower(), asking.stems, enough) else ():
         lowered = sentence[:_MAX_SENTENCE].lower()
-        has_words = sum(each in lowered for each in asking.stems) >= enough
-        if has_words and (asking.by_name or _HAS_VALUE.search(lowered)):
+        if has(lowered, asking.stems, enough) and (asking.by_name or _HAS_VALUE.search(lowered)):
             yield sentence[:_MAX_SENTENCE]
 
 
@@ -145,10 +170,11 @@ def _of_something_else(
     asking: Asking, words: Sequence[str], stems: Sequence[str], value: Value, span: Sequence[int]
 ) -> bool:
     """Tell whether the query's "search endpoint" is a "login endpoint" here, or its "flight to Oslo" one to Rome."""
-    places: dict[str, int] = {}
-    for place in sorted(span, key=lambda each: -abs(each - value.place)):
-        if stems[place] in asking.stems:
-            places[stems[place]] = place  # the nearest comes last
+    if not asking.beside:
+        return False
+    found = (place for place in span if stems[place] in asking.stems)
+    nearest_last = sorted(found, key=lambda each: -abs(each - value.place))
+    places = {stems[place]: place for place in nearest_last}
     for one, between, other in asking.beside:
         known = places.get(one if between else other)
         if known is None:

@@ -11,6 +11,7 @@ from app.statements.packs import Pack
 from app.statements.tokens import Tokens
 
 _MAX_BEFORE = 2
+_LEADS = ("articles", "possessives", "prepositions")
 _MAX_COMPARED = 6
 """Shared words of which is looked at what stands beside them."""
 _SETTLES_NOTHING = (
@@ -104,10 +105,9 @@ def _following(word: str, said: Passage) -> Iterator[str]:
     """Give the names right behind a noun; a verb has a subject before it."""
     for one, place in said.places(word):
         after = one.words[place + 1 : place + 2]
-        leads = one.pack.words["articles"] | one.pack.words["possessives"] | one.pack.words["prepositions"]
-        if place and one.words[place - 1] not in leads:
+        if not after or after[0] not in one.names or is_moment(after[0], one.pack):
             continue
-        if after and after[0] in one.names and not is_moment(after[0], one.pack):
+        if not place or any(one.words[place - 1] in one.pack.words[name] for name in _LEADS):
             yield after[0]
 
 
@@ -182,8 +182,8 @@ def _after(words: Tokens, place: int, pack: Pack, names: frozenset[str] = frozen
         return []
     if rest[0] not in pack.words["joins"]:
         return []
-    skipped = pack.words["articles"] | pack.words["possessives"]
-    found = next((word for word in rest[1:] if word not in skipped), "")
+    articles, possessives = pack.words["articles"], pack.words["possessives"]
+    found = next((word for word in rest[1:] if word not in articles and word not in possessives), "")
     return [found] if found and _is_beside(found, pack, names) else []
 
 
