@@ -119,6 +119,7 @@ def _composed(asked: Asked, recall: Recall) -> Answer:
         reference_time=asked.now,
         length=asked.length,
         min_score=MIN_SCORE,
+        corrections=recall.corrected,
     )
 
 

@@ -24,6 +24,7 @@ from app.retrieval.query.clipping import clipped
 from app.retrieval.query.periods import periods
 from app.retrieval.query.terms import terms
 from app.retrieval.search import Search
+from app.retrieval.succession import Changed
 from app.services.backends import EmbeddingConfigChanged, TenantBackends
 from app.services.reranking import reranked
 from app.services.vector_search import Away, VectorSearch
@@ -61,6 +62,8 @@ class Recall:
     """The ids of the entries that state the value of a key which the query asks for."""
     topical: Collection[str] = ()
     """The ids of those that were learned, and have a topic which a language model has picked for the query."""
+    corrected: Changed = field(default_factory=dict)
+    """By the id of a memory that a later one was found to correct for the query, the ids of the later ones."""
 
 
 class Recaller:
@@ -86,7 +89,9 @@ class Recaller:
         entries = [search.entry(candidate, explain=query.explain) for candidate in ranked]
         keyed = [candidate.id for candidate in ranked if candidate.keyed and not candidate.sources]
         topical = [candidate.id for candidate in ranked if candidate.keyed and candidate.sources]
-        return Recall(entries, search.degraded, search.confidence, search.formers, keyed, topical)
+        return Recall(
+            entries, search.degraded, search.confidence, search.formers, keyed, topical, search.fusion.changed
+        )
 
     async def search(
         self, scope: Scope, query: Query, *, also: str | None = None, analysing: Analysing | None = None

@@ -103,6 +103,29 @@ async def test_an_answer_says_what_held_before(profiles: ProfileService) -> None
     assert then.answer == "1970-01-02: I live in Rome"
 
 
+async def test_what_was_corrected_in_free_wording_is_not_quoted_as_what_holds(profiles: ProfileService) -> None:
+    old, new = "Suzi does my hair.", "Suzi moved to Spain. Dominik has been doing my hair since."
+    await profiles.remember("bot", old, occurred_at=DAY)
+    query = "Who does my hair?"
+    assert (await profiles.recall("bot", query)).answer == f"1970-01-02: {old}"
+    await profiles.remember("bot", new, occurred_at=40 * DAY)
+    for length in ("short", "medium", "long"):
+        recall = await profiles.recall("bot", query, length=length)
+        assert "Dominik" in recall.answer
+        assert old not in recall.answer
+        assert [candidate.summary for candidate in recall.candidates] == [new, old]
+    then = await profiles.recall("bot", query, as_of=2 * DAY)
+    assert then.answer == f"1970-01-02: {old}"
+
+
+async def test_what_is_said_beside_a_statement_leaves_it_quoted(profiles: ProfileService) -> None:
+    texts = ("Suzi does my hair.", "Dominik, from the shop at the corner of the market, does my sister's hair.")
+    for day, text in enumerate(texts, 1):
+        await profiles.remember("bot", text, occurred_at=day * DAY)
+    recall = await profiles.recall("bot", "Who does my hair?", length="long")
+    assert f"1970-01-02: {texts[0]}" in recall.answer
+
+
 async def test_where_nothing_on_a_subject_is_known_there_is_no_answer_and_no_candidate(
     profiles: ProfileService,
 ) -> None:

@@ -9,7 +9,7 @@ from app.services.answer.asking import Question, question
 from app.services.answer.choosing import Choice, answering, distinct, shortlisted, weighed
 from app.services.answer.dating import with_days
 from app.services.answer.differences import Difference, difference
-from app.services.answer.holding import Former, Stated, corrected, formers_of
+from app.services.answer.holding import Corrections, Former, Stated, corrected, formers_of
 from app.services.answer.plain import day
 from app.services.answer.reading import Said, sentences_of, stated
 
@@ -18,6 +18,7 @@ Length = Literal["short", "medium", "long"]
 MAX_ENTRIES = 20
 """No more entries are read: the best by their score."""
 
+_NONE: Corrections = {}
 _MAX_LINE = 700
 """Characters that a line takes at most: a sentence, its speaker and its days."""
 
@@ -84,12 +85,14 @@ def compose(
     reference_time: int,
     length: Length,
     min_score: float = 0.5,
+    corrections: Corrections = _NONE,
 ) -> Answer:
     """Answer a query with the best sentences of the entries that score at least ``min_score``.
 
-    ``formers`` has by an entry's id what held before it; ``reference_time`` (ms since the epoch) is when the query is
-    asked. What the query asks to be computed comes first, then the sentences, the best first. A sentence that no
-    longer holds is marked so. The order of the entries changes nothing.
+    ``formers`` has by an entry's id what held before it, ``corrections`` by the id of an entry those that correct it;
+    ``reference_time`` (ms since the epoch) is when the query is asked. What the query asks to be computed comes first,
+    then the sentences, the best first. A sentence that no longer holds is marked so. The order of the entries changes
+    nothing.
     """
     confident = sorted((entry for entry in entries if entry.score >= min_score), key=_order)[:MAX_ENTRIES]
     asked = question(query, reference_time)
@@ -100,11 +103,11 @@ def compose(
     shortlist = shortlisted(candidates, asked)
     found: Stated = {choice.said: stated(choice.said) for choice in shortlist}
     contents = {entry.id: entry.content for entry in confident}
-    ended = corrected(found, contents, formers, reference_time)
+    ended = corrected(found, contents, formers, reference_time, corrections)
     computed = difference(asked, [said for said in candidates if said not in ended], reference_time)
     if computed is not None:  # it may be of sentences that were not looked at
         told = {**{said: stated(said) for said in computed.ends}, **found}
-        if not corrected(told, contents, formers, reference_time).keys().isdisjoint(computed.ends):
+        if not corrected(told, contents, formers, reference_time, corrections).keys().isdisjoint(computed.ends):
             computed = None
     choices = weighed(shortlist, found, asked)
     holding = [choice for choice in choices if choice.said not in ended]

@@ -110,7 +110,7 @@ def computed(
     if found is None:
         return []
     contents = {memory.id or "": memory.content for memory in memories}
-    ended = corrected({said: stated(said) for said in found.ends}, contents, formers, reference_time)
+    ended = corrected({said: stated(said) for said in found.ends}, contents, formers, reference_time, {})
     return [] if ended else [found.text, *_ago(found)]
 
 

@@ -11,6 +11,8 @@ from app.statements.rules import Statement, statements
 
 Stated = Mapping[Said, Statement | None]
 """What sentences state, of those that were looked at."""
+Corrections = Mapping[str, Sequence[str]]
+"""By the id of a memory, the ids of those that a recall found to correct it, in whatever words."""
 
 _AHEAD = 86_400_000
 """What is said of more than so many ms ahead does not hold yet."""
@@ -44,10 +46,25 @@ class _Told:
 
 
 def corrected(
-    found: Stated, contents: Mapping[str, str], formers: Mapping[str, Sequence[Former]], reference_time: int
+    found: Stated,
+    contents: Mapping[str, str],
+    formers: Mapping[str, Sequence[Former]],
+    reference_time: int,
+    corrections: Corrections,
 ) -> dict[Said, int]:
-    """Return when each sentence that no longer holds was corrected, ms since the epoch, by both of what follows."""
-    return ends(found, reference_time) | replaced(found, contents, formers)
+    """Return when each sentence that no longer holds was corrected, ms since the epoch, by all of what follows."""
+    return reworded(found, corrections) | ends(found, reference_time) | replaced(found, contents, formers)
+
+
+def reworded(found: Stated, corrections: Corrections) -> dict[Said, int]:
+    """Return when each sentence was corrected of a memory that others correct, where one of them has a sentence too."""
+    moments = {said.origin.memory_id: said.origin.happened_at for said in found if not said.asks}
+    ended: dict[Said, int] = {}
+    for said in found:
+        later = [moments[id_] for id_ in corrections.get(said.origin.memory_id, ()) if id_ in moments]
+        if later:
+            ended[said] = min(later)
+    return ended
 
 
 def ends(found: Stated, reference_time: int) -> dict[Said, int]:

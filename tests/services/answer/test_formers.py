@@ -2,8 +2,9 @@
 
 import pytest
 
-from app.services.answer.composing import Length
-from tests.services.answer.made import answer, entry, former, lines
+from app.domain.query import Entry
+from app.services.answer.composing import Length, compose
+from tests.services.answer.made import answer, entry, former, lines, noon
 
 OSLO = entry("I moved to Oslo.", "2026-05-01", id_="oslo")
 FORMERS = {"oslo": [former("I live in Rome.", "2026-01-08", "2026-05-01")]}
@@ -25,6 +26,22 @@ def test_a_question_for_a_key_tells_what_held_before_in_more_than_a_short_answer
 
 def test_another_question_tells_nothing_of_before() -> None:
     assert lines("What happened with Oslo?", OSLO, formers=FORMERS, length="long") == [NOW]
+
+
+def test_what_a_recall_found_to_be_corrected_is_told_as_what_held_before_or_not_at_all() -> None:
+    said = "Tuesdays don't work for the gym because of choir, I'm going Wednesdays now."
+    old, new = entry("My gym night is Tuesday.", id_="old"), entry(said, "2026-05-04", id_="new")
+
+    def told(query: str, *entries: Entry, corrections: dict[str, list[str]]) -> list[str]:
+        at = noon("2026-05-20")
+        return compose(query, entries, {}, reference_time=at, length="long", corrections=corrections).text.splitlines()
+
+    now, before = f"2026-05-04: {said}", "Before 2026-05-04: My gym night is Tuesday."
+    assert told("Which evening do I go to the gym?", old, new, corrections={"old": ["new"]}) == [now]
+    assert told("Which evening did I go to the gym before?", old, new, corrections={"old": ["new"]}) == [before, now]
+    both = [now, "2026-05-01: My gym night is Tuesday."]
+    assert told("Which evening do I go to the gym?", old, new, corrections={}) == both
+    assert told("Which evening do I go to the gym?", old, corrections={"old": ["new"]}) == both[1:]
 
 
 def test_several_formers_are_told_the_latest_first() -> None:
