@@ -42,6 +42,7 @@
     |   |-- CredentialsRefused           an upstream refused our credentials: an operator has to act
     |   |-- UpstreamRejected             an upstream refused a call, or answered what cannot be understood
     |   |   |-- VectorRefused                the index does not take a vector as it is
+    |   |   |-- ModelAnswerRejected          a language model answered twice what cannot be read
     |   |   |-- CursorExpired                a listing has to begin anew
     |-- DatabaseRejected               the database refused a statement: a defect of ours
     |-- SchemaTooNew                   a newer version of this service has migrated the database
