@@ -55,6 +55,7 @@ async def profiles() -> list[Figure]:
         with_model = await costs(
             Path(directory),
             LANGUAGE_MODEL="http",
+            LANGUAGE_MODEL_NAME="double",
             LANGUAGE_MODEL_BASE_URL=double.openai_url,
             LANGUAGE_MODEL_API_KEY=options.openai_api_key,
         )
