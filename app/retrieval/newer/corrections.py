@@ -3,6 +3,7 @@
 from itertools import islice, pairwise
 
 from app.retrieval.newer.likeness import Words, alike
+from app.retrieval.newer.owners import of_another_owner
 from app.retrieval.newer.passages import Passage, Topic
 from app.retrieval.newer.subjects import Shared, different, is_moment
 from app.statements.changes import Telling
@@ -23,13 +24,17 @@ def corrected(topic: Topic, older: Passage, newer: Passage) -> int:
     shared = _shared(topic, older, newer)
     if shared is None or not _linked(topic, older, newer, shared) or not _changes(topic, older, newer, shared):
         return 0
-    return 0 if different(topic, older, newer, shared) else max(1, len(shared.topic))
+    if different(topic, older, newer, shared) or of_another_owner(topic, older, newer):
+        return 0
+    return max(1, len(shared.topic))
 
 
 def unsettled(topic: Topic, older: Passage, newer: Passage) -> bool:
     """Tell whether a newer statement of a value is not sure, or about something else than an older one."""
-    if not newer.terse or newer.open:
-        return newer.open
+    if newer.open or of_another_owner(topic, older, newer):
+        return True
+    if not newer.terse:
+        return False
     if any(_of_others(one, topic, older) for one in newer.spoken) or (newer.momentary and older.momentary):
         return True
     shared = _shared(topic, older, newer)

@@ -34,6 +34,7 @@ _ABBREVIATED = re.compile(r"(?:\b\d\d?|\b(?:dr|mr|mrs|st|fr|hr))\.$", re.IGNOREC
 class Topic:
     """What a query is about."""
 
+    text: str
     words: Tokens
     pack: Pack
     content: Tokens
@@ -78,7 +79,8 @@ class Topic:
 
 def topic(query: str) -> Topic | None:
     """Read a query; None where it asks for nothing that may have changed since."""
-    words = tokens(query[:_MAX_QUERY])
+    text = query[:_MAX_QUERY]
+    words = tokens(text)
     pack = pack_of(words)
     if not words or not pack.words["changes.settled"].isdisjoint(words) or _of_the_past(words, pack):
         return None
@@ -88,7 +90,7 @@ def topic(query: str) -> Topic | None:
     light = tuple(word for word in said if word in skipped)
     names = frozenset(map(str.casefold, () if pack.code == "de" else _NAMED.findall(query))) - pack.words["speakers"]
     asked = next((after for word, after in pairwise(words) if word in pack.words["changes.which"]), "")
-    return Topic(words, pack, content, light, names, asked) if said else None
+    return Topic(text, words, pack, content, light, names, asked) if said else None
 
 
 def _of_the_past(words: Tokens, pack: Pack) -> bool:
