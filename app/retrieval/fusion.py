@@ -6,9 +6,10 @@ from functools import cached_property
 from app.domain.query import Finding
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
+from app.retrieval.channels.learned import Learned
 from app.retrieval.newer.pairs import newer_values
 from app.retrieval.pool import Candidate, Pool
-from app.retrieval.succession import Changed, handed_on, steps, succeeded
+from app.retrieval.succession import Changed, handed_on_to_learned, steps, succeeded
 
 
 class Fusion:
@@ -34,12 +35,12 @@ class Fusion:
         """The candidates best first; ties go to what holds, then to the newer."""
         if not (self.changed or self.learned):
             return self._found
-        return self._sorted(handed_on(handed_on(self._succeeded, self.changed), self.learned))
+        return self._sorted(handed_on_to_learned(self._succeeded, self.changed, self.learned))
 
     @cached_property
     def changed(self) -> Changed:
         """The candidates whose value has changed, each with those that state a newer one."""
-        return newer_values(self.query, self._found, self._succeeded)
+        return newer_values(self.query, self._found, self._as_said)
 
     @cached_property
     def learned(self) -> Changed:
@@ -56,6 +57,15 @@ class Fusion:
     @cached_property
     def _succeeded(self) -> Scores:
         return succeeded(self.pool, self.scores)
+
+    @cached_property
+    def _as_said(self) -> Scores:
+        """The scores without what raises those that were learned: how well each matches, whoever wrote it."""
+        raised = self.by_channel.get(Learned.name)
+        if not raised:
+            return self._succeeded
+        weight = next(channel.weight for channel in self._channels if channel.name == Learned.name)
+        return {id_: score - weight * raised.get(id_, 0.0) for id_, score in self._succeeded.items()}
 
     @cached_property
     def _found(self) -> list[Candidate]:

@@ -9,7 +9,7 @@ from app.retrieval import reranking, selection
 from app.retrieval.fusion import Fusion
 from app.retrieval.likelihood import likelihoods
 from app.retrieval.pool import Candidate
-from app.retrieval.succession import handed_on, succeeded
+from app.retrieval.succession import handed_on_to_learned, succeeded
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,8 @@ class Search:
     @cached_property
     def _scores(self) -> Mapping[str, float]:
         """The scores without a reranker."""
-        return handed_on(
-            handed_on(succeeded(self.fusion.pool, self._own_scores), self.fusion.changed), self.fusion.learned
-        )
+        succeeded_ = succeeded(self.fusion.pool, self._own_scores)
+        return handed_on_to_learned(succeeded_, self.fusion.changed, self.fusion.learned)
 
     @cached_property
     def _own_scores(self) -> Mapping[str, float]:
@@ -52,6 +51,14 @@ class Search:
             if candidate.current is not None:
                 formers.setdefault(candidate.current, []).append(candidate)
         return formers
+
+    @cached_property
+    def sources(self) -> Mapping[str, Sequence[str]]:
+        """By the id of a candidate that was learned, the ids of its messages, or of their candidates."""
+        candidates = self.fusion.pool.candidates.values()
+        learned = [one for one in candidates if one.sources]
+        by_message = {one.message_id: one.id for one in candidates if one.message_id} if learned else {}
+        return {one.id: [by_message.get(id_, id_) for id_ in one.sources or ()] for one in learned}
 
     def score(self, candidate: Candidate) -> float:
         """Return the score of the entry that a candidate makes, 0 to 1."""

@@ -42,6 +42,15 @@ def handed_on(scores: Mapping[str, float], changed: Changed) -> dict[str, float]
     return passed_on
 
 
+def handed_on_to_learned(scores: Mapping[str, float], changed: Changed, learned: Changed) -> dict[str, float]:
+    """Return the scores, with those of what has changed handed on, and then those of messages to what was learned.
+
+    What was learned takes its message's place before too: what corrects it goes before it there as well.
+    """
+    passed_on = handed_on(scores, learned) if changed and learned else scores
+    return handed_on(handed_on(passed_on, changed), learned)
+
+
 def steps(changed: Changed) -> Mapping[str, int]:
     """Return how many older values each candidate comes after, for the order of those that have one score."""
     found: dict[str, int] = {}

@@ -15,6 +15,7 @@ from app.services.answer.holding import Former
 from app.services.backends import TenantBackends
 from app.services.gateway import LongTermMemoryGateway
 from app.services.recall import Analysing, Recall
+from app.services.standing_in import told_once, with_messages
 
 MIN_CONFIDENCE = 0.1
 """Where no memory scores as much, nothing on the query's subject is known, and there are no candidates.
@@ -77,7 +78,7 @@ class Answering:
     async def recall(self, asked: Asked, top_k: int, analysing: Analysing | None = None) -> Recall:
         """Find the entries that answer a query best; with ``analysing``, those from which a language model answers."""
         query = asked.to_query(top_k, for_answer=analysing is not None)
-        return await self._gateway.recall(self._agent_id, query, analysing)
+        return with_messages(await self._gateway.recall(self._agent_id, query, analysing))
 
 
 def is_nothing(recall: Recall) -> bool:
@@ -87,7 +88,7 @@ def is_nothing(recall: Recall) -> bool:
 
 async def quoted(asked: Asked, recall: Recall) -> Answer:
     """Compose an answer of the entries that are sure enough, and of what held before them."""
-    best = replace(recall, entries=recall.entries[: QUOTED_FROM[asked.length]])
+    best = told_once(replace(recall, entries=recall.entries[: QUOTED_FROM[asked.length]]), MIN_SCORE)
     return await off_the_loop(best.entries, partial(_composed, asked, best))
 
 

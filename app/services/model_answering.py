@@ -10,6 +10,7 @@ from app.domain.limits import MAX_CANDIDATES
 from app.domain.memory import Memory, Scope
 from app.domain.profile_answers import UNGROUNDED, ProfileRecall, ProfileSummary, ThinkingLevel
 from app.retrieval.query.analysis import Analysis
+from app.services.agent_database import AgentDatabase
 from app.services.answer.composing import Answer
 from app.services.answer.evidence import Evidence, asks_for_history, computed, evidence
 from app.services.answer.summary import summary, written
@@ -27,6 +28,7 @@ from app.services.learning.synthesising import (
 from app.services.recall import Analysing, Recall
 from app.services.recall_model import RecallModel
 from app.services.topics import nearest
+from app.storage.learned_of import outdated_sources
 
 CANDIDATES: Final[Mapping[ThinkingLevel, int]] = {"low": 10, "medium": 20, "high": MAX_CANDIDATES}
 """Memories from which a model answers."""
@@ -81,7 +83,7 @@ class ModelAnswering:
     async def summary(self, memories: Sequence[Memory], now: int) -> ProfileSummary:
         """Sum up memories, the newest first, of what they say and nothing else."""
         model = RecallModel(self._model, self._scope.agent_id)
-        summed = _without_messages(memories)
+        summed = await self._without_messages(memories)
         told = await asyncio.to_thread(evidence, summed, {}, reference_time=now, most=_SUMMED, labels=_types(summed))
         if not told:
             return ProfileSummary("")
@@ -92,8 +94,18 @@ class ModelAnswering:
             if checked.sentences:
                 return ProfileSummary(_in_sections(checked, summed))
             answer = UNGROUNDED
-        text = await asyncio.to_thread(summary, memories, reference_time=now)
+        text = await asyncio.to_thread(summary, summed, reference_time=now)
         return ProfileSummary(text, [answer])
+
+    async def _without_messages(self, memories: Sequence[Memory]) -> Sequence[Memory]:
+        """Leave out the messages of which something among the memories was learned, or of which that is outdated."""
+        told = {message for memory in memories if memory.learned is not None for message in memory.learned.message_ids}
+        others = [one.message_id for one in memories if one.message_id is not None and one.message_id not in told]
+        if others:
+            database = AgentDatabase(self._backends, self._scope.agent_id)
+            (rows,) = await database.run([outdated_sources(self._scope, others)])
+            told.update(str(row["message_id"]) for row in rows)
+        return [memory for memory in memories if memory.message_id not in told]
 
     async def _recall(self, asked: Asked, model: RecallModel) -> tuple[Recall, Analysis | None]:
         """Find the candidates while the model analyses the query. Return them and the analysis, None without one."""
@@ -130,12 +142,6 @@ def _told(asked: Asked, recall: Recall) -> _Told:
     told = evidence(recall.entries, shown, reference_time=asked.now)
     facts = computed(asked.query, recall.entries, formers, reference_time=asked.now)
     return _Told(told, facts)
-
-
-def _without_messages(memories: Sequence[Memory]) -> Sequence[Memory]:
-    """Leave out the messages of which something among the memories was learned."""
-    told = {message for memory in memories if memory.learned is not None for message in memory.learned.message_ids}
-    return [memory for memory in memories if memory.message_id not in told]
 
 
 def _types(memories: Sequence[Memory]) -> Mapping[str, str]:

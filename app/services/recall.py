@@ -64,6 +64,8 @@ class Recall:
     """The ids of those that were learned, and have a topic which a language model has picked for the query."""
     corrected: Changed = field(default_factory=dict)
     """By the id of a memory that a later one was found to correct for the query, the ids of the later ones."""
+    sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By the id of a memory that was learned, the ids of its messages' memories, as far as they were found."""
 
 
 class Recaller:
@@ -89,8 +91,9 @@ class Recaller:
         entries = [search.entry(candidate, explain=query.explain) for candidate in ranked]
         keyed = [candidate.id for candidate in ranked if candidate.keyed and not candidate.sources]
         topical = [candidate.id for candidate in ranked if candidate.keyed and candidate.sources]
+        found = search.fusion
         return Recall(
-            entries, search.degraded, search.confidence, search.formers, keyed, topical, search.fusion.changed
+            entries, search.degraded, search.confidence, search.formers, keyed, topical, found.changed, search.sources
         )
 
     async def search(

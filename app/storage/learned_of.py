@@ -1,5 +1,7 @@
 """What a model has learned of memories: of which ones, and that it is deleted with them, wherever they are deleted."""
 
+from collections.abc import Sequence
+
 from app.domain.memory import Scope
 from app.storage.scoped import ScopedStatement
 
@@ -19,6 +21,15 @@ FROM (
 WHERE said.tenant_id = ?1 ->> 'tenant_id' AND said.agent_id = ?1 ->> 'agent_id' AND said.message_id = cited.message_id
 ORDER BY said.happened_at, said.rowid
 """
+# What came of a message that was superseded itself says nothing of its other messages.
+_OUTDATED = """
+SELECT DISTINCT source.message_id
+FROM json_each(?1 -> 'message_ids') AS cited CROSS JOIN memory_source AS source CROSS JOIN long_term_memory AS learned
+WHERE source.tenant_id = ?1 ->> 'tenant_id' AND source.agent_id = ?1 ->> 'agent_id'
+  AND source.message_id = cited.value
+  AND learned.tenant_id = ?1 ->> 'tenant_id' AND learned.agent_id = ?1 ->> 'agent_id' AND learned.id = source.memory_id
+  AND learned.superseded_at IS NOT NULL AND learned.superseded_with IS NULL AND learned.forgotten_at IS NULL
+"""
 # The + has SQLite look them up by their ids.
 _OF_TENANT = "+{table}.tenant_id = ?1 ->> 'tenant_id'"
 
@@ -26,6 +37,11 @@ _OF_TENANT = "+{table}.tenant_id = ?1 ->> 'tenant_id'"
 def sources(scope: Scope, memory_id: str) -> ScopedStatement:
     """Read the messages that a memory comes from, in the order in which they were said: rows of ``SourceMessage``."""
     return ScopedStatement.read(scope, _SOURCES, id=memory_id)
+
+
+def outdated_sources(scope: Scope, message_ids: Sequence[str]) -> ScopedStatement:
+    """Read those of these messages of which something was learned that later learned memories have superseded."""
+    return ScopedStatement.read(scope, _OUTDATED, message_ids=list(message_ids))
 
 
 def with_learned(deleted: str, *, of_all_tenants: bool = False) -> str:

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
+from itertools import combinations, product
 from typing import TypeAlias
 
 from app.retrieval.channels.channel import ParsedQuery, Scores
 from app.retrieval.newer.asking import Asking, asking
+from app.retrieval.newer.copies import owned, with_copies
 from app.retrieval.newer.corrections import corrected, unsettled
 from app.retrieval.newer.passages import Passage, Sentences, Topic, passage, topic
 from app.retrieval.newer.speakers import said as spoken
@@ -35,13 +36,14 @@ _BESIDE = 2
 def newer_values(query: ParsedQuery, ranked: Sequence[Candidate], scores: Scores) -> Mapping[str, Sequence[str]]:
     """Return the candidates whose value has changed, each with those that state a newer one, in the order of the best.
 
-    Nothing is returned of those that are in order already: each is ranked before the ones that change its value.
+    Nothing is returned of those that are in order already: each is ranked before the ones that change its value, or is
+    another copy of one that is.
     """
     best = [one for one in ranked if not (one.superseded or one.added or one.expired)][:COMPARED]
-    pairs = [(older, newer) for place, older in enumerate(best) for newer in best[place + 1 :]]
-    pairs = [(older, newer) for older, newer in pairs if _may_change(older, newer, scores)]
+    pairs = with_copies([pair for pair in combinations(best, 2) if _may_change(*pair, scores)], best)
     speakers = {one.id: speaker(one) for one in best} if pairs else {}
-    pairs = [(older, newer) for older, newer in pairs if speakers[older.id] == speakers[newer.id]]
+    owners = owned(best, speakers) if pairs else {}
+    pairs = [(older, newer) for older, newer in pairs if owners[older.id] == owners[newer.id]]
     if not pairs:
         return {}
     wanted = codes(query.text[:MAX_READ])
