@@ -199,15 +199,12 @@ def build_language_model(
         return WorkersAILanguageModel(client or build_client(settings, metrics), models, metrics, seconds=seconds)
     on_openai = settings.language_model == "openai"
     api_key = settings.language_model_api_key or (settings.openai_api_key if on_openai else None)
-    if on_openai and None in named.values():
-        raise ConfigurationError("LANGUAGE_MODEL is openai, but LANGUAGE_MODEL_NAME is not set.")
-    if on_openai and not api_key:
-        raise ConfigurationError("LANGUAGE_MODEL is openai, but OPENAI_API_KEY is not set.")
-    if not settings.language_model_url:
-        raise ConfigurationError("LANGUAGE_MODEL is http, but LANGUAGE_MODEL_BASE_URL is not set.")
+    if settings.language_model_lacks:
+        lacks = f"LANGUAGE_MODEL is {settings.language_model}, but {settings.language_model_lacks} is not set."
+        raise ConfigurationError(lacks)
     return HttpLanguageModel(
         named,
-        base_url=settings.language_model_url,
+        base_url=settings.language_model_url or "",
         api_key=api_key,
         metrics=metrics,
         seconds=seconds,

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -158,7 +158,8 @@ class Settings(BaseSettings):
         None,
         description=(
             "Model of all stages. Where not set: on `workers-ai` @cf/nvidia/nemotron-3-120b-a12b for `synthesise` and "
-            "@cf/meta/llama-4-scout-17b-16e-instruct for the others, with `http` the server's own; `openai` needs one."
+            "@cf/meta/llama-4-scout-17b-16e-instruct for the others, with `http` the server's own, if it takes "
+            "calls without a name; `openai` needs one."
         ),
     )
     language_model_names: Annotated[dict[Stage, str], NoDecode] = Field(
@@ -293,7 +294,10 @@ class Settings(BaseSettings):
         if not isinstance(value, str):
             return value
         pairs = [part.strip().partition("=") for part in value.split(",") if part.strip()]
-        return {stage.strip(): model.strip() for stage, _, model in pairs}
+        models = {stage.strip(): model.strip() for stage, _, model in pairs}
+        if len(models) != len(pairs):
+            raise ValueError("name each stage once")
+        return models
 
     @field_validator("language_model_name", "language_model_names")
     @classmethod
@@ -338,6 +342,25 @@ class Settings(BaseSettings):
             return self.cloudflare_api_base_url
         own = self.openai_base_url if self.language_model == "openai" else None
         return None if self.language_model == "none" else self.language_model_base_url or own
+
+    @property
+    def language_model_lacks(self) -> str | None:
+        """The first setting that the language model needs and that is not set; None: it has all."""
+        needed: dict[str, object] = {}
+        if self.language_model == "workers-ai":
+            needed = {
+                "CLOUDFLARE_ACCOUNT_ID": self.cloudflare_account_id,
+                "CLOUDFLARE_API_TOKEN": self.cloudflare_api_token,
+            }
+        elif self.language_model == "openai":
+            named = self.language_model_name or all(stage in self.language_model_names for stage in STAGES)
+            needed = {
+                "LANGUAGE_MODEL_NAME": named,
+                "OPENAI_API_KEY": self.language_model_api_key or self.openai_api_key,
+            }
+        elif self.language_model == "http":
+            needed = {"LANGUAGE_MODEL_BASE_URL": self.language_model_base_url}
+        return next((name for name, value in needed.items() if not value), None)
 
     @property
     def chosen_embedder(self) -> str:
@@ -476,14 +499,23 @@ def notices(settings: Settings, *, folder_file: bool = True) -> list[str]:
             said.append(f"{name.upper()} is {url}, which is not the vendor's ({own}).")
     if settings.reranker == "http" and settings.reranker_base_url:
         said.append(f"RERANKER_BASE_URL is {settings.reranker_base_url}: queries and memories are sent there.")
-    if settings.language_model != "none":
+    return [*said, *_notices_of_model(settings)]
+
+
+def _notices_of_model(settings: Settings) -> Iterator[str]:
+    """Say where a language model is sent what, or which settings of one are not used."""
+    if settings.language_model == "none":
+        names = ("language_model_base_url", "language_model_name", "language_model_names", "language_model_api_key")
+        unused = [name.upper() for name in names if getattr(settings, name)]
+        if unused:
+            yield f"LANGUAGE_MODEL is none: {', '.join(unused)} {'is' if len(unused) == 1 else 'are'} not used."
+    elif settings.language_model_lacks is None:
         named = {settings.language_model_names.get(stage, settings.language_model_name) for stage in STAGES}
         models = ", ".join(sorted(name or "its default" for name in named))
-        said.append(
+        yield (
             f"LANGUAGE_MODEL is {settings.language_model} ({models}) at {settings.language_model_url}: messages, "
             "memories and queries are sent there."
         )
-    return said
 
 
 def is_base_url(url: str) -> bool:

@@ -119,4 +119,7 @@ async def _round_trip(runtime: Runtime) -> str:
 
 
 def _advice(error: MemoryGatewayError) -> str:
-    return f"{error.detail} {_ADVICE.get(error.code, '')}".strip()
+    """Return what is wrong, with what to do about it where it does not say itself what to check."""
+    advice = _ADVICE.get(error.code, "")
+    told = advice.startswith("Check ") and "Check " in error.detail
+    return error.detail if told else f"{error.detail} {advice}".strip()

@@ -10,6 +10,7 @@ from app.domain.first_line import first_line
 from app.domain.profile_answers import ProfileCandidate, ProfileRecall, ResponseLength, ThinkingLevel
 from app.domain.query import Entry, Query
 from app.retrieval.pool import Candidate
+from app.services.answer.asking import searched
 from app.services.answer.composing import Answer, compose
 from app.services.answer.holding import Former
 from app.services.backends import TenantBackends
@@ -49,7 +50,7 @@ class Asked:
     def to_query(self, top_k: int, *, for_answer: bool) -> Query:
         """Return what the memory is asked, for so many entries."""
         return Query(
-            self.query,
+            searched(self.query),
             top_k,
             reference_time=self.reference_time,
             as_of=self.as_of,

@@ -67,7 +67,7 @@ OWN = {
     "There are more: ask about a subject.",
     "Nothing was forgotten: more than one memory may be meant. Name one by its id:",
     "Nothing was forgotten: no memory is clearly meant. If one of these is, name it by its id:",
-    "An administrator can take that back.",
+    "A program can take that back by HTTP: POST /profiles/{profile}/memories/{id}/unforget.",
 }
 """Lines that a tool writes without quoting anything."""
 QUESTIONS = ["Where do invoices go?", "Which account is the customer's?", "What holds for March?", "maintenance mode"]

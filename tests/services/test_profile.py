@@ -103,6 +103,16 @@ async def test_an_answer_says_what_held_before(profiles: ProfileService) -> None
     assert then.answer == "1970-01-02: I live in Rome"
 
 
+@pytest.mark.parametrize("question", ["Where did I live earlier?", "Where did I previously live?"])
+async def test_a_short_answer_says_what_held_before_in_whatever_word_it_is_asked_for(
+    profiles: ProfileService, question: str
+) -> None:
+    await profiles.remember("bot", "I live in Rome.", occurred_at=60 * DAY)
+    await profiles.remember("bot", "I moved to Oslo.", occurred_at=160 * DAY)
+    recall = await profiles.recall("bot", question, length="short")
+    assert recall.answer.splitlines()[0] == "Before 1970-06-10: I live in Rome."
+
+
 async def test_what_was_corrected_in_free_wording_is_not_quoted_as_what_holds(profiles: ProfileService) -> None:
     old, new = "Suzi does my hair.", "Suzi moved to Spain. Dominik has been doing my hair since."
     await profiles.remember("bot", old, occurred_at=DAY)

@@ -23,7 +23,7 @@ from app.adapters.completions import (
 )
 from app.adapters.model_requests import Dialect
 from app.adapters.upstream import Call, Upstream
-from app.domain.errors import CredentialsRefused, MemoryGatewayError, QuotaExhausted, RateLimited
+from app.domain.errors import CredentialsRefused, MemoryGatewayError, QuotaExhausted, RateLimited, UpstreamRejected
 from app.observability.metrics import Metrics
 from app.ports.language_model import Stage
 
@@ -31,6 +31,8 @@ _PATH = "/chat/completions"
 _TOO_MANY = 429
 _OUT_OF_CREDIT = {"insufficient_quota", "billing_hard_limit_reached", "credit_balance_exhausted"}
 _NO_SUCH_MODEL = {"model_not_found", "model_not_available", "model_deprecated", "model_decommissioned"}
+_UNFIT = {400, 422}
+_NO_NAME = "LANGUAGE_MODEL_NAME is not set: the server may need it. Check LANGUAGE_MODEL_BASE_URL too."
 _WAIT_SECONDS = 5
 _MAX_DIGITS = 6
 _KIND = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -81,12 +83,15 @@ class HttpLanguageModel(ChatCompletions):
         with self._upstream.measured(operation):
             response = await self._upstream.send(call)
             if not response.is_success:
-                raise _error(response, self.name(post.stage))
+                raise _error(response, self.name(post.stage), named=post.model is not None)
             return response.content
 
 
-def _error(response: httpx.Response, name: str) -> MemoryGatewayError:
-    """Map a refusal to an error. Its message is left out: servers quote what they refuse, OpenAI also its key."""
+def _error(response: httpx.Response, name: str, *, named: bool) -> MemoryGatewayError:
+    """Map a refusal to an error. Its message is left out: servers quote what they refuse, OpenAI also its key.
+
+    ``named``: whether the call named a model.
+    """
     status = response.status_code
     kind, parameter, message = _reason(response)
     said = f"{name} answered {status} ({kind})."
@@ -98,8 +103,13 @@ def _error(response: httpx.Response, name: str) -> MemoryGatewayError:
     if status in {401, 403}:
         structlog.get_logger().error("credentials_refused", upstream="language model", status=status, code=kind)
         return CredentialsRefused(f"{name} refused the API key ({status}, {kind}). Check LANGUAGE_MODEL_API_KEY.")
-    if status in GONE or kind in _NO_SUCH_MODEL or parameter == "model":
+    is_gone = status in GONE or kind in _NO_SUCH_MODEL or parameter == "model"
+    if is_gone and named:
         return no_such_model(name, said)
+    if is_gone or (status in _UNFIT and not named):
+        said = f"{said} {_NO_NAME}"
+    if is_gone:
+        return UpstreamRejected(said)
     return refusal(status, said, f"{parameter} {message}")
 
 
@@ -114,7 +124,7 @@ def _reason(response: httpx.Response) -> tuple[str, str, str]:
         return "no code", "", str(error or "")
     kinds = [error.get("type"), error.get("code")]
     out_of_credit = next((kind for kind in kinds if kind in _OUT_OF_CREDIT), None)
-    kind = str(out_of_credit or error.get("code") or error.get("type"))
+    kind = str(out_of_credit or error.get("code") or error.get("type") or "")
     message = str(error.get("message") or error.get("detail") or "")
     return kind if _KIND.fullmatch(kind) else "no code", str(error.get("param") or ""), message
 

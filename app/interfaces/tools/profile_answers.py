@@ -108,9 +108,12 @@ def listed(lines: Sequence[Line], head: str, *, more: bool = False, degraded: Se
     return answer(QUOTED, head, *_listed(lines), *rest, *_left_out(degraded))
 
 
+_TAKEN_BACK = "A program can take that back by HTTP: POST /profiles/{profile}/memories/{id}/unforget."
+
+
 def forgotten(memory: Memory) -> dict[str, Json]:
     """Say which memory was forgotten."""
-    return answer(QUOTED, f"Forgotten: {line_of_memory(memory)}", "An administrator can take that back.")
+    return answer(QUOTED, f"Forgotten: {line_of_memory(memory)}", _TAKEN_BACK)
 
 
 def kept(why: str, lines: Sequence[Line] = (), degraded: Sequence[str] = ()) -> dict[str, Json]:

@@ -1,5 +1,6 @@
 """Reads a question: its language, its words, the keys and periods that it asks for, and whom it is about."""
 
+import re
 from dataclasses import dataclass
 
 from app.retrieval.query.clipping import clipped
@@ -58,11 +59,21 @@ def question(query: str, reference_time: int) -> Question:
     )
 
 
+def searched(query: str) -> str:
+    """Return what is searched for: the query without the adverbs that say only that it asks what held before.
+
+    No memory of what held before has them, so it would look as if it answered a part of the query alone.
+    """
+    aside = wording_of(tokens(query[:_READ_FOR_CUES])).words["aside"]
+    left = re.sub(rf"\s*\b(?:{'|'.join(sorted(aside))})\b", "", query, flags=re.IGNORECASE).strip()
+    return left if terms(left) else query
+
+
 def stems_asked(text: str, wording: Wording) -> tuple[tuple[str, ...], ...]:
     """Return the stems of the terms that a search looks for, each once, without what the language leaves out."""
     found: dict[tuple[str, ...], None] = {}
     for term in terms(text):
         words = tuple(term.text.split())
-        if not (len(words) == 1 and words[0] in wording.words["ignored"]):
+        if not (len(words) == 1 and words[0] in wording.words["ignored"] | wording.words["aside"]):
             found.setdefault(tuple(map(wording.stem, words)))
     return tuple(found)

@@ -254,6 +254,22 @@ async def test_a_model_that_is_gone_is_named_with_the_settings(
     assert route.call_count == 1
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [refusal(400, {"error": {"type": "invalid_request_error", "message": CONTENT}}), refusal(404, {"error": {}})],
+)
+async def test_where_no_model_is_named_a_refusal_says_that_the_server_may_need_the_name(
+    route: respx.Route, reply: httpx.Response
+) -> None:
+    route.mock(return_value=reply)
+    model = HttpLanguageModel(dict.fromkeys(STAGES), base_url=BASE, metrics=Metrics())
+    with pytest.raises(UpstreamRejected, match="LANGUAGE_MODEL_NAME is not set: the server may need it") as caught:
+        await ask(model)
+    await model.close()
+    for wrong in ("no model http", "None", CONTENT):
+        assert wrong not in caught.value.detail
+
+
 @pytest.mark.parametrize("status", [400, 422, 501])
 @pytest.mark.parametrize(
     "message",

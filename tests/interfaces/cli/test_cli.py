@@ -5,6 +5,7 @@ import sqlite3
 import stat
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import jwt
 import pytest
@@ -422,15 +423,38 @@ def test_the_doctor_warns_of_a_reranker_that_is_away(line: Line) -> None:
 
 def test_where_a_language_model_is_sent_messages_is_told_with_its_name(line: Line) -> None:
     url = "http://127.0.0.1:9/v1"
-    assert line.run("migrate", LANGUAGE_MODEL_BASE_URL=url, LANGUAGE_MODEL_NAME="qwen").stderr == ""
     set_ = {"LANGUAGE_MODEL": "http", "LANGUAGE_MODEL_BASE_URL": url, "LANGUAGE_MODEL_API_KEY": "key-of-the-model"}
     told = line.run("migrate", **set_, LANGUAGE_MODEL_NAMES="synthesise=large, verify=small").stderr
     said = (
         f"LANGUAGE_MODEL is http (its default, large, small) at {url}: messages, memories and queries are sent there."
     )
     assert told == f"{said}\n"
-    told = line.fails("recall", "fox", LANGUAGE_MODEL="openai", OPENAI_API_KEY="k")
-    assert told.endswith("Error: LANGUAGE_MODEL is openai, but LANGUAGE_MODEL_NAME is not set.\n")
+
+
+def test_settings_of_a_language_model_that_are_not_used_are_told(line: Line) -> None:
+    url = "http://127.0.0.1:9/v1"
+    told = line.run("migrate", LANGUAGE_MODEL_BASE_URL=url, LANGUAGE_MODEL_NAME="qwen").stderr
+    assert told == "LANGUAGE_MODEL is none: LANGUAGE_MODEL_BASE_URL, LANGUAGE_MODEL_NAME are not used.\n"
+    told = line.run("migrate", LANGUAGE_MODEL_NAMES="verify=small").stderr
+    assert told == "LANGUAGE_MODEL is none: LANGUAGE_MODEL_NAMES is not used.\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "lacks"),
+    [
+        ({"LANGUAGE_MODEL": "http", "LANGUAGE_MODEL_NAME": "qwen"}, "LANGUAGE_MODEL_BASE_URL"),
+        ({"LANGUAGE_MODEL": "openai", "OPENAI_API_KEY": "k"}, "LANGUAGE_MODEL_NAME"),
+        ({"LANGUAGE_MODEL": "openai", "LANGUAGE_MODEL_NAME": "gpt"}, "OPENAI_API_KEY"),
+        ({"LANGUAGE_MODEL": "workers-ai"}, "CLOUDFLARE_ACCOUNT_ID"),
+    ],
+)
+def test_a_language_model_that_lacks_a_setting_is_sent_nothing_and_not_said_to_be(
+    line: Line, given: dict[str, Any], lacks: str
+) -> None:
+    told = line.fails("recall", "fox", **given)
+    assert "sent there" not in told
+    assert f"{lacks} " in told.splitlines()[-1]
+    assert told.splitlines()[-1].startswith("Error: ")
 
 
 @pytest.mark.parametrize(
@@ -438,6 +462,7 @@ def test_where_a_language_model_is_sent_messages_is_told_with_its_name(line: Lin
     [
         ("LANGUAGE_MODEL", "claude", "LANGUAGE_MODEL: "),
         ("LANGUAGE_MODEL_NAMES", "compose=x", "LANGUAGE_MODEL_NAMES.COMPOSE"),
+        ("LANGUAGE_MODEL_NAMES", "extract=a,extract=b", "LANGUAGE_MODEL_NAMES: name each stage once"),
         ("LANGUAGE_MODEL_NAMES", "verify", "LANGUAGE_MODEL_NAMES: the name of a model must be"),
         ("LANGUAGE_MODEL_NAME", "a model", "LANGUAGE_MODEL_NAME: the name of a model must be"),
         ("LANGUAGE_MODEL_BASE_URL", "ftp://models.example", "LANGUAGE_MODEL_BASE_URL: must be an http or https URL"),
