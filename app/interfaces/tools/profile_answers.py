@@ -24,6 +24,7 @@ _LINE_BYTES = 500
 """Of what is quoted of one memory. Twenty such lines and the answer to a question are below 16 kB."""
 _ANSWER_BYTES = 4000
 _FEW = 3
+_TAKEN_BACK = "A program can take that back by HTTP: POST /profiles/{profile}/memories/{id}/unforget."
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +107,6 @@ def listed(lines: Sequence[Line], head: str, *, more: bool = False, degraded: Se
     """Show memories under a head."""
     rest = ["There are more: ask about a subject."] if more else []
     return answer(QUOTED, head, *_listed(lines), *rest, *_left_out(degraded))
-
-
-_TAKEN_BACK = "A program can take that back by HTTP: POST /profiles/{profile}/memories/{id}/unforget."
 
 
 def forgotten(memory: Memory) -> dict[str, Json]:
