@@ -50,13 +50,20 @@ def _allowed(record: Record) -> bool:
     return True
 
 
-message_ids = st.text("0123456789abcdef", min_size=32, max_size=32)
+message_ids = st.text("01234567", min_size=32, max_size=32)
+foreign_message_ids = st.text("89abcdef", min_size=32, max_size=32)
+"""Of messages that are not in the file: what was learned of a message in it lives as long as the message."""
 learned = st.builds(
     Learned,
-    st.lists(message_ids, min_size=1, max_size=3),
+    st.lists(foreign_message_ids, min_size=1, max_size=3),
     st.none() | st.sampled_from(["home", "arbetsplats_ö"]),
     st.lists(texts, max_size=5),
 )
+
+
+def _topic(record: Record) -> str | None:
+    """Return what no other memory of the agent may be about: a second one would supersede the first."""
+    return record.id if record.learned is None else record.learned.topic or record.id
 
 
 def _as_learned(record: Record, said: Learned | None, type_: MemoryType) -> Record:
@@ -84,6 +91,7 @@ corpora = st.lists(
     unique_by=(
         lambda record: record.id,
         lambda record: (record.agent_id, record.content),
+        lambda record: (record.agent_id, _topic(record)),
     ),
 )
 
