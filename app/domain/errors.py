@@ -15,6 +15,7 @@
     |   |-- NoSuchPath                   the service has no such path
     |   |-- MethodNotAllowed             the path does not take this method
     |-- NotFound                       what is named does not exist, or not for this caller
+    |   |-- BlobGone                     a pointer names an object that is not there any more
     |-- Conflict                       the state of things forbids it
     |   |-- Erasing                      the agent, or its tenant, is being erased
     |   |-- LongTermDisabled             the agent's long-term memory is switched off
@@ -22,6 +23,8 @@
     |   |-- Superseded                   another memory says what holds now in place of this one
     |   |-- NamespaceExists              the tenant has a namespace of this name
     |   |-- OperationRunning             the operation is not finished
+    |   |-- RunEnded                     the run was completed or has failed, with something else
+    |   |-- PreconditionFailed           the value is not the one that If-Match names
     |-- QuotaExceeded                  the tenant or the agent may hold, or ask in this minute, no more
     |-- AccessRefused                  who is calling
     |   |-- Unauthenticated              no credential, or one that does not hold
@@ -176,6 +179,14 @@ class NotFound(MemoryGatewayError):
     title = "Not found"
 
 
+class BlobGone(NotFound):
+    """A pointer names an object that the object store does not have any more: what it held is lost."""
+
+    code = "blob_gone"
+    status = 410
+    title = "Blob gone"
+
+
 class Conflict(MemoryGatewayError):
     """The state of things forbids what is asked."""
 
@@ -236,6 +247,21 @@ class OperationRunning(Conflict):
 
     code = "operation_running"
     title = "Operation running"
+
+
+class RunEnded(Conflict):
+    """The run has ended already, and in another way than is asked for now; nothing was changed."""
+
+    code = "run_ended"
+    title = "Run ended"
+
+
+class PreconditionFailed(Conflict):
+    """The value is another one than ``If-Match`` or ``If-None-Match`` names (RFC 9110); nothing was changed."""
+
+    code = "precondition_failed"
+    status = 412
+    title = "Precondition failed"
 
 
 class QuotaExceeded(MemoryGatewayError):

@@ -19,9 +19,10 @@ from app.services.credentials import Principal
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What one request may reach: its tenant's services, through one of two doors.
+    """What one request may reach: its tenant's services, by what is asked.
 
-    ``agent`` is for what concerns one agent, ``tenant`` for what may concern all of them.
+    ``agent`` is for what concerns one agent, ``tenant`` for looking at what may concern all of them, ``shared`` for
+    reading and ``every_agent`` for writing what a tenant's agents share.
     """
 
     principal: Principal
@@ -50,6 +51,31 @@ class Access:
         """
         only_agent = self.principal.readable(agent_id)
         return self._services(), only_agent
+
+    def shared(self, agent_id: str | None = None) -> tuple[TenantServices, str | None]:
+        """Return the tenant's services, and the only agent whose part of what agents share may be read; None: of all.
+
+        Args:
+            agent_id: The only agent that is asked for.
+
+        Raises:
+            Forbidden: the credential is for another agent.
+            MemoryGatewayError: the service is not ready; the error says why.
+        """
+        own = self.principal.agent_id
+        if own is not None:
+            self.principal.check_agent(own if agent_id is None else agent_id)
+        return self._services(), own or agent_id
+
+    def every_agent(self) -> TenantServices:
+        """Return the tenant's services, to write what all of its agents share.
+
+        Raises:
+            Forbidden: the credential is for one agent alone.
+            MemoryGatewayError: the service is not ready; the error says why.
+        """
+        self.principal.check_every_agent()
+        return self._services()
 
     def _services(self) -> TenantServices:
         return self.runtime.services(self.principal.tenant_id, self.principal.author(self.channel))

@@ -1,0 +1,28 @@
+"""Every table of the tiers, declared once: for erasure with its receipt, for export and import, and for counts."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class TierTable:
+    """A table whose rows belong to a tenant.
+
+    Attributes:
+        kind: What a row is called in receipts, in counts and in lines of an export.
+        table: The table. It has a column ``tenant_id``.
+        columns: Every column but ``tenant_id`` and those that a row's own trigger fills in.
+        key: The columns of its primary key behind ``tenant_id``.
+        of_agent: Whether it has a column ``agent_id``: else the rows belong to all agents of the tenant.
+        counted: Whether receipts and counts name it.
+    """
+
+    kind: str
+    table: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    of_agent: bool = True
+    counted: bool = True
+
+
+TIER_TABLES: tuple[TierTable, ...] = ()
+"""In the order in which an import writes them."""

@@ -1,0 +1,1 @@
+"""The operations of the memory tiers, one module for each tier."""
