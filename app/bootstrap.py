@@ -95,6 +95,8 @@ def build_runtime(settings: Settings, *, embedded: bool = False) -> Runtime:
             scales=CosineScales(stack.database, query_prefix=_query_prefix(embedder)),
             registry=EmbeddingRegistry(stack.open_index, _opener(settings, plain, stack.client, metrics, closers)),
             quotas=settings.quota_defaults,
+            tenant_episodes=settings.tenant_episodes,
+            episodes_near_limit=metrics.episodes_near_limit,
             recalls=RecallRates(settings.tenant_recalls_per_minute, settings.agent_recalls_per_minute),
             reranker=reranker,
             reranker_seconds=settings.reranker_seconds,

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, NoDecode, SettingsConfigDict
 
 from app.domain.errors import ConfigurationError
-from app.domain.quotas import Defaults, Limits
+from app.domain.quotas import EPISODES, Defaults, Limits
 from app.domain.stages import STAGES, Stage
 
 _SECRET_BYTES = 32
@@ -223,6 +223,9 @@ class Settings(BaseSettings):
     tenant_model_tokens_per_day: Annotated[int, Field(ge=0)] | None = Field(
         None, description="Tokens that a tenant's calls of language models may use in a day (UTC)."
     )
+    tenant_episodes: Annotated[int, Field(ge=0, le=10_000_000)] = Field(
+        EPISODES, description="Episodes a tenant may have (docs/tiers.md)."
+    )
     agent_memories: Annotated[int, Field(ge=0)] | None = Field(
         None, description="Memories an agent may hold, where `memory-gateway quota` sets no other limit."
     )
@@ -239,6 +242,9 @@ class Settings(BaseSettings):
     )
     audit_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
         400, description="Days for which `memory-gateway prune` keeps audit rows and the receipts of erasures."
+    )
+    episode_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
+        90, description="Days for which `memory-gateway prune` keeps episodes and runs."
     )
     log_format: Literal["auto", "json", "text"] = Field(
         "auto", description="`json`, `text`, or `auto`: text on a terminal, JSON elsewhere."

@@ -64,9 +64,18 @@ MAX_RECEIPTS = 10_000
 MAX_NAMESPACES = 1000
 """Namespaces that a tenant may create."""
 PROFILE_NAME_CHARACTERS = 100
-
-_MAX_VALUES = METADATA_BYTES // 2
-"""Keys and values that metadata can hold: each takes at least a character and a comma or colon."""
+JSON_DEPTH = 16
+"""How deep a value of any JSON may be nested."""
+RUN_VALUE_BYTES = 32 * 1024
+"""Of the input and of the output of a run, as JSON."""
+RUN_ERROR_BYTES = 4 * 1024
+MAX_RUNS = 100_000
+"""Runs of a tenant that are kept."""
+MAX_EPISODES_GIVEN = 50
+"""Episodes that a run is given when it begins."""
+MAX_EPISODES_WRITTEN = 100
+"""Episodes of one request."""
+EPISODE_TYPE_CHARACTERS = 64
 
 NO_NUL = r"^[^\u0000]*$"
 """Pattern of a text in a JSON schema; no schema can exclude lone surrogates too."""
@@ -159,6 +168,30 @@ def _text(max_bytes: int, *, whole_request: bool = False) -> Bound:
     return Bound(violation, {"minLength": 1, **longest, "pattern": _NOT_BLANK})
 
 
+def _any_text(max_bytes: int) -> Bound:
+    """Bound a text in bytes of UTF-8 that may be empty."""
+
+    def violation(value: str) -> Violation | None:
+        if (unstorable := _unstorable(value)) is not None:
+            return Violation(f"must not contain {unstorable}")
+        size = len(value.encode())
+        return None if size <= max_bytes else Violation(f"has {size} bytes in UTF-8, at most {max_bytes} are allowed")
+
+    return Bound(violation, {"maxLength": max_bytes, "pattern": NO_NUL})
+
+
+def json_value(max_bytes: int, depth: int = JSON_DEPTH) -> Bound:
+    """Bound a value of any JSON in depth and in bytes; the interfaces write its schema."""
+
+    def violation(value: Json) -> Violation | None:
+        if (flaw := next(_flaws([value], depth + 1, max_bytes, named=depth), None)) is not None:
+            return Violation(flaw)
+        size = len(to_json(value).encode())
+        return None if size <= max_bytes else Violation(f"has {size} bytes as JSON, at most {max_bytes} are allowed")
+
+    return Bound(violation)
+
+
 def _metadata(*, filters: bool = False) -> Bound:
     """Bound metadata in depth and in bytes of JSON; ``filters``: its values are compared with, and must be scalars.
 
@@ -168,7 +201,7 @@ def _metadata(*, filters: bool = False) -> Bound:
     def violation(value: Mapping[str, Json]) -> Violation | None:
         if filters and len(value) > MAX_FILTER_KEYS:
             return Violation(f"has {len(value)} keys, at most {MAX_FILTER_KEYS} are allowed")
-        if (flaw := next(_flaws(value), None)) is not None:
+        if (flaw := next(_flaws(value, METADATA_DEPTH, METADATA_BYTES), None)) is not None:
             return Violation(flaw)
         if (size := len(to_json(value).encode())) > METADATA_BYTES:
             return Violation(f"has {size} bytes as JSON, at most {METADATA_BYTES} are allowed")
@@ -231,6 +264,14 @@ MAX_TOKENS = _range("must be at least 1", 1)
 LIST_LIMIT = _range("must be from 1 to 100", 1, 100)
 PROFILE_QUERY = _text(PROFILE_QUERY_BYTES)
 PROFILE_PAGE = _range(f"must be from 1 to {MAX_PROFILE_PAGE}", 1, MAX_PROFILE_PAGE)
+RUN_ID = _form(MEMORY_ID_FORM, "must be a run's id, a ULID")
+EPISODE_ID = _form(MEMORY_ID_FORM, "must be an episode's id, a ULID")
+RUN_VALUE = json_value(RUN_VALUE_BYTES)
+RUN_ERROR = _any_text(RUN_ERROR_BYTES)
+EPISODES_GIVEN = _range(f"must be from 0 to {MAX_EPISODES_GIVEN}", 0, MAX_EPISODES_GIVEN)
+EPISODE_TYPE = _characters(EPISODE_TYPE_CHARACTERS)
+EPISODE_CONTENT = _any_text(CONTENT_BYTES)
+EPISODE_DATA = METADATA
 RETENTION_DAYS = _range("must be from 1 to 36500, or null", 1, 36_500)
 
 
@@ -239,17 +280,20 @@ def is_id(value: object) -> bool:
     return isinstance(value, str) and AGENT_ID.violation(value) is None
 
 
-def _flaws(metadata: Mapping[str, Json]) -> Iterator[str]:
-    """Walk the metadata, never deeper than allowed, and no further than its bytes can reach."""
-    level: list[Json] = [metadata]
-    left = _MAX_VALUES
-    for _ in range(METADATA_DEPTH):
+def _flaws(within: Json, depth: int, max_bytes: int, *, named: int | None = None) -> Iterator[str]:
+    """Walk a value, never deeper than allowed, and no further than its bytes can reach.
+
+    ``named``: how deep the text of a flaw says that it may be, where that is not ``depth``.
+    """
+    level: list[Json] = [within]
+    left = max_bytes // 2  # keys and values that it can hold: each takes at least a character and a comma or colon
+    for _ in range(depth):
         if not level:
             return
         values = [child for value in level for child in _children(value)]
         left -= len(values)
         if left < 0:
-            yield f"has more than {METADATA_BYTES} bytes as JSON"
+            yield f"has more than {max_bytes} bytes as JSON"
             return
         for value in values:
             if isinstance(value, str) and (unstorable := _unstorable(value)) is not None:
@@ -258,7 +302,7 @@ def _flaws(metadata: Mapping[str, Json]) -> Iterator[str]:
                 yield f"must not contain a number beyond {MAX_NUMBER}"
         level = values
     if any(isinstance(value, list | Mapping) for value in level):
-        yield f"must not be nested deeper than {METADATA_DEPTH} levels"
+        yield f"must not be nested deeper than {named or depth} levels"
 
 
 def _children(value: Json) -> Iterator[Json]:

@@ -10,6 +10,9 @@ from app.domain.json_types import Json
 UNLIMITED = 2**53 - 1
 """How a limit that the operator has lifted is kept; a NULL says that the default holds."""
 
+EPISODES = 100_000
+"""How many episodes a tenant may have, where the settings say nothing else."""
+
 LimitName: TypeAlias = Literal["memories", "bytes", "stores_per_minute"]
 LIMIT_NAMES: tuple[LimitName, ...] = ("memories", "bytes", "stores_per_minute")
 Needed: TypeAlias = tuple[int, int, int]
@@ -64,7 +67,7 @@ def _numbers(limits: Limits) -> list[int]:
 class Use:
     """One limit, and how much of it is used."""
 
-    name: LimitName | Literal["recalls_per_minute"]
+    name: LimitName | Literal["recalls_per_minute", "episodes", "runs"]
     scope: Literal["agent", "tenant"]
     used: int
     limit: int

@@ -58,6 +58,11 @@ class Metrics:
         self._retries = Counter(
             "memory_gateway_upstream_retries", "Calls made again.", ["operation"], registry=self._registry
         )
+        self._episodes_near_limit = Counter(
+            "memory_gateway_episodes_near_limit",
+            "Tenants that had 80 % of the episodes that they may have, each once a day (UTC).",
+            registry=self._registry,
+        )
         self._ratelimit = Gauge(
             "memory_gateway_cloudflare_ratelimit",
             "Cloudflare's own rate limit as its last answer told it.",
@@ -86,6 +91,10 @@ class Metrics:
         """Count one call of a language model; ``outcome`` is ``ok`` or an error's code."""
         self._model_calls.labels(stage, model, outcome).observe(seconds)
         self._model_tokens.labels(stage, model).inc(tokens)
+
+    def episodes_near_limit(self) -> None:
+        """Count a tenant that has nearly as many episodes as it may have, once a day (UTC)."""
+        self._episodes_near_limit.inc()
 
     def ratelimit(self, policy: str, figure: str, value: int) -> None:
         """Set a figure of Cloudflare's rate limit, such as ``remaining`` or ``quota``."""

@@ -1,12 +1,12 @@
 """Holds the backends of the process, and gives each tenant's requests their part of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from app.domain.author import Author
 from app.domain.embedding import CosineScale, EmbeddingConfig, EmbeddingConfigs
 from app.domain.errors import EmbeddingConfigMismatch
-from app.domain.quotas import Defaults
+from app.domain.quotas import EPISODES, Defaults
 from app.indexing.acknowledgements import Acknowledgements
 from app.indexing.cosine_scales import CosineScales
 from app.indexing.embedding_registry import EmbeddingRegistry
@@ -62,6 +62,11 @@ class Backends:
 
     channels: Sequence[Channel] = CHANNELS
     """The channels by which recalls find and score memories."""
+
+    tenant_episodes: int = EPISODES
+    """How many episodes each tenant may have."""
+    episodes_near_limit: Callable[[], None] = lambda: None
+    """Counts, once a day, that a tenant has nearly as many."""
 
     refusals: Refusals = field(default_factory=Refusals)
     """Who was refused a store a moment ago."""
@@ -131,6 +136,8 @@ class Backends:
             database=TenantDatabase(tenant_id, self.database, lambda: self.reads.take(tenant_id, 1)),
             clock=self.clock,
             quotas=self.quotas,
+            tenant_episodes=self.tenant_episodes,
+            episodes_near_limit=self.episodes_near_limit,
             channels=self.channels,
             acknowledgements=self.acknowledgements,
             index_of=lambda config: TenantIndex(tenant_id, self.index_of(config)),

@@ -26,6 +26,7 @@ from app.services.ingest.ingester import Ingester
 from app.services.namespaces import Namespaces
 from app.services.profile import ProfileService
 from app.services.revocations import Revocation
+from app.services.tiers.episodic import EpisodicMemory
 from app.services.undo import Undo
 from app.storage import embedding_configs
 from app.storage.agents import ToolSet
@@ -101,6 +102,11 @@ class TenantServices:
     def undo(self) -> Undo:
         """Return the service that takes back what a credential has written."""
         return Undo(self.backends)
+
+    @property
+    def episodic(self) -> EpisodicMemory:
+        """Return the service of runs and of what happens in them."""
+        return EpisodicMemory(self.backends)
 
     def of_call(self, agent_id: str, tools: ToolSet) -> "TenantServices":
         """Return the services for one call of an agent's tool, which is in this set.

@@ -10,7 +10,7 @@ from app.domain.embedding import CosineScale, EmbeddingConfig, EmbeddingConfigs,
 from app.domain.errors import Unavailable
 from app.domain.memory import Scope, Tenant
 from app.domain.query import Filter
-from app.domain.quotas import Defaults
+from app.domain.quotas import EPISODES, Defaults
 from app.indexing.delivery import AcknowledgementSink
 from app.ports.database import Row
 from app.ports.embedder import Embedder
@@ -129,6 +129,10 @@ class TenantBackends:
     """How long an ingestion's request waits for its end."""
     ingest_room: Callable[[int], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
     """Returns what holds room for so many bytes of an ingestion's body while it is entered."""
+    tenant_episodes: int = EPISODES
+    """How many episodes a tenant may have."""
+    episodes_near_limit: Callable[[], None] = lambda: None
+    """Counts, once a day, that a tenant has nearly as many."""
     reranker: TenantReranker | None = None
     """Rates the best candidates of a recall; None where no reranker is set."""
     model: TenantLanguageModel | None = None

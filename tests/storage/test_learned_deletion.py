@@ -59,7 +59,7 @@ async def undone(bench: Bench, _: Said) -> None:
 
 async def pruned(bench: Bench, first: Said) -> None:
     await bench.change(f"UPDATE long_term_memory SET expires_at = 1 WHERE id = '{first.memory_id}'")
-    job = Prune(bench.database, audit_days=400, rate_limiter=RateLimiter(1e9), report=lambda _: None)
+    job = Prune(bench.database, audit_days=400, episode_days=90, rate_limiter=RateLimiter(1e9), report=lambda _: None)
     assert (await job.run()).memories == 2
 
 

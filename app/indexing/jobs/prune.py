@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Database, Statement
-from app.storage.system import pruning
+from app.storage.system import episodes, pruning
 from app.storage.system.clock import database_time
 
 MAX_CHUNK = 500
@@ -27,21 +27,30 @@ class Pruned:
     receipts: int
     ingestions: int
     model_spend: int
+    episodes: int
+    runs: int
 
 
 class Prune:
     """One deletion of everything that has expired or is too old."""
 
     def __init__(
-        self, database: Database, *, audit_days: int, rate_limiter: RateLimiter, report: Callable[[int], None]
+        self,
+        database: Database,
+        *,
+        audit_days: int,
+        episode_days: int,
+        rate_limiter: RateLimiter,
+        report: Callable[[int], None],
     ) -> None:
         """Take the database, a rate limiter, and a callback that is given the number of rows deleted so far.
 
         ``audit_days``: how old audit rows, the receipts of erasures, finished ingestions and the counts of
-        what models have cost become.
+        what models have cost become; ``episode_days``: how old episodes and runs become.
         """
         self._database = database
         self._audit_days = audit_days
+        self._episode_days = episode_days
         self._rate_limiter = rate_limiter
         self._report = report
         self._deleted = 0
@@ -57,6 +66,7 @@ class Prune:
         await self._rate_limiter.spend()
         now = await database_time(self._database)
         audited_until = now - self._audit_days * _DAY_MS
+        happened_until = now - self._episode_days * _DAY_MS
         return Pruned(
             memories=await self._repeat(pruning.delete_expired(now, MAX_CHUNK)),
             idempotency_keys=await self._repeat(pruning.delete_keys(now, MAX_CHUNK)),
@@ -64,6 +74,8 @@ class Prune:
             receipts=await self._repeat(pruning.delete_receipts(audited_until, MAX_CHUNK)),
             ingestions=await self._repeat(pruning.delete_ingestions(audited_until, MAX_CHUNK)),
             model_spend=await self._repeat(pruning.delete_spend(audited_until, MAX_CHUNK)),
+            episodes=await self._repeat(episodes.delete_episodes(happened_until, MAX_CHUNK)),
+            runs=await self._repeat(episodes.delete_runs(happened_until, MAX_CHUNK)),
         )
 
     async def _repeat(self, statements: Sequence[Statement]) -> int:

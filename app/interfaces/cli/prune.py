@@ -25,7 +25,8 @@ def prune(*, calls_per_minute: float, as_json: bool) -> None:
     said = (
         f"{pruned.memories} expired memories deleted.\n"
         f"Too old: {pruned.idempotency_keys} idempotency keys, {pruned.audit_rows} audit rows, {pruned.receipts} "
-        f"receipts, {pruned.ingestions} ingestions and {pruned.model_spend} counts of model calls deleted."
+        f"receipts, {pruned.ingestions} ingestions, {pruned.model_spend} counts of model calls, {pruned.episodes} "
+        f"episodes and {pruned.runs} runs deleted."
     )
     others = {name: count for name, count in asdict(pruned).items() if name != "memories"}
     print_answer({"pruned": pruned.memories} | others, said, as_json)
@@ -36,7 +37,13 @@ async def _prune(calls_per_minute: float) -> Pruned:
     database, close = open_database(settings)
     try:
         rate_limiter = RateLimiter(calls_per_minute if settings.on_cloudflare else UNMETERED)
-        job = Prune(database, audit_days=settings.audit_days, rate_limiter=rate_limiter, report=_tell)
+        job = Prune(
+            database,
+            audit_days=settings.audit_days,
+            episode_days=settings.episode_days,
+            rate_limiter=rate_limiter,
+            report=_tell,
+        )
         return await job.run()
     finally:
         await close()

@@ -17,3 +17,4 @@ CREATE TABLE agent_runs (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX agent_runs_newest ON agent_runs (tenant_id, started_at DESC, id DESC);
 CREATE INDEX agent_runs_of_agent ON agent_runs (tenant_id, agent_id, started_at DESC, id DESC);
+CREATE INDEX agent_runs_of_type ON agent_runs (tenant_id, agent_type, started_at DESC, id DESC);

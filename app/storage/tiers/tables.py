@@ -24,5 +24,23 @@ class TierTable:
     counted: bool = True
 
 
-TIER_TABLES: tuple[TierTable, ...] = ()
+TIER_TABLES: tuple[TierTable, ...] = (
+    # The triggers of runs and episodes fill in the counts, and drop the row with the last of them.
+    TierTable("episodic_count", "episodic_count", ("warned_day",), (), of_agent=False, counted=False),
+    TierTable(
+        "runs",
+        "agent_runs",
+        (
+            *("id", "agent_id", "agent_type", "status", "input", "output", "error", "workflow_id"),
+            *("started_at", "ended_at"),
+        ),
+        ("id",),
+    ),
+    TierTable(
+        "episodes",
+        "memory_episodes",
+        ("id", "run_id", "agent_id", "agent_type", "type", "content", "data", "occurred_at", "created_at"),
+        ("id",),
+    ),
+)
 """In the order in which an import writes them."""

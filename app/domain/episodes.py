@@ -1,0 +1,138 @@
+"""Runs, one execution of an agent each, and episodes: what happened in them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from app.domain import limits
+from app.domain.json_types import Json
+
+RunStatus: TypeAlias = Literal["running", "completed", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """A run to begin. It checks its bounds when it is made.
+
+    Attributes:
+        run_id: A ULID by which the same run is begun again without effect; None: the service makes one.
+        episodes: How many of the last episodes of this agent type it is given.
+
+    Raises:
+        InvalidRequest: a field is outside its bounds; every such field is named.
+    """
+
+    agent_id: str
+    agent_type: str
+    input: Json
+    run_id: str | None = None
+    episodes: int = 10
+
+    def __post_init__(self) -> None:
+        """Check the bounds."""
+        limits.check(
+            ("agent_id", limits.AGENT_ID, self.agent_id),
+            ("agent_type", limits.AGENT_ID, self.agent_type),
+            ("input", limits.RUN_VALUE, self.input),
+            ("run_id", limits.RUN_ID, self.run_id),
+            ("episodes", limits.EPISODES_GIVEN, self.episodes),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NewEpisode:
+    """An episode to write. It checks its bounds when it is made, as ``NewRun`` does.
+
+    Attributes:
+        type: What kind of thing happened, in the caller's own words.
+        episode_id: A ULID by which the same episode is written again without effect; None: the service makes one.
+        occurred_at: Milliseconds since the epoch; None: now, by the clock of the database.
+    """
+
+    type: str
+    content: str
+    data: Mapping[str, Json] = field(default_factory=dict)
+    episode_id: str | None = None
+    occurred_at: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the bounds."""
+        limits.check(
+            ("episode_id", limits.EPISODE_ID, self.episode_id),
+            ("type", limits.EPISODE_TYPE, self.type),
+            ("content", limits.EPISODE_CONTENT, self.content),
+            ("data", limits.EPISODE_DATA, self.data),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """Something that happened in a run; times are milliseconds since the epoch."""
+
+    id: str
+    run_id: str
+    agent_id: str
+    agent_type: str
+    type: str
+    content: str
+    data: Mapping[str, Json]
+    occurred_at: int
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One execution of an agent; times are milliseconds since the epoch.
+
+    Attributes:
+        episode_ids: The episodes that it was given when it began.
+        output: What it was completed with; of a completed run None is null too.
+        workflow_id: The workflow that was selected for it last.
+    """
+
+    id: str
+    agent_id: str
+    agent_type: str
+    status: RunStatus
+    input: Json
+    episode_ids: Sequence[str]
+    started_at: int
+    ended_at: int | None = None
+    output: Json = None
+    error: str | None = None
+    workflow_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunsWanted:
+    """Which runs to list; None sets no condition. Moments are milliseconds since the epoch, both exclusive."""
+
+    agent_id: str | None = None
+    agent_type: str | None = None
+    status: RunStatus | None = None
+    started_after: int | None = None
+    started_before: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the bounds."""
+        limits.check(
+            ("agent_id", limits.AGENT_ID, self.agent_id),
+            ("agent_type", limits.AGENT_ID, self.agent_type),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodesWanted:
+    """Which episodes to list; None sets no condition."""
+
+    agent_id: str | None = None
+    agent_type: str | None = None
+    run_id: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the bounds."""
+        limits.check(
+            ("agent_id", limits.AGENT_ID, self.agent_id),
+            ("agent_type", limits.AGENT_ID, self.agent_type),
+            ("run_id", limits.RUN_ID, self.run_id),
+        )

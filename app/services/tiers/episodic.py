@@ -1,0 +1,260 @@
+"""The episodic tier: runs of agents, and what happened in them."""
+
+import json
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+from ulid import ULID
+
+from app.domain import limits
+from app.domain.episodes import Episode, EpisodesWanted, NewEpisode, NewRun, Run, RunStatus, RunsWanted
+from app.domain.errors import Conflict, FieldError, InvalidRequest, NotFound, QuotaExceeded, RunEnded
+from app.domain.json_types import Json, to_json
+from app.domain.memory import Scope, Tenant
+from app.domain.moments import moment
+from app.domain.quotas import Use
+from app.ports.database import Row, RunRefused
+from app.services.backends import TenantBackends
+from app.services.tiers.writing import write
+from app.services.write_outcomes import WARN_FROM
+from app.storage.listing import Place
+from app.storage.rows import read_rows
+from app.storage.scoped import ScopedStatement
+from app.storage.tiers.episodic import Episodic
+
+Warn = Callable[[Sequence[Use]], None]
+"""Is told of the limit of which little is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A run, and the episodes that it was given, newest first."""
+
+    run: Run
+    episodes: Sequence[Episode]
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """How many episodes were written, and how many had been written before."""
+
+    written: int
+    known: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """Runs, newest first, and where to go on; ``after`` is None where there are no more."""
+
+    runs: Sequence[Run]
+    after: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodePage:
+    """Episodes, newest first, and where to go on; ``after`` is None where there are no more."""
+
+    episodes: Sequence[Episode]
+    after: Place | None
+
+
+class EpisodicMemory:
+    """Begins and ends runs of one tenant, and writes and reads their episodes.
+
+    ``only_agent`` is the one agent whose data a caller may reach; None: that of all of the tenant's agents. What is
+    another agent's is not found. Every method may also raise ``Unavailable``: the database does not answer, and of a
+    write nobody knows whether it was made, so that the caller makes it again.
+    """
+
+    def __init__(self, backends: TenantBackends) -> None:
+        """Take what the tenant's services work with; the tenant is bound in it."""
+        self._backends = backends
+        self._statements = Episodic(backends.tenant_id)
+
+    async def begin(self, run: NewRun, *, only_agent: str | None = None) -> Begun:
+        """Begin a run, and give it the last episodes of its agent type; the same run again is answered the same.
+
+        Raises:
+            Conflict: there is another run of this id; or ``Erasing``: the agent is being erased.
+            QuotaExceeded: the tenant has as many runs as may be kept.
+        """
+        now = self._backends.clock()
+        run_id = run.run_id or str(ULID.from_datetime(moment(now)))
+        statements = [
+            self._statements.admit_run(run_id, run.agent_id, limits.MAX_RUNS),
+            self._statements.begin(run_id, run, only_agent),
+            self._statements.run(run_id, run.agent_id),
+            self._statements.given(run_id, run.agent_id),
+        ]
+        *_, found, given = await self._write(Scope(self._backends.tenant_id, run.agent_id), statements)
+        begun = read_rows(Run, found)
+        if not begun or begun[0].agent_type != run.agent_type or not _same(begun[0].input, run.input):
+            raise Conflict("The run_id names another run. Nothing was changed; take a new one.")
+        return Begun(begun[0], read_rows(Episode, given))
+
+    async def run(self, run_id: str, *, only_agent: str | None = None) -> Run:
+        """Return a run.
+
+        Raises:
+            NotFound: there is no such run.
+        """
+        limits.check(("run_id", limits.RUN_ID, run_id))
+        (rows,) = await self._backends.database.run([self._statements.run(run_id, only_agent)])
+        if not rows:
+            raise _no_run()
+        return read_rows(Run, rows)[0]
+
+    async def runs(self, wanted: RunsWanted, *, limit: int, after: Place | None = None) -> RunPage:
+        """Return the next runs, newest first."""
+        limits.check(("limit", limits.LIST_LIMIT, limit))
+        (rows,) = await self._backends.database.run([self._statements.runs(wanted, limit=limit + 1, after=after)])
+        runs = read_rows(Run, rows[:limit])
+        return RunPage(runs, Place(runs[-1].started_at, runs[-1].id) if len(rows) > limit else None)
+
+    async def append(
+        self, run_id: str, episodes: Sequence[NewEpisode], *, only_agent: str | None = None, warn: Warn | None = None
+    ) -> Appended:
+        """Write episodes of a run, all or none. One whose id the run has already stays as it is.
+
+        Raises:
+            NotFound: there is no such run.
+            RunEnded: the run has ended, and not all of the ids are known.
+            Conflict: an id is that of an episode of another run; or ``Erasing``: the agent is being erased.
+            QuotaExceeded: the tenant may have no more episodes.
+        """
+        limits.check(("run_id", limits.RUN_ID, run_id))
+        if not 1 <= len(episodes) <= limits.MAX_EPISODES_WRITTEN:
+            message = f"must be 1 to {limits.MAX_EPISODES_WRITTEN} episodes"
+            raise InvalidRequest(f"episodes {message}.", errors=[FieldError("episodes", message)])
+        named = self._named(episodes)
+        most = self._backends.tenant_episodes
+        statements = [
+            self._statements.admit(run_id, only_agent, ids=list(named), most=most),
+            self._statements.append(run_id, named),
+            self._statements.warn(_warn_from(most)),
+            self._statements.count(),
+        ]
+        _, written, near, (count,) = await self._write(self._scope(only_agent), statements)
+        self._tell(near, count, warn)
+        return Appended(len(written), len(episodes) - len(written))
+
+    async def complete(self, run_id: str, output: Json, *, only_agent: str | None = None) -> Run:
+        """End a run with what it has come to. The same again is answered the same.
+
+        Raises:
+            NotFound: there is no such run.
+            RunEnded: it has ended otherwise.
+            Erasing: the agent is being erased.
+        """
+        limits.check(("output", limits.RUN_VALUE, output))
+        run = await self._end(run_id, "completed", only_agent, output=None if output is None else to_json(output))
+        if run.status != "completed" or not _same(run.output, output):
+            raise _ended(run)
+        return run
+
+    async def fail(self, run_id: str, error: str, *, only_agent: str | None = None) -> Run:
+        """End a run with what has gone wrong; else as ``complete``."""
+        limits.check(("error", limits.RUN_ERROR, error))
+        run = await self._end(run_id, "failed", only_agent, error=error)
+        if run.status != "failed" or run.error != error:
+            raise _ended(run)
+        return run
+
+    async def episodes(self, wanted: EpisodesWanted, *, limit: int, after: Place | None = None) -> EpisodePage:
+        """Return the next episodes, newest first."""
+        limits.check(("limit", limits.LIST_LIMIT, limit))
+        (rows,) = await self._backends.database.run([self._statements.episodes(wanted, limit=limit + 1, after=after)])
+        episodes = read_rows(Episode, rows[:limit])
+        last = episodes[-1] if len(rows) > limit else None
+        return EpisodePage(episodes, None if last is None else Place(last.created_at, last.id))
+
+    async def _end(
+        self,
+        run_id: str,
+        status: RunStatus,
+        only_agent: str | None,
+        *,
+        output: str | None = None,
+        error: str | None = None,
+    ) -> Run:
+        limits.check(("run_id", limits.RUN_ID, run_id))
+        statements = [
+            self._statements.admit(run_id, only_agent),
+            self._statements.end(run_id, status, output=output, error=error),
+            self._statements.run(run_id, only_agent),
+        ]
+        *_, rows = await self._write(self._scope(only_agent), statements)
+        return read_rows(Run, rows)[0]
+
+    async def _write(self, scope: Scope | Tenant, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
+        """Write, and say what a refusal by the schema means (``0021_episodes.sql``)."""
+        try:
+            return await write(self._backends, scope, statements)
+        except RunRefused as refusal:
+            match refusal.reason:
+                case "no_run":
+                    raise _no_run() from refusal
+                case "taken":
+                    raise Conflict("An episode_id names an episode of another run. Nothing was written.") from refusal
+                case "ended":
+                    raise RunEnded("The run has ended: it takes no more episodes. Nothing was written.") from refusal
+                case "runs_full":
+                    raise _full("runs", limits.MAX_RUNS, limits.MAX_RUNS) from refusal
+                case "episodes_full":
+                    ((count,),) = await self._backends.database.run([self._statements.count()])
+                    used = int(count["episodes"] or 0)
+                    raise _full("episodes", used, self._backends.tenant_episodes) from refusal
+                case _:
+                    raise
+
+    def _named(self, episodes: Sequence[NewEpisode]) -> Mapping[str, NewEpisode]:
+        """Return the episodes by their ids; those that are made here go up, so that they keep the order given."""
+        # 48 bits of time, 72 of chance and 8 of the place: the ids of two requests never run into each other.
+        first = self._backends.clock() << 80 | secrets.randbits(72) << 8
+        named: dict[str, NewEpisode] = {}
+        for place, episode in enumerate(episodes):
+            named.setdefault(episode.episode_id or str(ULID.from_int(first + place)), episode)
+        return named
+
+    def _tell(self, near: Sequence[Row], count: Row, warn: Warn | None) -> None:
+        """Say that the limit is near: to the caller each time, to the operator once a day."""
+        used, most = int(count["episodes"] or 0), self._backends.tenant_episodes
+        if near:
+            structlog.get_logger().warning(
+                "episodes_near_limit", tenant=self._backends.tenant_id, episodes=used, limit=most
+            )
+            self._backends.episodes_near_limit()
+        if warn is not None and used >= WARN_FROM * most:
+            warn([Use("episodes", "tenant", used, most)])
+
+    def _scope(self, only_agent: str | None) -> Scope | Tenant:
+        tenant_id = self._backends.tenant_id
+        return Tenant(tenant_id) if only_agent is None else Scope(tenant_id, only_agent)
+
+
+def _warn_from(most: int) -> int:
+    """Return the least whole number of episodes of which a caller is warned."""
+    return -int(-(most * WARN_FROM) // 1)
+
+
+def _same(one: Json, other: Json) -> bool:
+    """Tell whether two values are the same JSON, whatever the order of their keys."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _no_run() -> NotFound:
+    return NotFound("There is no such run.")
+
+
+def _ended(run: Run) -> RunEnded:
+    return RunEnded(f"The run has ended otherwise: it has {run.status}. Nothing was changed.")
+
+
+def _full(what: str, used: int, limit: int) -> QuotaExceeded:
+    return QuotaExceeded(
+        f"This is over the tenant's limit of {limit} {what}, of which {used} are used. Nothing was written. "
+        "memory-gateway prune deletes what is too old.",
+        reached=f"{what};scope=tenant;used={used};limit={limit}",
+    )

@@ -1,0 +1,43 @@
+"""Statements that delete episodes and runs that are too old. They cross tenants; no request imports them."""
+
+from app.ports.database import Statement
+
+# The indexes go by tenant: each is looked up behind the one before.
+_TENANTS = """
+WITH RECURSIVE tenant (id) AS (
+  SELECT min(first.tenant_id) FROM {table} AS first
+  UNION ALL
+  SELECT (SELECT min(other.tenant_id) FROM {table} AS other WHERE other.tenant_id > tenant.id) FROM tenant
+  WHERE tenant.id IS NOT NULL
+)
+"""
+_DELETE_EPISODES = f"""
+DELETE FROM memory_episodes WHERE rowid IN (
+  {_TENANTS.format(table="memory_episodes")}
+  SELECT old.rowid FROM tenant CROSS JOIN memory_episodes AS old INDEXED BY memory_episodes_newest
+  WHERE old.tenant_id = tenant.id AND old.created_at <= ?1 ->> 'until' LIMIT ?1 ->> 'limit'
+) RETURNING TRUE AS deleted
+"""
+# One that is running is given up when it is so old; none goes before its episodes.
+_DELETE_RUNS = f"""
+DELETE FROM agent_runs WHERE (tenant_id, id) IN (
+  {_TENANTS.format(table="agent_runs")}
+  SELECT old.tenant_id, old.id FROM tenant CROSS JOIN agent_runs AS old INDEXED BY agent_runs_newest
+  WHERE old.tenant_id = tenant.id AND old.started_at <= ?1 ->> 'until'
+    AND coalesce(old.ended_at, old.started_at) <= ?1 ->> 'until'
+    AND NOT EXISTS (
+      SELECT 1 FROM memory_episodes AS episode WHERE episode.tenant_id = old.tenant_id AND episode.run_id = old.id
+    )
+  LIMIT ?1 ->> 'limit'
+) RETURNING TRUE AS deleted
+"""
+
+
+def delete_episodes(until: int, limit: int) -> list[Statement]:
+    """Delete the next episodes that had been written by then; returns a row for each."""
+    return [Statement.write(_DELETE_EPISODES, until=until, limit=limit)]
+
+
+def delete_runs(until: int, limit: int) -> list[Statement]:
+    """Delete the next runs that had ended by then, or had begun and were never ended; returns a row for each."""
+    return [Statement.write(_DELETE_RUNS, until=until, limit=limit)]

@@ -1,0 +1,213 @@
+"""Statements over the runs of one tenant, and over the episodes that happened in them.
+
+The rows of runs and episodes are read as ``Run`` and ``Episode`` (``app.domain.episodes``).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.domain.episodes import EpisodesWanted, NewEpisode, NewRun, RunStatus, RunsWanted
+from app.domain.json_types import Json, to_json
+from app.domain.memory import Scope, Tenant
+from app.ports.database import NOW
+from app.storage.listing import Place
+from app.storage.scoped import ScopedStatement
+
+_DAY_MS = 24 * 3600 * 1000
+
+_ADMIT = """
+INSERT INTO run_write (tenant_id, agent_id, run_id, begins, most_runs, most_episodes, episode_ids)
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'run_id', coalesce(?1 ->> 'begins', 0), ?1 ->> 'most_runs',
+  ?1 ->> 'most_episodes', coalesce(?1 -> 'episode_ids', '[]')
+"""
+_RUN = """
+SELECT run.id, run.agent_id, run.agent_type, run.status, run.input -> '$.input' AS input,
+  run.input -> '$.episode_ids' AS episode_ids, run.output, run.error, run.workflow_id, run.started_at, run.ended_at
+FROM agent_runs AS run
+"""
+_EPISODE = """
+SELECT episode.id, episode.run_id, episode.agent_id, episode.agent_type, episode.type, episode.content, episode.data,
+  episode.occurred_at, episode.created_at
+FROM memory_episodes AS episode
+"""
+_OF_RUN = "run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'"
+_ONE = f"{_RUN} WHERE {_OF_RUN} AND (?1 ->> 'agent_id' IS NULL OR run.agent_id = ?1 ->> 'agent_id')"
+_NEWEST_EPISODES = "ORDER BY episode.created_at DESC, episode.id DESC"
+_NEWEST_RUNS = "ORDER BY run.started_at DESC, run.id DESC"
+# What is logged with the input is what the answer reads, in the same run of the database.
+_BEGIN = """
+INSERT INTO agent_runs (tenant_id, id, agent_id, agent_type, status, input, started_at)
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'run_id', ?1 ->> 'agent_id', ?1 ->> 'agent_type', 'running',
+  '{{"input":' || (?1 ->> 'input') || ',"episode_ids":' || (
+    SELECT json_group_array(id) FROM (
+      SELECT episode.id FROM memory_episodes AS episode INDEXED BY {index} WHERE {where}
+      ORDER BY episode.created_at DESC, episode.id DESC LIMIT ?1 ->> 'episodes'
+    )
+  ) || '}}', {now}
+WHERE TRUE ON CONFLICT (tenant_id, id) DO NOTHING
+"""
+_GIVEN = f"""
+{_EPISODE} JOIN agent_runs AS run CROSS JOIN json_each(run.input, '$.episode_ids') AS given
+WHERE {_OF_RUN} AND run.agent_id = ?1 ->> 'agent_id' AND episode.tenant_id = ?1 ->> 'tenant_id'
+  AND episode.id = given.value ORDER BY given.key
+"""
+_APPEND = f"""
+INSERT INTO memory_episodes
+  (tenant_id, id, run_id, agent_id, agent_type, type, content, data, occurred_at, created_at)
+SELECT run.tenant_id, episode.value ->> 0, run.id, run.agent_id, run.agent_type, episode.value ->> 1,
+  episode.value ->> 2, episode.value ->> 3, coalesce(episode.value ->> 4, {NOW}), {NOW}
+FROM agent_runs AS run CROSS JOIN json_each(?1, '$.written') AS episode
+WHERE {_OF_RUN} AND run.status = 'running'
+ON CONFLICT (tenant_id, id) DO NOTHING RETURNING id
+"""
+# Decided in the database: of all replicas one is told, once a day.
+_WARN = f"""
+UPDATE episodic_count SET warned_day = {NOW} / {_DAY_MS}
+WHERE tenant_id = ?1 ->> 'tenant_id' AND episodes >= ?1 ->> 'warn_from' AND warned_day < {NOW} / {_DAY_MS}
+RETURNING episodes
+"""
+_COUNT = """
+SELECT coalesce(sum(held.runs), 0) AS runs, coalesce(sum(held.episodes), 0) AS episodes FROM episodic_count AS held
+WHERE held.tenant_id = ?1 ->> 'tenant_id'
+"""
+_END = f"""
+UPDATE agent_runs AS run SET status = ?1 ->> 'status', output = ?1 ->> 'output', error = ?1 ->> 'error',
+  ended_at = max({NOW}, run.started_at)
+WHERE {_OF_RUN} AND run.status = 'running'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Episodic:
+    """Statements of one tenant. The tenant is bound here, once."""
+
+    tenant_id: str
+
+    def admit_run(self, run_id: str, agent_id: str, most: int) -> ScopedStatement:
+        """Refuse the run of the database with ``runs_full`` where the tenant has so many runs, without this one."""
+        return ScopedStatement.write(
+            Scope(self.tenant_id, agent_id), _ADMIT, run_id=run_id, begins=True, most_runs=most
+        )
+
+    def begin(self, run_id: str, run: NewRun, only_agent: str | None) -> ScopedStatement:
+        """Begin a run, unless there is one of this id, and log which episodes it is given: of the one agent, or all."""
+        scope = Scope(self.tenant_id, run.agent_id)
+        where, index = _conditions(EpisodesWanted(agent_type=run.agent_type, agent_id=only_agent))
+        return ScopedStatement.write(
+            scope,
+            _BEGIN.format(index=index, where=where, now=NOW),
+            run_id=run_id,
+            agent_type=run.agent_type,
+            input=to_json(run.input),
+            episodes=run.episodes,
+        )
+
+    def given(self, run_id: str, agent_id: str) -> ScopedStatement:
+        """Read the episodes that a run was given, those that are still there, newest first."""
+        return ScopedStatement.read(Scope(self.tenant_id, agent_id), _GIVEN, run_id=run_id)
+
+    def run(self, run_id: str, only_agent: str | None) -> ScopedStatement:
+        """Read a run: no row where there is none, or it is of another agent than the only one."""
+        return ScopedStatement.read(self._scope(only_agent), _ONE, run_id=run_id)
+
+    def admit(
+        self, run_id: str, only_agent: str | None, *, ids: Sequence[str] = (), most: int | None = None
+    ) -> ScopedStatement:
+        """Refuse the run of the database where a run, or these episodes in it, may not be written.
+
+        The reasons are ``no_run``, ``erasing``, ``taken`` (an id is another run's), ``ended`` and ``episodes_full``.
+        """
+        return ScopedStatement.write(
+            self._scope(only_agent), _ADMIT, run_id=run_id, episode_ids=list(ids), most_episodes=most
+        )
+
+    def append(self, run_id: str, episodes: Mapping[str, NewEpisode]) -> ScopedStatement:
+        """Write the episodes of these ids that are not there yet; returns a row for each that was written."""
+        written: list[Json] = [
+            [id_, each.type, each.content, to_json(each.data), each.occurred_at] for id_, each in episodes.items()
+        ]
+        return ScopedStatement.write(self._tenant, _APPEND, run_id=run_id, written=written)
+
+    def warn(self, warn_from: int) -> ScopedStatement:
+        """Return a row, once a day (UTC), where the tenant has so many episodes."""
+        return ScopedStatement.write(self._tenant, _WARN, warn_from=warn_from)
+
+    def count(self) -> ScopedStatement:
+        """Read how many runs and episodes the tenant has: one row."""
+        return ScopedStatement.read(self._tenant, _COUNT)
+
+    def end(self, run_id: str, status: RunStatus, *, output: str | None, error: str | None) -> ScopedStatement:
+        """End a run that is running; ``output`` is JSON."""
+        return ScopedStatement.write(self._tenant, _END, run_id=run_id, status=status, output=output, error=error)
+
+    def runs(self, wanted: RunsWanted, *, limit: int, after: Place | None) -> ScopedStatement:
+        """Read the next runs, newest first."""
+        index = "agent_runs_newest"
+        conditions = ["run.tenant_id = ?1 ->> 'tenant_id'"]
+        if wanted.agent_type is not None:
+            index = "agent_runs_of_type"
+            conditions.append("run.agent_type = ?1 ->> 'agent_type'")
+        if wanted.agent_id is not None:
+            index = "agent_runs_of_agent"
+            conditions.append("run.agent_id = ?1 ->> 'agent_id'")
+        if wanted.status is not None:
+            conditions.append("run.status = ?1 ->> 'status'")
+        if wanted.started_after is not None:
+            conditions.append("run.started_at > ?1 ->> 'started_after'")
+        if wanted.started_before is not None:
+            conditions.append("run.started_at < ?1 ->> 'started_before'")
+        if after is not None:
+            conditions.append("(run.started_at, run.id) < (?1 ->> 'at', ?1 ->> 'after')")
+        return ScopedStatement.read(
+            self._scope(wanted.agent_id),
+            f"{_RUN} INDEXED BY {index} WHERE {' AND '.join(conditions)} {_NEWEST_RUNS} LIMIT ?1 ->> 'limit'",
+            agent_type=wanted.agent_type,
+            status=wanted.status,
+            started_after=wanted.started_after,
+            started_before=wanted.started_before,
+            limit=limit,
+            **_after(after),
+        )
+
+    def episodes(self, wanted: EpisodesWanted, *, limit: int, after: Place | None) -> ScopedStatement:
+        """Read the next episodes, newest first."""
+        where, index = _conditions(wanted)
+        if after is not None:
+            where += " AND (episode.created_at, episode.id) < (?1 ->> 'at', ?1 ->> 'after')"
+        return ScopedStatement.read(
+            self._scope(wanted.agent_id),
+            f"{_EPISODE} INDEXED BY {index} WHERE {where} {_NEWEST_EPISODES} LIMIT ?1 ->> 'limit'",
+            agent_type=wanted.agent_type,
+            run_id=wanted.run_id,
+            limit=limit,
+            **_after(after),
+        )
+
+    @property
+    def _tenant(self) -> Tenant:
+        return Tenant(self.tenant_id)
+
+    def _scope(self, only_agent: str | None) -> Scope | Tenant:
+        return self._tenant if only_agent is None else Scope(self.tenant_id, only_agent)
+
+
+def _after(after: Place | None) -> dict[str, Json]:
+    return {} if after is None else {"at": after.created_at, "after": after.id}
+
+
+def _conditions(wanted: EpisodesWanted) -> tuple[str, str]:
+    """Return the conditions of the episodes that are wanted, and the index that has just those in their order."""
+    of_agent, of_type = wanted.agent_id is not None, wanted.agent_type is not None
+    if wanted.run_id is not None:
+        # All episodes of a run are of its agent: these are asked once, of the run, and not of each episode.
+        also = [f"run.{name} = ?1 ->> '{name}'" for name in ("agent_id", "agent_type") if getattr(wanted, name)]
+        run = f"EXISTS (SELECT 1 FROM agent_runs AS run WHERE {' AND '.join([_OF_RUN, *also])})"
+        where = f"episode.tenant_id = ?1 ->> 'tenant_id' AND episode.run_id = ?1 ->> 'run_id' AND {run}"
+        return where, "memory_episodes_of_run"
+    conditions = ["episode.tenant_id = ?1 ->> 'tenant_id'"]
+    if of_agent:
+        conditions.append("episode.agent_id = ?1 ->> 'agent_id'")
+    if of_type:
+        conditions.append("episode.agent_type = ?1 ->> 'agent_type'")
+    indexes = {(False, False): "newest", (True, False): "of_agent", (False, True): "of_type"}
+    return " AND ".join(conditions), f"memory_episodes_{indexes.get((of_agent, of_type), 'of_agent_type')}"
