@@ -76,6 +76,11 @@ FILTER_METADATA_SCHEMA: dict[str, Any] = {
     "maxProperties": limits.MAX_FILTER_KEYS,
     "description": "Each key must be present with an equal value of the same type.",
 }
+ANY_JSON_SCHEMA: dict[str, Any] = {
+    "if": {"not": {"const": ""}},
+    "then": {"$ref": f"{_METADATA_VALUES_AT}value_{METADATA_DEPTH - 1}"},
+}
+"""Of a value of any type: generators of clients read no type of it, and pass over the condition."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ OUTSIDERS = [
 _BY_ID = (
     *("GET /operations", "GET /memories/", "GET /profiles/{profile}/operations", "POST /recall/explain"),
     "POST /profiles/{profile}/operations",
+    *("GET /runs/{run_id}", "POST /runs/{run_id}"),
     *("GET /profiles/{profile}/memories/", "POST /profiles/{profile}/memories/"),
 )
 """Routes that answer an id which the caller does not have with 404."""

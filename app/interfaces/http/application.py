@@ -15,6 +15,7 @@ from app.interfaces.http.routes.agent_memory import agent_memory
 from app.interfaces.http.routes.browse import data
 from app.interfaces.http.routes.credentials import credentials
 from app.interfaces.http.routes.discovery import discovery
+from app.interfaces.http.routes.episodic import episodic
 from app.interfaces.http.routes.erasures import erasures
 from app.interfaces.http.routes.ingest import ingests
 from app.interfaces.http.routes.memories import memory
@@ -68,6 +69,7 @@ def create_http_app(runtime: Runtime, endpoint: Endpoint, hosts: Collection[str]
     routers = (
         *(memory, recalls, profiles, ingests, erasures, credentials, data, operations),
         *(transfer, namespaces, agent_memory, tools, discovery),
+        episodic,
     )
     for router in routers:
         app.include_router(router)

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from app.domain.episodes import EpisodesWanted, RunsWanted
 from app.domain.errors import InvalidCursor
 from app.domain.query import Filter
 from app.services.credentials import Credentials
@@ -39,6 +40,24 @@ class ProfileListing:
     session_id: str | None
     type: str | None
     what: str = "profile"
+
+
+@dataclass(frozen=True, slots=True)
+class RunListing:
+    """Identifies a listing of runs."""
+
+    tenant_id: str
+    wanted: RunsWanted
+    what: str = "runs"
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeListing:
+    """Identifies a listing of episodes."""
+
+    tenant_id: str
+    wanted: EpisodesWanted
+    what: str = "episodes"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from tests.support.service import Service
 
 IDS = {
     "agent_id": "bot",
+    "run_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
     "profile": "bot",
     "session_id": "s",
     "memory_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",

@@ -1,0 +1,138 @@
+"""The routes of runs and of the episodes that happened in them."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+
+from app.domain.errors import (
+    Conflict,
+    Erasing,
+    InvalidCursor,
+    InvalidRequest,
+    NotFound,
+    QuotaExceeded,
+    RunEnded,
+    Unavailable,
+)
+from app.domain.quotas import Use
+from app.interfaces.http.cursors import Cursors, EpisodeListing, RunListing
+from app.interfaces.http.dependencies import Caller, CredentialFirst, no_query
+from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
+from app.interfaces.http.problems import QUOTA_WARNING, responses
+from app.interfaces.http.schemas.episodic import (
+    NEAR_LIMIT,
+    AppendedAnswer,
+    AppendEpisodesRequest,
+    CompleteRunRequest,
+    EpisodeAnswer,
+    EpisodesAnswer,
+    EpisodesQuery,
+    FailRunRequest,
+    RunAnswer,
+    RunId,
+    RunsAnswer,
+    RunsQuery,
+    StartedRunAnswer,
+    StartRunRequest,
+)
+from app.services.tiers.episodic import Appended
+
+_READS = (*ACCESS, InvalidRequest, Unavailable, *UPSTREAM)
+_WRITES = (*ACCESS, *BODY, *WRITES, Erasing)
+
+episodic = APIRouter(tags=["episodes"], route_class=CredentialFirst)
+
+
+@episodic.post(
+    "/runs",
+    name="start_run",
+    status_code=201,
+    responses=responses(*_WRITES, Conflict, QuotaExceeded),
+)
+async def start_run(caller: Caller, request: StartRunRequest) -> StartedRunAnswer:
+    """Begin a run, and be given the last episodes of its agent type. With its id the same run again is the same run."""
+    services = caller.agent(request.agent_id)
+    begun = await services.episodic.begin(request.to_run(), only_agent=caller.principal.agent_id)
+    return StartedRunAnswer.model_validate(
+        {**asdict(begun.run), "run_id": begun.run.id, "episodes": [asdict(each) for each in begun.episodes]}
+    )
+
+
+@episodic.get("/runs", name="runs", responses=responses(*_READS, InvalidCursor))
+async def runs(caller: Caller, query: Annotated[RunsQuery, Query()]) -> RunsAnswer:
+    """List runs, newest first."""
+    services, agent_id = caller.shared(query.agent_id)
+    wanted, now = query.wanted(agent_id), caller.runtime.backends.clock()
+    cursors = Cursors(caller.runtime.credentials, RunListing(caller.principal.tenant_id, wanted))
+    after = cursors.read(query.cursor, now=now) if query.cursor else None
+    page = await services.episodic.runs(wanted, limit=query.limit, after=after)
+    cursor = None if page.after is None else cursors.write(page.after, now=now)
+    return RunsAnswer(runs=[RunAnswer.model_validate(run) for run in page.runs], cursor=cursor)
+
+
+@episodic.get(
+    "/runs/{run_id}",
+    name="get_run",
+    dependencies=[Depends(no_query)],
+    responses=responses(*_READS, NotFound),
+)
+async def get_run(caller: Caller, run_id: Annotated[RunId, Path()]) -> RunAnswer:
+    """Return a run."""
+    services, agent_id = caller.shared()
+    return RunAnswer.model_validate(await services.episodic.run(run_id, only_agent=agent_id))
+
+
+@episodic.post(
+    "/runs/{run_id}/episodes",
+    name="append_episode",
+    status_code=201,
+    response_model=AppendedAnswer,
+    responses={201: NEAR_LIMIT, **responses(*_WRITES, NotFound, Conflict, RunEnded, QuotaExceeded)},
+)
+async def append_episode(
+    caller: Caller, run_id: Annotated[RunId, Path()], request: AppendEpisodesRequest, response: Response
+) -> Appended:
+    """Write what has happened in a run: all of it, or nothing. An episode whose id the run has stays as it is."""
+    services, agent_id = caller.shared()
+
+    def warn(uses: Sequence[Use]) -> None:
+        response.headers[QUOTA_WARNING] = ", ".join(use.header for use in uses)
+
+    episodes = [each.to_episode() for each in request.episodes]
+    return await services.episodic.append(run_id, episodes, only_agent=agent_id, warn=warn)
+
+
+@episodic.post(
+    "/runs/{run_id}/complete",
+    name="complete_run",
+    responses=responses(*_WRITES, NotFound, RunEnded),
+)
+async def complete_run(caller: Caller, run_id: Annotated[RunId, Path()], request: CompleteRunRequest) -> RunAnswer:
+    """End a run with what it has come to. The same again is answered the same."""
+    services, agent_id = caller.shared()
+    return RunAnswer.model_validate(await services.episodic.complete(run_id, request.output, only_agent=agent_id))
+
+
+@episodic.post(
+    "/runs/{run_id}/fail",
+    name="fail_run",
+    responses=responses(*_WRITES, NotFound, RunEnded),
+)
+async def fail_run(caller: Caller, run_id: Annotated[RunId, Path()], request: FailRunRequest) -> RunAnswer:
+    """End a run with what has gone wrong. The same again is answered the same."""
+    services, agent_id = caller.shared()
+    return RunAnswer.model_validate(await services.episodic.fail(run_id, request.error, only_agent=agent_id))
+
+
+@episodic.get("/episodes", name="episodes", responses=responses(*_READS, InvalidCursor))
+async def episodes(caller: Caller, query: Annotated[EpisodesQuery, Query()]) -> EpisodesAnswer:
+    """List episodes, newest first: with an agent type those of all agents of this type that the credential reaches."""
+    services, agent_id = caller.shared(query.agent_id)
+    wanted, now = query.wanted(agent_id), caller.runtime.backends.clock()
+    cursors = Cursors(caller.runtime.credentials, EpisodeListing(caller.principal.tenant_id, wanted))
+    after = cursors.read(query.cursor, now=now) if query.cursor else None
+    page = await services.episodic.episodes(wanted, limit=query.limit, after=after)
+    cursor = None if page.after is None else cursors.write(page.after, now=now)
+    return EpisodesAnswer(episodes=[EpisodeAnswer.model_validate(each) for each in page.episodes], cursor=cursor)

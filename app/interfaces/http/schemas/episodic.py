@@ -1,0 +1,282 @@
+"""Requests and answers of the routes of runs and episodes."""
+
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from app.domain import limits
+from app.domain.episodes import EpisodesWanted, NewEpisode, NewRun, RunStatus, RunsWanted
+from app.domain.moments import milliseconds
+from app.interfaces.fields import (
+    ANY_JSON_SCHEMA,
+    AT_MOST_CONTENT_BYTES,
+    Answer,
+    Metadata,
+    Moment,
+    Number,
+    Request,
+    Timestamp,
+    Within,
+)
+from app.interfaces.http.problems import QUOTA_WARNING
+from app.interfaces.http.schemas import episodic_examples, examples
+from app.interfaces.http.schemas.browse import ListCursor, ListLimit
+
+_VALUE = f"Any JSON: at most {limits.RUN_VALUE_BYTES} bytes, nested at most {limits.JSON_DEPTH} deep."
+_STATUSES: list[str] = ["running", "completed", "failed"]
+
+
+def _given(value: object) -> object:
+    """Refuse null: what is not said is left out."""
+    if value is None:
+        raise ValueError("must not be null: leave it out")
+    return value
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    schema.pop("default", None)
+
+
+def _absent(description: str | None = None) -> Any:  # noqa: ANN401 - as pydantic's own
+    """Make a field that may be left out; an answer without it must keep the nulls of its JSON values."""
+    return Field(
+        None, description=description, json_schema_extra=_without_default, exclude_if=lambda value: value is None
+    )
+
+
+_Given = BeforeValidator(_given)
+_ID_EXAMPLES = {"examples": [episodic_examples.RUN_ID]}
+AgentName: TypeAlias = Annotated[
+    str, Field(strict=True, json_schema_extra={"examples": [examples.AGENT_ID]}), Within(limits.AGENT_ID)
+]
+AgentType: TypeAlias = Annotated[
+    str,
+    Field(
+        strict=True,
+        description="What kind of agent it is: agents of one type learn of each other's episodes.",
+        json_schema_extra={"examples": [episodic_examples.AGENT_TYPE]},
+    ),
+    Within(limits.AGENT_ID),
+]
+RunId: TypeAlias = Annotated[str, Field(strict=True, json_schema_extra=_ID_EXAMPLES), Within(limits.RUN_ID)]
+RunValue: TypeAlias = Annotated[
+    Any, Within(limits.RUN_VALUE), WithJsonSchema({**ANY_JSON_SCHEMA, "description": _VALUE})
+]
+_OptionalId: TypeAlias = Annotated[
+    Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None,
+    _Given,
+    WithJsonSchema({"type": "string", **limits.RUN_ID.schema, **_ID_EXAMPLES}),
+]
+_SomeText: TypeAlias = Annotated[str | None, WithJsonSchema({"type": "string"})]
+_SomeMoment: TypeAlias = Annotated[
+    Timestamp | None, WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
+]
+_Moment: TypeAlias = Annotated[
+    Moment | None, WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
+]
+_AgentFilter: TypeAlias = Annotated[
+    AgentName | None, WithJsonSchema({"type": "string", **limits.AGENT_ID.schema, "examples": [examples.AGENT_ID]})
+]
+_TypeFilter: TypeAlias = Annotated[
+    AgentName | None,
+    WithJsonSchema({"type": "string", **limits.AGENT_ID.schema, "examples": [episodic_examples.AGENT_TYPE]}),
+]
+NEAR_LIMIT: dict[str, Any] = {
+    "headers": {
+        QUOTA_WARNING: {
+            "description": "Present where 80 % or more of the episodes that the tenant may have are there.",
+            "schema": {"type": "string"},
+            "example": "episodes;scope=tenant;used=80000;limit=100000",
+        }
+    }
+}
+"""The headers that the answer of a write may carry, for the document."""
+
+
+class StartRunRequest(Request):
+    """A run to begin."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [episodic_examples.START_RUN]})
+
+    agent_id: AgentName
+    agent_type: AgentType
+    input: RunValue
+    run_id: _OptionalId = _absent("A ULID of the caller: the same request again is the same run.")
+    episodes: Annotated[
+        int,
+        Number,
+        Within(limits.EPISODES_GIVEN),
+        Field(description="How many of the last episodes of this agent type the answer has."),
+    ] = 10
+
+    def to_run(self) -> NewRun:
+        """Return the domain's new run."""
+        return NewRun(self.agent_id, self.agent_type, self.input, self.run_id, self.episodes)
+
+
+class EpisodeRequest(Request):
+    """Something that has happened in a run."""
+
+    episode_id: _OptionalId = _absent("A ULID of the caller: the same id again is the same episode.")
+    type: Annotated[
+        str,
+        Field(strict=True, description="What kind of thing happened, in your own words."),
+        Within(limits.EPISODE_TYPE),
+    ]
+    content: Annotated[str, Field(strict=True, description=AT_MOST_CONTENT_BYTES), Within(limits.EPISODE_CONTENT)]
+    data: Metadata = Field(default_factory=dict)
+    occurred_at: Annotated[
+        Moment | None, _Given, WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
+    ] = _absent("When it happened, where that is not now.")
+
+    def to_episode(self) -> NewEpisode:
+        """Return the domain's new episode."""
+        occurred_at = None if self.occurred_at is None else milliseconds(self.occurred_at)
+        return NewEpisode(self.type, self.content, self.data, self.episode_id, occurred_at)
+
+
+class AppendEpisodesRequest(Request):
+    """Episodes of a run."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [episodic_examples.APPEND_EPISODES]})
+
+    episodes: Annotated[list[EpisodeRequest], Field(min_length=1, max_length=limits.MAX_EPISODES_WRITTEN)]
+
+
+class CompleteRunRequest(Request):
+    """What a run has come to."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [episodic_examples.COMPLETE_RUN]})
+
+    output: RunValue = None
+
+
+class FailRunRequest(Request):
+    """What has gone wrong."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [episodic_examples.FAIL_RUN]})
+
+    error: Annotated[
+        str,
+        Field(strict=True, description=f"At most {limits.RUN_ERROR_BYTES} bytes in UTF-8."),
+        Within(limits.RUN_ERROR),
+    ]
+
+
+class RunsQuery(Request):
+    """Which runs to list."""
+
+    agent_id: Annotated[_AgentFilter, Field(description="Whose runs; absent: all that the credential reaches.")] = None
+    agent_type: Annotated[_TypeFilter, Field(description="Only those of agents of this type.")] = None
+    status: Annotated[
+        RunStatus | None, WithJsonSchema({"type": "string", "enum": _STATUSES, "examples": ["running"]})
+    ] = None
+    started_after: Annotated[_Moment, Field(description="Started later than this.")] = None
+    started_before: Annotated[_Moment, Field(description="Started earlier than this.")] = None
+    limit: ListLimit = 20
+    cursor: ListCursor = None
+
+    def wanted(self, agent_id: str | None) -> RunsWanted:
+        """Return the domain's conditions, with the agent that may be looked at."""
+        return RunsWanted(
+            agent_id,
+            self.agent_type,
+            self.status,
+            None if self.started_after is None else milliseconds(self.started_after),
+            None if self.started_before is None else milliseconds(self.started_before, up=True),
+        )
+
+
+class EpisodesQuery(Request):
+    """Which episodes to list."""
+
+    agent_id: Annotated[_AgentFilter, Field(description="Whose episodes; absent: all that the credential reaches.")] = (
+        None
+    )
+    agent_type: Annotated[_TypeFilter, Field(description="Only those of agents of this type.")] = None
+    run_id: Annotated[
+        RunId | None,
+        WithJsonSchema({"type": "string", **limits.RUN_ID.schema, **_ID_EXAMPLES}),
+        Field(description="Only those of this run."),
+    ] = None
+    limit: ListLimit = 10
+    cursor: ListCursor = None
+
+    def wanted(self, agent_id: str | None) -> EpisodesWanted:
+        """Return the domain's conditions, with the agent that may be looked at."""
+        return EpisodesWanted(agent_id, self.agent_type, self.run_id)
+
+
+class EpisodeAnswer(Answer):
+    """Something that has happened in a run."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [episodic_examples.EPISODE]})
+
+    id: str
+    run_id: str
+    agent_id: str
+    agent_type: str
+    type: str
+    content: str
+    data: dict[str, Any]
+    occurred_at: Timestamp
+    created_at: Timestamp = Field(description="When it was written.")
+
+
+class StartedRunAnswer(Answer):
+    """A run, and the last episodes of its agent type."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [episodic_examples.STARTED_RUN]})
+
+    run_id: str
+    agent_id: str
+    agent_type: str
+    status: RunStatus
+    started_at: Timestamp
+    input: Any = Field(description="What it was started with.")
+    episodes: list[EpisodeAnswer] = Field(description="Newest first; their ids are kept with the run.")
+
+
+class RunAnswer(Answer):
+    """A run."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [episodic_examples.RUN]})
+
+    run_id: str = Field(validation_alias="id")
+    agent_id: str
+    agent_type: str
+    status: RunStatus
+    started_at: Timestamp
+    input: Any = Field(description="What it was started with.")
+    episode_ids: list[str] = Field(description="The episodes that it was given when it began, newest first.")
+    ended_at: _SomeMoment = _absent("Absent: it is running.")
+    output: Annotated[Any, WithJsonSchema({})] = _absent("What it was completed with. Absent: nothing.")
+    error: _SomeText = _absent("What it has failed of.")
+    workflow_id: _SomeText = _absent("The workflow that was selected for it last.")
+
+
+class RunsAnswer(Answer):
+    """Runs, newest first."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [episodic_examples.RUNS]})
+
+    runs: list[RunAnswer]
+    cursor: _SomeText = _absent("Present when there are more: ask the same again, with it.")
+
+
+class EpisodesAnswer(Answer):
+    """Episodes, newest first."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [episodic_examples.EPISODES]})
+
+    episodes: list[EpisodeAnswer]
+    cursor: _SomeText = _absent("Present when there are more: ask the same again, with it.")
+
+
+class AppendedAnswer(Answer):
+    """What became of the episodes."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [episodic_examples.APPENDED]})
+
+    written: int = Field(description="How many were written.")
+    known: int = Field(description="How many had been written before, and stay as they are.")
