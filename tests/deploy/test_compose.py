@@ -87,6 +87,8 @@ def test_only_the_embedded_service_starts_when_nothing_else_is_asked_for() -> No
     assert profiles == {
         "gateway": None,
         "gateway-cloudflare": ["cloudflare"],
+        "prune": ["prune"],
+        "prune-cloudflare": ["prune-cloudflare"],
         "double": ["rehearsal"],
         "provision": ["rehearsal"],
         "gateway-rehearsal": ["rehearsal"],
@@ -99,6 +101,8 @@ def test_every_setting_is_passed_on_but_those_that_are_the_image_s_own() -> None
     given = {name: set(service.get("environment", {})) for name, service in _SERVICES.items()}
     assert given["gateway"] == SETTINGS - own - account
     assert given["gateway-cloudflare"] == SETTINGS - own
+    assert given["prune"] == given["gateway"]
+    assert given["prune-cloudflare"] == given["gateway-cloudflare"]
     assert given["gateway-rehearsal"] >= SETTINGS - own - account
 
 
@@ -106,6 +110,14 @@ def test_the_embedded_service_stays_embedded_and_keeps_its_data() -> None:
     assert not [name for name in _SERVICES["gateway"]["environment"] if name.startswith("CLOUDFLARE_")]
     assert set(_SERVICES["gateway"]["environment"].values()) == {None}, "the shell's, or those of .env"
     assert _mounts(_SERVICES["gateway"]) == {"gateway": "/data"}
+
+
+def test_what_is_too_old_is_deleted_every_week_of_the_data_that_is_served() -> None:
+    assert _mounts(_SERVICES["prune"]) == _mounts(_SERVICES["gateway"])
+    for name in ("prune", "prune-cloudflare"):
+        assert _SERVICES[name]["command"] == ["prune", "--weekly"]
+        assert _SERVICES[name]["restart"] == "unless-stopped"
+        assert _SERVICES[name]["healthcheck"] == {"disable": True}, "it answers no request"
 
 
 def test_without_an_account_the_service_on_cloudflare_refuses_to_start_and_names_the_setting() -> None:

@@ -89,7 +89,7 @@ def test_every_service_and_profile_of_the_readme_is_in_the_compose_file() -> Non
     assert services == {"gateway", "gateway-cloudflare", "gateway-rehearsal", "provision"}
     assert all(f"\n  {service}:" in _COMPOSE for service in services)
     named = set(re.findall(r"(?:COMPOSE_PROFILES=|--profile )(\S+)", lines))
-    assert named == set(re.findall(r"profiles: \[(\w+)\]", _COMPOSE))
+    assert named == set(re.findall(r"profiles: \[([\w-]+)\]", _COMPOSE))
 
 
 def test_the_walk_through_uses_the_account_that_the_compose_file_uses() -> None:

@@ -1,27 +1,39 @@
 """The command that deletes what has expired or is too old."""
 
+import asyncio
 from dataclasses import asdict
 
 import click
 
-from app.bootstrap import open_database
+from app.bootstrap import open_database, wall_clock
 from app.indexing.jobs.prune import Prune, Pruned
+from app.indexing.jobs.weekly import every_week
 from app.indexing.rate_limiter import RateLimiter
 from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
 from app.interfaces.cli.reconcile import rate_option
 from app.runtime.maintenance import UNMETERED
+from app.settings import Settings
 
 
 @click.command()
 @rate_option
+@click.option("--weekly", is_flag=True, help="Do so every Sunday at 03:00 UTC, until the command is stopped.")
 @as_json_option
-def prune(*, calls_per_minute: float, as_json: bool) -> None:
+def prune(*, calls_per_minute: float, weekly: bool, as_json: bool) -> None:
     """Delete what has expired or is too old, of all tenants.
 
-    These are expired memories, and old audit rows, receipts, ingestions, counts of model calls and idempotency keys. It
-    is made for cron, and safe beside running servers.
+    These are expired memories, and old audit rows, receipts, ingestions, counts of model calls, idempotency keys,
+    episodes and runs. It is made for cron, and safe beside running servers.
     """
-    pruned = run(_prune(calls_per_minute))
+    settings = quiet_settings()
+
+    async def once() -> None:
+        _print(await _prune(settings, calls_per_minute), as_json)
+
+    run(every_week(once, clock=wall_clock, sleep=asyncio.sleep) if weekly else once())
+
+
+def _print(pruned: Pruned, as_json: bool) -> None:
     said = (
         f"{pruned.memories} expired memories deleted.\n"
         f"Too old: {pruned.idempotency_keys} idempotency keys, {pruned.audit_rows} audit rows, {pruned.receipts} "
@@ -32,8 +44,7 @@ def prune(*, calls_per_minute: float, as_json: bool) -> None:
     print_answer({"pruned": pruned.memories} | others, said, as_json)
 
 
-async def _prune(calls_per_minute: float) -> Pruned:
-    settings = quiet_settings()
+async def _prune(settings: Settings, calls_per_minute: float) -> Pruned:
     database, close = open_database(settings)
     try:
         rate_limiter = RateLimiter(calls_per_minute if settings.on_cloudflare else UNMETERED)

@@ -369,7 +369,8 @@ def test_prune_deletes_what_has_expired_and_says_how_much(line: Line) -> None:
         0,
         (
             "2 expired memories deleted.\n"
-            "Too old: 0 idempotency keys, 0 audit rows, 0 receipts, 0 ingestions and 0 counts of model calls deleted.\n"
+            "Too old: 0 idempotency keys, 0 audit rows, 0 receipts, 0 ingestions, 0 counts of model calls, "
+            "0 episodes and 0 runs deleted.\n"
         ),
         "... 2 deleted\n",
     )
@@ -380,6 +381,8 @@ def test_prune_deletes_what_has_expired_and_says_how_much(line: Line) -> None:
         "receipts": 0,
         "ingestions": 0,
         "model_spend": 0,
+        "episodes": 0,
+        "runs": 0,
     }
 
 
