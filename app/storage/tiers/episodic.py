@@ -25,11 +25,11 @@ SELECT run.id, run.agent_id, run.agent_type, run.status, run.input -> '$.input' 
   run.input -> '$.episode_ids' AS episode_ids, run.output, run.error, run.workflow_id, run.started_at, run.ended_at
 FROM agent_runs AS run
 """
-_EPISODE = """
+_COLUMNS = """
 SELECT episode.id, episode.run_id, episode.agent_id, episode.agent_type, episode.type, episode.content, episode.data,
   episode.occurred_at, episode.created_at
-FROM memory_episodes AS episode
 """
+_EPISODE = f"{_COLUMNS} FROM memory_episodes AS episode"
 _OF_RUN = "run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'"
 _ONE = f"{_RUN} WHERE {_OF_RUN} AND (?1 ->> 'agent_id' IS NULL OR run.agent_id = ?1 ->> 'agent_id')"
 _NEWEST_EPISODES = "ORDER BY episode.created_at DESC, episode.id DESC"
@@ -47,7 +47,8 @@ SELECT ?1 ->> 'tenant_id', ?1 ->> 'run_id', ?1 ->> 'agent_id', ?1 ->> 'agent_typ
 WHERE TRUE ON CONFLICT (tenant_id, id) DO NOTHING
 """
 _GIVEN = f"""
-{_EPISODE} JOIN agent_runs AS run CROSS JOIN json_each(run.input, '$.episode_ids') AS given
+{_COLUMNS}
+FROM agent_runs AS run CROSS JOIN json_each(run.input, '$.episode_ids') AS given CROSS JOIN memory_episodes AS episode
 WHERE {_OF_RUN} AND run.agent_id = ?1 ->> 'agent_id' AND episode.tenant_id = ?1 ->> 'tenant_id'
   AND episode.id = given.value ORDER BY given.key
 """
