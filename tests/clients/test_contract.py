@@ -13,12 +13,16 @@ import pytest
 from memory_gateway_client import MemoryClient, calls
 from memory_gateway_client import types as answers
 from memory_gateway_client.request import Call
+from memory_gateway_client.tiers import episodic, episodic_types
 from tests.support.service import Service
 
 AGENT_MEMORY = {
     *("namespace_create", "namespace_list", "namespace_get", "namespace_delete", "profile_delete", "session_delete"),
     *("ingest", "remember", "recall", "memory_list", "memory_get", "memory_delete", "summary"),
 }
+MODULES = (calls, episodic)
+"""Where the operations are."""
+ANSWERS = (answers, episodic_types)
 LEFT_OUT = {
     *(f"agent_memory_{name}" for name in AGENT_MEMORY),  # Cloudflare's surface, which its own clients call
     "export",  # streams, which the command line does
@@ -41,6 +45,7 @@ JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 TIME, SENT_TIME = datetime(2026, 1, 2, 3, 4, 5, 6000, timezone(timedelta(hours=2))), "2026-01-02T01:04:05.006000+00:00"
 EXAMPLES: Mapping[str, Any] = {
     "agent_id": "a",
+    "agent_type": "t",
     "collapse": True,
     "confirm": "acme",
     "content": "c",
@@ -49,9 +54,12 @@ EXAMPLES: Mapping[str, Any] = {
     "credential_id": "c-1",
     "cursor": "next",
     "expires_at": TIME,
+    "episodes": [{"episode_id": "e", "type": "t", "content": "c"}],
+    "error": "e",
     "explain": True,
     "for_model": True,
     "idempotency_key": "k",
+    "input": {"any": None},
     "limit": 7,
     "long_term_enabled": False,
     "max_tokens": 8,
@@ -60,12 +68,17 @@ EXAMPLES: Mapping[str, Any] = {
     "min_score": 0.0,
     "occurred_at": TIME,
     "operation_id": "o",
+    "output": ["any"],
     "query": "q",
     "recency_days": 1.5,
     "reference_time": TIME,
     "as_of": TIME,
     "retention_days": 9,
+    "run_id": "r",
     "session_id": "s",
+    "started_after": TIME,
+    "started_before": TIME,
+    "status": "running",
     "tools": "profile",
     "top_k": 1,
     "written_by": "c-1",
@@ -88,15 +101,20 @@ def described(document: Any) -> Iterator[tuple[str, str, str, Any]]:
                 yield operation["operationId"], method.upper(), path.replace("{profile}", "{agent_id}"), operation
 
 
+def function(name: str) -> Any:
+    (found,) = [vars(module)[name] for module in MODULES if name in vars(module)]
+    return found
+
+
 def parameters(name: str) -> dict[str, inspect.Parameter]:
-    own, *said = inspect.signature(getattr(calls, name)).parameters.values()
+    own, *said = inspect.signature(function(name)).parameters.values()
     assert own.name == "_own"
     return {each.name: each for each in said}
 
 
 def call_of(name: str) -> Call[Any]:
     said = {each.name: EXAMPLES[each.name] for each in parameters(name).values() if each.default is each.empty}
-    call: Call[Any] = getattr(calls, name)("bot", **said)
+    call: Call[Any] = function(name)("bot", **said)
     return call
 
 
@@ -123,7 +141,12 @@ def sent(document: Any, operation: Any) -> Iterator[tuple[str, bool]]:
 
 async def test_every_operation_of_the_service_is_a_method_or_left_out_by_name(document: Any) -> None:
     ids = {operation["operationId"] for methods in document["paths"].values() for operation in methods.values()}
-    here = {name for name, value in inspect.getmembers(calls, inspect.isfunction) if value.__module__ == calls.__name__}
+    here = {
+        name
+        for module in MODULES
+        for name, value in inspect.getmembers(module, inspect.isfunction)
+        if value.__module__ == module.__name__
+    }
     assert ids - LEFT_OUT == here
     assert ids >= LEFT_OUT
     methods = {name for name in dir(MemoryClient) if not name.startswith("_")}
@@ -142,7 +165,7 @@ async def test_every_field_of_a_request_is_a_parameter_and_the_other_way_round(d
 async def test_every_parameter_is_sent_as_the_field_of_its_name(document: Any) -> None:
     for name, _, path, operation in described(document):
         said = {each: EXAMPLES[each] for each in parameters(name).keys() - NOT_SENT}
-        call = getattr(calls, name)("bot", **said)
+        call = function(name)("bot", **said)
         body = dict(call.body or {})
         headers = {header.lower().replace("-", "_"): value for header, value in call.headers.items()}
         carried = body.pop("filter", {}) | body | dict(call.query) | headers
@@ -158,7 +181,7 @@ async def test_every_call_goes_where_the_document_says_and_expects_what_it_promi
     for name, method, path, operation in described(document):
         call = call_of(name)
         agent_id = "a" if name == "erase_agent" else "bot"
-        concrete = path.format(memory_id="m", operation_id="o", credential_id="c-1", agent_id=agent_id)
+        concrete = path.format(memory_id="m", operation_id="o", credential_id="c-1", agent_id=agent_id, run_id="r")
         assert (call.method, call.path) == (method, concrete)
         successes = [int(status) for status in operation["responses"] if int(status) < 300]
         assert [call.status] == successes
@@ -173,7 +196,7 @@ async def test_every_answer_is_read_with_the_members_and_types_of_the_document(d
             assert call.answer is NoneType, name
         else:
             compare(document, call.answer, content["application/json"]["schema"], name, seen)
-    of_module = {value for value in vars(answers).values() if is_dataclass(value)}
+    of_module = {value for module in ANSWERS for value in vars(module).values() if is_dataclass(value)}
     assert seen == of_module
 
 
@@ -181,7 +204,9 @@ def compare(document: Any, kind: Any, schema: Any, at: str, seen: set[type]) -> 
     """Fail where the schema is not that of the kind."""
     schema = resolved(document, schema)
     origin, arguments = get_origin(kind), get_args(kind)
-    if origin is UnionType:
+    if kind is Any:
+        assert "type" not in schema, at
+    elif origin is UnionType:
         one, null = schema.get("anyOf", (schema, None))
         assert null == {"type": "null"}, at
         assert arguments[1:] == (NoneType,), at

@@ -28,12 +28,12 @@ def prune(*, calls_per_minute: float, weekly: bool, as_json: bool) -> None:
     settings = quiet_settings()
 
     async def once() -> None:
-        _print(await _prune(settings, calls_per_minute), as_json)
+        _print(await _prune(settings, calls_per_minute), as_json=as_json)
 
     run(every_week(once, clock=wall_clock, sleep=asyncio.sleep) if weekly else once())
 
 
-def _print(pruned: Pruned, as_json: bool) -> None:
+def _print(pruned: Pruned, *, as_json: bool) -> None:
     said = (
         f"{pruned.memories} expired memories deleted.\n"
         f"Too old: {pruned.idempotency_keys} idempotency keys, {pruned.audit_rows} audit rows, {pruned.receipts} "

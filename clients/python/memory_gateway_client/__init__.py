@@ -13,6 +13,8 @@ from memory_gateway_client.errors import (
     Unauthenticated,
     Unavailable,
 )
+from memory_gateway_client.tiers.episode_buffer import AsyncEpisodeBuffer, EpisodeBuffer
+from memory_gateway_client.tiers.episodic_types import Appended, Episode, EpisodePage, Run, RunPage, StartedRun
 from memory_gateway_client.types import (
     AgentSettings,
     AgentUsage,
@@ -42,10 +44,15 @@ __all__ = [
     "AgentSettings",
     "AgentUsage",
     "AnswerNotUnderstood",
+    "Appended",
+    "AsyncEpisodeBuffer",
     "AsyncMemoryClient",
     "Change",
     "Conflict",
     "Entry",
+    "Episode",
+    "EpisodeBuffer",
+    "EpisodePage",
     "ErasedCounts",
     "Explanation",
     "FieldError",
@@ -66,7 +73,10 @@ __all__ = [
     "Recall",
     "Receipt",
     "Remembered",
+    "Run",
+    "RunPage",
     "Source",
+    "StartedRun",
     "Stored",
     "Unauthenticated",
     "Unavailable",

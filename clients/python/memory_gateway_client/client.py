@@ -16,6 +16,7 @@ import httpx
 from memory_gateway_client import calls, tools
 from memory_gateway_client.exchange import Exchange, Pause, exchange
 from memory_gateway_client.request import Call, is_visible
+from memory_gateway_client.tiers import episodic
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -77,6 +78,13 @@ class _Client(Generic[H]):
     undo = _Method(calls.undo)
     operation = _Method(calls.operation)
     call_tool = _Method(tools.call_tool)
+    start_run = _Method(episodic.start_run)
+    get_run = _Method(episodic.get_run)
+    runs = _Method(episodic.runs)
+    append_episode = _Method(episodic.append_episode)
+    complete_run = _Method(episodic.complete_run)
+    fail_run = _Method(episodic.fail_run)
+    episodes = _Method(episodic.episodes)
 
     def __init__(
         self,

@@ -7,7 +7,7 @@
     |-- Unauthenticated                  401: no credential, or an invalid one
     |-- Forbidden                        403: the credential does not allow this
     |-- NotFound                         404: the memory, operation or path does not exist
-    |-- Conflict                         409: erasing, long_term_disabled, idempotency_key_reused
+    |-- Conflict                         409: erasing, long_term_disabled, idempotency_key_reused, run_ended
     |-- QuotaExceeded                    429: quota_exceeded or rate_limited
     |-- Unavailable                      502, 503, 504, or no answer at all
     |-- AnswerNotUnderstood              the answer cannot be read as one of the service

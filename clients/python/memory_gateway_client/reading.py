@@ -27,7 +27,7 @@ def _read(kind: Any, value: Any, at: str) -> Any:  # noqa: ANN401 - kinds are ty
         return None if value is None else _read(arguments[0], value, at)
     if origin is tuple and isinstance(value, list):
         return tuple(_read(arguments[0], each, f"{at}[{index}]") for index, each in enumerate(value))
-    if (origin or kind) is dict and isinstance(value, dict):
+    if kind is Any or ((origin or kind) is dict and isinstance(value, dict)):
         return value
     if is_dataclass(kind) and isinstance(value, dict):
         return _members(kind, value, at)
