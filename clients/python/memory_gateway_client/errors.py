@@ -110,7 +110,8 @@ class Conflict(MemoryGatewayError):
     """The present state forbids the request; nothing was changed.
 
     Codes: ``erasing`` (the agent or its tenant is being erased), ``long_term_disabled`` (an administrator has switched
-    off the agent's long-term memory), ``idempotency_key_reused`` (for another request in the last 24 hours).
+    off the agent's long-term memory), ``idempotency_key_reused`` (for another request in the last 24 hours),
+    ``run_ended`` (the run has ended, or has ended otherwise).
     """
 
     code = "conflict"

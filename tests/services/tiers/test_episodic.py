@@ -14,6 +14,9 @@ from app.domain.episodes import EpisodesWanted, NewEpisode, NewRun, RunsWanted
 from app.domain.errors import Conflict, Erasing, InvalidRequest, NotFound, QuotaExceeded, RunEnded
 from app.domain.memory import NewMemory
 from app.domain.quotas import Use
+from app.indexing.jobs import prune
+from app.indexing.jobs.prune import Prune
+from app.indexing.rate_limiter import RateLimiter
 from app.services.tiers.episodic import Appended, EpisodicMemory
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
@@ -197,7 +200,7 @@ async def test_runs_and_episodes_are_listed_by_what_is_asked_page_by_page(bench:
     ):
         found, after = [], None
         while True:
-            page = await service.runs(RunsWanted(**wanted), limit=2, after=after)  # type: ignore[arg-type]
+            page = await service.runs(RunsWanted(**wanted), limit=2, after=after)
             found += [run.id for run in page.runs]
             if (after := page.after) is None:
                 break
@@ -332,3 +335,58 @@ def test_any_json_may_be_sixteen_deep_and_no_deeper() -> None:
     new(input=value)
     with pytest.raises(InvalidRequest, match="deeper than 16"):
         new(input=[value])
+
+
+async def test_prune_deletes_old_episodes_and_runs_of_all_tenants_in_calls_of_few_rows(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    day = 24 * 3600 * 1000
+    for tenant in ("acme", "globex"):
+        service = tier(bench, tenant)
+        ended, _given_up, old = [await begun(service) for _ in range(3)]
+        await service.append(ended, happened(*"12345"))
+        await service.append(old, happened("old"))
+        await service.complete(ended, None)
+        await later(bench, 91 * day)
+    service = tier(bench, "globex")
+    young = [await begun(service) for _ in range(2)]
+    await service.append(young[0], happened("young"))
+    await service.append(old, happened("still going on"))
+    await service.complete(old, None)
+    told: list[int] = []
+    monkeypatch.setattr(prune, "MAX_CHUNK", 2)
+    done = await pruned(bench, told)
+    assert (done.episodes, done.runs) == (12, 5)
+    assert [after - before for before, after in zip([0, *told], told, strict=False)] == [2] * 6 + [2, 2, 1]
+    assert {run.id for run in (await service.runs(RunsWanted(), limit=100)).runs} == {old, *young}
+    assert await contents(service) == ["still going on", "young"]
+    assert await contents(tier(bench)) == []
+    assert await bench.rows(COUNTED) == await bench.rows(THERE)
+    assert (await pruned(bench, [])).episodes == 0
+
+
+async def test_a_prune_that_stops_is_finished_by_the_next_and_no_call_deletes_more_than_its_share(
+    bench: Bench,
+) -> None:
+    service = tier(bench)
+    run = await begun(service)
+    for _ in range(13):
+        await service.append(run, happened(*(["x"] * 100)))
+    await later(bench, 91 * 24 * 3600 * 1000)
+
+    def stop(deleted: int) -> None:
+        if deleted >= 1000:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await Prune(bench.database, audit_days=400, episode_days=90, rate_limiter=RateLimiter(1e9), report=stop).run()
+    assert await bench.rows("SELECT count(*) AS n FROM memory_episodes") == [{"n": 300}]
+    told: list[int] = []
+    assert (await pruned(bench, told)).episodes == 300
+    assert told == [300, 301]
+    assert prune.MAX_CHUNK == 500
+
+
+async def pruned(bench: Bench, told: list[int]) -> prune.Pruned:
+    job = Prune(bench.database, audit_days=400, episode_days=90, rate_limiter=RateLimiter(1e9), report=told.append)
+    return await job.run()
