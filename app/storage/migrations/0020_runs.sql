@@ -6,9 +6,9 @@ CREATE TABLE agent_runs (
   agent_type TEXT NOT NULL,
   status TEXT NOT NULL CHECK (status IN ('running', 'completed', 'failed')),
   -- {"input": what the run was started with, "episode_ids": [the episodes that it was given]}
-  input TEXT NOT NULL,
-  output TEXT,
-  error TEXT,
+  input TEXT NOT NULL CHECK (length(CAST(input AS BLOB)) <= 40960),
+  output TEXT CHECK (length(CAST(output AS BLOB)) <= 32768),
+  error TEXT CHECK (length(CAST(error AS BLOB)) <= 4096),
   -- The workflow that was selected for it last.
   workflow_id TEXT,
   started_at INTEGER NOT NULL,

@@ -390,3 +390,15 @@ async def test_a_prune_that_stops_is_finished_by_the_next_and_no_call_deletes_mo
 async def pruned(bench: Bench, told: list[int]) -> prune.Pruned:
     job = Prune(bench.database, audit_days=400, episode_days=90, rate_limiter=RateLimiter(1e9), report=told.append)
     return await job.run()
+
+
+async def test_what_is_as_large_as_may_be_is_kept_whole(bench: Bench) -> None:
+    service = tier(bench)
+    most = "ä" * (16 * 1024 - 1)  # with its quotation marks 32 KiB as JSON
+    run = await begun(service)
+    for _ in range(10):  # as many as fit into a request, about
+        await service.append(run, [NewEpisode("n" * 64, "ä" * 16 * 1024, {"a": "x" * (10 * 1024 - 8)})] * 5)
+    large = await service.begin(new(input=most, episodes=50))
+    assert (large.run.input, len(large.episodes), large.episodes[0].content) == (most, 50, "ä" * 16 * 1024)
+    assert (await service.complete(run, most)).output == most
+    assert (await service.fail(large.run.id, "x" * 4096)).error == "x" * 4096

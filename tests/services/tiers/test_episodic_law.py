@@ -139,7 +139,9 @@ class World:
             self.model.wait(*said)
         elif name == "prune":
             limiter = RateLimiter(1e9)
-            job = Prune(self.bench.database, audit_days=400, episode_days=DAYS, rate_limiter=limiter, report=bool)
+            job = Prune(
+                self.bench.database, audit_days=400, episode_days=DAYS, rate_limiter=limiter, report=lambda _: None
+            )
             await job.run()
             self.model.prune()
         else:
