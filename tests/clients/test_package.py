@@ -70,6 +70,7 @@ def test_each_adapter_is_an_extra_until_its_folder_is_deleted(copy: Path) -> Non
 SAID = [
     r"^0\.\d+ The customer prefers invoices in Swedish$",
     "^Ann opens tickets on Mondays$",
+    "^completed 1$",
     r"^invalid_request \['query'\]$",
 ]
 
