@@ -1,4 +1,4 @@
-"""Runs and episodes are as a plain model has them, whatever answers are lost and however often a write is made again."""
+"""Runs and episodes are as a plain model has them, whatever answers are lost and however often a write is repeated."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
