@@ -53,7 +53,7 @@ from app.services.recall_rates import RecallRates
 from app.settings import Settings
 
 DATABASE_FILE = "memory.sqlite3"
-_METERED = Pace(indexer_seconds=15.0, look_again_seconds=30.0)
+_METERED = Pace(indexer_seconds=15.0, look_again_seconds=30.0, windows_seconds=300.0)
 """On Cloudflare every call counts."""
 
 PlainEmbedder = TransformerEmbedder | HashingEmbedder | OpenAIEmbedder | WorkersAIEmbedder

@@ -76,6 +76,27 @@ MAX_EPISODES_GIVEN = 50
 MAX_EPISODES_WRITTEN = 100
 """Episodes of one request."""
 EPISODE_TYPE_CHARACTERS = 64
+WORKING_KEY_CHARACTERS = 128
+WORKING_BYTES = 128 * 1024
+"""Keys and values of one instance of an agent, in UTF-8."""
+MAX_WORKING_KEYS = 1_000
+"""Of an instance."""
+MAX_WORKING_INSTANCES = 10_000
+"""Of a tenant, that hold anything."""
+WORKING_TTL_SECONDS, MIN_WORKING_TTL_SECONDS, MAX_WORKING_TTL_SECONDS = 3_600, 60, 86_400
+"""How long working memory lives where its writer does not say, and what a writer may say."""
+MAX_LOG_ENTRIES = 100
+"""Of one append to the log of a run, and of one page of it."""
+LOG_BYTES = 1024 * 1024
+"""Of the entries of a run's log that are kept."""
+MAX_APPENDED = 100
+"""Messages of one append to a window."""
+WINDOW_BYTES, WINDOW_MESSAGES = 128 * 1024, 1_000
+"""What a window keeps: older turns fall out of it into long-term memory."""
+MAX_WINDOW_BYTES, MAX_WINDOW_MESSAGES = 512 * 1024, 4_000
+"""What a window holds at most while turns cannot fall out of it."""
+WINDOW_TOKENS, MAX_WINDOW_TOKENS = 8_000, 200_000
+"""Of a window's answer: where its reader does not say, and at most."""
 
 NO_NUL = r"^[^\u0000]*$"
 """Pattern of a text in a JSON schema; no schema can exclude lone surrogates too."""
@@ -180,14 +201,19 @@ def _any_text(max_bytes: int) -> Bound:
     return Bound(violation, {"maxLength": max_bytes, "pattern": NO_NUL})
 
 
-def json_value(max_bytes: int, depth: int = JSON_DEPTH) -> Bound:
-    """Bound a value of any JSON in depth and in bytes; the interfaces write its schema."""
+def json_value(max_bytes: int, depth: int = JSON_DEPTH, *, whole_request: bool = False) -> Bound:
+    """Bound a value of any JSON in depth and in bytes; the interfaces write its schema.
+
+    ``whole_request``: a larger one makes the request as a whole too large.
+    """
 
     def violation(value: Json) -> Violation | None:
         if (flaw := next(_flaws([value], depth + 1, max_bytes, named=depth), None)) is not None:
             return Violation(flaw)
         size = len(to_json(value).encode())
-        return None if size <= max_bytes else Violation(f"has {size} bytes as JSON, at most {max_bytes} are allowed")
+        if size <= max_bytes:
+            return None
+        return Violation(f"has {size} bytes as JSON, at most {max_bytes} are allowed", too_large=whole_request)
 
     return Bound(violation)
 
@@ -273,6 +299,25 @@ EPISODE_TYPE = _characters(EPISODE_TYPE_CHARACTERS)
 EPISODE_CONTENT = _any_text(CONTENT_BYTES)
 EPISODE_DATA = METADATA
 RETENTION_DAYS = _range("must be from 1 to 36500, or null", 1, 36_500)
+
+
+WORKING_KEY = _form(
+    r"(?!(?:messages|window)$)[A-Za-z0-9._:-]{1,128}",
+    "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -, and neither messages nor window",
+    minLength=1,
+    maxLength=WORKING_KEY_CHARACTERS,
+)
+INSTANCE = AGENT_ID
+RUN_ID = _form(MEMORY_ID_FORM, "must be a run's id, a ULID")
+WORKING_VALUE = json_value(WORKING_BYTES, whole_request=True)
+WORKING_TTL = _range(
+    f"must be from {MIN_WORKING_TTL_SECONDS} to {MAX_WORKING_TTL_SECONDS}",
+    MIN_WORKING_TTL_SECONDS,
+    MAX_WORKING_TTL_SECONDS,
+)
+LOG_ENTRY = json_value(WORKING_BYTES, whole_request=True)
+LOG_NUMBER = _range("must be at least 0", 0, 2**53 - 1)
+WINDOW_TOKEN_LIMIT = _range(f"must be from 1 to {MAX_WINDOW_TOKENS}", 1, MAX_WINDOW_TOKENS)
 
 
 def is_id(value: object) -> bool:

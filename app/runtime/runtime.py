@@ -17,6 +17,7 @@ from app.observability.metrics import Metrics
 from app.runtime.backends import Backends
 from app.runtime.ingestions import resume_ingestions
 from app.runtime.language_model import keep_spend, model_names, name_missing_models, write_spend
+from app.runtime.windows import settle_windows
 from app.services.agent_memory import AgentMemory
 from app.services.backends import TenantBackends
 from app.services.browse import Browser
@@ -27,6 +28,8 @@ from app.services.namespaces import Namespaces
 from app.services.profile import ProfileService
 from app.services.revocations import Revocation
 from app.services.tiers.episodic import EpisodicMemory
+from app.services.tiers.windows import WindowService
+from app.services.tiers.working import WorkingMemory
 from app.services.undo import Undo
 from app.storage import embedding_configs
 from app.storage.agents import ToolSet
@@ -48,6 +51,8 @@ class Pace:
     """The pause between two rounds of the indexer."""
     look_again_seconds: float = 0.0
     """How long the result of a check of the parts is reused."""
+    windows_seconds: float = 30.0
+    """The pause between two looks for windows whose turns are to fall out of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +112,16 @@ class TenantServices:
     def episodic(self) -> EpisodicMemory:
         """Return the service of runs and of what happens in them."""
         return EpisodicMemory(self.backends)
+
+    @property
+    def working(self) -> WorkingMemory:
+        """Return the service that keeps the scratch state of agents' instances and runs."""
+        return WorkingMemory(self.backends)
+
+    @property
+    def windows(self) -> WindowService:
+        """Return the service that keeps the newest messages of agents' instances."""
+        return WindowService(self.backends)
 
     def of_call(self, agent_id: str, tools: ToolSet) -> "TenantServices":
         """Return the services for one call of an agent's tool, which is in this set.
@@ -210,6 +225,10 @@ class Runtime:
             asyncio.create_task(self._work(), name="indexer"),
             asyncio.create_task(self._read_older_memories(), name="backfill"),
             asyncio.create_task(resume_ingestions(self.backends, lambda: self._not_ready is None), name="ingestions"),
+            asyncio.create_task(
+                settle_windows(self.backends, lambda: self._not_ready is None, self.pace.windows_seconds),
+                name="windows",
+            ),
         ]
         if self.backends.model is not None:
             self._background = [

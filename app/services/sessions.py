@@ -44,9 +44,9 @@ class Sessions:
         for _ in range(MAX_CHUNKS):
             chunk = delete_chunk(scope, session_id, self._backends.author, now=self._backends.clock())
             state = request_state.read(Tenant(scope.tenant_id))
-            staged, *_, deleted, (progress,), (seen,) = await self._backends.database.run([*chunk, state])
+            turns, staged, *_, deleted, (progress,), (seen,) = await self._backends.database.run([*chunk, state])
             self._backends.observe(seen)
-            memories, messages = memories + len(deleted), messages + len(staged)
+            memories, messages = memories + len(deleted), messages + len(turns) + len(staged)
             more = bool(progress["more"])
             if not more:
                 break

@@ -27,6 +27,16 @@ _OF_CHUNK = (
     f"+memory.tenant_id = ?1 ->> 'tenant_id' AND +memory.agent_id = ?1 ->> 'agent_id' AND memory.id IN ({_DELETED})"
 )
 _OF_MESSAGES = _OF_SESSION.format(table="message")
+# A session is the window of the instance of its name: what is in it would become memories behind the deletion.
+_DELETE_TURNS = """
+DELETE FROM working_turn
+WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND instance = ?1 ->> 'session_id'
+RETURNING id
+"""
+_DELETE_WINDOW = """
+DELETE FROM working_window
+WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND instance = ?1 ->> 'session_id'
+"""
 # Messages come first: nothing becomes a memory behind the deletion.
 _DELETE_MESSAGES = f"""
 DELETE FROM message WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND id IN (
@@ -61,11 +71,13 @@ SELECT EXISTS ({_CHUNK}) OR EXISTS (SELECT 1 FROM message WHERE {_OF_MESSAGES}) 
 def delete_chunk(scope: Scope, session_id: str, author: Author, *, now: int) -> list[ScopedStatement]:
     """Make the run that deletes the next chunk of a session.
 
-    The first statement returns a row for each message that it deleted, the last but one for each memory, the last
+    The first two statements return a row for each message that they deleted, the last but one for each memory, the last
     whether there is ``more``.
     """
     return [
+        ScopedStatement.write(scope, _DELETE_TURNS, session_id=session_id),
         ScopedStatement.write(scope, _DELETE_MESSAGES, session_id=session_id),
+        ScopedStatement.write(scope, _DELETE_WINDOW, session_id=session_id),
         ScopedStatement.write(scope, _RELEASE, session_id=session_id),
         ScopedStatement.write(scope, _DELETE_PROPOSALS, session_id=session_id),
         ScopedStatement.write(scope, _QUEUE_DELETES, session_id=session_id),

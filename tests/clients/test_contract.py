@@ -13,16 +13,13 @@ import pytest
 from memory_gateway_client import MemoryClient, calls
 from memory_gateway_client import types as answers
 from memory_gateway_client.request import Call
-from memory_gateway_client.tiers import episodic, episodic_types
+from memory_gateway_client.tiers import episodic, episodic_types, working, working_types
 from tests.support.service import Service
 
 AGENT_MEMORY = {
     *("namespace_create", "namespace_list", "namespace_get", "namespace_delete", "profile_delete", "session_delete"),
     *("ingest", "remember", "recall", "memory_list", "memory_get", "memory_delete", "summary"),
 }
-MODULES = (calls, episodic)
-"""Where the operations are."""
-ANSWERS = (answers, episodic_types)
 LEFT_OUT = {
     *(f"agent_memory_{name}" for name in AGENT_MEMORY),  # Cloudflare's surface, which its own clients call
     "export",  # streams, which the command line does
@@ -41,9 +38,22 @@ LEFT_OUT = {
     "summary",
     "delete_session",
 }
+OPERATIONS = {
+    name: function
+    for module in (calls, episodic, working)
+    for name, function in inspect.getmembers(module, inspect.isfunction)
+    if function.__module__ == module.__name__ and not name.startswith("_")
+}
+ANSWERS = {
+    value
+    for module in (answers, episodic_types, working_types)
+    for value in vars(module).values()
+    if is_dataclass(value)
+}
 JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 TIME, SENT_TIME = datetime(2026, 1, 2, 3, 4, 5, 6000, timezone(timedelta(hours=2))), "2026-01-02T01:04:05.006000+00:00"
 EXAMPLES: Mapping[str, Any] = {
+    "after": 7,
     "agent_id": "a",
     "agent_type": "t",
     "collapse": True,
@@ -53,11 +63,16 @@ EXAMPLES: Mapping[str, Any] = {
     "created_before": TIME,
     "credential_id": "c-1",
     "cursor": "next",
+    "entries": [{"n": 1}],
     "expires_at": TIME,
     "episodes": [{"episode_id": "e", "type": "t", "content": "c"}],
     "error": "e",
     "explain": True,
     "for_model": True,
+    "if_match": "*",
+    "if_none_match": "*",
+    "instance": "i",
+    "key": "k",
     "idempotency_key": "k",
     "input": {"any": None},
     "limit": 7,
@@ -65,6 +80,7 @@ EXAMPLES: Mapping[str, Any] = {
     "max_tokens": 8,
     "memory_id": "m",
     "metadata": {"of": 1},
+    "messages": [{"role": "user", "content": "c"}],
     "min_score": 0.0,
     "occurred_at": TIME,
     "operation_id": "o",
@@ -81,6 +97,8 @@ EXAMPLES: Mapping[str, Any] = {
     "status": "running",
     "tools": "profile",
     "top_k": 1,
+    "ttl_seconds": 60,
+    "value": [1],
     "written_by": "c-1",
 }
 NOT_SENT = {"every_agent"}
@@ -101,20 +119,15 @@ def described(document: Any) -> Iterator[tuple[str, str, str, Any]]:
                 yield operation["operationId"], method.upper(), path.replace("{profile}", "{agent_id}"), operation
 
 
-def function(name: str) -> Any:
-    (found,) = [vars(module)[name] for module in MODULES if name in vars(module)]
-    return found
-
-
 def parameters(name: str) -> dict[str, inspect.Parameter]:
-    own, *said = inspect.signature(function(name)).parameters.values()
+    own, *said = inspect.signature(OPERATIONS[name]).parameters.values()
     assert own.name == "_own"
     return {each.name: each for each in said}
 
 
 def call_of(name: str) -> Call[Any]:
     said = {each.name: EXAMPLES[each.name] for each in parameters(name).values() if each.default is each.empty}
-    call: Call[Any] = function(name)("bot", **said)
+    call: Call[Any] = OPERATIONS[name]("bot", **said)
     return call
 
 
@@ -141,12 +154,7 @@ def sent(document: Any, operation: Any) -> Iterator[tuple[str, bool]]:
 
 async def test_every_operation_of_the_service_is_a_method_or_left_out_by_name(document: Any) -> None:
     ids = {operation["operationId"] for methods in document["paths"].values() for operation in methods.values()}
-    here = {
-        name
-        for module in MODULES
-        for name, value in inspect.getmembers(module, inspect.isfunction)
-        if value.__module__ == module.__name__
-    }
+    here = OPERATIONS.keys()
     assert ids - LEFT_OUT == here
     assert ids >= LEFT_OUT
     methods = {name for name in dir(MemoryClient) if not name.startswith("_")}
@@ -165,7 +173,7 @@ async def test_every_field_of_a_request_is_a_parameter_and_the_other_way_round(d
 async def test_every_parameter_is_sent_as_the_field_of_its_name(document: Any) -> None:
     for name, _, path, operation in described(document):
         said = {each: EXAMPLES[each] for each in parameters(name).keys() - NOT_SENT}
-        call = function(name)("bot", **said)
+        call = OPERATIONS[name]("bot", **said)
         body = dict(call.body or {})
         headers = {header.lower().replace("-", "_"): value for header, value in call.headers.items()}
         carried = body.pop("filter", {}) | body | dict(call.query) | headers
@@ -181,10 +189,18 @@ async def test_every_call_goes_where_the_document_says_and_expects_what_it_promi
     for name, method, path, operation in described(document):
         call = call_of(name)
         agent_id = "a" if name == "erase_agent" else "bot"
-        concrete = path.format(memory_id="m", operation_id="o", credential_id="c-1", agent_id=agent_id, run_id="r")
+        ids = {
+            "memory_id": "m",
+            "operation_id": "o",
+            "credential_id": "c-1",
+            "instance": "i",
+            "key": "k",
+            "run_id": "r",
+        }
+        concrete = path.format(agent_id=agent_id, **ids)
         assert (call.method, call.path) == (method, concrete)
         successes = [int(status) for status in operation["responses"] if int(status) < 300]
-        assert [call.status] == successes
+        assert [call.status, *call.also] == successes
 
 
 async def test_every_answer_is_read_with_the_members_and_types_of_the_document(document: Any) -> None:
@@ -196,8 +212,7 @@ async def test_every_answer_is_read_with_the_members_and_types_of_the_document(d
             assert call.answer is NoneType, name
         else:
             compare(document, call.answer, content["application/json"]["schema"], name, seen)
-    of_module = {value for module in ANSWERS for value in vars(module).values() if is_dataclass(value)}
-    assert seen == of_module
+    assert seen == ANSWERS
 
 
 def compare(document: Any, kind: Any, schema: Any, at: str, seen: set[type]) -> None:
@@ -220,6 +235,8 @@ def compare(document: Any, kind: Any, schema: Any, at: str, seen: set[type]) -> 
     elif origin is dict:
         values = {"type": JSON_TYPES[arguments[1]]} if arguments[1] in JSON_TYPES else True
         assert (schema["type"], schema["additionalProperties"]) == ("object", values), at
+    elif kind is Any:
+        assert not schema.keys() & {"type", "anyOf", "$ref", "format"}, at
     elif kind is datetime:
         assert (schema["type"], schema["format"]) == ("string", "date-time"), at
     else:

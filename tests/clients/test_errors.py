@@ -27,6 +27,7 @@ OF_STATUS = {
     405: client.InvalidRequest,
     408: client.InvalidRequest,
     409: client.Conflict,
+    412: client.PreconditionFailed,
     413: client.InvalidRequest,
     415: client.InvalidRequest,
     421: client.InvalidRequest,

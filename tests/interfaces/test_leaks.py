@@ -32,6 +32,7 @@ _BY_ID = (
     "POST /profiles/{profile}/operations",
     *("GET /runs/{run_id}", "POST /runs/{run_id}"),
     *("GET /profiles/{profile}/memories/", "POST /profiles/{profile}/memories/"),
+    *("GET /working/{agent_id}/{instance}/{key}", "GET /runs/", "POST /runs/", "PUT /runs/"),
 )
 """Routes that answer an id which the caller does not have with 404."""
 

@@ -16,6 +16,7 @@ from tests.support.agent_memory_probes import AGENT_MEMORY_PROBES
 from tests.support.episodic_probes import EPISODIC_PROBES
 from tests.support.profile_probes import PROFILE_PROBES
 from tests.support.service import Service
+from tests.support.working_probes import WORKING_PROBES
 
 CANARY = "Xq0451z"
 BROUGHT = "what the owner has ingested"
@@ -268,6 +269,7 @@ PROBES: dict[str, Probe] = {
     **PROFILE_PROBES,
     **AGENT_MEMORY_PROBES,
     **EPISODIC_PROBES,
+    **WORKING_PROBES,
     "POST /store": probe_store,
     "POST /recall": probe_recall,
     "POST /recall/explain": probe_explain,

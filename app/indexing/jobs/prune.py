@@ -29,6 +29,8 @@ class Pruned:
     model_spend: int
     episodes: int
     runs: int
+    working: int
+    """Keys, entries of logs and instances of working memory."""
 
 
 class Prune:
@@ -76,6 +78,7 @@ class Prune:
             model_spend=await self._repeat(pruning.delete_spend(audited_until, MAX_CHUNK)),
             episodes=await self._repeat(episodes.delete_episodes(happened_until, MAX_CHUNK)),
             runs=await self._repeat(episodes.delete_runs(happened_until, MAX_CHUNK)),
+            working=sum([await self._repeat(run) for run in pruning.delete_working(now, MAX_CHUNK)]),
         )
 
     async def _repeat(self, statements: Sequence[Statement]) -> int:

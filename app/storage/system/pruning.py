@@ -63,6 +63,29 @@ DELETE FROM model_spend WHERE (tenant_id, day, stage) IN (
   WHERE old.day < ?1 ->> 'until' / 86400000 LIMIT ?1 ->> 'limit'
 ) RETURNING TRUE AS deleted
 """
+# What is left of an instance goes a day later: its versions may be some milliseconds ahead of the clock.
+_DELETE_INSTANCES = """
+DELETE FROM working_instance WHERE (tenant_id, agent_id, instance) IN (
+  SELECT old.tenant_id, old.agent_id, old.instance FROM working_instance AS old
+  WHERE old.expires_at <= ?1 ->> 'until' - 86400000 AND NOT EXISTS (
+    SELECT 1 FROM working_window AS held
+    WHERE held.tenant_id = old.tenant_id AND held.agent_id = old.agent_id AND held.instance = old.instance
+  )
+  ORDER BY old.expires_at LIMIT ?1 ->> 'limit'
+) RETURNING TRUE AS deleted
+"""
+_DELETE_LOGS = """
+DELETE FROM working_log WHERE (tenant_id, agent_id, run_id, number) IN (
+  SELECT old.tenant_id, old.agent_id, old.run_id, old.number FROM working_log AS old
+  WHERE old.expires_at <= ?1 ->> 'until' ORDER BY old.expires_at LIMIT ?1 ->> 'limit'
+) RETURNING TRUE AS deleted
+"""
+_DELETE_KEYS_OF_INSTANCES = """
+DELETE FROM working_key WHERE (tenant_id, agent_id, instance, key) IN (
+  SELECT old.tenant_id, old.agent_id, old.instance, old.key FROM working_key AS old
+  WHERE old.expires_at <= ?1 ->> 'until' ORDER BY old.expires_at LIMIT ?1 ->> 'limit'
+) RETURNING TRUE AS deleted
+"""
 
 
 def delete_expired(until: int, limit: int) -> list[Statement]:
@@ -99,3 +122,12 @@ def delete_ingestions(until: int, limit: int) -> list[Statement]:
 def delete_spend(until: int, limit: int) -> list[Statement]:
     """Delete the next counts of what models have cost on days that were over by then; returns a row for each."""
     return [Statement.write(_DELETE_SPEND, until=until, limit=limit)]
+
+
+def delete_working(until: int, limit: int) -> list[list[Statement]]:
+    """Delete the next keys, entries of logs and instances of working memory that had expired by then.
+
+    Each is a run of its own, which returns a row for each that it deleted.
+    """
+    kinds = (_DELETE_KEYS_OF_INSTANCES, _DELETE_LOGS, _DELETE_INSTANCES)
+    return [[Statement.write(sql, until=until, limit=limit)] for sql in kinds]

@@ -4,7 +4,7 @@ from app.domain.author import Author
 from app.domain.memory import Scope, Tenant
 from app.storage.scoped import ScopedStatement
 
-_PASS = """
+_ENTER = """
 INSERT INTO tier_write (tenant_id, agent_id, written_by, issued_at)
 SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'by', ?1 ->> 'issued_at'
 """
@@ -15,4 +15,4 @@ def gate(scope: Scope | Tenant, author: Author) -> ScopedStatement:
 
     The run raises ``RunRefused`` with the reason ``erasing`` or ``revoked`` (``0018_tiers.sql``).
     """
-    return ScopedStatement.write(scope, _PASS, by=author.credential_id, issued_at=author.issued_at)
+    return ScopedStatement.write(scope, _ENTER, by=author.credential_id, issued_at=author.issued_at)

@@ -42,5 +42,42 @@ TIER_TABLES: tuple[TierTable, ...] = (
         ("id", "run_id", "agent_id", "agent_type", "type", "content", "data", "occurred_at", "created_at"),
         ("id",),
     ),
+    TierTable(
+        kind="working_instance",
+        table="working_instance",
+        columns=("agent_id", "instance", "version", "expires_at"),
+        key=("agent_id", "instance"),
+        counted=False,
+    ),
+    TierTable(
+        kind="working_key",
+        table="working_key",
+        columns=("agent_id", "instance", "key", "bytes", "version", "expires_at", "value"),
+        key=("agent_id", "instance", "key"),
+    ),
+    TierTable(
+        kind="working_log",
+        table="working_log",
+        columns=("agent_id", "run_id", "number", "bytes", "created_at", "expires_at", "entry"),
+        key=("agent_id", "run_id", "number"),
+    ),
+    TierTable(
+        kind="working_window",
+        table="working_window",
+        columns=(
+            *("agent_id", "instance", "expires_at", "messages", "bytes", "over", "fallen", "fallen_since"),
+            *("fallen_until", "busy_until", "tried_at"),
+        ),
+        key=("agent_id", "instance"),
+    ),
+    TierTable(
+        kind="working_turn",
+        table="working_turn",
+        columns=(
+            *("agent_id", "instance", "place", "id", "role", "said_at", "bytes", "tokens", "written_by"),
+            *("written_through", "issued_at", "speakers", "content"),
+        ),
+        key=("agent_id", "instance", "place"),
+    ),
 )
 """In the order in which an import writes them."""

@@ -1,8 +1,8 @@
 """What an answer of the service, or the lack of one, means: every HTTP answer and every failure of httpx, in one place.
 
 A problem of the service (RFC 9457) becomes the class of its status, with its ``code``: 401 ``Unauthenticated``, 403
-``Forbidden``, 404 ``NotFound``, 409 ``Conflict``, 429 ``QuotaExceeded``, 502 to 504 ``Unavailable``, any other from 400
-to 499 ``InvalidRequest``, and the rest ``MemoryGatewayError`` itself.
+``Forbidden``, 404 ``NotFound``, 409 ``Conflict``, 412 ``PreconditionFailed``, 429 ``QuotaExceeded``, 502 to 504
+``Unavailable``, any other from 400 to 499 ``InvalidRequest``, and the rest ``MemoryGatewayError`` itself.
 
 An answer that is not the service's, but a proxy's for example, is ``QuotaExceeded`` (``rate_limited``) with 429 and
 ``Unavailable`` with 502 to 504. Any other is ``AnswerNotUnderstood``. A call without an answer is ``Unavailable``.
@@ -80,6 +80,7 @@ _BY_STATUS: Mapping[int, type[MemoryGatewayError]] = {
     403: errors.Forbidden,
     404: errors.NotFound,
     409: errors.Conflict,
+    412: errors.PreconditionFailed,
     429: errors.QuotaExceeded,
     502: errors.Unavailable,
     503: errors.Unavailable,
@@ -108,7 +109,7 @@ def understood(call: Call[T], response: httpx.Response) -> T:
     """
     if response.status_code >= httpx.codes.BAD_REQUEST:
         raise _error(call, response)
-    if response.status_code != call.status:
+    if response.status_code not in (call.status, *call.also):
         raise _not_understood(call, response, f"{call.status} was expected")
     try:
         said = json.loads(response.content) if response.content else None

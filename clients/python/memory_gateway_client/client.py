@@ -16,7 +16,7 @@ import httpx
 from memory_gateway_client import calls, tools
 from memory_gateway_client.exchange import Exchange, Pause, exchange
 from memory_gateway_client.request import Call, is_visible
-from memory_gateway_client.tiers import episodic
+from memory_gateway_client.tiers import episodic, working
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -77,6 +77,16 @@ class _Client(Generic[H]):
     unforget = _Method(calls.unforget)
     undo = _Method(calls.undo)
     operation = _Method(calls.operation)
+    set_working = _Method(working.set_working)
+    get_working = _Method(working.get_working)
+    list_working = _Method(working.list_working)
+    delete_working = _Method(working.delete_working)
+    set_turn_state = _Method(working.set_turn_state)
+    get_turn_state = _Method(working.get_turn_state)
+    append_run_log = _Method(working.append_run_log)
+    run_log = _Method(working.run_log)
+    append_messages = _Method(working.append_messages)
+    window = _Method(working.window)
     call_tool = _Method(tools.call_tool)
     start_run = _Method(episodic.start_run)
     get_run = _Method(episodic.get_run)

@@ -8,6 +8,7 @@
     |-- Forbidden                        403: the credential does not allow this
     |-- NotFound                         404: the memory, operation or path does not exist
     |-- Conflict                         409: erasing, long_term_disabled, idempotency_key_reused, run_ended
+    |-- PreconditionFailed               412: what is to be changed is not as the caller has asked
     |-- QuotaExceeded                    429: quota_exceeded or rate_limited
     |-- Unavailable                      502, 503, 504, or no answer at all
     |-- AnswerNotUnderstood              the answer cannot be read as one of the service
@@ -116,6 +117,16 @@ class Conflict(MemoryGatewayError):
 
     code = "conflict"
     status = 409
+
+
+class PreconditionFailed(MemoryGatewayError):
+    """What is to be changed is not as ``if_match`` or ``if_none_match`` asks; nothing was changed.
+
+    Code: ``precondition_failed``.
+    """
+
+    code = "precondition_failed"
+    status = 412
 
 
 class QuotaExceeded(MemoryGatewayError):

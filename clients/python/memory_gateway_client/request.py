@@ -15,7 +15,8 @@ class Call(Generic[T]):
 
     Attributes:
         answer: What the answer is read as.
-        status: The only status with which the service does what is asked.
+        status: The status with which the service does what is asked.
+        also: The others with which it does so.
         repeatable: Whether it may be sent again when nobody knows what became of it.
         of_tool: Whether it calls a tool over MCP, so that the answer comes in an envelope of JSON-RPC.
     """
@@ -27,6 +28,7 @@ class Call(Generic[T]):
     body: Mapping[str, Any] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     status: int = 200
+    also: tuple[int, ...] = ()
     repeatable: bool = True
     of_tool: bool = False
 

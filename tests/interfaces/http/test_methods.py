@@ -17,6 +17,8 @@ IDS = {
     "account_id": "any",
     "namespace_name": "my-app",
     "profile_name": "ann",
+    "instance": "worker-1",
+    "key": "plan",
 }
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from app.domain import errors
 from app.domain.errors import MemoryGatewayError
+from tests.interfaces.http.test_working import begin_run
 from tests.support.service import Service
 
 PROBLEM = "application/problem+json"
@@ -20,6 +21,9 @@ NAMED = {
     "account_id": "any",
     "namespace_name": "support-agent",  # which an example creates
     "profile_name": "user-42",
+    "instance": "worker-1",
+    "key": "plan",
+    "run_id": "01K2Z7A1B2C3D4E5F6G7H8J9KM",
 }
 Document: TypeAlias = dict[str, Any]
 Operation: TypeAlias = dict[str, Any]
@@ -174,6 +178,7 @@ async def test_every_example_of_a_request_is_taken(service: Service, document: D
     report = document["paths"]["/import"]["post"]["responses"]["200"]["content"]["application/x-ndjson"]["example"]
     headers = {**admin, "Content-Type": "application/octet-stream"}
     assert (await service.client.post("/import", content=lines, headers=headers)).text == report
+    await begin_run(service, "billing")
     taken = 0
     for name, operation in operations(document):
         method, path = name.split()

@@ -22,6 +22,7 @@ from tests.support.agent_memory_probes import AGENT_MEMORY_PROBES
 from tests.support.episodic_probes import EPISODIC_PROBES
 from tests.support.generation import examples
 from tests.support.service import settings_for
+from tests.support.working_probes import WORKING_PROBES
 
 CHECKS = [
     checks.allow_header_conformance,
@@ -142,6 +143,7 @@ POSITIVE, NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesis.Generati
         ("GET /tools", POSITIVE, 5),
         ("GET /tools", NEGATIVE, 20),
         *((operation, mode, 15) for operation in EPISODIC_PROBES for mode in (POSITIVE, NEGATIVE)),
+        *((operation, mode, 10) for operation in WORKING_PROBES for mode in (POSITIVE, NEGATIVE)),
         *((operation, mode, 10) for operation in AGENT_MEMORY_PROBES for mode in (POSITIVE, NEGATIVE)),
     ],
 )
@@ -149,7 +151,7 @@ def test_an_answer_is_as_the_document_says(
     serving: Serving, operation: str, mode: schemathesis.GenerationMode, cases: int
 ) -> None:
     operations = serving.operations
-    assert len(operations) == 50, "a new operation belongs in this test's list"
+    assert len(operations) == 60, "a new operation belongs in this test's list"
     tenant = operation.partition(" ")[2].strip("/").split("/")[0]  # nobody else's memories are erased
     credential = serving.runtime.credentials.issue(tenant, now=0, admin=True)
 
@@ -180,4 +182,4 @@ def test_schemathesis_itself_finds_nothing_at_the_examples_and_the_bounds(servin
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "49 selected / 49 total" in done.stdout
+    assert "60 selected / 60 total" in done.stdout

@@ -1,0 +1,187 @@
+"""The routes of working memory: keys of an agent's instances, and the turn state and the log of runs."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+
+from app.domain.errors import (
+    ContentTooLarge,
+    Erasing,
+    InvalidRequest,
+    NotFound,
+    PreconditionFailed,
+    QuotaExceeded,
+    Unavailable,
+)
+from app.interfaces.http.dependencies import Caller, CredentialFirst, no_query
+from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
+from app.interfaces.http.problems import responses
+from app.interfaces.http.schemas.run_state import (
+    RunId,
+    RunLogAnswer,
+    RunLogAppended,
+    RunLogQuery,
+    RunLogRequest,
+    TurnStateAnswer,
+    TurnStateWritten,
+)
+from app.interfaces.http.schemas.store import AgentId
+from app.interfaces.http.schemas.working import (
+    ETAG,
+    Instance,
+    Only,
+    WorkingAnswer,
+    WorkingKey,
+    WorkingRequest,
+    WorkingValue,
+    WorkingWritten,
+    etag,
+)
+
+WORKING = "/working/{agent_id}/{instance}"
+_RUN = "/runs/{run_id}"
+_READS = (*ACCESS, InvalidRequest, Unavailable, *UPSTREAM)
+_CHANGES = (*ACCESS, *BODY, Erasing, PreconditionFailed, QuotaExceeded, *WRITES)
+_ETAG: dict[str, Any] = {
+    "headers": {"ETag": {"description": "For If-Match.", "schema": {"type": "string"}, "example": ETAG}}
+}
+
+working = APIRouter(tags=["working memory"], route_class=CredentialFirst)
+
+
+@working.put(
+    f"{WORKING}/{{key:working_key}}",
+    name="set_working",
+    responses={
+        200: {"description": "It was there, and was replaced.", **_ETAG},
+        201: {"description": "It is new.", "model": WorkingWritten, **_ETAG},
+        **responses(*_CHANGES),
+    },
+)
+async def set_working(
+    caller: Caller,
+    response: Response,
+    agent_id: Annotated[AgentId, Path()],
+    instance: Instance,
+    key: WorkingKey,
+    request: WorkingRequest,
+    only: Only,
+) -> WorkingWritten:
+    """Set a key of an instance, for a while. The headers make it a compare-and-set."""
+    written = await caller.agent(agent_id).working.set(
+        agent_id, instance, key, request.value, ttl_seconds=request.ttl_seconds, only=only
+    )
+    response.status_code = 201 if written.created else 200
+    response.headers["ETag"] = etag(written.value.version)
+    return WorkingWritten.of(written.value)
+
+
+@working.get(
+    f"{WORKING}/{{key:working_key}}",
+    name="get_working",
+    dependencies=[Depends(no_query)],
+    responses={200: _ETAG, **responses(*_READS, NotFound)},
+)
+async def get_working(
+    caller: Caller, response: Response, agent_id: Annotated[AgentId, Path()], instance: Instance, key: WorkingKey
+) -> WorkingValue:
+    """Return what a key of an instance holds."""
+    held = await caller.agent(agent_id).working.get(agent_id, instance, key)
+    response.headers["ETag"] = etag(held.version)
+    return WorkingValue.of(held)
+
+
+@working.get(WORKING, name="list_working", dependencies=[Depends(no_query)], responses=responses(*_READS))
+async def list_working(caller: Caller, agent_id: Annotated[AgentId, Path()], instance: Instance) -> WorkingAnswer:
+    """Return all keys of an instance with what they hold, and its budget."""
+    return WorkingAnswer.of(await caller.agent(agent_id).working.list(agent_id, instance))
+
+
+@working.delete(
+    f"{WORKING}/{{key:working_key}}",
+    name="delete_working",
+    status_code=204,
+    dependencies=[Depends(no_query)],
+    responses=responses(*ACCESS, Erasing, PreconditionFailed, *WRITES),
+)
+async def delete_working(
+    caller: Caller,
+    agent_id: Annotated[AgentId, Path()],
+    instance: Instance,
+    key: WorkingKey,
+    only: Only,
+) -> None:
+    """Delete a key of an instance. One that is not there is no error, unless `If-Match` asks for it."""
+    await caller.agent(agent_id).working.delete(agent_id, instance, key, only)
+
+
+@working.put(
+    f"{_RUN}/state",
+    name="set_turn_state",
+    responses={
+        200: {"description": "It was there, and was replaced.", **_ETAG},
+        201: {"description": "It is new.", "model": TurnStateWritten, **_ETAG},
+        **responses(*_CHANGES, NotFound),
+    },
+)
+async def set_turn_state(
+    caller: Caller,
+    response: Response,
+    run_id: RunId,
+    request: WorkingRequest,
+    only: Only,
+) -> TurnStateWritten:
+    """Set the turn state of a run, for a while. The headers make it a compare-and-set."""
+    services, only_agent = caller.shared()
+    written = await services.working.set_state(
+        run_id,
+        request.value,
+        ttl_seconds=request.ttl_seconds,
+        only=only,
+        only_agent=only_agent,
+    )
+    response.status_code = 201 if written.created else 200
+    response.headers["ETag"] = etag(written.value.version)
+    return TurnStateWritten.of(run_id, written.value)
+
+
+@working.get(
+    f"{_RUN}/state",
+    name="get_turn_state",
+    dependencies=[Depends(no_query)],
+    responses={200: _ETAG, **responses(*_READS, NotFound)},
+)
+async def get_turn_state(caller: Caller, response: Response, run_id: RunId) -> TurnStateAnswer:
+    """Return the turn state of a run."""
+    services, only_agent = caller.shared()
+    held = await services.working.state(run_id, only_agent=only_agent)
+    response.headers["ETag"] = etag(held.version)
+    return TurnStateAnswer.of_value(run_id, held)
+
+
+@working.post(
+    f"{_RUN}/log",
+    name="append_run_log",
+    status_code=201,
+    responses=responses(*ACCESS, *BODY, NotFound, ContentTooLarge, Erasing, QuotaExceeded, *WRITES),
+)
+async def append_run_log(caller: Caller, run_id: RunId, request: RunLogRequest) -> RunLogAppended:
+    """Append entries to the log of a run."""
+    services, only_agent = caller.shared()
+    logged = await services.working.append_log(
+        run_id, request.entries, ttl_seconds=request.ttl_seconds, only_agent=only_agent
+    )
+    return RunLogAppended.of(logged)
+
+
+@working.get(
+    f"{_RUN}/log",
+    name="run_log",
+    response_model_exclude_none=True,
+    responses=responses(*_READS, NotFound),
+)
+async def run_log(caller: Caller, run_id: RunId, query: Annotated[RunLogQuery, Query()]) -> RunLogAnswer:
+    """Return the log of a run, oldest first."""
+    services, only_agent = caller.shared()
+    page = await services.working.log(run_id, limit=query.limit, after=query.after, only_agent=only_agent)
+    return RunLogAnswer.of(page)

@@ -1,0 +1,190 @@
+"""Requests and answers of the routes for working memory: keys, turn state and the log of a run."""
+
+import re
+from typing import Annotated, Any, TypeAlias
+
+from fastapi import Depends, Header, Path
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from starlette.convertors import StringConvertor, register_url_convertor
+
+from app.domain import limits
+from app.interfaces.fields import Number, Request, Timestamp, Within
+from app.interfaces.http.schemas import examples
+from app.services.tiers.working import Contents, Value
+from app.storage.tiers.working import Precondition
+
+INSTANCE = "worker-1"
+ETAG = '"1790000000001"'
+VALUE: dict[str, Any] = {"step": 3, "todo": ["ask for the invoice"]}
+HELD: dict[str, Any] = {
+    "key": "plan",
+    "etag": ETAG,
+    "version": 1_790_000_000_001,
+    "bytes": 46,
+    "expires_at": examples.MOMENT,
+}
+
+_ENTITY_TAGS = re.compile(r'\*|(?:W/)?"[!#-~]*"(?:\s*,\s*(?:W/)?"[!#-~]*")*').fullmatch
+BIG: dict[str, Any] = {"format": "int64"}
+
+
+def _tags(value: object) -> object:
+    """Refuse what is no list of entity tags."""
+    if isinstance(value, str) and not _ENTITY_TAGS(value.strip()):
+        raise ValueError('must be * or entity tags, as in "1790000000001"')
+    return value
+
+
+def _star(value: object) -> object:
+    if isinstance(value, str) and value.strip() != "*":
+        raise ValueError("must be *")
+    return value
+
+
+IfMatch: TypeAlias = Annotated[
+    str | None,
+    BeforeValidator(_tags),
+    WithJsonSchema({"type": "string", "examples": [ETAG]}),
+    Header(description="Change it only where its ETag is one of these; `*`: where there is one."),
+]
+IfNoneMatch: TypeAlias = Annotated[
+    str | None,
+    BeforeValidator(_star),
+    WithJsonSchema({"type": "string", "enum": ["*"], "examples": ["*"]}),
+    Header(description="`*`: change it only where there is none."),
+]
+Instance: TypeAlias = Annotated[
+    str,
+    Path(description="One running copy of the agent.", examples=[INSTANCE]),
+    Within(limits.INSTANCE),
+]
+
+
+class _KeyConvertor(StringConvertor):
+    """A key in a path: what is said there of a window is none."""
+
+    regex = "(?!(?:messages|window)$)[^/]+"
+
+
+register_url_convertor("working_key", _KeyConvertor())
+WorkingKey: TypeAlias = Annotated[str, Path(description="The key.", examples=["plan"]), Within(limits.WORKING_KEY)]
+TtlSeconds: TypeAlias = Annotated[
+    int,
+    Number,
+    Within(limits.WORKING_TTL),
+    Field(description="How long it lives from now on, in seconds."),
+]
+AnyValue: TypeAlias = Annotated[
+    Any,
+    Within(limits.WORKING_VALUE),
+    WithJsonSchema(
+        {
+            "description": (
+                f"Any JSON, nested at most {limits.JSON_DEPTH} deep. All keys and values of the instance have at most "
+                f"{limits.WORKING_BYTES} bytes."
+            )
+        }
+    ),
+]
+Given: TypeAlias = Annotated[Any, WithJsonSchema({"description": "Any JSON."})]
+
+
+def _precondition(if_match: IfMatch = None, if_none_match: IfNoneMatch = None) -> Precondition:
+    """Return what the headers ask; a weak entity tag is equal to none."""
+    match = None
+    if if_match is not None:
+        tags = [tag.strip() for tag in if_match.split(",")]
+        match = [tag.strip('"') for tag in tags if not tag.startswith("W/")]
+    return Precondition(match, if_none_match is not None)
+
+
+Only: TypeAlias = Annotated[Precondition, Depends(_precondition)]
+"""What the headers ask of a key before it is changed."""
+
+
+def etag(version: int) -> str:
+    """Return the entity tag of a version."""
+    return f'"{version}"'
+
+
+class WorkingRequest(Request):
+    """A value to keep for a while."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"value": VALUE, "ttl_seconds": 600}]})
+
+    value: AnyValue
+    ttl_seconds: TtlSeconds = limits.WORKING_TTL_SECONDS
+
+
+class WorkingWritten(BaseModel):
+    """A value that was set."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [HELD]})
+
+    key: str
+    etag: str = Field(description="As the header `ETag` says it.")
+    version: int = Field(description="It rises with every write, and never comes back.", json_schema_extra=BIG)
+    bytes: int = Field(description="Of the key and of the value as JSON, in UTF-8.")
+    expires_at: Timestamp
+
+    @classmethod
+    def of(cls, held: Value) -> "WorkingWritten":
+        """Make it of what a key holds."""
+        return cls(
+            key=held.key,
+            etag=etag(held.version),
+            version=held.version,
+            bytes=held.bytes,
+            expires_at=held.expires_at,
+        )
+
+
+class WorkingValue(WorkingWritten):
+    """What a key holds."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{**HELD, "value": VALUE}]})
+
+    value: Given
+
+    @classmethod
+    def of(cls, held: Value) -> "WorkingValue":
+        """Make it of what a key holds."""
+        return cls(
+            key=held.key,
+            value=held.value,
+            etag=etag(held.version),
+            version=held.version,
+            bytes=held.bytes,
+            expires_at=held.expires_at,
+        )
+
+
+class WorkingBudget(BaseModel):
+    """How much an instance holds, in bytes of keys and values."""
+
+    used_bytes: int
+    limit_bytes: int
+
+
+class WorkingAnswer(BaseModel):
+    """All keys of an instance, and its budget."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "keys": [{**HELD, "value": VALUE}],
+                    "budget": {"used_bytes": 46, "limit_bytes": limits.WORKING_BYTES},
+                }
+            ]
+        }
+    )
+
+    keys: list[WorkingValue]
+    budget: WorkingBudget
+
+    @classmethod
+    def of(cls, contents: Contents) -> "WorkingAnswer":
+        """Make it of what an instance holds."""
+        budget = WorkingBudget(used_bytes=contents.used_bytes, limit_bytes=contents.limit_bytes)
+        return cls(keys=[WorkingValue.of(held) for held in contents.keys], budget=budget)

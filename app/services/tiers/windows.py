@@ -1,0 +1,193 @@
+"""Windows of one tenant: the newest messages of an agent's instance; older ones fall out into long-term memory."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+import structlog
+
+from app.domain import limits
+from app.domain.author import Author
+from app.domain.errors import (
+    ContentTooLarge,
+    FieldError,
+    InvalidRequest,
+    LongTermDisabled,
+    MemoryGatewayError,
+    Unauthenticated,
+    Unavailable,
+)
+from app.domain.json_types import Json
+from app.domain.memory import Scope
+from app.domain.messages import NewMessage, message_id
+from app.ports.database import RunRefused
+from app.retrieval.selection import tokens
+from app.services.backends import TenantBackends
+from app.services.ingest.identify import check, said_at
+from app.services.ingest.ingester import Ingester
+from app.services.tiers.working import too_many_instances
+from app.services.tiers.writing import write
+from app.storage.rows import read_row, read_rows
+from app.storage.tiers.windows import Falling, Turn, Windows, WindowState
+
+_MAX_ROUNDS = 64
+"""Batches that one attempt moves: what is left is moved by the next one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What became of an append.
+
+    Attributes:
+        appended: How many messages are turns of the window now that were none.
+        known: How many were there already, as turns or in long-term memory.
+        state: The window.
+    """
+
+    appended: int
+    known: int
+    state: WindowState
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What of a window fits into the tokens that were asked for.
+
+    Attributes:
+        turns: The newest, oldest first.
+        tokens: Of all of these.
+        older: How many older turns it holds that did not fit.
+        state: The window; None where there is none.
+    """
+
+    turns: Sequence[Turn]
+    tokens: int
+    older: int
+    state: WindowState | None
+
+
+class WindowService:
+    """Keeps the windows of one tenant's agents, bound here.
+
+    A message that was appended is in the window until it is in long-term memory: it leaves the window in the run of the
+    database that finds it there. Whoever brought it is its author there too.
+    """
+
+    def __init__(self, backends: TenantBackends) -> None:
+        """Take what the tenant's services work with."""
+        self._backends = backends
+        # Turns are moved whoever has come by, for those who brought them.
+        self._mover = replace(backends, author=Author())
+
+    async def append(
+        self, agent_id: str, instance: str, messages: Sequence[NewMessage], *, ttl_seconds: int
+    ) -> Appended:
+        """Append messages; one that is there already, in the window or in long-term memory, stays as it is.
+
+        What the window does not keep falls out of it after this, in the background.
+
+        Raises:
+            ContentTooLarge: the window would hold too much, since turns cannot fall out of it; nothing was appended.
+            QuotaExceeded: the tenant has too many instances; nothing was appended.
+            InvalidRequest: a field is outside its bounds.
+            Erasing, Unauthenticated, Unavailable: as ``write`` says; appending again is safe.
+        """
+        own = self._window(agent_id, instance)
+        limits.check(("ttl_seconds", limits.WORKING_TTL, ttl_seconds))
+        if not 1 <= len(messages) <= limits.MAX_APPENDED:
+            message = f"has {len(messages)} messages, from 1 to {limits.MAX_APPENDED} are allowed"
+            raise InvalidRequest(f"messages {message}.", errors=[FieldError("messages", message)])
+        await check(messages, instance, self._backends.clock())
+        rows = _rows(instance, messages)
+        untold = all(message.timestamp is None for message in messages)
+        run = own.append(rows, self._backends.author, untold=untold, ttl_seconds=ttl_seconds)
+        try:
+            (known,), _, (row,) = await write(self._backends, own.scope, run)
+        except RunRefused as refusal:
+            if refusal.reason == "too_many_instances":
+                raise too_many_instances() from refusal
+            raise (_too_large() if refusal.reason == "over_window" else refusal) from refusal
+        state = read_row(WindowState, row)
+        if state.due:
+            self._backends.background.start(self.settle(agent_id, instance), name="window")
+        appended = len(rows) - int(known["known"] or 0)
+        return Appended(appended, len(messages) - appended, state)
+
+    async def window(self, agent_id: str, instance: str, *, max_tokens: int) -> Window:
+        """Return the newest messages that fit; an instance that has no window has none.
+
+        Raises:
+            InvalidRequest: a field is outside its bounds.
+            Unavailable: the database does not answer.
+        """
+        own = self._window(agent_id, instance)
+        limits.check(("max_tokens", limits.WINDOW_TOKEN_LIMIT, max_tokens))
+        rows, states = await self._backends.database.run([own.newest(max_tokens), own.read()])
+        turns = read_rows(Turn, rows)
+        state = read_row(WindowState, states[0]) if states else None
+        held = 0 if state is None else state.messages
+        return Window(turns, sum(turn.tokens for turn in turns), held - len(turns), state)
+
+    async def settle(self, agent_id: str, instance: str) -> bool:
+        """Move what the window does not keep into long-term memory, and tell whether nothing is left to do here.
+
+        What somebody else moves just now is left to them.
+
+        What cannot be moved now stays, and is tried again with the next append and by the runtime.
+        """
+        own = self._window(agent_id, instance)
+        try:
+            for _ in range(_MAX_ROUNDS):
+                claimed, rows = await write(self._mover, own.scope, [own.claim(), own.falling()])
+                if not claimed:
+                    return True
+                if not await self._move(own, read_rows(Falling, rows)):
+                    return False
+        except MemoryGatewayError as error:
+            structlog.get_logger().warning("window_waits", code=error.code, reason=error.detail)
+            with suppress(Unavailable):
+                await self._backends.database.run([own.release()])
+        return False
+
+    async def _move(self, own: Windows, falling: Sequence[Falling]) -> bool:
+        """Move the first turns, which one author brought; tell whether these are gone. Raises as an ingestion does."""
+        batch = list(takewhile(lambda each: each.author == falling[0].author, falling))
+        if batch:
+            backends = replace(self._backends, author=batch[0].author)
+            with suppress(LongTermDisabled, Unauthenticated):  # they can never be moved: they go
+                messages = [turn.message for turn in batch]
+                await Ingester(backends).ingest(own.scope.agent_id, messages, own.instance)
+        *_, (left,) = await write(self._mover, own.scope, own.fall([turn.place for turn in batch]))
+        return left["kept"] == 0
+
+    def _window(self, agent_id: str, instance: str) -> Windows:
+        limits.check(("agent_id", limits.AGENT_ID, agent_id), ("instance", limits.INSTANCE, instance))
+        return Windows(Scope(self._backends.tenant_id, agent_id), instance)
+
+
+def _rows(instance: str, messages: Sequence[NewMessage]) -> list[dict[str, Json]]:
+    """Return the messages as ``Windows.append`` takes them, each once."""
+    rows: dict[str, dict[str, Json]] = {}
+    for message, moment in zip(messages, said_at(messages, 0), strict=True):
+        id_ = message_id(instance, message.role, message.content)
+        rows.setdefault(
+            id_,
+            {
+                "id": id_,
+                "role": message.role,
+                "content": message.content,
+                "bytes": len(message.content.encode()),
+                "tokens": tokens(message.content),
+                "said_at": moment,
+            },
+        )
+    return list(rows.values())
+
+
+def _too_large() -> ContentTooLarge:
+    message = (
+        f"do not fit: the window holds at most {limits.MAX_WINDOW_BYTES} bytes and {limits.MAX_WINDOW_MESSAGES} "
+        "messages that could not be moved into long-term memory yet"
+    )
+    return ContentTooLarge(f"messages {message}. Nothing was appended.", errors=[FieldError("messages", message)])

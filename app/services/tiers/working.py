@@ -1,0 +1,286 @@
+"""Working memory of one tenant: keys of an agent's instances, and the turn state and the log of runs."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.domain import limits
+from app.domain.errors import ContentTooLarge, FieldError, NotFound, PreconditionFailed, QuotaExceeded
+from app.domain.json_types import Json, to_json
+from app.domain.memory import Scope
+from app.ports.database import RunRefused
+from app.services.backends import TenantBackends
+from app.services.tiers.writing import write
+from app.storage.rows import read_row, read_rows
+from app.storage.tiers.working import (
+    STATE_KEY,
+    Held,
+    LogEntry,
+    Precondition,
+    WorkingKeys,
+    agent_of_run,
+    append_log,
+    log_page,
+    turn_state,
+)
+
+_NO_KEY = "There is no such key, or it has expired."
+_NO_RUN = "There is no such run."
+_NO_STATE = "The run has no state, or it has expired."
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What a key holds; times in milliseconds since the epoch.
+
+    Attributes:
+        bytes: What it counts in the budget of its instance: the key and the value as JSON, in UTF-8.
+        version: Rises with every write to the instance, and never comes back.
+    """
+
+    key: str
+    value: Json
+    bytes: int
+    version: int
+    expires_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A value that was set, and whether there was none before."""
+
+    value: Value
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What an instance holds, and how many bytes of its budget that is."""
+
+    keys: Sequence[Value]
+    used_bytes: int
+    limit_bytes: int = limits.WORKING_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of a run's log; times in milliseconds since the epoch."""
+
+    number: int
+    entry: Json
+    created_at: int
+    expires_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """A page of a run's log, and after which number the next one begins; None: there is no more."""
+
+    entries: Sequence[Entry]
+    after: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """How many entries were appended, the number of the last one, and when they expire."""
+
+    appended: int
+    last: int
+    expires_at: int
+
+
+class WorkingMemory:
+    """Keeps the scratch state of one tenant's agents, bound here. What has expired is never seen."""
+
+    def __init__(self, backends: TenantBackends) -> None:
+        """Take what the tenant's services work with."""
+        self._backends = backends
+
+    async def set(
+        self, agent_id: str, instance: str, key: str, value: Json, *, ttl_seconds: int, only: Precondition
+    ) -> Written:
+        """Set a key of an instance, where it is as the precondition says.
+
+        Raises:
+            PreconditionFailed: it is not; nothing was changed.
+            ContentTooLarge: the instance would hold too many bytes; nothing was changed.
+            QuotaExceeded: the instance has too many keys, or the tenant too many instances; nothing was changed.
+            InvalidRequest: a field is outside its bounds.
+            Erasing, Unauthenticated, Unavailable: as ``write`` says.
+        """
+        self._check(agent_id, instance, key)
+        return await self._set(self._keys(agent_id, instance), key, value, ttl_seconds, only)
+
+    async def get(self, agent_id: str, instance: str, key: str) -> Value:
+        """Return what a key holds.
+
+        Raises:
+            NotFound: there is no such key, or it has expired.
+            InvalidRequest: a name has not the form of one.
+            Unavailable: the database does not answer.
+        """
+        self._check(agent_id, instance, key)
+        (rows,) = await self._backends.database.run([self._keys(agent_id, instance).one(key)])
+        if not rows:
+            raise NotFound(_NO_KEY)
+        return _value(read_row(Held, rows[0]))
+
+    async def list(self, agent_id: str, instance: str) -> Contents:
+        """Return all keys of an instance by their names; one that was never used holds nothing.
+
+        Raises:
+            InvalidRequest, Unavailable: as ``get`` says.
+        """
+        self._check(agent_id, instance)
+        keys = self._keys(agent_id, instance)
+        rows, (used,) = await self._backends.database.run([keys.every(), keys.used()])
+        return Contents([_value(held) for held in read_rows(Held, rows)], int(used["used"] or 0))
+
+    async def delete(self, agent_id: str, instance: str, key: str, only: Precondition) -> None:
+        """Delete a key, where it is as the precondition says; without one, a key that is not there is no error.
+
+        Raises:
+            PreconditionFailed: it is not; nothing was deleted.
+            InvalidRequest: a name has not the form of one.
+            Erasing, Unauthenticated, Unavailable: as ``write`` says.
+        """
+        self._check(agent_id, instance, key)
+        keys = self._keys(agent_id, instance)
+        if only.absent:
+            (rows,) = await self._backends.database.run([keys.one(key)])
+            if rows:
+                raise _not_as_asked()
+        deleted = [] if only.absent else (await write(self._backends, keys.scope, [keys.delete(key, only)]))[0]
+        if only.match is not None and not deleted:
+            raise _not_as_asked()
+
+    async def set_state(
+        self, run_id: str, value: Json, *, ttl_seconds: int, only: Precondition, only_agent: str | None
+    ) -> Written:
+        """Set the turn state of a run, which counts in the budget of the instance of the run's id; raises as ``set``.
+
+        Raises:
+            NotFound: there is no such run, or it is not of the only agent that may be asked for.
+        """
+        scope = await self._run(run_id, only_agent)
+        return await self._set(WorkingKeys(scope, run_id, of_run=True), STATE_KEY, value, ttl_seconds, only)
+
+    async def state(self, run_id: str, *, only_agent: str | None) -> Value:
+        """Return the turn state of a run.
+
+        Raises:
+            NotFound: there is no such run, or not for the only agent that may be asked for, or it has no state.
+            InvalidRequest: the id has not the form of one.
+            Unavailable: the database does not answer.
+        """
+        limits.check(("run_id", limits.RUN_ID, run_id))
+        (rows,) = await self._backends.database.run([turn_state(self._backends.tenant_id, run_id, only_agent)])
+        if not rows or rows[0]["key"] is None:
+            raise NotFound(_NO_STATE if rows else _NO_RUN)
+        return _value(read_row(Held, rows[0]))
+
+    async def append_log(
+        self, run_id: str, entries: Sequence[Json], *, ttl_seconds: int, only_agent: str | None
+    ) -> Logged:
+        """Append entries to the log of a run.
+
+        Raises:
+            NotFound: there is no such run, or it is not of the only agent that may be asked for.
+            ContentTooLarge: the log would hold too many bytes; nothing was appended.
+            QuotaExceeded: the tenant has too many instances; nothing was appended.
+            InvalidRequest: a field is outside its bounds.
+            Erasing, Unauthenticated, Unavailable: as ``write`` says; where the answer is lost, it may be appended.
+        """
+        scope = await self._run(run_id, only_agent)
+        limits.check(("ttl_seconds", limits.WORKING_TTL, ttl_seconds))
+        limits.check(*((f"entries.{number}", limits.LOG_ENTRY, entry) for number, entry in enumerate(entries)))
+        texts = [to_json(entry) for entry in entries]
+        try:
+            *_, (end,) = await write(self._backends, scope, append_log(scope, run_id, texts, ttl_seconds))
+        except RunRefused as refusal:
+            raise _refused(refusal, field="entries") from refusal
+        return Logged(len(texts), int(end["number"] or 0), int(end["expires_at"] or 0))
+
+    async def log(self, run_id: str, *, limit: int, after: int, only_agent: str | None) -> LogPage:
+        """Return the next entries of a run's log behind a number, oldest first; raises as ``state``."""
+        scope = await self._run(run_id, only_agent)
+        (rows,) = await self._backends.database.run([log_page(scope, run_id, limit=limit, after=after)])
+        found = read_rows(LogEntry, rows)
+        page = [Entry(each.number, json.loads(each.entry), each.created_at, each.expires_at) for each in found[:limit]]
+        return LogPage(page, page[-1].number if len(found) > limit else None)
+
+    async def _set(self, keys: WorkingKeys, key: str, value: Json, ttl_seconds: int, only: Precondition) -> Written:
+        limits.check(("value", limits.WORKING_VALUE, value), ("ttl_seconds", limits.WORKING_TTL, ttl_seconds))
+        try:
+            before, _, (row,) = await write(
+                self._backends, keys.scope, keys.put(key, to_json(value), ttl_seconds, only)
+            )
+        except RunRefused as refusal:
+            if refusal.reason == "over_budget":
+                raise await self._over_budget(keys) from refusal
+            raise _refused(refusal, field="value") from refusal
+        return Written(_value(read_row(Held, row)), created=not before)
+
+    async def _over_budget(self, keys: WorkingKeys) -> ContentTooLarge:
+        ((used,),) = await self._backends.database.run([keys.used()])
+        message = (
+            f"does not fit: the instance holds {used['used']} bytes of keys and values, at most "
+            f"{limits.WORKING_BYTES} are allowed"
+        )
+        return ContentTooLarge(f"value {message}. Nothing was changed.", errors=[FieldError("value", message)])
+
+    async def _run(self, run_id: str, only_agent: str | None) -> Scope:
+        """Return the scope of a run's agent."""
+        limits.check(("run_id", limits.RUN_ID, run_id))
+        (rows,) = await self._backends.database.run([agent_of_run(self._backends.tenant_id, run_id, only_agent)])
+        if not rows:
+            raise NotFound(_NO_RUN)
+        return Scope(self._backends.tenant_id, str(rows[0]["agent_id"]))
+
+    def _keys(self, agent_id: str, instance: str) -> WorkingKeys:
+        return WorkingKeys(Scope(self._backends.tenant_id, agent_id), instance)
+
+    def _check(self, agent_id: str, instance: str, key: str | None = None) -> None:
+        limits.check(
+            ("agent_id", limits.AGENT_ID, agent_id),
+            ("instance", limits.INSTANCE, instance),
+            ("key", limits.WORKING_KEY, key),
+        )
+
+
+def too_many_instances() -> QuotaExceeded:
+    """Return the refusal of another instance where the tenant has as many as it may."""
+    most = limits.MAX_WORKING_INSTANCES
+    return QuotaExceeded(
+        f"The tenant has {most} instances that hold working memory, as many as it may. Nothing was changed.",
+        reached=f"working_instances;scope=tenant;used={most};limit={most}",
+    )
+
+
+def _refused(refusal: RunRefused, *, field: str) -> Exception:
+    match refusal.reason:
+        case "no_run":
+            return NotFound(_NO_RUN)
+        case "precondition_failed":
+            return _not_as_asked()
+        case "too_many_instances":
+            return too_many_instances()
+        case "too_many_keys":
+            most = limits.MAX_WORKING_KEYS
+            return QuotaExceeded(
+                f"The instance has {most} keys, as many as it may. Nothing was changed.",
+                reached=f"working_keys;scope=instance;used={most};limit={most}",
+            )
+        case "over_log":
+            message = f"do not fit: a run's log holds at most {limits.LOG_BYTES} bytes"
+            return ContentTooLarge(f"{field} {message}. Nothing was appended.", errors=[FieldError(field, message)])
+        case _:
+            return refusal
+
+
+def _not_as_asked() -> PreconditionFailed:
+    return PreconditionFailed("The key is not as If-Match or If-None-Match asks. Nothing was changed.")
+
+
+def _value(held: Held) -> Value:
+    return Value(held.key, json.loads(held.value), held.bytes, held.version, held.expires_at)

@@ -1,0 +1,41 @@
+"""Finds windows that are to give turns away. It crosses tenants; no request imports it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.ports.database import NOW, Row, Statement
+from app.storage.rows import read_rows
+
+_MAX_WINDOWS = 32
+_AGAIN_MS = 240_000
+"""For so long one that was tried is left alone: others come first."""
+
+_FREE = f"window.busy_until <= {NOW} AND window.tried_at <= {NOW} - {_AGAIN_MS}"
+# Tenants take turns. The indexes end each part where nothing is due.
+READ_DUE = Statement.read(f"""
+SELECT tenant_id, agent_id, instance FROM (
+  SELECT due.*, row_number() OVER (PARTITION BY tenant_id ORDER BY tried_at, agent_id, instance) AS turn FROM (
+    SELECT window.tenant_id, window.agent_id, window.instance, window.tried_at FROM working_window AS window
+    WHERE window.expires_at <= {NOW} AND {_FREE}
+    UNION
+    SELECT window.tenant_id, window.agent_id, window.instance, window.tried_at FROM working_window AS window
+    WHERE window.over = 1 AND {_FREE}
+  ) AS due
+)
+ORDER BY turn, tried_at LIMIT {_MAX_WINDOWS}
+""")
+"""Reads the next windows that are to give turns away and that nobody has tried of late, as rows of ``DueWindow``."""
+
+
+@dataclass(frozen=True, slots=True)
+class DueWindow:
+    """A window of an agent's instance."""
+
+    tenant_id: str
+    agent_id: str
+    instance: str
+
+
+def read_due(rows: Sequence[Row]) -> list[DueWindow]:
+    """Read the rows of ``READ_DUE``."""
+    return read_rows(DueWindow, rows)

@@ -1,0 +1,201 @@
+"""Working memory: the keys of an agent's instances, and the turn state and the log of runs (``0019_working.sql``)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from app.domain import limits
+from app.domain.json_types import Json, to_json
+from app.domain.memory import Scope, Tenant
+from app.ports.database import NOW
+from app.storage.scoped import ScopedStatement
+
+STATE_KEY = "/state"
+"""The key of a run's turn state; no caller can name it."""
+LOG_OVERHEAD = 64
+"""What an entry of a log counts beside its own bytes."""
+
+_INSTANCE = """
+{table}.tenant_id = ?1 ->> 'tenant_id' AND {table}.agent_id = ?1 ->> 'agent_id'
+  AND {table}.instance = ?1 ->> 'instance'
+"""
+_LIVING = f"{_INSTANCE.format(table='held')} AND held.expires_at > {NOW}"
+_ONE = f"{_LIVING} AND held.key = ?1 ->> 'key'"
+_COLUMNS = "held.key, held.value, held.bytes, held.version, held.expires_at"
+_PUT = f"""
+INSERT INTO working_put (tenant_id, agent_id, instance, key, value, bytes, ttl_ms, of_run, if_match, if_none_match,
+  now, most_bytes, most_keys, most_instances)
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'instance', ?1 ->> 'key', ?1 ->> 'value', ?1 ->> 'bytes',
+  ?1 ->> 'ttl_ms', ?1 ->> 'of_run', ?1 ->> 'if_match', ?1 ->> 'if_none_match', {NOW}, ?1 ->> 'most_bytes',
+  ?1 ->> 'most_keys', ?1 ->> 'most_instances'
+"""
+_DELETE = f"""
+DELETE FROM working_key AS held WHERE {_ONE} AND (
+  ?1 ->> 'if_match' IS NULL OR EXISTS (
+    SELECT 1 FROM json_each(?1 ->> 'if_match') AS wanted WHERE wanted.value IN ('*', CAST(held.version AS TEXT))
+  )
+) RETURNING key
+"""
+# A run is of one agent for ever.
+_RUN = """
+SELECT run.agent_id FROM agent_runs AS run
+WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'
+  AND (?1 ->> 'only' IS NULL OR run.agent_id = ?1 ->> 'only')
+"""
+_STATE = f"""
+SELECT run.agent_id, {_COLUMNS} FROM agent_runs AS run LEFT JOIN working_key AS held
+  ON held.tenant_id = run.tenant_id AND held.agent_id = run.agent_id AND held.instance = run.id
+  AND held.key = '{STATE_KEY}' AND held.expires_at > {NOW}
+WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'
+  AND (?1 ->> 'only' IS NULL OR run.agent_id = ?1 ->> 'only')
+"""
+_USED = f"SELECT coalesce(sum(held.bytes), 0) AS used, count(*) AS keys FROM working_key AS held WHERE {_LIVING}"
+_APPEND_LOG = f"""
+INSERT INTO working_log_append (tenant_id, agent_id, run_id, entries, ttl_ms, now, most_bytes, most_instances)
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'run_id', ?1 ->> 'entries', ?1 ->> 'ttl_ms', {NOW},
+  ?1 ->> 'most_bytes', ?1 ->> 'most_instances'
+"""
+_OF_LOG = f"""
+entry.tenant_id = ?1 ->> 'tenant_id' AND entry.agent_id = ?1 ->> 'agent_id' AND entry.run_id = ?1 ->> 'run_id'
+  AND entry.expires_at > {NOW}
+"""
+_LOG_END = f"""
+SELECT max(entry.number) AS number, max(entry.expires_at) AS expires_at FROM working_log AS entry WHERE {_OF_LOG}
+"""
+_LOG = f"""
+SELECT entry.number, entry.entry, entry.created_at, entry.expires_at FROM working_log AS entry
+WHERE {_OF_LOG} AND entry.number > ?1 ->> 'after' ORDER BY entry.number LIMIT ?1 ->> 'limit' + 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A key that is held; times in milliseconds since the epoch."""
+
+    key: str
+    value: str
+    """JSON text."""
+    bytes: int
+    version: int
+    expires_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """An entry of a run's log; times in milliseconds since the epoch."""
+
+    number: int
+    entry: str
+    """JSON text."""
+    created_at: int
+    expires_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Precondition:
+    """What has to hold of a key before it is changed.
+
+    Attributes:
+        match: The versions of which it has to have one; ``*`` is any. None: nothing is asked.
+        absent: Whether there must be none.
+    """
+
+    match: Sequence[str] | None = None
+    absent: bool = False
+
+    @property
+    def argument(self) -> dict[str, Json]:
+        """The values by which statements ask."""
+        return {"if_match": None if self.match is None else to_json(list(self.match)), "if_none_match": self.absent}
+
+
+@dataclass(frozen=True)
+class WorkingKeys:
+    """Statements over the keys of one instance, bound here."""
+
+    scope: Scope
+    instance: str
+    of_run: bool = False
+
+    def put(self, key: str, value: str, ttl_seconds: int, only: Precondition) -> list[ScopedStatement]:
+        """Set a key; the first statement tells whether there was one, the last reads the ``Held``.
+
+        The run raises ``RunRefused`` with ``no_run``, ``precondition_failed``, ``over_budget``, ``too_many_keys`` or
+        ``too_many_instances``. It is not made again by itself: another write may have come between.
+        """
+        written = self._write(
+            _PUT,
+            key=key,
+            value=value,
+            bytes=len(value.encode()) + len(key),
+            ttl_ms=ttl_seconds * 1000,
+            of_run=self.of_run,
+            most_bytes=limits.WORKING_BYTES,
+            most_keys=limits.MAX_WORKING_KEYS,
+            most_instances=limits.MAX_WORKING_INSTANCES,
+            **only.argument,
+        )
+        return [self.one(key), written, self.one(key)]
+
+    def delete(self, key: str, only: Precondition) -> ScopedStatement:
+        """Delete a key where it is as asked; returns a row where it was deleted."""
+        return self._write(_DELETE, key=key, **only.argument)
+
+    def one(self, key: str) -> ScopedStatement:
+        """Read a living key, as a row of ``Held``."""
+        return self._read(f"SELECT {_COLUMNS} FROM working_key AS held WHERE {_ONE}", key=key)
+
+    def every(self) -> ScopedStatement:
+        """Read all living keys that callers can name, as rows of ``Held``."""
+        return self._read(
+            f"SELECT {_COLUMNS} FROM working_key AS held"
+            f" WHERE {_LIVING} AND held.key <> '{STATE_KEY}' ORDER BY held.key"
+        )
+
+    def used(self) -> ScopedStatement:
+        """Read the bytes ``used`` and the number of living ``keys``."""
+        return self._read(_USED)
+
+    @cached_property
+    def _own(self) -> dict[str, Json]:
+        return {"instance": self.instance}
+
+    def _read(self, sql: str, **values: Json) -> ScopedStatement:
+        return ScopedStatement.read(self.scope, sql, **self._own, **values)
+
+    def _write(self, sql: str, **values: Json) -> ScopedStatement:
+        return ScopedStatement.write(self.scope, sql, repeatable=False, **self._own, **values)
+
+
+def agent_of_run(tenant_id: str, run_id: str, only_agent: str | None) -> ScopedStatement:
+    """Read the ``agent_id`` of a run; no row where there is none, or it is not of the only agent that may be asked."""
+    return ScopedStatement.read(Tenant(tenant_id), _RUN, run_id=run_id, only=only_agent)
+
+
+def turn_state(tenant_id: str, run_id: str, only_agent: str | None) -> ScopedStatement:
+    """Read a run's turn state: a row of ``Held``, all NULL where it has none; no row where there is no such run."""
+    return ScopedStatement.read(Tenant(tenant_id), _STATE, run_id=run_id, only=only_agent)
+
+
+def append_log(scope: Scope, run_id: str, entries: Sequence[str], ttl_seconds: int) -> list[ScopedStatement]:
+    """Append JSON texts to a run's log; the last statement reads the last ``number`` and ``expires_at``.
+
+    The run raises ``RunRefused`` with ``no_run``, ``over_log`` or ``too_many_instances``.
+    """
+    rows: list[Json] = [{"entry": entry, "bytes": len(entry.encode()) + LOG_OVERHEAD} for entry in entries]
+    written = ScopedStatement.write(
+        scope,
+        _APPEND_LOG,
+        repeatable=False,
+        run_id=run_id,
+        entries=to_json(rows),
+        ttl_ms=ttl_seconds * 1000,
+        most_bytes=limits.LOG_BYTES,
+        most_instances=limits.MAX_WORKING_INSTANCES,
+    )
+    return [written, ScopedStatement.read(scope, _LOG_END, run_id=run_id)]
+
+
+def log_page(scope: Scope, run_id: str, *, limit: int, after: int) -> ScopedStatement:
+    """Read the next living entries of a run's log, oldest first, and one more than asked for, as ``LogEntry``."""
+    return ScopedStatement.read(scope, _LOG, run_id=run_id, limit=limit, after=after)

@@ -1,0 +1,54 @@
+"""The operations of working memory, of both clients, on the running service."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from app.ports.database import Statement
+from memory_gateway_client import NotFound, PreconditionFailed
+from tests.clients.asking import Asked
+from tests.support.service import Service
+
+RUN = "01K2Z7A1B2C3D4E5F6G7H8J9KM"
+
+
+async def test_a_key_is_set_by_compare_and_set(bot: Asked) -> None:
+    first = await bot.set_working("i", "n", 1, if_none_match="*")
+    with pytest.raises(PreconditionFailed) as caught:
+        await bot.set_working("i", "n", 2, if_none_match="*")
+    assert (caught.value.code, caught.value.status) == ("precondition_failed", 412)
+    second = await bot.set_working("i", "n", None, if_match=first.etag, ttl_seconds=60)
+    held = await bot.get_working("i", "n")
+    assert (held.value, held.etag) == (None, second.etag)
+    working = await bot.list_working("i")
+    assert (working.keys, working.budget.used_bytes) == ((held,), held.bytes)
+    with pytest.raises(PreconditionFailed):
+        await bot.delete_working("i", "n", if_match=first.etag)
+    await bot.delete_working("i", "n", if_match=second.etag)
+    with pytest.raises(NotFound):
+        await bot.get_working("i", "n")
+
+
+async def test_a_run_has_a_state_and_a_log(bot: Asked, service: Service) -> None:
+    sql = (
+        "INSERT INTO agent_runs (tenant_id, id, agent_id, agent_type, status, input, started_at)"
+        f" VALUES ('acme', '{RUN}', 'bot', 'type', 'running', '{{}}', 1)"
+    )
+    await service.runtime.backends.database.run([Statement(sql, writes=True)])
+    written = await bot.set_turn_state(RUN, {"turn": [1, None]})
+    state = await bot.get_turn_state(RUN)
+    assert (state.value, state.etag, state.run_id) == ({"turn": [1, None]}, written.etag, RUN)
+    appended = await bot.append_run_log(RUN, [{"n": 1}, {"n": 2}])
+    page = await bot.run_log(RUN, limit=1)
+    assert [each.entry for each in page.entries] == [{"n": 1}]
+    rest = await bot.run_log(RUN, after=page.after)
+    assert ([each.number for each in rest.entries], rest.after) == ([appended.last], None)
+
+
+async def test_a_window_gives_back_what_was_appended(bot: Asked) -> None:
+    said = [{"role": "user", "content": "Hi", "timestamp": datetime(2026, 1, 1, tzinfo=UTC)}]
+    assert (await bot.append_messages("i", said)).appended == 1
+    assert (await bot.append_messages("i", said, ttl_seconds=60)).known == 1
+    window = await bot.window("i", max_tokens=100)
+    assert [(each.content, each.timestamp) for each in window.messages] == [("Hi", said[0]["timestamp"])]
+    assert (window.tokens, window.older, window.summaries) == (1, 0, ())

@@ -1,0 +1,166 @@
+"""The routes of working memory."""
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+
+from app.ports.database import Statement
+from tests.support.problem_shape import assert_problem
+from tests.support.service import Service
+
+RUN = "01K2Z7A1B2C3D4E5F6G7H8J9KM"
+PATH = "/working/bot/worker-1"
+
+
+async def begin_run(service: Service, agent_id: str = "bot") -> None:
+    sql = (
+        "INSERT INTO agent_runs (tenant_id, id, agent_id, agent_type, status, input, started_at)"
+        f" VALUES ('acme', '{RUN}', '{agent_id}', 'type', 'running', '{{}}', 1)"
+    )
+    await service.runtime.backends.database.run([Statement(sql, writes=True)])
+
+
+async def put(service: Service, value: Any, path: str = f"{PATH}/plan", **headers: str) -> httpx.Response:
+    named = {name.replace("_", "-"): said for name, said in headers.items()}
+    return await service.client.put(path, json={"value": value}, headers=service.credential(agent="bot") | named)
+
+
+async def get(service: Service, path: str = f"{PATH}/plan", **credential: Any) -> httpx.Response:
+    return await service.client.get(path, headers=service.credential(**credential))
+
+
+async def test_a_key_is_set_read_listed_and_deleted(service: Service) -> None:
+    first = await put(service, {"step": 1})
+    assert (first.status_code, first.headers["etag"]) == (201, first.json()["etag"])
+    second = await put(service, None)
+    assert second.status_code == 200
+    held = await get(service)
+    assert held.headers["etag"] == second.headers["etag"] != first.headers["etag"]
+    assert held.json() == second.json() | {"value": None}
+    listed = (await get(service, PATH)).json()
+    assert listed == {"keys": [held.json()], "budget": {"used_bytes": 8, "limit_bytes": 131_072}}
+    deleted = await service.client.delete(f"{PATH}/plan", headers=service.credential())
+    assert (deleted.status_code, deleted.content) == (204, b"")
+    assert_problem(await get(service), 404, "not_found")
+
+
+async def test_headers_make_a_write_conditional(service: Service) -> None:
+    first = (await put(service, 1, If_None_Match="*")).headers["etag"]
+    assert_problem(await put(service, 2, If_None_Match="*"), 412, "precondition_failed")
+    second = (await put(service, 2, If_Match=f'"1", {first}')).headers["etag"]
+    for wrong in (first, f"W/{second}", '"x"'):
+        assert_problem(await put(service, 3, If_Match=wrong), 412, "precondition_failed")
+    assert (await get(service)).json()["value"] == 2
+    assert (await put(service, 3, If_Match="*")).status_code == 200
+    headers = service.credential()
+    for condition in ({"If-Match": second}, {"If-None-Match": "*"}):
+        answer = await service.client.delete(f"{PATH}/plan", headers=headers | condition)
+        assert_problem(answer, 412, "precondition_failed")
+    for name, wrong in (("If_Match", "x"), ("If_None_Match", second)):
+        answer = await put(service, 4, **{name: wrong})
+        problem = assert_problem(answer, 422, "invalid_request")
+        assert problem["errors"][0]["field"].lower().replace("_", "-") == name.lower().replace("_", "-")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field"),
+    [
+        ({}, 422, "value"),
+        ({"value": 1, "ttl_seconds": 59}, 422, "ttl_seconds"),
+        ({"value": 1, "ttl_seconds": 86_401}, 422, "ttl_seconds"),
+        ({"value": 1, "ttl_seconds": "60"}, 422, "ttl_seconds"),
+        ({"value": "a\0"}, 422, "value"),
+        ({"value": "x" * 131_072}, 413, "value"),
+        ({"value": 1, "more": 1}, 422, "more"),
+    ],
+)
+async def test_a_body_outside_its_bounds_is_refused_by_name(
+    service: Service, body: dict[str, Any], status: int, field: str
+) -> None:
+    answer = await service.client.put(f"{PATH}/plan", json=body, headers=service.credential())
+    assert (answer.status_code, [each["field"] for each in answer.json()["errors"]]) == (status, [field])
+
+
+@pytest.mark.parametrize("text", ['{"value": NaN}', '{"value": 1e999}', '{"value": {"a": "\\ud800"}}'])
+async def test_what_is_no_json_is_refused(service: Service, text: str) -> None:
+    headers = service.credential() | {"Content-Type": "application/json"}
+    answer = await service.client.put(f"{PATH}/plan", content=text, headers=headers)
+    assert (answer.status_code, [each["field"] for each in answer.json()["errors"]]) == (422, ["value"])
+
+
+async def test_a_bound_credential_reaches_its_agent_alone(service: Service) -> None:
+    await begin_run(service)
+    await put(service, 1)
+    await put(service, 1, f"/runs/{RUN}/state")
+    assert_problem(await get(service, agent="other"), 403, "forbidden")
+    assert_problem(await get(service, f"/runs/{RUN}/state", agent="other"), 404, "not_found")
+    assert (await get(service, f"/runs/{RUN}/state", agent="bot")).status_code == 200
+    assert (await get(service, f"/runs/{RUN}/state")).status_code == 200
+
+
+async def test_a_run_has_a_state_and_a_log(service: Service) -> None:
+    await begin_run(service)
+    first = await put(service, {"turn": 1}, f"/runs/{RUN}/state", If_None_Match="*")
+    assert (first.status_code, first.json()["run_id"]) == (201, RUN)
+    second = await put(service, {"turn": 2}, f"/runs/{RUN}/state", If_Match=first.headers["etag"])
+    assert (second.status_code, (await get(service, f"/runs/{RUN}/state")).json()["value"]) == (200, {"turn": 2})
+    appended = await service.post(f"/runs/{RUN}/log", {"entries": [{"n": 1}, {"n": 2}, {"n": 3}]})
+    assert (appended.status_code, appended.json()["appended"]) == (201, 3)
+    page = (await get(service, f"/runs/{RUN}/log?limit=2")).json()
+    assert [each["entry"] for each in page["entries"]] == [{"n": 1}, {"n": 2}]
+    rest = (await get(service, f"/runs/{RUN}/log?after={page['after']}")).json()
+    assert [each["entry"] for each in rest["entries"]] == [{"n": 3}]
+    assert (rest["entries"][0]["number"], "after" in rest) == (appended.json()["last"], False)
+    refused: list[list[Any]] = [[], [1], [{}] * 101]
+    for entries in refused:
+        assert_problem(await service.post(f"/runs/{RUN}/log", {"entries": entries}), 422, "invalid_request")
+
+
+async def test_a_window_gives_back_what_was_appended(service: Service) -> None:
+    messages = [
+        {"role": "user", "content": "Where is my invoice?", "timestamp": "2026-01-31T09:30:00Z"},
+        {"role": "assistant", "content": "I look for it."},
+    ]
+    done = await service.post(f"{PATH}/messages", {"messages": messages})
+    assert (done.status_code, done.json()["appended"], done.json()["known"]) == (201, 2, 0)
+    again = await service.post(f"{PATH}/messages", {"messages": messages})
+    assert (again.json()["appended"], again.json()["known"]) == (0, 2)
+    window = (await get(service, f"{PATH}/window")).json()
+    assert [(each["role"], each["tokens"]) for each in window["messages"]] == [("user", 5), ("assistant", 4)]
+    assert window["messages"][1]["timestamp"] == "2026-01-31T09:30:00.001Z"
+    assert (window["tokens"], window["older"], window["summaries"]) == (9, 0, [])
+    short = (await get(service, f"{PATH}/window?max_tokens=8")).json()
+    assert ([each["content"] for each in short["messages"]], short["older"]) == (["I look for it."], 1)
+
+
+async def test_what_fell_out_of_a_window_is_summarised_where_the_answer_says(service: Service) -> None:
+    for number in range(6):
+        said = f"I prefer invoice number {number}. " + "x" * 30_000
+        answer = await service.post(f"{PATH}/messages", {"messages": [{"role": "user", "content": said}]})
+        assert answer.status_code == 201
+    while tasks := list(service.runtime.backends.background._tasks):  # noqa: SLF001 - nothing else tells
+        await asyncio.wait(tasks)
+    window = (await get(service, f"{PATH}/window?max_tokens=200000")).json()
+    assert len(window["messages"]) == 4
+    (fallen,) = window["summaries"]
+    assert (fallen["session_id"], fallen["messages"]) == ("worker-1", 2)
+    summary = await service.post(fallen["summary"]["path"], fallen["summary"]["body"])
+    assert summary.status_code == 200
+    assert "invoice number 1" in summary.json()["summary"]
+
+
+@pytest.mark.parametrize("key", ["window", "messages"])
+async def test_what_a_path_says_of_a_window_is_no_key(service: Service, key: str) -> None:
+    assert_problem(await put(service, 1, f"{PATH}/{key}"), 405, "method_not_allowed")
+
+
+async def test_an_unknown_run_is_not_found(service: Service) -> None:
+    for answer in (
+        await put(service, 1, f"/runs/{RUN}/state"),
+        await get(service, f"/runs/{RUN}/state"),
+        await service.post(f"/runs/{RUN}/log", {"entries": [{}]}),
+        await get(service, f"/runs/{RUN}/log"),
+    ):
+        assert_problem(answer, 404, "not_found")
