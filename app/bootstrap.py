@@ -29,6 +29,8 @@ from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile, open_to_others
 from app.adapters.local.sqlite_index import SqliteVectorIndex
 from app.adapters.local.transformer import TransformerEmbedder, packaged_model_dir
+from app.adapters.objects.folder import FolderObjects
+from app.adapters.objects.r2 import R2Objects
 from app.adapters.openai.embedder import OpenAIEmbedder
 from app.adapters.prefixed import PrefixedEmbedder, Prefixes, prefixed
 from app.domain.embedding import EmbeddingConfig
@@ -43,6 +45,7 @@ from app.ports.database import Database
 from app.ports.embedder import Embedder
 from app.ports.index_admin import IndexAdmin
 from app.ports.language_model import STAGES
+from app.ports.object_store import NoObjectStore, ObjectStore
 from app.runtime.backends import Backends
 from app.runtime.maintenance import UNMETERED, Maintenance
 from app.runtime.runtime import Pace, Runtime
@@ -53,6 +56,7 @@ from app.services.recall_rates import RecallRates
 from app.settings import Settings
 
 DATABASE_FILE = "memory.sqlite3"
+BLOBS_FOLDER = "blobs"
 _METERED = Pace(indexer_seconds=15.0, look_again_seconds=30.0, windows_seconds=300.0)
 """On Cloudflare every call counts."""
 
@@ -97,6 +101,7 @@ def build_runtime(settings: Settings, *, embedded: bool = False) -> Runtime:
             quotas=settings.quota_defaults,
             tenant_episodes=settings.tenant_episodes,
             episodes_near_limit=metrics.episodes_near_limit,
+            objects=build_objects(settings, metrics, embedded=not on_cloudflare),
             recalls=RecallRates(settings.tenant_recalls_per_minute, settings.agent_recalls_per_minute),
             reranker=reranker,
             reranker_seconds=settings.reranker_seconds,
@@ -211,6 +216,29 @@ def build_language_model(
         metrics=metrics,
         seconds=seconds,
         provider="openai" if on_openai else "http",
+    )
+
+
+def build_objects(settings: Settings, metrics: Metrics, *, embedded: bool) -> ObjectStore:
+    """Choose where blobs lie: in DATA_DIR, or on Cloudflare in the bucket of the settings, if they name one.
+
+    Raises:
+        ConfigurationError: the settings name half a bucket.
+    """
+    if embedded:
+        return FolderObjects(_data_dir(settings) / BLOBS_FOLDER, metrics)
+    bucket, key, secret = settings.r2_bucket, settings.r2_access_key_id, settings.r2_secret_access_key
+    given = {"R2_BUCKET": bucket, "R2_ACCESS_KEY_ID": key, "R2_SECRET_ACCESS_KEY": secret}
+    if not any(given.values()):
+        return NoObjectStore()
+    if not (bucket and key and secret):
+        raise ConfigurationError(_missing(given))
+    return R2Objects(
+        endpoint=settings.r2_endpoint or f"https://{settings.cloudflare_account_id}.r2.cloudflarestorage.com",
+        bucket=bucket,
+        access_key_id=key,
+        secret_access_key=secret,
+        metrics=metrics,
     )
 
 

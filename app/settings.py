@@ -22,6 +22,7 @@ _ACCOUNT_ID = re.compile(r"[0-9A-Fa-f]{32}")
 _DATABASE_ID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 PRINTABLE = re.compile(r"[!-~]+")
 """What a header can carry as a part of it: visible ASCII."""
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 _HOST_NAME = re.compile(r"\*|\[[0-9a-f:.]+\]|[a-z0-9._-]+")
 _PORTS = range(1, 65536)
 _MAX_FILTERABLE = 7
@@ -98,6 +99,14 @@ class Settings(BaseSettings):
             "Metadata keys that Vectorize filters on, at most 7, `key:string`, `key:number` or `key:boolean` "
             "separated by commas. Any key can be filtered on; these with any number of memories."
         ),
+    )
+    r2_bucket: str | None = Field(
+        None, description="The R2 bucket that holds the blobs. Without it there are none on Cloudflare."
+    )
+    r2_access_key_id: str | None = Field(None, description="Id of an R2 API token with Object Read & Write.")
+    r2_secret_access_key: str | None = Field(None, description="Secret of the R2 API token.", repr=False)
+    r2_endpoint: str | None = Field(
+        None, description="Where R2 answers, where that is not `https://<account>.r2.cloudflarestorage.com`."
     )
     embedder: Literal["auto", "local", "hashing", "openai", "workers-ai"] = Field(
         "auto",
@@ -421,7 +430,23 @@ class Settings(BaseSettings):
             raise ValueError("must be the database's id, a UUID, and not its name; `provision` prints it")
         return id_ or None
 
-    @field_validator("cloudflare_api_token", "openai_api_key", "reranker_api_key", "language_model_api_key")
+    @field_validator("r2_bucket")
+    @classmethod
+    def _check_bucket(cls, value: str | None) -> str | None:
+        """Take a name with white space around it; it becomes a part of a path."""
+        bucket = (value or "").strip()
+        if bucket and not _BUCKET.fullmatch(bucket):
+            raise ValueError("must be a bucket's name: 3 to 63 of a-z 0-9 -, the first and the last of them no hyphen")
+        return bucket or None
+
+    @field_validator(
+        "cloudflare_api_token",
+        "openai_api_key",
+        "reranker_api_key",
+        "language_model_api_key",
+        "r2_access_key_id",
+        "r2_secret_access_key",
+    )
     @classmethod
     def _check_key(cls, value: str | None) -> str | None:
         """Take a key with white space around it; it becomes a part of a header."""
@@ -430,7 +455,9 @@ class Settings(BaseSettings):
             raise ValueError("must be printable ASCII without spaces")
         return key or None
 
-    @field_validator("cloudflare_api_base_url", "openai_base_url", "reranker_base_url", "language_model_base_url")
+    @field_validator(
+        "cloudflare_api_base_url", "openai_base_url", "reranker_base_url", "language_model_base_url", "r2_endpoint"
+    )
     @classmethod
     def _check_url(cls, value: str | None) -> str | None:
         """Take a URL that a path can be put behind."""

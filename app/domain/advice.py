@@ -1,6 +1,7 @@
 """What to do about an error, in a sentence that a model or a person can follow."""
 
 from app.domain.errors import (
+    BlobGone,
     Conflict,
     ContentTooLarge,
     Erasing,
@@ -37,6 +38,7 @@ _ADVICE: dict[type[MemoryGatewayError], str] = {
     HostNotAllowed: "Use the address that the operator names, or have this one added to ALLOWED_HOSTS.",
     HeadersTooLarge: "Send fewer or shorter headers.",
     RequestTimeout: "Send the whole request at once.",
+    BlobGone: "What it held is lost: go on without it.",
     InvalidRequest: "Correct what is named and try again.",
     NoSuchPath: "Look in /docs for the service's paths and what each takes; a path ends without a slash.",
     MethodNotAllowed: "Send it with a method that the path takes; /docs shows what each is for.",

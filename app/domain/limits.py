@@ -97,10 +97,22 @@ MAX_WINDOW_BYTES, MAX_WINDOW_MESSAGES = 512 * 1024, 4_000
 """What a window holds at most while turns cannot fall out of it."""
 WINDOW_TOKENS, MAX_WINDOW_TOKENS = 8_000, 200_000
 """Of a window's answer: where its reader does not say, and at most."""
+BLOB_BYTES = 20 * 1024 * 1024
+"""Of one blob."""
+MAX_BLOBS = 10_000
+"""Blobs of a tenant."""
+MAX_BLOBS_BYTES = 5 * 1024 * 1024 * 1024
+"""Of all blobs of a tenant together."""
+MEDIA_TYPE_CHARACTERS = 128
+LARGE_VALUE_BYTES = 100_000
+"""A JSON value with more goes into the object store: a statement for D1 has room for so much."""
+
 
 NO_NUL = r"^[^\u0000]*$"
 """Pattern of a text in a JSON schema; no schema can exclude lone surrogates too."""
 _NOT_BLANK = r"^[^\u0000]*[^\s\u0000\u001c-\u001f\u0085][^\u0000]*$"
+_NAME = r"[A-Za-z0-9!#$&^_.+-]+"
+_MEDIA_TYPE = re.compile(rf'{_NAME}/{_NAME}(?: ?; ?{_NAME}=(?:{_NAME}|"[ !#-\[\]-~]*"))*')
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -298,6 +310,19 @@ EPISODES_GIVEN = _range(f"must be from 0 to {MAX_EPISODES_GIVEN}", 0, MAX_EPISOD
 EPISODE_TYPE = _characters(EPISODE_TYPE_CHARACTERS)
 EPISODE_CONTENT = _any_text(CONTENT_BYTES)
 EPISODE_DATA = METADATA
+BLOB = Bound(
+    lambda size: (
+        None if size <= BLOB_BYTES else Violation(f"has {size} bytes, at most {BLOB_BYTES} are allowed", too_large=True)
+    )
+)
+BLOB_ID = _form(MEMORY_ID_FORM, "must be a blob's id, a ULID")
+BLOB_MEDIA_TYPE = Bound(
+    lambda value: (
+        None
+        if len(value) <= MEDIA_TYPE_CHARACTERS and _MEDIA_TYPE.fullmatch(value)
+        else Violation(f"must be a media type of at most {MEDIA_TYPE_CHARACTERS} characters, such as image/png")
+    ),
+)
 RETENTION_DAYS = _range("must be from 1 to 36500, or null", 1, 36_500)
 
 

@@ -18,6 +18,7 @@ from app.indexing.embedding_registry import OpenIndex
 from app.indexing.jobs.erase import Eraser
 from app.ports.database import Database
 from app.ports.index_admin import Held, IndexAdmin
+from app.ports.object_store import NoObjectStore, ObjectStore
 from app.ports.vector_index import IndexedVector
 from app.storage.request_state import INDEXER
 from app.storage.system import indexer_queue, leases
@@ -53,13 +54,14 @@ class Indexer:
         *,
         holder: str,
         report: Report | None = None,
+        objects: ObjectStore | None = None,
     ) -> None:
         """Take the ports, this process's acknowledgements and name, and a callback for the outbox's status."""
         self._database = database
         self._index_of = index_of
         self._acknowledgements = acknowledgements
         self._holder = holder
-        self._eraser = Eraser(database, index_of)
+        self._eraser = Eraser(database, index_of, objects or NoObjectStore())
         self._report = report
         self._goes_on = False
 

@@ -14,6 +14,7 @@ from app.ports.database import Database, Row
 from app.ports.embedder import Embedder
 from app.ports.index_admin import IndexAdmin
 from app.ports.language_model import LanguageModel
+from app.ports.object_store import NoObjectStore, ObjectStore
 from app.ports.reranker import Reranker
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
@@ -28,6 +29,7 @@ from app.services.request_turns import RequestTurns
 from app.services.reranking import TenantReranker
 from app.services.revocations import Revocations
 from app.services.shares import (
+    BLOB_BYTES,
     INGEST_BYTES,
     LONG_TEXT_CHARACTERS,
     READS,
@@ -36,6 +38,7 @@ from app.services.shares import (
     Shares,
     TenantEmbedder,
 )
+from app.services.tiers.objects import TenantObjects
 from app.services.topics import TopicCache
 from app.storage import embedding_configs
 from app.storage.request_state import request_state
@@ -109,6 +112,10 @@ class Backends:
     """What goes on after its request was answered."""
     ingest_seconds: float = 20.0
     """How long an ingestion's request waits for its end; then it is answered with the operation."""
+    objects: ObjectStore = field(default_factory=NoObjectStore)
+    """The bytes of blobs."""
+    blob_bodies: Shares = field(default_factory=lambda: Shares(BLOB_BYTES))
+    """What each tenant sends and is sent at once of blobs."""
     ingest_bodies: Shares = field(default_factory=lambda: Shares(INGEST_BYTES))
     """What each tenant brings at once of messages."""
 
@@ -149,6 +156,8 @@ class Backends:
             seen_configs=lambda: self.configs,
             refusals=self.refusals,
             recalls=self.recalls,
+            objects=TenantObjects(tenant_id, self.objects),
+            blob_room=lambda size: self.blob_bodies.take(tenant_id, size),
             topics=self.topics,
             background=self.background,
             ingest_seconds=self.ingest_seconds,

@@ -56,7 +56,7 @@ class Check:
 
 async def diagnose(runtime: Runtime) -> list[Check]:
     """Check each part; if all are well, store, recall and delete a memory of the doctor's own tenant."""
-    parts = [*await runtime.parts(), *await runtime.language_model()]
+    parts = [*await runtime.parts(), *await runtime.language_model(), await runtime.blobs()]
     checks = [_look_at(part, runtime.config) for part in parts]
     deeper: list[tuple[str, Callable[[Runtime], Awaitable[str]]]] = [
         ("migrations", _migrations),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from app.domain.embedding import EmbeddingConfig
 from app.indexing.jobs.parity import Side
 from app.indexing.jobs.reconcile import Progress, Reconcile
+from app.indexing.jobs.reconcile_blobs import ReconcileBlobs
 from app.indexing.jobs.reembed import Reembedding
 from app.indexing.rate_limiter import RateLimiter
 from app.runtime.runtime import Runtime
@@ -42,6 +43,11 @@ class Maintenance:
             repair=repair,
             report=report,
         )
+
+    def blobs(self, *, repair: bool) -> ReconcileBlobs:
+        """Return a comparison of the object store with the rows of blobs."""
+        backends = self.runtime.backends
+        return ReconcileBlobs(backends.database, backends.objects, rate_limiter=self.rate_limiter, repair=repair)
 
     def side(self, config: EmbeddingConfig) -> Side:
         """Return the index and the embedder of a config; raises as ``comparison`` does."""

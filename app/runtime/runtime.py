@@ -27,6 +27,7 @@ from app.services.ingest.ingester import Ingester
 from app.services.namespaces import Namespaces
 from app.services.profile import ProfileService
 from app.services.revocations import Revocation
+from app.services.tiers.blobs import Blobs
 from app.services.tiers.episodic import EpisodicMemory
 from app.services.tiers.windows import WindowService
 from app.services.tiers.working import WorkingMemory
@@ -123,6 +124,11 @@ class TenantServices:
         """Return the service that keeps the newest messages of agents' instances."""
         return WindowService(self.backends)
 
+    @property
+    def blobs(self) -> Blobs:
+        """Return the service that keeps, reads, lists and deletes blobs."""
+        return Blobs(self.backends)
+
     def of_call(self, agent_id: str, tools: ToolSet) -> "TenantServices":
         """Return the services for one call of an agent's tool, which is in this set.
 
@@ -163,7 +169,12 @@ class Runtime:
         self._parts: tuple[float, list[Part]] | None = None
         self._retry_seconds = _RETRY_SECONDS
         self.indexer = Indexer(
-            backends.database, backends.index_of, backends.acknowledgements, holder=name, report=metrics.outbox
+            backends.database,
+            backends.index_of,
+            backends.acknowledgements,
+            holder=name,
+            report=metrics.outbox,
+            objects=backends.objects,
         )
         self.prepare_index = prepare_index
         self.closers = closers
@@ -333,6 +344,11 @@ class Runtime:
         if model is None:
             return []
         return [replace(await _ping("language model", model_names(model), model.ping), optional=True)]
+
+    async def blobs(self) -> Part:
+        """Ask the object store; the service is ready without it."""
+        objects = self.backends.objects
+        return replace(await _ping("blobs", objects.backend, objects.ping), optional=True)
 
     def _check_ready(self) -> None:
         if self._not_ready is not None:

@@ -21,6 +21,7 @@ from app.services.language import TenantLanguageModel
 from app.services.recall_rates import RecallRates
 from app.services.refusals import Refusals
 from app.services.reranking import TenantReranker
+from app.services.tiers.objects import TenantObjects
 from app.services.topics import TopicCache
 from app.storage.scoped import TenantDatabase
 
@@ -121,6 +122,10 @@ class TenantBackends:
     """Who was refused a store in the last minute."""
     recalls: RecallRates
     """Counts recalls against their limits."""
+    objects: TenantObjects
+    """The bytes of the tenant's blobs."""
+    blob_room: Callable[[int], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
+    """Returns what holds room for so many bytes of a blob while it is entered."""
     topics: TopicCache = field(default_factory=lambda: TopicCache(0))
     """What agents' learned memories are about, for the models of recalls; all tenants share one."""
     background: Background = field(default_factory=Background)

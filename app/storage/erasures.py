@@ -35,7 +35,17 @@ OF_SCOPE = """
 # the scope. So where there is none, and nothing of the scope is being erased, the index holds nothing either.
 _NOTHING_IS_HELD = " AND ".join(
     f"NOT EXISTS (SELECT 1 FROM {table} WHERE {OF_SCOPE.format(table=table)})"
-    for table in ("usage", "long_term_memory", "outbox", "idempotency", "agent", "message", "ingestion", "profile")
+    for table in (
+        "usage",
+        "long_term_memory",
+        "outbox",
+        "idempotency",
+        "agent",
+        "message",
+        "ingestion",
+        "profile",
+        "blob",
+    )
 )
 _NOTHING_OF_THE_TENANT = """
 (?1 ->> 'first_agent' <> '' OR NOT EXISTS (
@@ -47,7 +57,8 @@ _NOTHING_OF_THE_TENANT = """
 _FINISH_WHERE_NOTHING_IS_HELD = f"""
 UPDATE erasure SET receipt = json_object(
   'finished_at', {NOW},
-  'erased', json_object('memories', 0, 'outbox_rows', 0, 'dead_letters', 0, 'idempotency_keys', 0, 'messages', 0),
+  'erased', json_object('memories', 0, 'outbox_rows', 0, 'dead_letters', 0, 'idempotency_keys', 0, 'messages', 0,
+    'blobs', 0),
   'found_by_id', 0, 'found_by_search', 0, 'history_until', {NOW} + ?1 ->> 'history_ms'
 )
 WHERE erasure.tenant_id = ?1 ->> 'tenant_id' AND erasure.id = ?1 ->> 'id' AND erasure.receipt IS NULL

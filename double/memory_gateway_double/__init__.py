@@ -2,8 +2,8 @@
 
 ``memory-gateway double`` serves it for a rehearsal, ``memory_gateway_double.server.running`` for a test. It holds D1,
 Vectorize v2 and Workers AI under ``/client/v4``, OpenAI's embeddings and chat under ``/v1``, a rerank endpoint of
-Cohere's form under ``/reranker/v1``, and a control path under ``/_double`` (``memory_gateway_double.control``), which
-exists on loopback only.
+Cohere's form under ``/reranker/v1``, the S3 API of an R2 bucket under ``/r2``, and a control path under ``/_double``
+(``memory_gateway_double.control``), which exists on loopback only.
 
 Nothing here was compared with a live account. What it does comes from three kinds of sources.
 
@@ -12,7 +12,7 @@ every path, method, body and result; the limits of D1, Vectorize, Workers AI and
 300 seconds and the block after it, ``Ratelimit`` and ``retry-after``; what D1 forbids in SQL; the rules of
 metadata filters and metadata keys; 64 indexed bytes of a string; writes to Vectorize that show later, and
 metadata indexes that do not hold older vectors; approximate scores; Workers AI's 3006, 3007, 3040, 5007;
-OpenAI's error form.
+OpenAI's error form; S3's paths, headers and errors as R2 has them: objects one by one, ListObjectsV2.
 
 **Reported** by people who called the real service, in public repositories:
 D1: SQL errors as 400/7500 with SQLite's names behind the text (also seen in workerd), 7400 for malformed
@@ -45,7 +45,7 @@ Workers AI's 5006; its reranker's scores from 0 to 1, best first, beside a ``usa
 
 **Not modelled**: 200 calls a second per address; D1's import, export, time travel, replication, queue and
 quotas; Vectorize's 40041 and its limit on namespaces; Workers AI's and OpenAI's own rate limits (a fault does those);
-GraphQL.
+R2's signatures (who signs and over what is checked), multipart uploads, conditions and versions of objects; GraphQL.
 
 Its clock runs ``time_scale`` times as fast as real time, ``Date`` and all marks included; ``retry-after``
 and ``Ratelimit`` are in real seconds, as a caller waits.

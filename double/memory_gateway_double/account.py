@@ -31,6 +31,8 @@ from memory_gateway_double.models.rerank import Rerankings
 from memory_gateway_double.models.rerank_endpoint import PREFIX as RERANKER
 from memory_gateway_double.models.rerank_endpoint import RerankEndpoint
 from memory_gateway_double.models.workers_ai import WorkersAI
+from memory_gateway_double.r2 import PREFIX as R2_API
+from memory_gateway_double.r2 import R2
 from memory_gateway_double.rate_limit import RateLimit
 from memory_gateway_double.recorder import RecordedRequest, Recorder
 from memory_gateway_double.routing import Found, Router
@@ -60,6 +62,9 @@ class DoubleOptions:
     api_token: str = "double-token"  # noqa: S105 - opens nothing but the double
     openai_api_key: str = "double-key"
     reranker_api_key: str = "double-reranker-key"
+    r2_bucket: str = "double-blobs"
+    r2_access_key_id: str = "double-access-key"
+    r2_secret_access_key: str = "double-secret-key"  # noqa: S105 - opens nothing but the double
     time_scale: float = 1.0
     rate_limit: bool = True
     atomic_batch: bool = True
@@ -70,7 +75,7 @@ class DoubleOptions:
 
 
 class Double:
-    """A stand-in Cloudflare account, OpenAI and a reranker. Its methods are safe from any thread."""
+    """A stand-in Cloudflare account with a bucket, OpenAI and a reranker. Its methods are safe from any thread."""
 
     def __init__(self, options: DoubleOptions, *, control: bool = True) -> None:
         """Open the data; ``control`` says whether the control path exists, which is for loopback only."""
@@ -89,6 +94,7 @@ class Double:
             options.seed,
             approximate=options.approximate_scores,
         )
+        self.r2 = R2(self._journal, self.clock, options.r2_bucket, options.r2_access_key_id)
         self.rerankings = Rerankings()
         self.models = LanguageModels()
         self._openai = OpenAI(options.openai_api_key, self.clock, self.models)
@@ -189,12 +195,15 @@ class Double:
             return refusal.reply
 
     def _admit(self, request: Request) -> None:
-        """Let a call in: OpenAI's and the reranker's by a key, Cloudflare's by its token, the limit and its account."""
+        """Let a call in: Cloudflare's by its token, the limit and its account, all others by a key of theirs."""
         if request.path.startswith(f"{OPENAI}/"):
             self._openai.admit(request)
             return
         if request.path.startswith(f"{RERANKER}/"):
             self._rerank.admit(request)
+            return
+        if request.path.startswith(f"{R2_API}/"):
+            self.r2.admit(request)
             return
         if not request.path.startswith(f"{CLOUDFLARE}/"):
             raise not_routed(request.path)
@@ -221,7 +230,7 @@ class Double:
         told = {"date": self.clock.http_date(), "server": "cloudflare", "cf-ray": f"{uuid.uuid4().hex[:16]}-DBL"}
         if request.path.startswith(f"{OPENAI}/"):
             return {**told, **self._openai.headers()}
-        if request.path.startswith(f"{RERANKER}/"):
+        if request.path.startswith((f"{RERANKER}/", f"{R2_API}/")):
             return told
         return {**told, **self.rate_limit.headers()}
 
@@ -243,6 +252,7 @@ class Double:
                 *WorkersAI(self.clock, self.rerankings, self.models).routes(account),
                 *self._openai.routes(),
                 *self._rerank.routes(),
+                *self.r2.routes(),
                 *users.routes(CLOUDFLARE, account),
             ]
         )

@@ -4,6 +4,8 @@ from memory_gateway_double.faults import Fault
 from memory_gateway_double.models.embeddings_endpoint import openai_error
 from memory_gateway_double.models.rerank_endpoint import OPERATION as RERANK
 from memory_gateway_double.models.rerank_endpoint import rerank_error
+from memory_gateway_double.r2 import OPERATION as R2
+from memory_gateway_double.r2 import s3_error
 from memory_gateway_double.rate_limit import BLOCKED, WINDOW_SECONDS
 from memory_gateway_double.v4 import AUTHENTICATION_ERROR, TOO_MANY_REQUESTS, failure
 from memory_gateway_double.wire import JSON, Reply
@@ -24,6 +26,14 @@ _RERANK = {
     402: "your balance is used up",
     429: "you are past the rate limit, please wait and try again later",
     500: "internal server error",
+}
+_R2 = {
+    400: ("InvalidRequest", "The request is not valid."),
+    403: ("AccessDenied", "Access Denied"),
+    404: ("NoSuchKey", "The specified key does not exist."),
+    429: ("SlowDown", "Reduce your concurrent request rate for the same object."),
+    500: ("InternalError", "We encountered an internal error. Please try again."),
+    503: ("ServiceUnavailable", "Please reduce your request rate."),
 }
 _V4 = {
     401: (AUTHENTICATION_ERROR, "Authentication error"),
@@ -58,6 +68,8 @@ def fault_reply(operation: str, fault: Fault) -> Reply:
         reply = openai_error(status, message, kind=kind, code=code).reply
     elif operation == RERANK:
         reply = rerank_error(status, _RERANK.get(status, f"The request failed ({status}).")).reply
+    elif operation.startswith(R2):
+        reply = s3_error(status, *_R2.get(status, ("InternalError", f"The request failed ({status})."))).reply
     elif status in _PLAIN_STATUSES:
         reply = Reply(status, f"error code: {status}".encode(), "text/plain; charset=UTF-8")
     else:

@@ -16,6 +16,7 @@ from memory_gateway_double.account import CLOUDFLARE, Double, DoubleOptions
 from memory_gateway_double.delivery import CUT
 from memory_gateway_double.models.openai import PREFIX as OPENAI
 from memory_gateway_double.models.rerank_endpoint import PREFIX as RERANKER
+from memory_gateway_double.r2 import PREFIX as R2
 
 Announce = Callable[[str], object]
 """Takes the text that tells a person how to use the double."""
@@ -42,6 +43,11 @@ class Handle:
     def reranker_url(self) -> str:
         """The base URL of its rerank endpoint."""
         return self.url + RERANKER
+
+    @property
+    def r2_url(self) -> str:
+        """The endpoint of its R2 bucket."""
+        return self.url + R2
 
     @property
     def openai_url(self) -> str:
@@ -181,6 +187,10 @@ def _how_to_use(handle: Handle, *, control: bool) -> str:
         f"OPENAI_API_KEY={options.openai_api_key}",
         f"RERANKER_BASE_URL={handle.reranker_url}",
         f"RERANKER_API_KEY={options.reranker_api_key}",
+        f"R2_ENDPOINT={handle.r2_url}",
+        f"R2_BUCKET={options.r2_bucket}",
+        f"R2_ACCESS_KEY_ID={options.r2_access_key_id}",
+        f"R2_SECRET_ACCESS_KEY={options.r2_secret_access_key}",
         "\nRun `memory-gateway provision` with them; it tells CLOUDFLARE_D1_DATABASE_ID.",
     ]
     if control:

@@ -28,6 +28,7 @@ OF_STATUS = {
     408: client.InvalidRequest,
     409: client.Conflict,
     412: client.PreconditionFailed,
+    410: client.NotFound,
     413: client.InvalidRequest,
     415: client.InvalidRequest,
     421: client.InvalidRequest,

@@ -97,7 +97,7 @@ def test_only_the_embedded_service_starts_when_nothing_else_is_asked_for() -> No
 
 def test_every_setting_is_passed_on_but_those_that_are_the_image_s_own() -> None:
     own = {"HOST", "PORT", "DATA_DIR", "LOCAL_MODEL_DIR", "ENV_FILE"}
-    account = {name for name in SETTINGS if name.startswith("CLOUDFLARE_")}
+    account = {name for name in SETTINGS if name.startswith(("CLOUDFLARE_", "R2_"))}
     given = {name: set(service.get("environment", {})) for name, service in _SERVICES.items()}
     assert given["gateway"] == SETTINGS - own - account
     assert given["gateway-cloudflare"] == SETTINGS - own

@@ -31,6 +31,7 @@ _BY_ID = (
     *("GET /operations", "GET /memories/", "GET /profiles/{profile}/operations", "POST /recall/explain"),
     "POST /profiles/{profile}/operations",
     *("GET /runs/{run_id}", "POST /runs/{run_id}"),
+    "GET /blobs/",
     *("GET /profiles/{profile}/memories/", "POST /profiles/{profile}/memories/"),
     *("GET /working/{agent_id}/{instance}/{key}", "GET /runs/", "POST /runs/", "PUT /runs/"),
 )

@@ -56,6 +56,10 @@ class Backend:
             "cloudflare_d1_database_id": handle.double.create_database("memory-gateway", migrated.image()),
             "cloudflare_calls_per_window": 0,
             "filterable_metadata": self._filterable,
+            "r2_bucket": options.r2_bucket,
+            "r2_access_key_id": options.r2_access_key_id,
+            "r2_secret_access_key": options.r2_secret_access_key,
+            "r2_endpoint": handle.r2_url,
             "openai_api_key": options.openai_api_key,
             "openai_base_url": handle.openai_url,
         }

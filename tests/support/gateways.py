@@ -88,7 +88,7 @@ async def bench_on(data_dir: Path, backend: Backend | None = None, **overrides: 
     await embedding_configs.begin(database, embedder.config)
     await runtime.backends.scales.find(embedder.config, runtime.backends.embedder)
     journal.clear()
-    indexer = Indexer(database, backends.index_of, backends.acknowledgements, holder="bench")
+    indexer = Indexer(database, backends.index_of, backends.acknowledgements, holder="bench", objects=backends.objects)
     gateway = LongTermMemoryGateway(backends.of_tenant("acme", ADMINISTRATOR))
     yield Bench(gateway, database, index, embedder, indexer, backends)
     for close in runtime.closers:

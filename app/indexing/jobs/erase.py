@@ -8,7 +8,9 @@ import structlog
 from app.domain.embedding import EmbeddingConfig
 from app.domain.json_types import Json
 from app.indexing.embedding_registry import OpenIndex
+from app.indexing.jobs.erase_blobs import BlobEraser
 from app.ports.database import Database
+from app.ports.object_store import ObjectStore
 from app.storage.outbox import GRACE_MS
 from app.storage.system import erasing
 from app.storage.system.erasing import ErasureProgress, RunningErasure
@@ -24,10 +26,11 @@ _DAY_MS = 24 * 3600 * 1000
 class Eraser:
     """Erases the rows first and writes the receipt once their vectors are known to be gone."""
 
-    def __init__(self, database: Database, index_of: OpenIndex) -> None:
-        """Take the database and what opens the index of a config."""
+    def __init__(self, database: Database, index_of: OpenIndex, objects: ObjectStore) -> None:
+        """Take the database, what opens the index of a config, and the object store."""
         self._database = database
         self._index_of = index_of
+        self._blobs = BlobEraser(database, objects)
 
     async def advance(self, erasures: Sequence[RunningErasure], configs: Collection[EmbeddingConfig]) -> None:
         """Take erasures as far as they get now, a chunk of each in turn.
@@ -51,7 +54,13 @@ class Eraser:
                 waiting.append(erasure)
 
     async def _erase_chunk(self, erasure: RunningErasure, grace_ms: int) -> bool:
-        """Erase one chunk, and where nothing is left, finish; return whether memories are left."""
+        """Erase one chunk, and where nothing is left, finish; return whether more is to be erased now.
+
+        The objects go first: no row that names one may go before it, whichever statement deletes it.
+        """
+        more = await self._blobs.advance(erasure)
+        if more or more is None:
+            return bool(more)
         progress, configs = erasing.read_progress(
             await self._database.run(erasing.erase_chunk(erasure, MAX_CHUNK, grace_ms=grace_ms)),
         )

@@ -10,6 +10,7 @@ from app.adapters.cloudflare.account import Placement
 from app.bootstrap import build_provisioning, open_maintenance
 from app.domain.errors import MemoryGatewayError
 from app.indexing.jobs.reconcile import Findings, Progress
+from app.indexing.jobs.reconcile_blobs import BlobFindings
 from app.interfaces.cli.parameters import as_json_option, poll_option, print_answer, quiet_settings, run
 from app.interfaces.cli.progress import progress_bar
 from app.settings import Settings
@@ -24,16 +25,17 @@ rate_option = click.option(
 
 
 @click.command()
-@click.option("--repair", is_flag=True, help="Embed what is missing or stale, and queue the removal of orphans.")
+@click.option("--repair", is_flag=True, help="Embed what is missing or stale, and remove orphans.")
 @rate_option
 @as_json_option
 def reconcile(*, repair: bool, calls_per_minute: float, as_json: bool) -> None:
-    """Compare the index with the database, id by id.
+    """Compare the index, and the object store, with the database.
 
-    What was stopped goes on where it was.
+    It goes id by id. What was stopped goes on where it was.
     """
-    findings = run(_reconcile(repair=repair, calls_per_minute=calls_per_minute))
-    print_answer(asdict(findings), _report(findings, repair=repair), as_json)
+    findings, blobs = run(_reconcile_all(repair=repair, calls_per_minute=calls_per_minute))
+    report = "\n".join([_report(findings, repair=repair), *_report_blobs(blobs, repair=repair)])
+    print_answer({**asdict(findings), "blobs": asdict(blobs)}, report, as_json)
 
 
 @click.command()
@@ -57,6 +59,13 @@ async def _rebuild(poll_seconds: float, calls_per_minute: float) -> Findings:
     if settings.on_cloudflare:
         await provision_index(settings, poll_seconds)
     return await _reconcile(repair=True, calls_per_minute=calls_per_minute)
+
+
+async def _reconcile_all(*, repair: bool, calls_per_minute: float) -> tuple[Findings, BlobFindings]:
+    async with open_maintenance(quiet_settings(), calls_per_minute) as prepared:
+        with comparing("Comparing") as report:
+            findings = await prepared.comparison(prepared.runtime.config, repair=repair, report=report).run()
+        return findings, await prepared.blobs(repair=repair).run()
 
 
 async def _reconcile(*, repair: bool, calls_per_minute: float) -> Findings:
@@ -84,6 +93,29 @@ async def provision_index(settings: Settings, poll_seconds: float) -> None:
         await close()
 
 
+def _report_blobs(findings: BlobFindings, *, repair: bool) -> Iterator[str]:
+    """Tell of blobs, where there are any."""
+    if not (findings.rows or findings.objects):
+        return
+    yield f"{findings.rows} blobs, {findings.objects} objects in the object store."
+    for kind, said in (
+        ("missing", "blobs whose object is lost, which stay as they are"),
+        ("changed", "blobs whose object has another size, which stay as they are"),
+        ("orphans", "objects without a blob"),
+        ("unfinished", "blobs that were not written, or not deleted, to the end"),
+        ("foreign", "objects of another writer, left alone"),
+    ):
+        yield _line(getattr(findings, kind), said, findings.examples.get(kind, []))
+    if repair:
+        yield f"{findings.repaired} removed."
+    elif findings.orphans or findings.unfinished:
+        yield "Nothing was changed. Run again with --repair."
+
+
+def _line(count: int, said: str, shown: list[str]) -> str:
+    return f"{count} {said}{': ' + ', '.join(shown) if shown else ''}{' ...' if count > len(shown) else ''}"
+
+
 def _report(findings: Findings, *, repair: bool) -> str:
     lines = [f"{findings.walked} memories, {findings.listed} vectors in the index."]
     for kind, said in (
@@ -92,9 +124,7 @@ def _report(findings: Findings, *, repair: bool) -> str:
         ("stale", "memories embedded with another config"),
         ("foreign", "vectors of another writer, left alone"),
     ):
-        count = getattr(findings, kind)
-        shown = findings.examples.get(kind, [])
-        lines.append(f"{count} {said}{': ' + ', '.join(shown) if shown else ''}{' ...' if count > len(shown) else ''}")
+        lines.append(_line(getattr(findings, kind), said, findings.examples.get(kind, [])))
     if repair:
         lines.append(f"{findings.repaired} repaired; the index shows them within minutes.")
     elif findings.missing or findings.orphans or findings.stale:

@@ -61,6 +61,15 @@ class EpisodeListing:
 
 
 @dataclass(frozen=True, slots=True)
+class BlobListing:
+    """Identifies a listing of the blobs of an agent or, where it is None, of those of the tenant as a whole."""
+
+    tenant_id: str
+    agent_id: str | None
+    what: str = "blobs"
+
+
+@dataclass(frozen=True, slots=True)
 class ListingScope:
     """Identifies a listing: its cursors are refused for any other. ``agent_id`` None: all of the tenant's agents."""
 

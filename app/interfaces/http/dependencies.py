@@ -183,6 +183,8 @@ Caller = Annotated[Access, Depends(_Credential(admin=False))]
 """Anyone with a credential of the scope ``memory``."""
 DryRunCaller = Annotated[Access, Depends(_Credential(admin=False, parameters=("dry_run",)))]
 """The same, with a request that may be a dry run."""
+BlobCaller = Annotated[Access, Depends(_Credential(admin=False, media_types=(), parameters=("agent_id",)))]
+"""The same, with a body of any type for an agent that the query names."""
 BodylessCaller = Annotated[Access, Depends(_Credential(admin=False, media_types=()))]
 """The same, with a request that has no body."""
 Administrator = Annotated[Access, Depends(_Credential(admin=True))]

@@ -10,6 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.domain.errors import ContentTooLarge, HostNotAllowed, MemoryGatewayError
+from app.domain.limits import BLOB_BYTES
 from app.interfaces.http import envelope
 from app.interfaces.http.problems import METHODS, error_response
 from app.interfaces.http.segments import whole_segments
@@ -20,6 +21,9 @@ BODY_BYTES = 256 * 1024
 INGEST_BYTES = 20 * 1024 * 1024
 """For the most messages of the largest size. They are parsed one by one (``app.interfaces.http.long_body``)."""
 _INGEST = re.compile(r"(?:/client/v4/accounts/[^/]+/agent-memory/namespaces/[^/]+)?/profiles/[^/]+/ingest")
+
+BLOB_BODY = ("POST", "/blobs")
+"""The request whose body is a blob: any bytes, which are not parsed."""
 
 _UNLIMITED = ("POST", "/import")
 """The one request that is read line by line, each within its own limit, and never as a whole."""
@@ -125,7 +129,7 @@ def _limited(scope: Scope, receive: Receive) -> Receive:
     method, path = scope["method"], _path(scope)
     if (method, path) == _UNLIMITED:
         return receive
-    most = INGEST_BYTES if method == "POST" and _INGEST.fullmatch(path) else BODY_BYTES
+    most = _most(method, path)
     received = 0
     announced = Headers(scope=scope).get("content-length", "")
 
@@ -140,6 +144,12 @@ def _limited(scope: Scope, receive: Receive) -> Receive:
         return message
 
     return receive_limited
+
+
+def _most(method: str, path: str) -> int:
+    if (method, path) == BLOB_BODY:
+        return BLOB_BYTES
+    return INGEST_BYTES if method == "POST" and _INGEST.fullmatch(path) else BODY_BYTES
 
 
 def _too_large(most: int) -> ContentTooLarge:

@@ -67,7 +67,7 @@ _PROGRESS = f"""
 SELECT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE {_MEMORY}) AS more,
   EXISTS (SELECT 1 FROM outbox WHERE {_OUTBOX}) AS queued,
   erasure.memories, erasure.outbox_rows, erasure.dead_letters, erasure.idempotency_keys,
-  erasure.messages, {NOW} AS now
+  erasure.messages, erasure.blobs, {NOW} AS now
 FROM erasure WHERE {_ERASURE}
 """
 
@@ -142,6 +142,7 @@ class ErasureProgress:
     dead_letters: int
     idempotency_keys: int
     messages: int
+    blobs: int
     now: int
 
     @property
@@ -153,6 +154,7 @@ class ErasureProgress:
             "dead_letters": self.dead_letters,
             "idempotency_keys": self.idempotency_keys,
             "messages": self.messages,
+            "blobs": self.blobs,
         }
 
 

@@ -14,6 +14,7 @@ class TierTable:
         key: The columns of its primary key behind ``tenant_id``.
         of_agent: Whether it has a column ``agent_id``: else the rows belong to all agents of the tenant.
         counted: Whether receipts and counts name it.
+        exported: Whether an export has its rows: those of objects would point to nothing where they are imported.
     """
 
     kind: str
@@ -22,9 +23,10 @@ class TierTable:
     key: tuple[str, ...]
     of_agent: bool = True
     counted: bool = True
+    exported: bool = True
 
 
-TIER_TABLES: tuple[TierTable, ...] = (
+_EPISODIC = (
     # The triggers of runs and episodes fill in the counts, and drop the row with the last of them.
     TierTable("episodic_count", "episodic_count", ("warned_day",), (), of_agent=False, counted=False),
     TierTable(
@@ -42,6 +44,8 @@ TIER_TABLES: tuple[TierTable, ...] = (
         ("id", "run_id", "agent_id", "agent_type", "type", "content", "data", "occurred_at", "created_at"),
         ("id",),
     ),
+)
+_WORKING = (
     TierTable(
         kind="working_instance",
         table="working_instance",
@@ -79,5 +83,19 @@ TIER_TABLES: tuple[TierTable, ...] = (
         ),
         key=("agent_id", "instance", "place"),
     ),
+)
+_BLOBS = (
+    TierTable(
+        kind="blobs",
+        table="blob",
+        columns=("id", "agent_id", "sha256", "size", "media_type", "state", "created_at"),
+        key=("id",),
+        exported=False,
+    ),
+)
+TIER_TABLES: tuple[TierTable, ...] = (
+    *_EPISODIC,
+    *_WORKING,
+    *_BLOBS,
 )
 """In the order in which an import writes them."""

@@ -14,6 +14,7 @@ from memory_gateway_client.errors import (
     Unauthenticated,
     Unavailable,
 )
+from memory_gateway_client.tiers.blobs_types import Blob, BlobPage
 from memory_gateway_client.tiers.episode_buffer import AsyncEpisodeBuffer, EpisodeBuffer
 from memory_gateway_client.tiers.episodic_types import Appended, Episode, EpisodePage, Run, RunPage, StartedRun
 from memory_gateway_client.tiers.working_types import (
@@ -65,6 +66,8 @@ __all__ = [
     "Appended",
     "AsyncEpisodeBuffer",
     "AsyncMemoryClient",
+    "Blob",
+    "BlobPage",
     "Change",
     "Conflict",
     "Entry",

@@ -1,7 +1,7 @@
 """What an answer of the service, or the lack of one, means: every HTTP answer and every failure of httpx, in one place.
 
 A problem of the service (RFC 9457) becomes the class of its status, with its ``code``: 401 ``Unauthenticated``, 403
-``Forbidden``, 404 ``NotFound``, 409 ``Conflict``, 412 ``PreconditionFailed``, 429 ``QuotaExceeded``, 502 to 504
+``Forbidden``, 404 and 410 ``NotFound``, 409 ``Conflict``, 412 ``PreconditionFailed``, 429 ``QuotaExceeded``, 502 to 504
 ``Unavailable``, any other from 400 to 499 ``InvalidRequest``, and the rest ``MemoryGatewayError`` itself.
 
 An answer that is not the service's, but a proxy's for example, is ``QuotaExceeded`` (``rate_limited``) with 429 and
@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import httpx
 
@@ -79,6 +79,7 @@ _BY_STATUS: Mapping[int, type[MemoryGatewayError]] = {
     401: errors.Unauthenticated,
     403: errors.Forbidden,
     404: errors.NotFound,
+    410: errors.NotFound,
     409: errors.Conflict,
     412: errors.PreconditionFailed,
     429: errors.QuotaExceeded,
@@ -111,6 +112,8 @@ def understood(call: Call[T], response: httpx.Response) -> T:
         raise _error(call, response)
     if response.status_code not in (call.status, *call.also):
         raise _not_understood(call, response, f"{call.status} was expected")
+    if call.answer is bytes:
+        return cast("T", response.content)
     try:
         said = json.loads(response.content) if response.content else None
         if call.of_tool:

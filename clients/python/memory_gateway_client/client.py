@@ -16,7 +16,7 @@ import httpx
 from memory_gateway_client import calls, tools
 from memory_gateway_client.exchange import Exchange, Pause, exchange
 from memory_gateway_client.request import Call, is_visible
-from memory_gateway_client.tiers import episodic, working
+from memory_gateway_client.tiers import blobs, episodic, working
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -95,6 +95,10 @@ class _Client(Generic[H]):
     complete_run = _Method(episodic.complete_run)
     fail_run = _Method(episodic.fail_run)
     episodes = _Method(episodic.episodes)
+    put_blob = _Method(blobs.put_blob)
+    get_blob = _Method(blobs.get_blob)
+    list_blobs = _Method(blobs.list_blobs)
+    delete_blob = _Method(blobs.delete_blob)
 
     def __init__(
         self,
@@ -142,7 +146,7 @@ class _Client(Generic[H]):
 
     def _exchange(self, call: Call[T]) -> Exchange[T]:
         headers = httpx.Headers({**self._headers, **call.headers})
-        content = None
+        content = call.content
         if call.body is not None:
             headers["Content-Type"] = "application/json"
             content = json.dumps(call.body, allow_nan=False).encode()

@@ -14,7 +14,8 @@ class Call(Generic[T]):
     """One request, not yet sent.
 
     Attributes:
-        answer: What the answer is read as.
+        answer: What the answer is read as; ``bytes`` is not read as JSON.
+        content: The body where it is no JSON; ``headers`` have its Content-Type.
         status: The status with which the service does what is asked.
         also: The others with which it does so.
         repeatable: Whether it may be sent again when nobody knows what became of it.
@@ -31,6 +32,7 @@ class Call(Generic[T]):
     also: tuple[int, ...] = ()
     repeatable: bool = True
     of_tool: bool = False
+    content: bytes | None = None
 
     def __str__(self) -> str:
         """Name the request, without what is in it."""

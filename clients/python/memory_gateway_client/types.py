@@ -291,6 +291,7 @@ class ErasedCounts:
     dead_letters: int
     idempotency_keys: int
     messages: int = 0
+    blobs: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -275,6 +275,19 @@ def test_reconcile_reports_and_on_request_repairs_what_the_index_lacks(line: Lin
     assert json.loads(line.run("reconcile", "--json").stdout)["missing"] == 0
 
 
+def test_reconcile_finds_objects_without_a_blob_and_removes_them_on_request(line: Line) -> None:
+    line.ok("store", "first")
+    assert "blobs" not in line.run("reconcile").stdout
+    orphan = Path(line.environment["DATA_DIR"]) / "blobs" / "t" / "acme" / "01EJ1RQY000000000000000000"
+    orphan.parent.mkdir(parents=True)
+    orphan.write_bytes(b"left over")
+    found = line.run("reconcile")
+    assert "1 objects without a blob: t/acme/01EJ1RQY000000000000000000" in found.stdout
+    assert "--repair" in found.stdout
+    repaired = json.loads(line.run("reconcile", "--repair", "--json").stdout)["blobs"]
+    assert (repaired["orphans"], repaired["repaired"], orphan.exists()) == (1, 1, False)
+
+
 def test_a_lost_index_is_rebuilt_by_one_command(line: Line) -> None:
     for n in range(3):
         line.ok("store", f"memory {n}")

@@ -11,6 +11,7 @@ IDS = {
     "run_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
     "profile": "bot",
     "session_id": "s",
+    "blob_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
     "memory_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
     "operation_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
     "credential_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",

@@ -150,7 +150,14 @@ ERASED: dict[str, Any] = {
     "memories": 81,
     "receipt": {
         "finished_at": "2026-11-20T09:31:12.480Z",
-        "erased": {"memories": 81, "outbox_rows": 0, "dead_letters": 0, "idempotency_keys": 3, "messages": 0},
+        "erased": {
+            "memories": 81,
+            "outbox_rows": 0,
+            "dead_letters": 0,
+            "idempotency_keys": 3,
+            "messages": 0,
+            "blobs": 2,
+        },
         "found_by_id": 0,
         "found_by_search": 0,
     },

@@ -21,6 +21,7 @@ class ErasedCounts(Answer):
     dead_letters: int = Field(description="Of these, vectors the index had refused.")
     idempotency_keys: int
     messages: int = Field(0, description="Messages that were ingested and were no memories yet.")
+    blobs: int = Field(0, description="Blobs, with their bytes.")
 
 
 class ReceiptAnswer(Answer):

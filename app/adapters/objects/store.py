@@ -1,0 +1,126 @@
+"""What both object stores have in common: the calls of obstore, each with a deadline, a measure and mapped failures.
+
+obstore is loaded with the first call: a command that needs no blobs does not wait for it.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+from app.domain.errors import MemoryGatewayError, UpstreamRejected
+from app.observability.metrics import Metrics
+from app.ports.object_store import PUT_SECONDS, ObjectMissing, StoredObject
+
+GET_SECONDS = 60.0
+_SECONDS = 20.0
+"""Of a page of a listing, a removal and a ping."""
+PAGE = 1_000
+
+Failure = Callable[[Exception, str], MemoryGatewayError | ObjectMissing]
+
+
+class ObstoreObjects:
+    """An object store by obstore. Each failed call is told, and none is made again."""
+
+    backend = ""
+
+    def __init__(self, metrics: Metrics, failure: Failure, *, patience: float = 1.0) -> None:
+        """Take where calls are counted, the mapping of failures, and a factor of all deadlines."""
+        self._metrics = metrics
+        self._failure = failure
+        self._patience = patience
+
+    @cached_property
+    def _library(self) -> Any:  # noqa: ANN401 - a module has no better type
+        return import_module("obstore")
+
+    @cached_property
+    def _store(self) -> Any:  # noqa: ANN401 - each subclass has its own
+        return self._open()
+
+    def _open(self) -> Any:  # noqa: ANN401 - each subclass has its own
+        raise NotImplementedError
+
+    async def put(self, key: str, data: bytes, media_type: str) -> None:
+        """Write an object with one call."""
+        async with self._call("put", PUT_SECONDS):
+            await self._put(key, data, media_type)
+
+    async def _put(self, key: str, data: bytes, media_type: str) -> None:
+        raise NotImplementedError
+
+    async def get(self, key: str, *, most: int) -> bytes:
+        """Read an object, once it is known not to be too large."""
+        async with self._call("get", GET_SECONDS):
+            found = await self._library.get_async(self._store, key)
+            size = found.meta["size"]
+            if size > most:
+                raise UpstreamRejected(f"The object has {size} bytes, and at most {most} were written.")
+            data = bytes(await found.bytes_async())
+            if len(data) != size:
+                raise UpstreamRejected("The object store has broken off its answer.")
+            return data
+
+    async def delete(self, key: str) -> None:
+        """Remove an object with one call."""
+        try:
+            async with self._call("delete", _SECONDS):
+                await self._delete(key)
+        except ObjectMissing:
+            return
+
+    async def _delete(self, key: str) -> None:
+        await self._library.delete_async(self._store, key)
+
+    async def list(self, prefix: str, after: str = "") -> AsyncIterator[Sequence[StoredObject]]:
+        """List page by page."""
+        offset = after or None
+        stream = aiter(self._library.list(self._store, prefix, offset=offset, chunk_size=PAGE))
+        while True:
+            async with self._call("list", _SECONDS):
+                page = await anext(stream, None)
+            if page is None:
+                return
+            yield [StoredObject(each["path"], each["size"]) for each in page]
+
+    async def ping(self) -> None:
+        """Read the first page of what there is of a tenant that nobody has."""
+        async with self._call("ping", _SECONDS):
+            await anext(aiter(self._library.list(self._store, "ping", chunk_size=1)), None)
+
+    async def close(self) -> None:
+        """Leave the connections to the library, which closes those that are idle."""
+
+    @asynccontextmanager
+    async def _call(self, operation: str, seconds: float) -> AsyncIterator[None]:
+        with self._measured(operation):
+            try:
+                async with asyncio.timeout(seconds * self._patience):
+                    yield
+            except (MemoryGatewayError, ObjectMissing):
+                raise
+            except Exception as error:
+                raise self._failure(error, operation) from error
+
+    @contextmanager
+    def _measured(self, operation: str) -> Iterator[None]:
+        started = time.perf_counter()
+        outcome = "failed"
+        try:
+            yield
+            outcome = "ok"
+        except asyncio.CancelledError:
+            outcome = "cancelled"
+            raise
+        except ObjectMissing:
+            outcome = "ok"
+            raise
+        except MemoryGatewayError as error:
+            outcome = error.code
+            raise
+        finally:
+            self._metrics.call(f"objects.{operation}", outcome, time.perf_counter() - started)

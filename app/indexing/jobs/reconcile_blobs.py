@@ -1,0 +1,156 @@
+"""Compares the object store with the rows of blobs, tenant by tenant. Crosses tenants; no request imports it.
+
+Nothing is kept between two tenants: what was stopped is run again. The objects of a tenant are listed before its rows
+are read, and a row comes before its object and goes after it: so an object without a row belongs to nobody.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+
+from ulid import ULID
+
+from app.domain.blobs import ROOT, key_of, read_key
+from app.domain.errors import Unavailable
+from app.indexing.jobs.erase_blobs import remove_objects
+from app.indexing.rate_limiter import RateLimiter
+from app.ports.database import Database, Row, Statement
+from app.ports.object_store import ObjectStore
+from app.storage.rows import read_rows
+from app.storage.system import blobs
+from app.storage.system.blobs import SETTLED_MS, WINDOW, BlobRow
+from app.storage.system.clock import database_time
+
+_MAX_EXAMPLES = 20
+
+
+@dataclass(slots=True)
+class BlobFindings:
+    """The findings: counts, and a few example keys of each kind.
+
+    ``orphans`` are objects without a row; ``missing`` are stored blobs without an object, and ``changed`` those whose
+    object has another size; ``unfinished`` are blobs that were begun, or begun to be deleted, more than an hour ago;
+    ``foreign`` objects were not written by this service and are not touched.
+    """
+
+    objects: int = 0
+    rows: int = 0
+    orphans: int = 0
+    missing: int = 0
+    changed: int = 0
+    unfinished: int = 0
+    foreign: int = 0
+    repaired: int = 0
+    examples: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, kind: str, keys: Sequence[str]) -> None:
+        """Count the keys of a kind, and keep some as examples."""
+        if keys:
+            setattr(self, kind, getattr(self, kind) + len(keys))
+            shown = self.examples.setdefault(kind, [])
+            shown += keys[: _MAX_EXAMPLES - len(shown)]
+
+
+class ReconcileBlobs:
+    """One comparison of all objects with all rows."""
+
+    def __init__(
+        self, database: Database, objects: ObjectStore, *, rate_limiter: RateLimiter, repair: bool = False
+    ) -> None:
+        """Take the ports; with ``repair`` orphans and what is unfinished are removed.
+
+        A stored blob whose object is missing or changed is told and never removed: its owner has to know.
+        """
+        self._database = database
+        self._objects = objects
+        self._rate_limiter = rate_limiter
+        self._repair = repair
+        self._findings = BlobFindings()
+
+    async def run(self) -> BlobFindings:
+        """Compare the two and return what was found.
+
+        Raises:
+            Unavailable: the database or the object store does not answer, or there are blobs and no object store is
+                set; nothing is taken for missing then.
+        """
+        await self._rate_limiter.spend()
+        now = await database_time(self._database)
+        (first,) = await self._run(blobs.tenants(""))
+        try:
+            seen = {tenant_id async for tenant_id in self._with_objects(now)}
+        except Unavailable:
+            if first or self._objects.backend != "none":
+                raise
+            return self._findings
+        after = ""
+        while rows := (await self._run(blobs.tenants(after)))[0]:
+            for row in rows:
+                after = str(row["tenant_id"])
+                if after not in seen:
+                    await self._compare(after, {}, now)
+        return self._findings
+
+    async def _with_objects(self, now: int) -> AsyncIterator[str]:
+        """Compare every tenant that has objects. The objects of one stand together in the listing."""
+        current, sizes = "", dict[str, int]()
+        async for page in self._objects.list(ROOT):
+            for each in page:
+                self._findings.objects += 1
+                read = read_key(each.key)
+                if read is None:
+                    self._findings.add("foreign", [each.key])
+                    continue
+                if read[0] != current and current:
+                    await self._compare(current, sizes, now)
+                    yield current
+                    sizes = {}
+                current = read[0]
+                sizes[read[1]] = each.size
+        if current:
+            await self._compare(current, sizes, now)
+            yield current
+
+    async def _compare(self, tenant_id: str, sizes: dict[str, int], now: int) -> None:
+        """Compare a tenant's objects, by their ids, with its rows."""
+        orphans = dict(sizes)
+        async for rows in self._rows(tenant_id):
+            self._findings.rows += len(rows)
+            for row in rows:
+                orphans.pop(row.id, None)
+            settled = [row for row in rows if row.settled]
+            stored = [row for row in settled if row.state == "stored"]
+            self._found("missing", tenant_id, [row.id for row in stored if row.id not in sizes])
+            self._found("changed", tenant_id, [row.id for row in stored if sizes.get(row.id, row.size) != row.size])
+            await self._give_up(tenant_id, [row.id for row in settled if row.state != "stored"])
+        old = [id_ for id_ in orphans if ULID.from_str(id_).milliseconds <= now - SETTLED_MS]
+        self._found("orphans", tenant_id, old)
+        if self._repair and old:
+            await remove_objects(self._objects, tenant_id, old)
+            self._findings.repaired += len(old)
+
+    async def _rows(self, tenant_id: str) -> AsyncIterator[list[BlobRow]]:
+        after = ""
+        while True:
+            (rows,) = await self._run(blobs.of_tenant(tenant_id, after))
+            read = read_rows(BlobRow, rows)
+            yield read
+            if len(read) < WINDOW:
+                return
+            after = read[-1].id
+
+    async def _give_up(self, tenant_id: str, ids: Sequence[str]) -> None:
+        """Remove what nobody carries on with: the object first, in case that it is there."""
+        self._found("unfinished", tenant_id, ids)
+        if not self._repair or not ids:
+            return
+        await self._run(blobs.condemn(tenant_id, ids))
+        await remove_objects(self._objects, tenant_id, ids)
+        await self._run(blobs.remove(tenant_id, ids))
+        self._findings.repaired += len(ids)
+
+    def _found(self, kind: str, tenant_id: str, ids: Sequence[str]) -> None:
+        self._findings.add(kind, [key_of(tenant_id, id_) for id_ in ids])
+
+    async def _run(self, statement: Statement) -> list[list[Row]]:
+        await self._rate_limiter.spend()
+        return await self._database.run([statement])

@@ -1,0 +1,64 @@
+"""Requests and answers about blobs."""
+
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import ConfigDict, Field, WithJsonSchema
+
+from app.domain import limits
+from app.interfaces.fields import Answer, Digits, Request, Timestamp, Within
+from app.interfaces.http.schemas import examples
+from app.interfaces.http.schemas.browse import ListCursor
+
+BLOB: dict[str, Any] = {
+    "blob_id": examples.MEMORY_ID,
+    "sha256": "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9",
+    "size": 11,
+    "media_type": "text/plain",
+    "created_at": examples.MOMENT,
+}
+
+BlobId: TypeAlias = Annotated[str, Field(json_schema_extra={"examples": [examples.MEMORY_ID]}), Within(limits.BLOB_ID)]
+BlobOwner: TypeAlias = Annotated[
+    Annotated[str, Within(limits.AGENT_ID)] | None,
+    WithJsonSchema({"type": "string", **limits.AGENT_ID.schema, "examples": [examples.AGENT_ID]}),
+    Field(description="The agent whose blob it is; absent: the tenant's own, which all of its agents may read."),
+]
+
+
+class BlobQuery(Request):
+    """Whose blob."""
+
+    agent_id: BlobOwner = None
+
+
+class BlobListQuery(BlobQuery):
+    """Which blobs to list."""
+
+    limit: Annotated[
+        int,
+        Digits,
+        Within(limits.LIST_LIMIT),
+        Field(description="The most blobs of one answer.", json_schema_extra={"examples": [20]}),
+    ] = 20
+    cursor: ListCursor = None
+
+
+class BlobAnswer(Answer):
+    """A blob without its bytes."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [BLOB]})
+
+    blob_id: str = Field(validation_alias="id")
+    sha256: str = Field(description="Of its bytes, in hexadecimal digits.")
+    size: int = Field(description="In bytes.")
+    media_type: str = Field(description="As its sender said.")
+    created_at: Timestamp
+
+
+class BlobListAnswer(Answer):
+    """Blobs, newest first."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"blobs": [BLOB]}]})
+
+    blobs: list[BlobAnswer]
+    cursor: str | None = Field(None, description="For the next page; absent at the end.")

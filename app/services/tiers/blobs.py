@@ -1,0 +1,195 @@
+"""Blobs of one tenant: bytes in the object store, each behind a row of the database (ADR 0034).
+
+The row comes before the object and goes after it. Wherever a process is killed there is a whole blob, or a row that
+says that it is none; ``memory-gateway reconcile`` finds these.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from ulid import ULID
+
+from app.domain import limits
+from app.domain.blobs import Blob
+from app.domain.errors import (
+    BlobGone,
+    Erasing,
+    MemoryGatewayError,
+    NotFound,
+    QuotaExceeded,
+    Unauthenticated,
+    UpstreamRejected,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+)
+from app.domain.memory import Scope, Tenant
+from app.domain.moments import moment
+from app.ports.object_store import ObjectMissing
+from app.services.backends import TenantBackends
+from app.services.tiers.writing import write
+from app.storage.listing import Place
+from app.storage.rows import read_row, read_rows
+from app.storage.tiers.blobs import BlobRows, Held
+
+_HASHED_AT_ONCE = 256 * 1024
+"""Bytes that are hashed on the event loop; more are hashed in a thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlobPage:
+    """Blobs, newest first, and where to go on; ``after`` is None where there are no more."""
+
+    blobs: Sequence[Blob]
+    after: Place | None
+
+
+class Blobs:
+    """Keeps, reads, lists and deletes the blobs of one tenant, bound here.
+
+    Each is one agent's; without an agent it belongs to the tenant, and all of its agents may read it.
+    """
+
+    def __init__(self, backends: TenantBackends) -> None:
+        """Take what the tenant's services work with; the tenant is bound in it."""
+        self._backends = backends
+        self._database = backends.database
+        self._objects = backends.objects
+
+    async def put(self, agent_id: str | None, data: bytes, media_type: str) -> Blob:
+        """Keep bytes and return what is known of them. The same bytes again are another blob.
+
+        Raises:
+            ContentTooLarge, InvalidRequest: a field is over its limits; nothing was kept.
+            QuotaExceeded: the tenant may have no more blobs, or not so many bytes of them; nothing was kept.
+            Erasing: the agent or the tenant is being erased; nothing was kept.
+            Unauthenticated: the credential was revoked; nothing was kept.
+            Unavailable: the database or the object store does not answer; a blob may be there that nobody was told of.
+        """
+        limits.check(
+            ("agent_id", limits.AGENT_ID, agent_id),
+            ("body", limits.BLOB, len(data)),
+            ("Content-Type", limits.BLOB_MEDIA_TYPE, media_type),
+        )
+        owner = self._owner(agent_id)
+        rows = BlobRows(owner)
+        new_id = str(ULID.from_datetime(moment(self._backends.clock())))
+        blob = Blob(new_id, await _hash(data), len(data), media_type, created_at=0)
+        _, (held,) = await write(self._backends, owner, rows.begin(blob))
+        _check_quota(read_row(Held, held), blob.size)
+        try:
+            await self._objects.put(new_id, data, media_type)
+        except (UpstreamTimeout, UpstreamUnavailable):  # the object may still come: its row has to stay
+            raise
+        except MemoryGatewayError:  # there is no object, if not a part of a file
+            await self._database.run([rows.abandon(new_id)])
+            with suppress(MemoryGatewayError):
+                await self._objects.delete(new_id)
+            await self._database.run([rows.remove(new_id)])
+            raise
+        try:
+            _, stored = await write(self._backends, owner, rows.finish(new_id))
+        except (Erasing, Unauthenticated):
+            await self._take_back(rows, new_id)
+            raise
+        if not stored:  # it took so long that it was taken for one that was given up
+            await self._objects.delete(new_id)
+            raise UpstreamTimeout("The blob was not kept in time. Send it again.")
+        return read_row(Blob, stored[0])
+
+    async def _take_back(self, rows: BlobRows, blob_id: str) -> None:
+        """Remove what was begun. No gate stops this: it leaves less, also of what is being erased."""
+        await self._database.run([rows.abandon(blob_id)])
+        await self._objects.delete(blob_id)
+        await self._database.run([rows.remove(blob_id)])
+
+    async def get(self, agent_id: str | None, blob_id: str) -> Blob:
+        """Return what is known of a blob.
+
+        Raises:
+            NotFound: the agent, or without one the tenant, has no such blob.
+            InvalidRequest: an id has not the form of one.
+            Unavailable: the database does not answer.
+        """
+        self._check(agent_id, blob_id)
+        (rows,) = await self._database.run([BlobRows(self._owner(agent_id)).one(blob_id)])
+        if not rows:
+            raise NotFound("There is no such blob.")
+        return read_row(Blob, rows[0])
+
+    async def read(self, blob: Blob) -> bytes:
+        """Return the bytes of a blob that ``get`` has returned, after a look at their number and their hash.
+
+        Raises:
+            BlobGone: the object store has them no longer.
+            UpstreamRejected: the object store has other bytes.
+            Unavailable: the object store does not answer.
+        """
+        try:
+            data = await self._objects.get(blob.id, most=blob.size)
+        except ObjectMissing as error:
+            raise BlobGone("The object store does not have the bytes of this blob any more.") from error
+        if len(data) != blob.size or await _hash(data) != blob.sha256:
+            raise UpstreamRejected("The object store has other bytes for this blob than were written.")
+        return data
+
+    async def list(self, agent_id: str | None, *, limit: int, after: Place | None = None) -> BlobPage:
+        """Return the next blobs of an agent, or of the tenant without one, newest first.
+
+        Raises:
+            InvalidRequest: a field is over its limits.
+            Unavailable: the database does not answer.
+        """
+        limits.check(("agent_id", limits.AGENT_ID, agent_id), ("limit", limits.LIST_LIMIT, limit))
+        wanted = BlobRows(self._owner(agent_id)).page(limit=limit + 1, after=after)
+        (rows,) = await self._database.run([wanted])
+        blobs = read_rows(Blob, rows[:limit])
+        return BlobPage(blobs, Place(blobs[-1].created_at, blobs[-1].id) if len(rows) > limit else None)
+
+    async def delete(self, agent_id: str | None, blob_id: str) -> None:
+        """Delete a blob; one that is not there is no error.
+
+        From the first step nobody finds it. Called again, it goes on with what is left.
+
+        Raises:
+            Erasing: the agent or the tenant is being erased, and the blob with it.
+            Unauthenticated: the credential was revoked; nothing was deleted.
+            InvalidRequest: an id has not the form of one.
+            Unavailable: the database or the object store does not answer; deleting it again is safe.
+        """
+        self._check(agent_id, blob_id)
+        owner = self._owner(agent_id)
+        rows = BlobRows(owner)
+        (found,) = await write(self._backends, owner, [rows.condemn(blob_id)])
+        if found:
+            await self._objects.delete(blob_id)
+            await self._database.run([rows.remove(blob_id)])
+
+    def _check(self, agent_id: str | None, blob_id: str) -> None:
+        limits.check(("agent_id", limits.AGENT_ID, agent_id), ("blob_id", limits.BLOB_ID, blob_id))
+
+    def _owner(self, agent_id: str | None) -> Scope | Tenant:
+        tenant_id = self._backends.tenant_id
+        return Tenant(tenant_id) if agent_id is None else Scope(tenant_id, agent_id)
+
+
+async def _hash(data: bytes) -> str:
+    if len(data) <= _HASHED_AT_ONCE:
+        return hashlib.sha256(data).hexdigest()
+    return await asyncio.to_thread(lambda: hashlib.sha256(data).hexdigest())
+
+
+def _check_quota(held: Held, size: int) -> None:
+    if held.begun:
+        return
+    if held.blobs >= limits.MAX_BLOBS:
+        what, used, most = "blobs", held.blobs, limits.MAX_BLOBS
+    else:
+        what, used, most = "blob_bytes", held.bytes, limits.MAX_BLOBS_BYTES
+    raise QuotaExceeded(
+        f"This tenant has {held.blobs} blobs of {held.bytes} bytes. With one of {size} bytes it would have more than "
+        f"{limits.MAX_BLOBS}, or more than {limits.MAX_BLOBS_BYTES} bytes. Delete those that are not used.",
+        reached=f"{what};scope=tenant;used={used};limit={most}",
+    )

@@ -1,0 +1,101 @@
+"""Statements over the rows of one tenant's blobs; the bytes are in the object store."""
+
+from dataclasses import dataclass
+
+from app.domain import limits
+from app.domain.blobs import Blob
+from app.domain.memory import Scope, Tenant
+from app.ports.database import NOW
+from app.storage.listing import Place
+from app.storage.scoped import ScopedStatement
+
+_COLUMNS = "blob.id, blob.sha256, blob.size, blob.media_type, blob.created_at"
+_TENANT = "blob.tenant_id = ?1 ->> 'tenant_id'"
+# The rows of one agent or, for a statement of the whole tenant, those that all of its agents share.
+_OWNER = f"{_TENANT} AND blob.agent_id = coalesce(?1 ->> 'agent_id', '')"
+_ONE = f"{_OWNER} AND blob.id = ?1 ->> 'id'"
+_STORED = "blob.state = 'stored'"
+
+_BEGIN = f"""
+INSERT INTO blob (tenant_id, id, agent_id, sha256, size, media_type, state, created_at)
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'id', coalesce(?1 ->> 'agent_id', ''), ?1 ->> 'sha256', ?1 ->> 'size',
+  ?1 ->> 'media_type', 'writing', {NOW}
+FROM (
+  SELECT count(*) AS blobs, coalesce(sum(every.size), 0) AS bytes FROM blob AS every
+  WHERE every.tenant_id = ?1 ->> 'tenant_id'
+) AS held
+WHERE held.blobs < ?1 ->> 'most' AND held.bytes + (?1 ->> 'size') <= ?1 ->> 'most_bytes'
+ON CONFLICT DO NOTHING
+"""
+_HELD = f"""
+SELECT count(*) AS blobs, coalesce(sum(blob.size), 0) AS bytes, coalesce(sum(blob.id = ?1 ->> 'id'), 0) AS begun
+FROM blob WHERE {_TENANT}
+"""
+_FINISH = f"UPDATE blob SET state = 'stored' WHERE {_ONE} AND blob.state = 'writing'"
+_READ = f"SELECT {_COLUMNS} FROM blob WHERE {_ONE} AND {_STORED}"
+_CONDEMN = f"UPDATE blob SET state = 'deleting' WHERE {_ONE} AND blob.state <> 'writing' RETURNING id"
+_ABANDON = f"UPDATE blob SET state = 'deleting' WHERE {_ONE} AND blob.state = 'writing' RETURNING id"
+_REMOVE = f"DELETE FROM blob WHERE {_ONE} AND blob.state = 'deleting'"
+_AFTER = "(blob.created_at, blob.id) < (?1 ->> 'after_at', ?1 ->> 'after_id')"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How many blobs a tenant has, of how many bytes, and whether the one that is asked for is among them."""
+
+    blobs: int
+    bytes: int
+    begun: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BlobRows:
+    """Statements over the blobs of one owner: an agent, or a tenant for what its agents share."""
+
+    owner: Scope | Tenant
+
+    def begin(self, blob: Blob) -> list[ScopedStatement]:
+        """Write the row of an object to come, if the tenant may have it; the last statement returns ``Held``."""
+        begin = ScopedStatement.write(
+            self.owner,
+            _BEGIN,
+            id=blob.id,
+            sha256=blob.sha256,
+            size=blob.size,
+            media_type=blob.media_type,
+            most=limits.MAX_BLOBS,
+            most_bytes=limits.MAX_BLOBS_BYTES,
+        )
+        return [begin, ScopedStatement.read(self.owner, _HELD, id=blob.id)]
+
+    def finish(self, blob_id: str) -> list[ScopedStatement]:
+        """Say that the object is there; the last statement returns the ``Blob``, no row where its row has gone."""
+        return [ScopedStatement.write(self.owner, _FINISH, id=blob_id), self.one(blob_id)]
+
+    def one(self, blob_id: str) -> ScopedStatement:
+        """Read a stored ``Blob``; no row where the owner has none of that id."""
+        return ScopedStatement.read(self.owner, _READ, id=blob_id)
+
+    def page(self, *, limit: int, after: Place | None) -> ScopedStatement:
+        """Read the next stored ``Blob`` rows, newest first."""
+        behind = "" if after is None else f"AND {_AFTER}"
+        return ScopedStatement.read(
+            self.owner,
+            f"SELECT {_COLUMNS} FROM blob INDEXED BY blob_newest WHERE {_OWNER} AND {_STORED} {behind}"
+            " ORDER BY blob.created_at DESC, blob.id DESC LIMIT ?1 ->> 'limit'",
+            limit=limit,
+            after_at=None if after is None else after.created_at,
+            after_id=None if after is None else after.id,
+        )
+
+    def condemn(self, blob_id: str) -> ScopedStatement:
+        """Hide a stored blob, whose object goes next; returns its ``id`` where there is one to go."""
+        return ScopedStatement.write(self.owner, _CONDEMN, id=blob_id)
+
+    def abandon(self, blob_id: str) -> ScopedStatement:
+        """Give up a blob whose object did not get there, as ``condemn`` does with a stored one."""
+        return ScopedStatement.write(self.owner, _ABANDON, id=blob_id)
+
+    def remove(self, blob_id: str) -> ScopedStatement:
+        """Remove the row of an object that has gone."""
+        return ScopedStatement.write(self.owner, _REMOVE, id=blob_id)
