@@ -107,6 +107,13 @@ MEDIA_TYPE_CHARACTERS = 128
 LARGE_VALUE_BYTES = 100_000
 """A JSON value with more goes into the object store: a statement for D1 has room for so much."""
 
+MAX_WORKFLOWS = 1000
+"""Of a tenant."""
+MAX_WORKFLOWS_OF_TASK = 100
+"""Of one agent type and task type: a selection draws from each of them."""
+WORKFLOW_SPEC_BYTES = 100_000
+MAX_SEED = 2**53 - 1
+"""The largest integer that every reader of JSON reads exactly."""
 
 NO_NUL = r"^[^\u0000]*$"
 """Pattern of a text in a JSON schema; no schema can exclude lone surrogates too."""
@@ -323,6 +330,10 @@ BLOB_MEDIA_TYPE = Bound(
         else Violation(f"must be a media type of at most {MEDIA_TYPE_CHARACTERS} characters, such as image/png")
     ),
 )
+WORKFLOW_SPEC = json_value(WORKFLOW_SPEC_BYTES)
+DISCOUNT = _range("must be above 0, at most 1", 0, 1, exclusive=True)
+SCORE = _range("must be from 0 to 1", 0, 1)
+SEED = _range(f"must be from 0 to {MAX_SEED}", 0, MAX_SEED)
 RETENTION_DAYS = _range("must be from 1 to 36500, or null", 1, 36_500)
 
 

@@ -71,6 +71,13 @@ _METADATA_SCHEMA: dict[str, Any] = {
     "if": {"type": "object", "$defs": dict(_metadata_values())},
     "description": f"At most {METADATA_BYTES} bytes as JSON, nested at most {METADATA_DEPTH} deep.",
 }
+_SPEC_SCHEMA: dict[str, Any] = {
+    **_open_object({"$ref": f"{_METADATA_VALUES_AT}value_{METADATA_DEPTH - 1}"}),
+    "description": (
+        f"What is done, in the caller's own form. At most {limits.WORKFLOW_SPEC_BYTES} bytes as JSON, nested at most "
+        f"{limits.JSON_DEPTH} deep."
+    ),
+}
 FILTER_METADATA_SCHEMA: dict[str, Any] = {
     **_open_object({"anyOf": _SCALARS}),
     "maxProperties": limits.MAX_FILTER_KEYS,
@@ -159,6 +166,7 @@ QueryText: TypeAlias = Annotated[str, Field(strict=True), Within(limits.QUERY)]
 TopK: TypeAlias = Annotated[int, Number, Within(limits.TOP_K)]
 TopKOfTools: TypeAlias = Annotated[int, Number, Within(limits.TOP_K_OF_TOOLS)]
 Metadata: TypeAlias = Annotated[dict[str, Any], Within(limits.METADATA), WithJsonSchema(_METADATA_SCHEMA)]
+WorkflowSpec: TypeAlias = Annotated[dict[str, Any], Within(limits.WORKFLOW_SPEC), WithJsonSchema(_SPEC_SCHEMA)]
 FilterMetadata: TypeAlias = Annotated[
     dict[str, Any], Within(limits.FILTER_METADATA), WithJsonSchema(FILTER_METADATA_SCHEMA)
 ]

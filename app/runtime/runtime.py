@@ -29,6 +29,7 @@ from app.services.profile import ProfileService
 from app.services.revocations import Revocation
 from app.services.tiers.blobs import Blobs
 from app.services.tiers.episodic import EpisodicMemory
+from app.services.tiers.procedural import ProceduralMemory
 from app.services.tiers.windows import WindowService
 from app.services.tiers.working import WorkingMemory
 from app.services.undo import Undo
@@ -88,6 +89,11 @@ class TenantServices:
     def profiles(self) -> ProfileService:
         """Return the service that remembers, recalls, lists and forgets for a profile: an agent, by another name."""
         return ProfileService(self.backends)
+
+    @property
+    def workflows(self) -> ProceduralMemory:
+        """Return the service that keeps workflows, selects among them and counts their outcomes."""
+        return ProceduralMemory(self.backends)
 
     @property
     def namespaces(self) -> Namespaces:

@@ -13,7 +13,14 @@ import pytest
 from memory_gateway_client import MemoryClient, calls
 from memory_gateway_client import types as answers
 from memory_gateway_client.request import Call
-from memory_gateway_client.tiers import episodic, episodic_types, working, working_types
+from memory_gateway_client.tiers import (
+    episodic,
+    episodic_types,
+    procedural,
+    procedural_types,
+    working,
+    working_types,
+)
 from tests.support.service import Service
 
 AGENT_MEMORY = {
@@ -37,20 +44,25 @@ LEFT_OUT = {
     "get_profile_memory",
     "summary",
     "delete_session",
+    "workflows_picture",  # a picture, which a browser shows
     *("put_blob", "get_blob", "list_blobs", "delete_blob"),  # bytes: tests/clients/test_blobs.py
 }
+MODULES = (calls, episodic, working, procedural)
+"""Where the operations are."""
+ANSWER_MODULES = (answers, episodic_types, working_types, procedural_types)
 OPERATIONS = {
     name: function
-    for module in (calls, episodic, working)
+    for module in MODULES
     for name, function in inspect.getmembers(module, inspect.isfunction)
     if function.__module__ == module.__name__ and not name.startswith("_")
 }
 ANSWERS = {
     value
-    for module in (answers, episodic_types, working_types)
+    for module in ANSWER_MODULES
     for value in vars(module).values()
-    if is_dataclass(value)
+    if is_dataclass(value) and value not in procedural_types.Posterior.__mro__
 }
+"""What the service answers; a base of them is no answer of its own."""
 WITH_BYTES = {"put_blob", "get_blob", "list_blobs", "delete_blob"}
 """Methods whose requests or answers are bytes, or that list these (tests/clients/test_blobs.py)."""
 JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
@@ -67,6 +79,8 @@ EXAMPLES: Mapping[str, Any] = {
     "credential_id": "c-1",
     "cursor": "next",
     "entries": [{"n": 1}],
+    "discount": 0.9,
+    "enabled": False,
     "expires_at": TIME,
     "episodes": [{"episode_id": "e", "type": "t", "content": "c"}],
     "error": "e",
@@ -102,6 +116,11 @@ EXAMPLES: Mapping[str, Any] = {
     "top_k": 1,
     "ttl_seconds": 60,
     "value": [1],
+    "score": 0.5,
+    "seed": 0,
+    "spec": {"of": 1},
+    "task_type": "answer",
+    "workflow_id": "w",
     "written_by": "c-1",
 }
 NOT_SENT = {"every_agent"}
@@ -199,6 +218,7 @@ async def test_every_call_goes_where_the_document_says_and_expects_what_it_promi
             "instance": "i",
             "key": "k",
             "run_id": "r",
+            "workflow_id": "w",
         }
         concrete = path.format(agent_id=agent_id, **ids)
         assert (call.method, call.path) == (method, concrete)

@@ -34,6 +34,7 @@ _BY_ID = (
     "GET /blobs/",
     *("GET /profiles/{profile}/memories/", "POST /profiles/{profile}/memories/"),
     *("GET /working/{agent_id}/{instance}/{key}", "GET /runs/", "POST /runs/", "PUT /runs/"),
+    *("GET /workflows/", "POST /workflows/"),
 )
 """Routes that answer an id which the caller does not have with 404."""
 

@@ -17,6 +17,7 @@ from tests.support.blob_probes import BLOB_PROBES
 from tests.support.episodic_probes import EPISODIC_PROBES
 from tests.support.profile_probes import PROFILE_PROBES
 from tests.support.service import Service
+from tests.support.workflow_probes import WORKFLOW_PROBES
 from tests.support.working_probes import WORKING_PROBES
 
 CANARY = "Xq0451z"
@@ -272,6 +273,7 @@ PROBES: dict[str, Probe] = {
     **EPISODIC_PROBES,
     **WORKING_PROBES,
     **BLOB_PROBES,
+    **WORKFLOW_PROBES,
     "POST /store": probe_store,
     "POST /recall": probe_recall,
     "POST /recall/explain": probe_explain,

@@ -31,6 +31,7 @@ class Pruned:
     runs: int
     working: int
     """Keys, entries of logs and instances of working memory."""
+    workflow_outcomes: int
 
 
 class Prune:
@@ -47,8 +48,8 @@ class Prune:
     ) -> None:
         """Take the database, a rate limiter, and a callback that is given the number of rows deleted so far.
 
-        ``audit_days``: how old audit rows, the receipts of erasures, finished ingestions and the counts of
-        what models have cost become; ``episode_days``: how old episodes and runs become.
+        ``audit_days``: how old audit rows, the receipts of erasures, finished ingestions, the outcomes of workflows
+        and the counts of what models have cost become; ``episode_days``: how old episodes and runs become.
         """
         self._database = database
         self._audit_days = audit_days
@@ -79,6 +80,7 @@ class Prune:
             episodes=await self._repeat(episodes.delete_episodes(happened_until, MAX_CHUNK)),
             runs=await self._repeat(episodes.delete_runs(happened_until, MAX_CHUNK)),
             working=sum([await self._repeat(run) for run in pruning.delete_working(now, MAX_CHUNK)]),
+            workflow_outcomes=await self._repeat(pruning.delete_outcomes(audited_until, MAX_CHUNK)),
         )
 
     async def _repeat(self, statements: Sequence[Statement]) -> int:

@@ -27,6 +27,7 @@ from app.interfaces.http.routes.recall import recalls
 from app.interfaces.http.routes.tools import tools
 from app.interfaces.http.routes.transfer import transfer
 from app.interfaces.http.routes.windows import windows
+from app.interfaces.http.routes.workflows import workflows
 from app.interfaces.http.routes.working import working
 from app.runtime.runtime import Runtime
 
@@ -72,8 +73,7 @@ def create_http_app(runtime: Runtime, endpoint: Endpoint, hosts: Collection[str]
     routers = (
         *(memory, recalls, profiles, ingests, erasures, credentials, data, operations),
         *(transfer, namespaces, agent_memory, tools, discovery),
-        *(episodic, working, windows),
-        *(blobs,),
+        *(working, windows, episodic, workflows, blobs),
     )
     for router in routers:
         app.include_router(router)

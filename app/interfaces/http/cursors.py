@@ -70,6 +70,16 @@ class BlobListing:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkflowListing:
+    """Identifies a listing of workflows; None is of every type."""
+
+    tenant_id: str
+    agent_type: str | None
+    task_type: str | None
+    what: str = "workflows"
+
+
+@dataclass(frozen=True, slots=True)
 class ListingScope:
     """Identifies a listing: its cursors are refused for any other. ``agent_id`` None: all of the tenant's agents."""
 

@@ -86,6 +86,12 @@ DELETE FROM working_key WHERE (tenant_id, agent_id, instance, key) IN (
   WHERE old.expires_at <= ?1 ->> 'until' ORDER BY old.expires_at LIMIT ?1 ->> 'limit'
 ) RETURNING TRUE AS deleted
 """
+_DELETE_OUTCOMES = """
+DELETE FROM workflow_outcome WHERE (tenant_id, workflow_id, run_id) IN (
+  SELECT old.tenant_id, old.workflow_id, old.run_id FROM workflow_outcome AS old
+  WHERE old.created_at <= ?1 ->> 'until' ORDER BY old.created_at LIMIT ?1 ->> 'limit'
+) RETURNING TRUE AS deleted
+"""
 
 
 def delete_expired(until: int, limit: int) -> list[Statement]:
@@ -131,3 +137,11 @@ def delete_working(until: int, limit: int) -> list[list[Statement]]:
     """
     kinds = (_DELETE_KEYS_OF_INSTANCES, _DELETE_LOGS, _DELETE_INSTANCES)
     return [[Statement.write(sql, until=until, limit=limit)] for sql in kinds]
+
+
+def delete_outcomes(until: int, limit: int) -> list[Statement]:
+    """Delete the next outcomes of workflows that had been written by then; returns a row for each.
+
+    The workflows keep the counts. A run whose outcome is gone would be counted again.
+    """
+    return [Statement.write(_DELETE_OUTCOMES, until=until, limit=limit)]

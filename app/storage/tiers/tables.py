@@ -93,9 +93,29 @@ _BLOBS = (
         exported=False,
     ),
 )
+_PROCEDURAL = (
+    TierTable(
+        kind="workflows",
+        table="workflow",
+        columns=(
+            *("id", "agent_type", "task_type", "spec", "alpha", "beta", "discount", "enabled"),
+            *("created_at", "updated_at"),
+        ),
+        key=("id",),
+        of_agent=False,
+    ),
+    TierTable(
+        kind="workflow_outcomes",
+        table="workflow_outcome",
+        columns=("workflow_id", "run_id", "score", "created_at"),
+        key=("workflow_id", "run_id"),
+        of_agent=False,
+    ),
+)
 TIER_TABLES: tuple[TierTable, ...] = (
     *_EPISODIC,
     *_WORKING,
     *_BLOBS,
+    *_PROCEDURAL,
 )
 """In the order in which an import writes them."""

@@ -17,6 +17,14 @@ from memory_gateway_client.errors import (
 from memory_gateway_client.tiers.blobs_types import Blob, BlobPage
 from memory_gateway_client.tiers.episode_buffer import AsyncEpisodeBuffer, EpisodeBuffer
 from memory_gateway_client.tiers.episodic_types import Appended, Episode, EpisodePage, Run, RunPage, StartedRun
+from memory_gateway_client.tiers.procedural_types import (
+    ListedWorkflow,
+    Outcome,
+    Posterior,
+    SelectedWorkflow,
+    Workflow,
+    WorkflowPage,
+)
 from memory_gateway_client.tiers.working_types import (
     Fallen,
     MessagesAppended,
@@ -83,6 +91,7 @@ __all__ = [
     "InvalidRequest",
     "Kept",
     "Limits",
+    "ListedWorkflow",
     "Memory",
     "MemoryClient",
     "MemoryGatewayError",
@@ -91,7 +100,9 @@ __all__ = [
     "ModelUsage",
     "NotFound",
     "Operation",
+    "Outcome",
     "Page",
+    "Posterior",
     "PreconditionFailed",
     "QuotaExceeded",
     "Recall",
@@ -102,6 +113,7 @@ __all__ = [
     "RunLogAppended",
     "RunLogEntry",
     "RunPage",
+    "SelectedWorkflow",
     "Source",
     "StartedRun",
     "Stored",
@@ -116,6 +128,8 @@ __all__ = [
     "Usages",
     "Window",
     "WindowMessage",
+    "Workflow",
+    "WorkflowPage",
     "Working",
     "WorkingBudget",
     "WorkingValue",

@@ -16,7 +16,7 @@ import httpx
 from memory_gateway_client import calls, tools
 from memory_gateway_client.exchange import Exchange, Pause, exchange
 from memory_gateway_client.request import Call, is_visible
-from memory_gateway_client.tiers import blobs, episodic, working
+from memory_gateway_client.tiers import blobs, episodic, procedural, working
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -87,6 +87,12 @@ class _Client(Generic[H]):
     run_log = _Method(working.run_log)
     append_messages = _Method(working.append_messages)
     window = _Method(working.window)
+    put_workflow = _Method(procedural.put_workflow)
+    get_workflow = _Method(procedural.get_workflow)
+    delete_workflow = _Method(procedural.delete_workflow)
+    workflows = _Method(procedural.workflows)
+    select_workflow = _Method(procedural.select_workflow)
+    record_outcome = _Method(procedural.record_outcome)
     call_tool = _Method(tools.call_tool)
     start_run = _Method(episodic.start_run)
     get_run = _Method(episodic.get_run)

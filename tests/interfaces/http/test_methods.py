@@ -20,6 +20,7 @@ IDS = {
     "profile_name": "ann",
     "instance": "worker-1",
     "key": "plan",
+    "workflow_id": "w",
 }
 
 

@@ -63,6 +63,8 @@ async def test_operations_have_plain_ids(service: Service) -> None:
         *("start_run", "runs", "get_run", "append_episode", "complete_run", "fail_run", "episodes"),
         *("set_working", "get_working", "list_working", "delete_working", "append_messages", "window"),
         *("set_turn_state", "get_turn_state", "append_run_log", "run_log"),
+        *("put_workflow", "get_workflow", "delete_workflow", "workflows", "workflows_picture"),
+        *("select_workflow", "record_outcome"),
     }
 
 

@@ -23,6 +23,7 @@ from tests.support.blob_probes import BLOB_PROBES
 from tests.support.episodic_probes import EPISODIC_PROBES
 from tests.support.generation import examples
 from tests.support.service import settings_for
+from tests.support.workflow_probes import WORKFLOW_PROBES
 from tests.support.working_probes import WORKING_PROBES
 
 CHECKS = [
@@ -145,6 +146,7 @@ POSITIVE, NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesis.Generati
         ("GET /tools", NEGATIVE, 20),
         *((operation, mode, 15) for operation in EPISODIC_PROBES for mode in (POSITIVE, NEGATIVE)),
         *((operation, mode, 10) for operation in WORKING_PROBES for mode in (POSITIVE, NEGATIVE)),
+        *((operation, mode, 15) for operation in WORKFLOW_PROBES for mode in (POSITIVE, NEGATIVE)),
         *((operation, mode, 10) for operation in AGENT_MEMORY_PROBES for mode in (POSITIVE, NEGATIVE)),
         *((operation, mode, 20) for operation in BLOB_PROBES for mode in (POSITIVE, NEGATIVE)),
     ],
@@ -153,7 +155,7 @@ def test_an_answer_is_as_the_document_says(
     serving: Serving, operation: str, mode: schemathesis.GenerationMode, cases: int
 ) -> None:
     operations = serving.operations
-    assert len(operations) == 64, "a new operation belongs in this test's list"
+    assert len(operations) == 71, "a new operation belongs in this test's list"
     tenant = operation.partition(" ")[2].strip("/").split("/")[0]  # nobody else's memories are erased
     credential = serving.runtime.credentials.issue(tenant, now=0, admin=True)
 

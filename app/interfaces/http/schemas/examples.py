@@ -23,6 +23,10 @@ AGENT_ID = "default"
 MEMORY_ID = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 OPERATION_ID = "01K2Z6Q9D4W1X8R5T2Y7V3B6NC"
 CREDENTIAL_ID = "01K2Z3H5J7K9M2N4P6R8S0T1V3"
+RUN_ID = "01K2Z5B8C3D6F9G1H4J7K2M5NP"
+AGENT_TYPE = "support"
+TASK_TYPE = "answer-invoice-question"
+WORKFLOW_ID = "look-up-then-answer"
 MOMENT = "2026-11-20T09:30:00.000Z"
 FUTURE = "2999-12-31T23:59:59Z"
 
@@ -68,6 +72,35 @@ RECALLED: dict[str, Any] = {
     ],
     "confidence": 0.93,
 }
+_SPEC: dict[str, Any] = {"steps": ["find the customer", "read the invoice", "answer in the customer's language"]}
+_POSTERIOR: dict[str, Any] = {"alpha": 8.5, "beta": 2.5, "mean": 0.7727272727272727}
+_INTERVAL: list[float] = [0.497, 0.956]
+_LISTED_WORKFLOW: dict[str, Any] = {
+    "workflow_id": WORKFLOW_ID,
+    "agent_type": AGENT_TYPE,
+    "task_type": TASK_TYPE,
+    "discount": 1.0,
+    "enabled": True,
+    **_POSTERIOR,
+    "interval": _INTERVAL,
+    "created_at": MOMENT,
+    "updated_at": MOMENT,
+}
+WORKFLOW_PUT: dict[str, Any] = {"agent_type": AGENT_TYPE, "task_type": TASK_TYPE, "spec": _SPEC}
+WORKFLOW: dict[str, Any] = {**_LISTED_WORKFLOW, "spec": _SPEC}
+WORKFLOWS: dict[str, Any] = {"workflows": [_LISTED_WORKFLOW]}
+SELECT: dict[str, Any] = {"agent_type": AGENT_TYPE, "task_type": TASK_TYPE, "run_id": RUN_ID}
+SELECTED: dict[str, Any] = {
+    "workflow_id": WORKFLOW_ID,
+    "spec": _SPEC,
+    **_POSTERIOR,
+    "interval": _INTERVAL,
+    "sampled": 0.81,
+}
+PICTURE = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 940 176" role="img"><title>...</title></svg>'
+OUTCOME: dict[str, Any] = {"run_id": RUN_ID, "score": 1}
+OUTCOME_COUNTED: dict[str, Any] = {**_POSTERIOR, "counted": True}
+
 EXPLAIN: dict[str, Any] = {"agent_id": AGENT_ID, "query": _QUERY, "memory_id": MEMORY_ID}
 EXPLAINED: dict[str, Any] = {
     "returned": False,

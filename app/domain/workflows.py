@@ -1,0 +1,78 @@
+"""Workflows that compete for a task, and how well each has done."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.domain import posterior
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """What is known of a workflow's rate of success: a Beta distribution, ``alpha`` and ``beta`` at least 1."""
+
+    alpha: float
+    beta: float
+
+    @property
+    def mean(self) -> float:
+        """Its mean."""
+        return posterior.mean(self.alpha, self.beta)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The bounds of the 95 % around its median."""
+        return posterior.interval(self.alpha, self.beta)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedWorkflow(Posterior):
+    """A workflow without what is done in it.
+
+    Attributes:
+        workflow_id: Its id, one in its tenant.
+        agent_type: The agents that it is for.
+        task_type: The task that it competes for.
+        discount: What is left of its counts at each outcome of its task; 1: all.
+        enabled: Whether it is selected.
+        created_at: In milliseconds since the epoch, as ``updated_at``, which is when it was put last.
+    """
+
+    workflow_id: str
+    agent_type: str
+    task_type: str
+    discount: float
+    enabled: bool
+    created_at: int
+    updated_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow(ListedWorkflow):
+    """A workflow; ``spec`` is what is done in it, which is its caller's business."""
+
+    spec: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowPage:
+    """Workflows in order of id; ``after`` is the last one's id where there are more."""
+
+    workflows: Sequence[ListedWorkflow]
+    after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection(Posterior):
+    """The workflow that was chosen, with the rate that was drawn for it: the highest of all."""
+
+    workflow_id: str
+    spec: Mapping[str, Any]
+    sampled: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Posterior):
+    """A workflow's posterior behind an outcome; ``counted`` is false where the run had one already."""
+
+    counted: bool

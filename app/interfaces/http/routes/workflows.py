@@ -1,0 +1,141 @@
+"""The routes for workflows: put, look at, select by Thompson sampling, and count outcomes."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Response
+from starlette.convertors import StringConvertor, register_url_convertor
+
+from app.domain import limits
+from app.domain.errors import (
+    Conflict,
+    Erasing,
+    InvalidCursor,
+    InvalidRequest,
+    NotFound,
+    QuotaExceeded,
+    Unavailable,
+)
+from app.interfaces.http import workflows_svg
+from app.interfaces.http.cursors import Cursors, WorkflowListing
+from app.interfaces.http.dependencies import Administrator, Caller, CredentialFirst, no_query
+from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
+from app.interfaces.http.problems import responses
+from app.interfaces.http.schemas import examples
+from app.interfaces.http.schemas.workflows import (
+    ListedWorkflowAnswer,
+    OutcomeAnswer,
+    OutcomeRequest,
+    PictureQuery,
+    SelectionAnswer,
+    SelectRequest,
+    WorkflowAnswer,
+    WorkflowId,
+    WorkflowRequest,
+    WorkflowsAnswer,
+    WorkflowsQuery,
+)
+from app.storage.listing import Place
+
+_READS = (*ACCESS, InvalidRequest, Unavailable, *UPSTREAM)
+_PICTURE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "content": {workflows_svg.MEDIA_TYPE: {"schema": {"type": "string"}, "example": examples.PICTURE}},
+        "description": "The picture.",
+    }
+}
+
+
+class _IdConvertor(StringConvertor):
+    """Takes any id but ``select``: that path is the selection's, with its one method."""
+
+    regex = "(?!select$)[^/]+"
+
+
+register_url_convertor("workflow", _IdConvertor())
+_WORKFLOW = "/workflows/{workflow_id:workflow}"
+
+workflows = APIRouter(tags=["workflows"], route_class=CredentialFirst)
+
+
+@workflows.put(
+    _WORKFLOW,
+    responses=responses(*ACCESS, *BODY, Conflict, Erasing, QuotaExceeded, *WRITES),
+)
+async def put_workflow(caller: Caller, workflow_id: WorkflowId, request: WorkflowRequest) -> WorkflowAnswer:
+    """Make a workflow, or change it: its counts, its agent type and its task type stay.
+
+    The credential is one for all agents.
+    """
+    return WorkflowAnswer.of(await caller.every_agent().workflows.put(request.to_workflow(workflow_id)))
+
+
+@workflows.get(_WORKFLOW, dependencies=[Depends(no_query)], responses=responses(*_READS, NotFound))
+async def get_workflow(caller: Caller, workflow_id: WorkflowId) -> WorkflowAnswer:
+    """Return a workflow with what is known of its rate of success."""
+    services, _ = caller.shared()
+    return WorkflowAnswer.of(await services.workflows.get(workflow_id))
+
+
+@workflows.delete(
+    _WORKFLOW,
+    status_code=204,
+    dependencies=[Depends(no_query)],
+    responses=responses(*ACCESS, Erasing, *WRITES),
+)
+async def delete_workflow(caller: Administrator, workflow_id: WorkflowId) -> None:
+    """Delete a workflow, as an administrator of all agents. One that is not there is no error."""
+    await caller.every_agent().workflows.delete(workflow_id)
+
+
+@workflows.get(
+    "/workflows",
+    name="workflows",
+    response_model_exclude_none=True,
+    responses=responses(*_READS, InvalidCursor),
+)
+async def list_workflows(caller: Caller, query: Annotated[WorkflowsQuery, Query()]) -> WorkflowsAnswer:
+    """List workflows in order of id, with what is known of their rates of success."""
+    services, _ = caller.shared()
+    listing = WorkflowListing(caller.principal.tenant_id, query.agent_type, query.task_type)
+    cursors, now = Cursors(caller.runtime.credentials, listing), caller.runtime.backends.clock()
+    after = cursors.read(query.cursor, now=now).id if query.cursor else None
+    page = await services.workflows.page(query.agent_type, query.task_type, limit=query.limit, after=after)
+    cursor = None if page.after is None else cursors.write(Place(0, page.after), now=now)
+    return WorkflowsAnswer(workflows=[ListedWorkflowAnswer.of(each) for each in page.workflows], cursor=cursor)
+
+
+@workflows.get("/workflows.svg", response_class=Response, responses={**_PICTURE, **responses(*_READS)})
+async def workflows_picture(caller: Caller, query: Annotated[PictureQuery, Query()]) -> Response:
+    """Draw the posteriors of the workflows of a task, the 20 with the best means, as SVG."""
+    services, _ = caller.shared()
+    most = limits.MAX_WORKFLOWS_OF_TASK
+    page = await services.workflows.page(query.agent_type, query.task_type, limit=most)
+    picture = workflows_svg.render(query.agent_type, query.task_type, page.workflows)
+    return Response(picture, media_type=workflows_svg.MEDIA_TYPE, headers=workflows_svg.HEADERS)
+
+
+@workflows.post(
+    "/workflows/select",
+    responses=responses(*ACCESS, *BODY, NotFound, Erasing, *WRITES),
+)
+async def select_workflow(caller: Caller, request: SelectRequest) -> SelectionAnswer:
+    """Select a workflow for a task by Thompson sampling, and note it in the run, where one is named.
+
+    A rate is drawn from the posterior of each enabled workflow, in order of id; the highest is chosen.
+    """
+    services, agent_id = caller.shared()
+    selection = await services.workflows.select(
+        request.agent_type, request.task_type, seed=request.seed, run_id=request.run_id, agent_id=agent_id
+    )
+    return SelectionAnswer.of(selection)
+
+
+@workflows.post(
+    f"{_WORKFLOW}/outcome",
+    responses=responses(*ACCESS, *BODY, NotFound, Erasing, *WRITES),
+)
+async def record_outcome(caller: Caller, workflow_id: WorkflowId, request: OutcomeRequest) -> OutcomeAnswer:
+    """Count how well a run did with a workflow. The same run again, with any score, changes nothing."""
+    services, agent_id = caller.shared()
+    outcome = await services.workflows.outcome(workflow_id, request.run_id, request.score, agent_id=agent_id)
+    return OutcomeAnswer.model_validate(outcome)

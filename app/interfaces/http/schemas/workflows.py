@@ -1,0 +1,209 @@
+"""Requests and answers of the routes for workflows."""
+
+from typing import Annotated, Any, Self, TypeAlias
+
+from fastapi import Path
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from app.domain import limits
+from app.domain.workflows import ListedWorkflow, Selection, Workflow
+from app.interfaces.fields import Answer, Number, Request, Timestamp, Within, WorkflowSpec
+from app.interfaces.http.schemas import examples
+from app.interfaces.http.schemas.browse import ListCursor, ListLimit
+
+_Name: TypeAlias = Annotated[str, Field(strict=True), Within(limits.AGENT_ID)]
+_AgentType: TypeAlias = Annotated[
+    _Name, Field(description="The agents that it is for.", json_schema_extra={"examples": [examples.AGENT_TYPE]})
+]
+_TaskType: TypeAlias = Annotated[
+    _Name, Field(description="The task that it competes for.", json_schema_extra={"examples": [examples.TASK_TYPE]})
+]
+
+
+def _given(value: object) -> object:
+    """Refuse null: what is not said is left out."""
+    if value is None:
+        raise ValueError("must not be null: leave it out")
+    return value
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    schema.pop("default", None)
+
+
+def _or_all(example: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", **limits.AGENT_ID.schema, "examples": [example]})
+
+
+def _absent(description: str) -> Any:  # noqa: ANN401 - as pydantic's own
+    """Make a field that may be left out."""
+    return Field(None, description=description, json_schema_extra=_without_default)
+
+
+WorkflowId: TypeAlias = Annotated[
+    str,
+    Path(description="The workflow: any id but `select`.", examples=[examples.WORKFLOW_ID]),
+    Within(limits.AGENT_ID),
+]
+_Interval: TypeAlias = Annotated[
+    list[float],
+    Field(
+        description="The bounds between which the rate of success lies with a probability of 95 %.",
+        min_length=2,
+        max_length=2,
+    ),
+]
+_RunIdSchema: dict[str, Any] = {"type": "string", **limits.RUN_ID.schema, "examples": [examples.RUN_ID]}
+
+
+class WorkflowRequest(Request):
+    """A workflow to put. What is absent is as at first, except its counts, which stay."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.WORKFLOW_PUT]})
+
+    agent_type: _AgentType
+    task_type: _TaskType
+    spec: WorkflowSpec
+    discount: Annotated[
+        float,
+        Number,
+        Within(limits.DISCOUNT),
+        Field(description="What is left of its counts at each outcome of its task: 1 forgets nothing."),
+    ] = 1.0
+    enabled: Annotated[bool, Field(strict=True, description="Whether it is selected.")] = True
+
+    def to_workflow(self, workflow_id: str) -> Workflow:
+        """Return the domain's workflow, as one that is new."""
+        return Workflow(
+            alpha=1.0,
+            beta=1.0,
+            workflow_id=workflow_id,
+            agent_type=self.agent_type,
+            task_type=self.task_type,
+            discount=self.discount,
+            enabled=self.enabled,
+            created_at=0,
+            updated_at=0,
+            spec=self.spec,
+        )
+
+
+class PosteriorAnswer(Answer):
+    """What is known of a workflow's rate of success: a Beta distribution, Beta(1, 1) at first."""
+
+    alpha: float = Field(description="1, and all scores.", ge=1)
+    beta: float = Field(description="1, and what the scores lack of 1.", ge=1)
+    mean: float = Field(ge=0, le=1)
+
+
+class ListedWorkflowAnswer(PosteriorAnswer):
+    """A workflow without its spec."""
+
+    workflow_id: str
+    agent_type: str
+    task_type: str
+    discount: float
+    enabled: bool
+    interval: _Interval
+    created_at: Timestamp
+    updated_at: Timestamp = Field(description="When it was put last.")
+
+    @classmethod
+    def of(cls, workflow: ListedWorkflow) -> Self:
+        """Make it of a workflow."""
+        names = (name for name in cls.model_fields if name != "interval")
+        fields: dict[str, Any] = {name: getattr(workflow, name) for name in names}
+        return cls(**fields, interval=list(workflow.interval))
+
+
+class WorkflowAnswer(ListedWorkflowAnswer):
+    """A workflow."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.WORKFLOW]})
+
+    spec: dict[str, Any]
+
+
+class WorkflowsQuery(Request):
+    """Which workflows to list."""
+
+    agent_type: Annotated[
+        _Name | None, _or_all(examples.AGENT_TYPE), Field(description="Only those for these agents.")
+    ] = None
+    task_type: Annotated[_Name | None, _or_all(examples.TASK_TYPE), Field(description="Only those for this task.")] = (
+        None
+    )
+    limit: ListLimit = 20
+    cursor: ListCursor = None
+
+
+class WorkflowsAnswer(Answer):
+    """Workflows, in order of id."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.WORKFLOWS]})
+
+    workflows: list[ListedWorkflowAnswer]
+    cursor: str | None = Field(None, description="Present when there are more: ask the same again, with it.")
+
+
+class PictureQuery(Request):
+    """Whose posteriors to draw."""
+
+    agent_type: _AgentType
+    task_type: _TaskType
+
+
+class SelectRequest(Request):
+    """For what to select a workflow."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.SELECT]})
+
+    agent_type: _AgentType
+    task_type: _TaskType
+    seed: Annotated[
+        Annotated[int, Number, Within(limits.SEED)] | None,
+        BeforeValidator(_given),
+        WithJsonSchema({"type": "integer", **limits.SEED.schema}),
+    ] = _absent("With the same seed and counts the same is chosen. Absent: chance.")
+    run_id: Annotated[
+        Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None,
+        BeforeValidator(_given),
+        WithJsonSchema(_RunIdSchema),
+    ] = _absent("The running run that it is for, in which the choice is noted.")
+
+
+class SelectionAnswer(PosteriorAnswer):
+    """The workflow that was chosen."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.SELECTED]})
+
+    workflow_id: str
+    spec: dict[str, Any]
+    interval: _Interval
+    sampled: float = Field(description="The rate that was drawn for it: the highest of all.", ge=0, le=1)
+
+    @classmethod
+    def of(cls, selection: Selection) -> Self:
+        """Make it of a selection."""
+        names = (name for name in cls.model_fields if name != "interval")
+        fields: dict[str, Any] = {name: getattr(selection, name) for name in names}
+        return cls(**fields, interval=list(selection.interval))
+
+
+class OutcomeRequest(Request):
+    """How well a run did with a workflow."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.OUTCOME]})
+
+    run_id: Annotated[str, Field(strict=True), Within(limits.RUN_ID), WithJsonSchema(_RunIdSchema)]
+    score: Annotated[
+        float, Number, Within(limits.SCORE), Field(description="0: it failed, 1: it succeeded. Six decimals count.")
+    ]
+
+
+class OutcomeAnswer(PosteriorAnswer):
+    """The workflow's posterior with the outcome."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.OUTCOME_COUNTED]})
+
+    counted: bool = Field(description="False: an outcome of this run was counted before, and nothing was changed.")

@@ -1,0 +1,235 @@
+"""Procedural memory of one tenant: workflows that compete for a task, selected by Thompson sampling."""
+
+from dataclasses import asdict
+from typing import Final
+
+from app.domain import limits, posterior
+from app.domain.errors import Conflict, FieldError, InvalidRequest, NotFound, QuotaExceeded
+from app.domain.memory import Scope, Tenant
+from app.domain.workflows import ListedWorkflow, Outcome, Selection, Workflow, WorkflowPage
+from app.ports.database import Row
+from app.services.backends import TenantBackends
+from app.services.tiers.writing import write
+from app.storage.rows import read_row, read_rows
+from app.storage.scoped import ScopedStatement
+from app.storage.tiers.procedural import Draw, Known, RunState, Workflows
+
+_TRIES = 3
+SCORE_DECIMALS: Final = 6
+"""How exactly a score counts: sums of such scores are the same in any order."""
+
+
+class ProceduralMemory:
+    """Keeps the workflows of one tenant, selects among them and counts their outcomes.
+
+    The tenant is bound here, and no method takes another. Where a method takes ``agent_id``, this is the only agent
+    whose runs may be named; None: those of all.
+    """
+
+    def __init__(self, backends: TenantBackends) -> None:
+        """Take what the tenant's services work with; the tenant is bound in it."""
+        self._backends = backends
+        self._database = backends.database
+        self._workflows = Workflows(backends.tenant_id)
+
+    async def put(self, workflow: Workflow) -> Workflow:
+        """Make a workflow, or change its ``spec``, ``discount`` and ``enabled``, and return it with its counts.
+
+        Raises:
+            Conflict: it is there for another agent type or task type; nothing was changed.
+            QuotaExceeded: the tenant, or the task, has as many as it may.
+            InvalidRequest: a field is over its limits.
+            Erasing, Unauthenticated, Unavailable: as ``write`` says.
+        """
+        limits.check(
+            *_names(workflow.workflow_id, workflow.agent_type, workflow.task_type),
+            ("spec", limits.WORKFLOW_SPEC, workflow.spec),
+            ("discount", limits.DISCOUNT, workflow.discount),
+        )
+        _, rows, (counts,) = await self._write(
+            self._workflows.put(workflow),
+            self._workflows.one(workflow.workflow_id),
+            self._workflows.counts(workflow.agent_type, workflow.task_type),
+        )
+        if not rows:
+            raise _full(workflow, counts)
+        put = read_row(Workflow, rows[0])
+        changed = [
+            FieldError(name, f"is {there}, and cannot change: delete the workflow, or take another id")
+            for name, asked, there in (
+                ("agent_type", workflow.agent_type, put.agent_type),
+                ("task_type", workflow.task_type, put.task_type),
+            )
+            if asked != there
+        ]
+        if changed:
+            raise Conflict("; ".join(f"{each.field} {each.message}" for each in changed) + ".", errors=changed)
+        return put
+
+    async def get(self, workflow_id: str) -> Workflow:
+        """Return a workflow.
+
+        Raises:
+            NotFound: the tenant has no such workflow.
+            InvalidRequest: the id has not the form of one.
+            Unavailable: the database does not answer.
+        """
+        limits.check(*_names(workflow_id))
+        (rows,) = await self._database.run([self._workflows.one(workflow_id)])
+        if not rows:
+            raise _no_workflow()
+        return read_row(Workflow, rows[0])
+
+    async def delete(self, workflow_id: str) -> None:
+        """Delete a workflow; one that is not there is no error. A run that it has counted is not counted again.
+
+        Raises:
+            InvalidRequest: the id has not the form of one.
+            Erasing, Unauthenticated, Unavailable: as ``write`` says.
+        """
+        limits.check(*_names(workflow_id))
+        await self._write(self._workflows.delete(workflow_id))
+
+    async def page(
+        self, agent_type: str | None = None, task_type: str | None = None, *, limit: int, after: str | None = None
+    ) -> WorkflowPage:
+        """Return the next workflows of these types, in order of id; None is of every type.
+
+        Raises:
+            InvalidRequest: a field is over its limits.
+            Unavailable: the database does not answer.
+        """
+        limits.check(*_names(None, agent_type, task_type), ("limit", limits.LIST_LIMIT, limit))
+        wanted = self._workflows.page(agent_type, task_type, limit=limit + 1, after=after)
+        (rows,) = await self._database.run([wanted])
+        workflows = read_rows(ListedWorkflow, rows[:limit])
+        return WorkflowPage(workflows, workflows[-1].workflow_id if len(rows) > limit else None)
+
+    async def select(
+        self,
+        agent_type: str,
+        task_type: str,
+        *,
+        seed: int | None = None,
+        run_id: str | None = None,
+        agent_id: str | None = None,
+    ) -> Selection:
+        """Draw a rate from the posterior of each enabled workflow of the task, and return that of the highest.
+
+        Args:
+            agent_type: The agent's type.
+            task_type: What is to be done.
+            seed: Makes the draws the same for the same counts; None: fresh entropy.
+            run_id: The running run in which the choice is noted.
+            agent_id: As the class says.
+
+        Raises:
+            NotFound: there is no such workflow, or no such run that runs.
+            InvalidRequest: a field is over its limits, or the run is of another agent type.
+            Erasing, Unauthenticated, Unavailable: as ``write`` says.
+        """
+        limits.check(
+            *_names(None, agent_type, task_type), ("seed", limits.SEED, seed), ("run_id", limits.RUN_ID, run_id)
+        )
+        for _ in range(_TRIES):
+            draws, runs = await self._database.run(
+                [self._workflows.draws(agent_type, task_type), self._workflows.run(self._scope(agent_id), run_id)]
+            )
+            run = None if run_id is None else _running(runs, agent_type)
+            drawn = read_rows(Draw, draws)
+            if not drawn:
+                break
+            rates = posterior.draw([(each.alpha, each.beta) for each in drawn], seed)
+            best = max(range(len(rates)), key=rates.__getitem__)
+            rows = await self._chosen(drawn[best].workflow_id, run, run_id)
+            if rows:
+                spec = read_row(Workflow, rows[0]).spec
+                return Selection(**asdict(drawn[best]), spec=spec, sampled=rates[best])
+        raise NotFound("There is no enabled workflow for this task.")
+
+    async def outcome(self, workflow_id: str, run_id: str, score: float, *, agent_id: str | None = None) -> Outcome:
+        """Count how well a run did with a workflow, 0 to 1. The same run again changes nothing.
+
+        Raises:
+            NotFound: the tenant has no such workflow, or no such run.
+            InvalidRequest: a field is over its limits, or the run is of another agent type than the workflow.
+            Erasing, Unauthenticated, Unavailable: as ``write`` says; the outcome may be counted, and to post it again
+                is safe.
+        """
+        limits.check(*_names(workflow_id), ("run_id", limits.RUN_ID, run_id), ("score", limits.SCORE, score))
+        scope = self._scope(agent_id)
+        counting = self._workflows.score(scope, workflow_id, run_id, round(float(score), SCORE_DECIMALS))
+        (before,), _, rows = await write(self._backends, scope, counting)
+        known = read_row(Known, before)
+        if known.workflow_type is None or not rows:
+            raise _no_workflow()
+        if known.run_type is None:
+            raise _no_run("The tenant has no such run.")
+        if known.run_type != known.workflow_type:
+            raise _other_type("run_id", known.run_type, f"the workflow is for {known.workflow_type}")
+        after = read_row(Workflow, rows[0])
+        return Outcome(after.alpha, after.beta, counted=not known.counted)
+
+    async def _chosen(self, workflow_id: str, run: RunState | None, run_id: str | None) -> list[Row]:
+        """Read the workflow that was chosen, and note it in the run, where there is one."""
+        wanted = self._workflows.one(workflow_id)
+        if run is None or run_id is None:
+            (rows,) = await self._database.run([wanted])
+            return rows
+        scope = Scope(self._backends.tenant_id, run.agent_id)
+        rows, noted = await write(self._backends, scope, [wanted, self._workflows.note(scope, run_id, workflow_id)])
+        if not noted:
+            raise _no_run("The run has just ended.")
+        return rows
+
+    async def _write(self, *statements: ScopedStatement) -> list[list[Row]]:
+        return await write(self._backends, Tenant(self._backends.tenant_id), statements)
+
+    def _scope(self, agent_id: str | None) -> Scope | Tenant:
+        tenant_id = self._backends.tenant_id
+        return Tenant(tenant_id) if agent_id is None else Scope(tenant_id, agent_id)
+
+
+def _names(
+    workflow_id: str | None, agent_type: str | None = None, task_type: str | None = None
+) -> tuple[tuple[str, limits.Bound, str | None], ...]:
+    return (
+        ("workflow_id", limits.AGENT_ID, workflow_id),
+        ("agent_type", limits.AGENT_ID, agent_type),
+        ("task_type", limits.AGENT_ID, task_type),
+    )
+
+
+def _running(rows: list[Row], agent_type: str) -> RunState:
+    """Return the run that a workflow is selected for."""
+    run = read_row(RunState, rows[0]) if rows else None
+    if run is None or run.status != "running":
+        raise _no_run("The tenant has no such run, or it has ended.")
+    if run.agent_type != agent_type:
+        raise _other_type("agent_type", run.agent_type, f"the workflow is asked for {agent_type}")
+    return run
+
+
+def _other_type(field: str, run_type: str, asked: str) -> InvalidRequest:
+    message = f"does not fit: the run is of an agent of the type {run_type}, and {asked}"
+    return InvalidRequest(f"{field} {message}.", errors=[FieldError(field, message)])
+
+
+def _no_workflow() -> NotFound:
+    return NotFound("The tenant has no such workflow.")
+
+
+def _no_run(detail: str) -> NotFound:
+    return NotFound(detail, errors=[FieldError("run_id", "names no such run")])
+
+
+def _full(workflow: Workflow, counts: Row) -> QuotaExceeded:
+    most, most_of_task = limits.MAX_WORKFLOWS, limits.MAX_WORKFLOWS_OF_TASK
+    if int(counts["of_task"] or 0) >= most_of_task:
+        used, most, what = counts["of_task"], most_of_task, f"workflows for {workflow.task_type}"
+    else:
+        used, what = counts["of_tenant"], "workflows"
+    return QuotaExceeded(
+        f"This tenant has {most} {what}, and no more may be put. Delete those that are not used.",
+        reached=f"workflows;scope=tenant;used={used};limit={most}",
+    )
