@@ -40,6 +40,7 @@ from app.indexing.acknowledgements import Acknowledgements
 from app.indexing.cosine_scales import CosineScales
 from app.indexing.embedding_registry import EmbeddingRegistry
 from app.indexing.rate_limiter import RateLimiter
+from app.observability.audit_metrics import AuditMetrics
 from app.observability.metrics import Metrics
 from app.ports.database import Database
 from app.ports.embedder import Embedder
@@ -52,6 +53,7 @@ from app.runtime.runtime import Pace, Runtime
 from app.services.credentials import Credentials
 from app.services.model_spend import ModelSpend
 from app.services.query_vectors import QueryCache
+from app.services.recall_log import RecallLog
 from app.services.recall_rates import RecallRates
 from app.settings import Settings
 
@@ -80,6 +82,7 @@ def build_runtime(settings: Settings, *, embedded: bool = False) -> Runtime:
     # for each other and fight with other requests' work. The limit holds for the process.
     threadpool_limits(limits=1, user_api="blas")
     metrics = Metrics()
+    counts = AuditMetrics(metrics.registry, tenants=settings.metrics_tenants)
     on_cloudflare = settings.on_cloudflare and not embedded
     stack = _cloudflare_stack(settings, metrics) if on_cloudflare else _local_stack(settings)
     credentials = build_credentials(settings)
@@ -103,12 +106,14 @@ def build_runtime(settings: Settings, *, embedded: bool = False) -> Runtime:
             episodes_near_limit=metrics.episodes_near_limit,
             objects=build_objects(settings, metrics, embedded=not on_cloudflare),
             recalls=RecallRates(settings.tenant_recalls_per_minute, settings.agent_recalls_per_minute),
+            recall_log=RecallLog(counts, keep=settings.audit_recalls),
             reranker=reranker,
             reranker_seconds=settings.reranker_seconds,
             model=model,
             recall_model_seconds=settings.recall_model_seconds,
             model_spend=ModelSpend(
-                ModelLimits(settings.tenant_model_calls_per_day, settings.tenant_model_tokens_per_day)
+                ModelLimits(settings.tenant_model_calls_per_day, settings.tenant_model_tokens_per_day),
+                counts.model_tokens,
             ),
         ),
         credentials,

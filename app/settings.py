@@ -255,6 +255,14 @@ class Settings(BaseSettings):
     episode_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
         90, description="Days for which `memory-gateway prune` keeps episodes and runs."
     )
+    audit_recalls: bool = Field(
+        default=True,
+        description="Whether recalls leave a row in the audit: which memories they returned, never the query.",
+    )
+    metrics_tenants: bool = Field(
+        default=False,
+        description="Whether `/metrics`, which needs no credential, names tenants and what each of them costs.",
+    )
     log_format: Literal["auto", "json", "text"] = Field(
         "auto", description="`json`, `text`, or `auto`: text on a terminal, JSON elsewhere."
     )

@@ -114,6 +114,15 @@ MAX_WORKFLOWS_OF_TASK = 100
 WORKFLOW_SPEC_BYTES = 100_000
 MAX_SEED = 2**53 - 1
 """The largest integer that every reader of JSON reads exactly."""
+TOOL_CHARACTERS = 64
+TOOL_INPUT_BYTES = 128 * 1024
+"""Of the input of a tool call, as JSON."""
+TOOL_OUTPUT_BYTES = 10 * 1024
+TOOL_ERROR_BYTES = 1024
+MAX_TOOL_CALLS_AT_ONCE = 100
+"""Of one request."""
+MAX_TOOL_CALLS = 10_000
+"""Of a run (0025_run_audit.sql)."""
 
 NO_NUL = r"^[^\u0000]*$"
 """Pattern of a text in a JSON schema; no schema can exclude lone surrogates too."""
@@ -334,6 +343,23 @@ WORKFLOW_SPEC = json_value(WORKFLOW_SPEC_BYTES)
 DISCOUNT = _range("must be above 0, at most 1", 0, 1, exclusive=True)
 SCORE = _range("must be from 0 to 1", 0, 1)
 SEED = _range(f"must be from 0 to {MAX_SEED}", 0, MAX_SEED)
+TOOL_CALL_ID = _form(MEMORY_ID_FORM, "must be a tool call's id, a ULID")
+TOOL = _characters(TOOL_CHARACTERS)
+TOOL_INPUT = json_value(TOOL_INPUT_BYTES)
+TOOL_OUTPUT = json_value(TOOL_OUTPUT_BYTES)
+TOOL_ERROR = _any_text(TOOL_ERROR_BYTES)
+INPUT_HASH = _form(r"[0-9a-f]{64}", "must be a SHA-256 in 64 hex digits, in lower case", minLength=64, maxLength=64)
+TOOL_MS = _range(f"must be from 0 to {MAX_NUMBER}", 0, MAX_NUMBER)
+TOOL_TOKENS = _range(f"must be from 0 to {MAX_NUMBER}", 0, MAX_NUMBER)
+TOOL_CALLS = Bound(
+    lambda value: (
+        None
+        if 1 <= len(value) <= MAX_TOOL_CALLS_AT_ONCE
+        else Violation(f"has {len(value)} calls, from 1 to {MAX_TOOL_CALLS_AT_ONCE} are allowed")
+    ),
+    {"minItems": 1, "maxItems": MAX_TOOL_CALLS_AT_ONCE},
+)
+AUDIT_EVENT = _form(r"[a-z][a-z_]{0,31}", "must be the name of an event", minLength=1, maxLength=32)
 RETENTION_DAYS = _range("must be from 1 to 36500, or null", 1, 36_500)
 
 

@@ -19,13 +19,13 @@ class Metrics:
 
     def __init__(self) -> None:
         """Create the metrics."""
-        self._registry = CollectorRegistry()
+        self.registry = CollectorRegistry()
         self._requests = Histogram(
             "memory_gateway_request_seconds",
             "Duration of requests, by method, route and outcome (the answer's status, or gone: nobody waited for one).",
             ["method", "route", "outcome"],
             buckets=_SECONDS,
-            registry=self._registry,
+            registry=self.registry,
         )
         self._of_request = cache(self._requests.labels)
         self._calls = Histogram(
@@ -33,43 +33,43 @@ class Metrics:
             "Duration of calls to other services, by operation and outcome (ok, or the error's code).",
             ["operation", "outcome"],
             buckets=_SECONDS,
-            registry=self._registry,
+            registry=self.registry,
         )
         self._tokens = Histogram(
             "memory_gateway_embedding_tokens",
             "Tokens of one embedding call, as the provider counts them.",
             ["model"],
             buckets=_TOKENS,
-            registry=self._registry,
+            registry=self.registry,
         )
         self._model_calls = Histogram(
             "memory_gateway_model_seconds",
             "Duration of calls of language models, by stage, model and outcome (ok, or the error's code).",
             ["stage", "model", "outcome"],
             buckets=(*_SECONDS, 60.0),
-            registry=self._registry,
+            registry=self.registry,
         )
         self._model_tokens = Counter(
             "memory_gateway_model_tokens",
             "Tokens of messages to language models and of their answers, as the provider counts them.",
             ["stage", "model"],
-            registry=self._registry,
+            registry=self.registry,
         )
         self._retries = Counter(
-            "memory_gateway_upstream_retries", "Calls made again.", ["operation"], registry=self._registry
+            "memory_gateway_upstream_retries", "Calls made again.", ["operation"], registry=self.registry
         )
         self._episodes_near_limit = Counter(
             "memory_gateway_episodes_near_limit",
             "Tenants that had 80 % of the episodes that they may have, each once a day (UTC).",
-            registry=self._registry,
+            registry=self.registry,
         )
         self._ratelimit = Gauge(
             "memory_gateway_cloudflare_ratelimit",
             "Cloudflare's own rate limit as its last answer told it.",
             ["policy", "figure"],
-            registry=self._registry,
+            registry=self.registry,
         )
-        self._outbox = _OutboxGauges(self._registry)
+        self._outbox = _OutboxGauges(self.registry)
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request; ``route`` is the path as it is declared, empty where none is, ``status`` 0 for none."""
@@ -105,7 +105,7 @@ class Metrics:
         gauge = Gauge(
             "memory_gateway_cloudflare_calls_left",
             "Cloudflare calls this process may still make in its window.",
-            registry=self._registry,
+            registry=self.registry,
         )
         gauge.set_function(left)
 
@@ -115,7 +115,7 @@ class Metrics:
 
     def render(self) -> bytes:
         """Return all metrics in the text format of Prometheus."""
-        return generate_latest(self._registry)
+        return generate_latest(self.registry)
 
 
 class _OutboxGauges:

@@ -23,6 +23,7 @@ from app.services.background import Background
 from app.services.language import ModelShares, TenantLanguageModel
 from app.services.model_spend import ModelSpend
 from app.services.query_vectors import QueryCache, QueryVectors
+from app.services.recall_log import RecallLog, TenantAudit
 from app.services.recall_rates import RecallRates
 from app.services.refusals import Refusals
 from app.services.request_turns import RequestTurns
@@ -80,6 +81,9 @@ class Backends:
     recalls: RecallRates = field(default_factory=RecallRates)
     """How many recalls this process has answered in this minute."""
 
+    recall_log: RecallLog = field(default_factory=lambda: RecallLog(keep=False))
+    """What recalls leave behind, until it is written."""
+
     reranker: Reranker | None = None
     """What rates the best candidates of a recall; None where none is set."""
     reranker_seconds: float = 2.0
@@ -135,7 +139,8 @@ class Backends:
             return seen
 
         def embedder_of(config: EmbeddingConfig) -> TenantEmbedder:
-            return TenantEmbedder(tenant_id, self.embedder_of(config), self.texts, self.long_texts)
+            report = self.recall_log.counts.embedded
+            return TenantEmbedder(tenant_id, self.embedder_of(config), self.texts, self.long_texts, report)
 
         return TenantBackends(
             tenant_id=tenant_id,
@@ -158,6 +163,7 @@ class Backends:
             recalls=self.recalls,
             objects=TenantObjects(tenant_id, self.objects),
             blob_room=lambda size: self.blob_bodies.take(tenant_id, size),
+            audit=TenantAudit(tenant_id, self.recall_log),
             topics=self.topics,
             background=self.background,
             ingest_seconds=self.ingest_seconds,

@@ -17,6 +17,7 @@ from app.observability.metrics import Metrics
 from app.runtime.backends import Backends
 from app.runtime.ingestions import resume_ingestions
 from app.runtime.language_model import keep_spend, model_names, name_missing_models, write_spend
+from app.runtime.recall_log import keep_recalls, write_recalls
 from app.runtime.windows import settle_windows
 from app.services.agent_memory import AgentMemory
 from app.services.backends import TenantBackends
@@ -27,6 +28,7 @@ from app.services.ingest.ingester import Ingester
 from app.services.namespaces import Namespaces
 from app.services.profile import ProfileService
 from app.services.revocations import Revocation
+from app.services.tiers.audit import Auditor
 from app.services.tiers.blobs import Blobs
 from app.services.tiers.episodic import EpisodicMemory
 from app.services.tiers.procedural import ProceduralMemory
@@ -134,6 +136,11 @@ class TenantServices:
     def blobs(self) -> Blobs:
         """Return the service that keeps, reads, lists and deletes blobs."""
         return Blobs(self.backends)
+
+    @property
+    def auditor(self) -> Auditor:
+        """Return the service that keeps the trails of runs, and reads the audit."""
+        return Auditor(self.backends)
 
     def of_call(self, agent_id: str, tools: ToolSet) -> "TenantServices":
         """Return the services for one call of an agent's tool, which is in this set.
@@ -246,6 +253,7 @@ class Runtime:
                 settle_windows(self.backends, lambda: self._not_ready is None, self.pace.windows_seconds),
                 name="windows",
             ),
+            asyncio.create_task(keep_recalls(self.backends, lambda: self._not_ready is None), name="recall log"),
         ]
         if self.backends.model is not None:
             self._background = [
@@ -263,6 +271,7 @@ class Runtime:
                     await task
             await self.backends.background.close()
             await self._write_spend()
+            await self._write_recalls()
             await self._close_indexer()
             await self.backends.scales.close()
         finally:
@@ -423,6 +432,15 @@ class Runtime:
             await write_spend(self.backends)
         except Unavailable as error:
             structlog.get_logger().warning("model_spend_lost", code=error.code, reason=error.detail)
+
+    async def _write_recalls(self) -> None:
+        if self._not_ready is not None:
+            return
+        try:
+            await write_recalls(self.backends)
+        except Unavailable as error:
+            left = len(self.backends.recall_log)
+            structlog.get_logger().warning("recall_log_lost", rows=left, code=error.code, reason=error.detail)
 
     async def _close_indexer(self) -> None:
         if self._not_ready is not None:

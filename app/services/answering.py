@@ -73,6 +73,7 @@ class Answering:
         """Answer a query; raises as ``LongTermMemoryGateway.recall`` does."""
         recall = await self.recall(asked, QUOTED_FROM[asked.length])
         if is_nothing(recall):
+            recall.answered_with(())
             return ProfileRecall("", [], recall.degraded)
         return recalled(await quoted(asked, recall), recall, recall.degraded)
 
@@ -95,6 +96,7 @@ async def quoted(asked: Asked, recall: Recall) -> Answer:
 
 def recalled(answer: Answer, recall: Recall, degraded: Sequence[str]) -> ProfileRecall:
     """Return what a profile answers, with the memories that the answer may rest on."""
+    recall.answered_with(entry.id for entry in recall.entries)
     return ProfileRecall(answer.text, [_candidate(each) for each in recall.entries], degraded, answer.cited)
 
 

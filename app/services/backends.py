@@ -18,6 +18,8 @@ from app.ports.vector_index import Hits, IndexedVector, VectorIndex
 from app.retrieval.channels.channel import Channel
 from app.services.background import Background
 from app.services.language import TenantLanguageModel
+from app.services.query_vectors import EmbeddedQuery
+from app.services.recall_log import TenantAudit
 from app.services.recall_rates import RecallRates
 from app.services.refusals import Refusals
 from app.services.reranking import TenantReranker
@@ -106,7 +108,7 @@ class TenantBackends:
     """Returns a config's index; raises ``EmbeddingConfigMismatch`` where this process has no way to it."""
     embedder_of: Callable[[EmbeddingConfig], Embedder]
     """Returns what embeds with a config; raises ``EmbeddingConfigMismatch`` where this process cannot."""
-    embed_query: Callable[[EmbeddingConfig, str], Awaitable[Vector]]
+    embed_query: Callable[[EmbeddingConfig, str], Awaitable[EmbeddedQuery]]
     """Embeds a query through the tenant's part of the query cache; raises ``Unavailable``."""
     scale_of: Callable[[EmbeddingConfig], CosineScale]
     """Returns where a config's cosines lie, as far as that is known."""
@@ -124,6 +126,8 @@ class TenantBackends:
     """Counts recalls against their limits."""
     objects: TenantObjects
     """The bytes of the tenant's blobs."""
+    audit: TenantAudit
+    """Notes recalls, and counts them and tool calls."""
     blob_room: Callable[[int], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
     """Returns what holds room for so many bytes of a blob while it is entered."""
     topics: TopicCache = field(default_factory=lambda: TopicCache(0))

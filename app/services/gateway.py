@@ -1,8 +1,11 @@
 """The gateway: one tenant's way to its memories, made anew for each request."""
 
+from time import perf_counter
+
 from ulid import ULID
 
 from app.domain import limits
+from app.domain.audit import RecallNote
 from app.domain.delivery import OutboxKey
 from app.domain.errors import NotFound
 from app.domain.memory import NewMemory, Scope, Tenant
@@ -66,11 +69,14 @@ class LongTermMemoryGateway:
         writer = Writer(self._backends)
         return await settled(lambda: writer.store(scope, memory, idempotency_key, warn, keep))
 
-    async def recall(self, agent_id: str, query: Query, analysing: Analysing | None = None) -> Recall:
+    async def recall(
+        self, agent_id: str, query: Query, analysing: Analysing | None = None, *, run_id: str | None = None
+    ) -> Recall:
         """Return the memories that answer the query best, of those that pass its filter.
 
         Where a channel does not answer the others do, and ``degraded`` names it. ``analysing`` gives what a language
-        model makes of the query.
+        model makes of the query. ``run_id`` is the run whose trail tells of the recall; whether there is such a run is
+        not looked up.
 
         Raises:
             InvalidRequest: a field is over its limits.
@@ -78,11 +84,16 @@ class LongTermMemoryGateway:
             QuotaExceeded: the agent or the tenant has made as many recalls in this minute as it may.
             Unavailable: there is no answer; an outage is never an empty one.
         """
-        limits.check(("agent_id", limits.AGENT_ID, agent_id))
+        limits.check(("agent_id", limits.AGENT_ID, agent_id), ("run_id", limits.RUN_ID, run_id))
         scope = Scope(self._tenant_id, agent_id)
         self._backends.recalls.admit(scope, self._backends.clock())
-        recaller = Recaller(self._backends)
-        return await settled(lambda: recaller.recall(scope, query, analysing))
+        recaller, author = Recaller(self._backends), self._backends.author
+        note = RecallNote(self._tenant_id, agent_id, author.channel, run_id, author.credential_id)
+        started = perf_counter()
+        recall = await settled(lambda: recaller.recall(scope, query, analysing, note))
+        note.ms = (perf_counter() - started) * 1000
+        self._backends.audit.recalled(note)
+        return recall
 
     async def explain(self, agent_id: str, query: Query, memory_id: str) -> Explanation:
         """Explain why a memory is, or is not, among the entries of a recall, and what would return it.

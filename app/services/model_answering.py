@@ -66,6 +66,7 @@ class ModelAnswering:
         recall, analysis = await self._recall(asked, model)
         degraded = [*recall.degraded, *(["analysis_unavailable"] if analysis is None else [])]
         if is_nothing(recall):
+            recall.answered_with(())
             return ProfileRecall("", [], degraded)
         told = await off_the_loop(recall.entries, partial(_told, asked, recall))
         request = synthesis(asked.query, told.evidence, told.facts, asked.length, model.mark, now=asked.now)

@@ -1,7 +1,7 @@
 """Counts what each tenant's calls of models cost on a day, against the tenant's limits."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.domain.errors import QuotaExceeded
@@ -30,9 +30,13 @@ class ModelSpend:
     between two writings, and by the calls that are under way.
     """
 
-    def __init__(self, limits: ModelLimits | None = None) -> None:
-        """Take the limits of every tenant. Each ``now`` is in milliseconds since the epoch."""
+    def __init__(self, limits: ModelLimits | None = None, report: Callable[[str, int], None] | None = None) -> None:
+        """Take the limits of every tenant. Each ``now`` is in milliseconds since the epoch.
+
+        ``report`` is told the tenant and the tokens of each call.
+        """
         self.limits = limits or ModelLimits()
+        self._report = report
         self._day = 0
         self._written: dict[str, tuple[int, int]] = {}
         """Calls and tokens of the day by tenant, as they were last read."""
@@ -62,6 +66,8 @@ class ModelSpend:
 
     def add(self, tenant_id: str, spent: Spent, now: int) -> None:
         """Count a call that was made."""
+        if self._report is not None:
+            self._report(tenant_id, spent.tokens)
         today = self._begin_day(now)
         calls, tokens = self._new.get(tenant_id, (0, 0))
         self._new[tenant_id] = calls + 1, tokens + spent.tokens

@@ -1,6 +1,7 @@
 """Query embeddings, remembered for a while: agents ask the same thing again."""
 
 from collections import OrderedDict
+from dataclasses import dataclass
 
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.ports.embedder import Embedder
@@ -57,6 +58,16 @@ def _size(key: _Key, vector: Vector) -> int:
     return vector.nbytes + len(key[2].encode()) + _OVERHEAD
 
 
+@dataclass(frozen=True, slots=True)
+class EmbeddedQuery:
+    """A query's vector, whether it was remembered, and what embedding it took otherwise."""
+
+    vector: Vector
+    cached: bool
+    characters: int = 0
+    tokens: int | None = None
+
+
 class QueryVectors:
     """Embeds one tenant's queries through the cache."""
 
@@ -66,7 +77,7 @@ class QueryVectors:
         self._embedder = embedder
         self._cache = cache
 
-    async def of(self, query: str) -> Vector:
+    async def of(self, query: str) -> EmbeddedQuery:
         """Return the query's vector, from the cache where it was asked before.
 
         Raises:
@@ -74,7 +85,9 @@ class QueryVectors:
         """
         key = (self._tenant_id, self._embedder.config, query)
         vector = self._cache.get(key)
-        if vector is None:
-            (vector,) = (await self._embedder.embed([query], "query")).vectors
-            self._cache.put(key, vector)
-        return vector
+        if vector is not None:
+            return EmbeddedQuery(vector, cached=True)
+        embedded = await self._embedder.embed([query], "query")
+        (vector,) = embedded.vectors
+        self._cache.put(key, vector)
+        return EmbeddedQuery(vector, cached=False, characters=len(query), tokens=embedded.tokens)

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import structlog
 
+from app.domain.audit import RecallNote
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import DatabaseRejected, LongTermDisabled, Unavailable
 from app.domain.memory import Scope
@@ -66,6 +67,13 @@ class Recall:
     """By the id of a memory that a later one was found to correct for the query, the ids of the later ones."""
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By the id of a memory that was learned, the ids of its messages' memories, as far as they were found."""
+    note: RecallNote | None = None
+    """What is noted of it, where it is."""
+
+    def answered_with(self, entries: Iterable[str]) -> None:
+        """Note the ids of what its caller is given, where these are not all of its entries."""
+        if self.note is not None:
+            self.note.entries = tuple(entries)
 
 
 class Recaller:
@@ -76,35 +84,58 @@ class Recaller:
         self._backends = backends
         self._channels = backends.channels
 
-    async def recall(self, scope: Scope, query: Query, analysing: Analysing | None = None) -> Recall:
+    async def recall(
+        self, scope: Scope, query: Query, analysing: Analysing | None = None, note: RecallNote | None = None
+    ) -> Recall:
         """Answer a query with the config that was last seen in use.
 
         ``analysing`` gives what a language model makes of the query; it is awaited while the query is embedded.
+        ``note`` is told what is found, and what that takes.
 
         Raises:
             EmbeddingConfigChanged: another config is in use.
             LongTermDisabled: the agent's long-term memory is switched off.
             Unavailable: there is no answer; an outage is never an empty one.
         """
-        search = await self.search(scope, query, analysing=analysing)
+        search = await self.search(scope, query, analysing=analysing, note=note)
         ranked = list(islice(search.ranked(query), query.top_k))
         entries = [search.entry(candidate, explain=query.explain) for candidate in ranked]
         keyed = [candidate.id for candidate in ranked if candidate.keyed and not candidate.sources]
         topical = [candidate.id for candidate in ranked if candidate.keyed and candidate.sources]
         found = search.fusion
+        if note is not None:
+            note.entries = ids = [candidate.id for candidate in ranked]
+            note.degraded = search.degraded
+            note.channels = [name for name, each in found.by_channel.items() if each and any(map(each.get, ids))]
         return Recall(
-            entries, search.degraded, search.confidence, search.formers, keyed, topical, found.changed, search.sources
+            entries,
+            search.degraded,
+            search.confidence,
+            search.formers,
+            keyed,
+            topical,
+            found.changed,
+            search.sources,
+            note,
         )
 
     async def search(
-        self, scope: Scope, query: Query, *, also: str | None = None, analysing: Analysing | None = None
+        self,
+        scope: Scope,
+        query: Query,
+        *,
+        also: str | None = None,
+        analysing: Analysing | None = None,
+        note: RecallNote | None = None,
     ) -> Search:
         """Find and weigh the candidates of a query; the scope's memory ``also`` is one in any case.
 
         Raises as ``recall`` does.
         """
         active = self._backends.configs.active
-        vectors = VectorSearch(self._backends, active, scope, query.where)
+        vectors = VectorSearch(self._backends, active, scope, query.where, note)
+        if note is not None:
+            note.config = active.label
         width = 1 if query.top_k <= _USUAL_TOP_K else 2
         analysis = await self._begin(vectors, query, analysing, width * vector.DEPTH)
         parsed = self._parse(query, analysis)

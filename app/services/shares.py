@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 
 from app.domain.embedding import EmbeddingConfig
@@ -132,12 +132,23 @@ class Turn:
 class TenantEmbedder:
     """An embedder as one tenant's requests see it: within the tenant's share. Implements ``Embedder``."""
 
-    def __init__(self, tenant_id: str, embedder: Embedder, shares: Shares, long: Shares) -> None:
-        """Bind the tenant; ``long`` are the shares of long calls, which hold a part of the others too."""
+    def __init__(
+        self,
+        tenant_id: str,
+        embedder: Embedder,
+        shares: Shares,
+        long: Shares,
+        report: Callable[[str, int], None] | None = None,
+    ) -> None:
+        """Bind the tenant; ``long`` are the shares of long calls, which hold a part of the others too.
+
+        ``report`` is told the tenant and how many characters were embedded.
+        """
         self._tenant_id = tenant_id
         self._embedder = embedder
         self._shares = shares
         self._long = long
+        self._report = report
 
     @property
     def config(self) -> EmbeddingConfig:
@@ -155,7 +166,10 @@ class TenantEmbedder:
         size = sum(map(len, texts))
         turn = self._long.take(self._tenant_id, size) if size > LONG_CALL_CHARACTERS else nullcontext()
         async with turn, self._shares.take(self._tenant_id, size):
-            return await self._embedder.embed(texts, purpose, tenant_id=self._tenant_id)
+            embedded = await self._embedder.embed(texts, purpose, tenant_id=self._tenant_id)
+        if self._report is not None:
+            self._report(self._tenant_id, size)
+        return embedded
 
     async def ping(self) -> None:
         """Ask whether the embedder answers; see ``Embedder.ping``."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
+from app.domain.audit import RecallNote
 from app.domain.embedding import USUAL_SCALE, CosineScale, EmbeddingConfig, Vector
 from app.domain.errors import Unavailable
 from app.domain.memory import Scope
@@ -28,12 +29,20 @@ class Away:
 class VectorSearch:
     """What the index has found for one recall, as deep as it was asked so far."""
 
-    def __init__(self, backends: TenantBackends, config: EmbeddingConfig, scope: Scope, where: Filter) -> None:
-        """Find vectors of a scope that pass a filter."""
+    def __init__(
+        self,
+        backends: TenantBackends,
+        config: EmbeddingConfig,
+        scope: Scope,
+        where: Filter,
+        note: RecallNote | None = None,
+    ) -> None:
+        """Find vectors of a scope that pass a filter; ``note`` is told what that takes."""
         self._backends = backends
         self.config = config
         self._scope = scope
         self._where = where
+        self._note = note
         self._query = _Asked()
         self._hypothetical = _Asked()
 
@@ -74,7 +83,10 @@ class VectorSearch:
         except Unavailable as error:
             self._query.away = _embedder_away(error)
             return
-        self._query.begin(embedded)
+        if self._note is not None:
+            self._note.cached = embedded.cached
+            self._note.embedded(embedded.characters, embedded.tokens)
+        self._query.begin(embedded.vector)
 
     async def suppose(self, statement: str, depth: int) -> None:
         """Embed how an answer may be worded, and ask for what is near it; where that fails, say so and why."""
@@ -83,6 +95,8 @@ class VectorSearch:
         except Unavailable as error:
             self._hypothetical.away = _embedder_away(error)
             return
+        if self._note is not None:
+            self._note.embedded(len(statement), embedded.tokens)
         self._hypothetical.begin(embedded.vectors[0])
         await self._ask(self._hypothetical, depth)
 
@@ -108,6 +122,8 @@ class VectorSearch:
         if asked.vector is None or not asked.hits.more:
             return
         index = self._backends.index_of(self.config)
+        if self._note is not None:
+            self._note.index_queries += 1
         try:
             asked.hits = await index.query(self._scope, asked.vector, top_k=depth, where=self._where)
             asked.away = None

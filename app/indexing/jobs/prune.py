@@ -32,6 +32,8 @@ class Pruned:
     working: int
     """Keys, entries of logs and instances of working memory."""
     workflow_outcomes: int
+    tool_calls: int
+    recalls: int
 
 
 class Prune:
@@ -48,8 +50,9 @@ class Prune:
     ) -> None:
         """Take the database, a rate limiter, and a callback that is given the number of rows deleted so far.
 
-        ``audit_days``: how old audit rows, the receipts of erasures, finished ingestions, the outcomes of workflows
-        and the counts of what models have cost become; ``episode_days``: how old episodes and runs become.
+        ``audit_days``: how old audit rows, the tool calls of runs, the rows of recalls, the receipts of erasures,
+        finished ingestions, the outcomes of workflows and the counts of what models have cost become;
+        ``episode_days``: how old episodes and runs become.
         """
         self._database = database
         self._audit_days = audit_days
@@ -81,6 +84,8 @@ class Prune:
             runs=await self._repeat(episodes.delete_runs(happened_until, MAX_CHUNK)),
             working=sum([await self._repeat(run) for run in pruning.delete_working(now, MAX_CHUNK)]),
             workflow_outcomes=await self._repeat(pruning.delete_outcomes(audited_until, MAX_CHUNK)),
+            tool_calls=await self._repeat(pruning.delete_tool_calls(audited_until, MAX_CHUNK)),
+            recalls=await self._repeat(pruning.delete_recalls(audited_until, MAX_CHUNK)),
         )
 
     async def _repeat(self, statements: Sequence[Statement]) -> int:

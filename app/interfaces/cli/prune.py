@@ -22,8 +22,9 @@ from app.settings import Settings
 def prune(*, calls_per_minute: float, weekly: bool, as_json: bool) -> None:
     """Delete what has expired or is too old, of all tenants.
 
-    These are expired memories and working memory, and old audit rows, receipts, ingestions, counts of model calls,
-    idempotency keys, episodes, runs and outcomes of workflows. It is made for cron, and safe beside running servers.
+    These are expired memories and working memory, and old audit rows, tool calls of runs, rows of recalls, receipts,
+    ingestions, counts of model calls, idempotency keys, episodes, runs and outcomes of workflows. It is made for cron,
+    and safe beside running servers.
     """
     settings = quiet_settings()
 
@@ -38,7 +39,8 @@ def _print(pruned: Pruned, *, as_json: bool) -> None:
         f"{pruned.memories} expired memories deleted.\n"
         f"Too old: {pruned.idempotency_keys} idempotency keys, {pruned.audit_rows} audit rows, {pruned.receipts} "
         f"receipts, {pruned.ingestions} ingestions, {pruned.model_spend} counts of model calls, {pruned.episodes} "
-        f"episodes, {pruned.runs} runs and {pruned.workflow_outcomes} outcomes of workflows deleted.\n"
+        f"episodes, {pruned.runs} runs, {pruned.workflow_outcomes} outcomes of workflows, {pruned.tool_calls} tool "
+        f"calls and {pruned.recalls} rows of recalls deleted.\n"
         f"{pruned.working} expired rows of working memory deleted."
     )
     others = {name: count for name, count in asdict(pruned).items() if name != "memories"}

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from app.domain.audit import AuditFilter
 from app.domain.episodes import EpisodesWanted, RunsWanted
 from app.domain.errors import InvalidCursor
 from app.domain.query import Filter
@@ -77,6 +78,25 @@ class WorkflowListing:
     agent_type: str | None
     task_type: str | None
     what: str = "workflows"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayListing:
+    """Identifies the replay of a run. ``only_agent`` None: what it tells is of any agent."""
+
+    tenant_id: str
+    run_id: str
+    only_agent: str | None
+    what: str = "replay"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditListing:
+    """Identifies a listing of events."""
+
+    tenant_id: str
+    where: AuditFilter
+    what: str = "audit"
 
 
 @dataclass(frozen=True, slots=True)

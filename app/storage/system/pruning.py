@@ -33,18 +33,28 @@ DELETE FROM idempotency WHERE (tenant_id, agent_id, key) IN (
 ) RETURNING TRUE AS deleted
 """
 # The index goes by tenant: each is looked up behind the one before.
-_DELETE_AUDIT = """
-DELETE FROM audit WHERE number IN (
+_BY_TENANT = """
+DELETE FROM {table} WHERE ({key}) IN (
   WITH RECURSIVE tenant (id) AS (
-    SELECT min(first.tenant_id) FROM audit AS first
+    SELECT min(first.tenant_id) FROM {table} AS first
     UNION ALL
-    SELECT (SELECT min(other.tenant_id) FROM audit AS other WHERE other.tenant_id > tenant.id) FROM tenant
+    SELECT (SELECT min(other.tenant_id) FROM {table} AS other WHERE other.tenant_id > tenant.id) FROM tenant
     WHERE tenant.id IS NOT NULL
   )
-  SELECT old.number FROM tenant CROSS JOIN audit AS old
-  WHERE old.tenant_id = tenant.id AND old.created_at <= ?1 ->> 'until' LIMIT ?1 ->> 'limit'
+  SELECT {old} FROM tenant CROSS JOIN {table} AS old
+  WHERE old.tenant_id = tenant.id AND old.{at} <= ?1 ->> 'until' LIMIT ?1 ->> 'limit'
 ) RETURNING TRUE AS deleted
 """
+_DELETE_AUDIT = _BY_TENANT.format(table="audit", key="number", old="old.number", at="created_at")
+_DELETE_TOOL_CALLS = _BY_TENANT.format(
+    table="tool_call_log",
+    key="tenant_id, run_id, number",
+    old="old.tenant_id, old.run_id, old.number",
+    at="recorded_at",
+)
+_DELETE_RECALLS = _BY_TENANT.format(
+    table="recall_log", key="tenant_id, id", old="old.tenant_id, old.id", at="recorded_at"
+)
 _DELETE_RECEIPTS = """
 DELETE FROM erasure WHERE id IN (
   SELECT old.id FROM erasure AS old WHERE old.receipt IS NOT NULL AND old.accepted_at <= ?1 ->> 'until'
@@ -113,6 +123,16 @@ def delete_keys(now: int, limit: int) -> list[Statement]:
 def delete_audit(until: int, limit: int) -> list[Statement]:
     """Delete the next audit rows that had been written by then; returns a row for each."""
     return [Statement.write(_DELETE_AUDIT, until=until, limit=limit)]
+
+
+def delete_tool_calls(until: int, limit: int) -> list[Statement]:
+    """Delete the next tool calls of runs that had been kept by then; returns a row for each."""
+    return [Statement.write(_DELETE_TOOL_CALLS, until=until, limit=limit)]
+
+
+def delete_recalls(until: int, limit: int) -> list[Statement]:
+    """Delete the next rows of recalls that were made by then; returns a row for each."""
+    return [Statement.write(_DELETE_RECALLS, until=until, limit=limit)]
 
 
 def delete_receipts(until: int, limit: int) -> list[Statement]:

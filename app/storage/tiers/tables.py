@@ -112,10 +112,28 @@ _PROCEDURAL = (
         of_agent=False,
     ),
 )
+_AUDIT = (
+    TierTable(
+        kind="tool_calls",
+        table="tool_call_log",
+        columns=(
+            *("run_id", "number", "id", "agent_id", "tool", "input", "input_hash", "outcome", "error", "output"),
+            *("ms", "tokens", "called_at", "recorded_at", "written_by"),
+        ),
+        key=("run_id", "number"),
+    ),
+    TierTable(
+        kind="recalls",
+        table="recall_log",
+        columns=("id", "agent_id", "run_id", "event", "detail", "recorded_at", "written_by"),
+        key=("id",),
+    ),
+)
 TIER_TABLES: tuple[TierTable, ...] = (
     *_EPISODIC,
     *_WORKING,
     *_BLOBS,
     *_PROCEDURAL,
+    *_AUDIT,
 )
 """In the order in which an import writes them."""

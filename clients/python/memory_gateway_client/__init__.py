@@ -14,6 +14,16 @@ from memory_gateway_client.errors import (
     Unauthenticated,
     Unavailable,
 )
+from memory_gateway_client.tiers.audit_types import (
+    Audited,
+    AuditEvent,
+    AuditEvents,
+    Replay,
+    ReplayCall,
+    ReplayRecall,
+    ReplayRun,
+    Step,
+)
 from memory_gateway_client.tiers.blobs_types import Blob, BlobPage
 from memory_gateway_client.tiers.episode_buffer import AsyncEpisodeBuffer, EpisodeBuffer
 from memory_gateway_client.tiers.episodic_types import Appended, Episode, EpisodePage, Run, RunPage, StartedRun
@@ -74,6 +84,9 @@ __all__ = [
     "Appended",
     "AsyncEpisodeBuffer",
     "AsyncMemoryClient",
+    "AuditEvent",
+    "AuditEvents",
+    "Audited",
     "Blob",
     "BlobPage",
     "Change",
@@ -108,6 +121,10 @@ __all__ = [
     "Recall",
     "Receipt",
     "Remembered",
+    "Replay",
+    "ReplayCall",
+    "ReplayRecall",
+    "ReplayRun",
     "Run",
     "RunLog",
     "RunLogAppended",
@@ -116,6 +133,7 @@ __all__ = [
     "SelectedWorkflow",
     "Source",
     "StartedRun",
+    "Step",
     "Stored",
     "SummaryBody",
     "SummaryPointer",

@@ -79,6 +79,7 @@ def recall(
     collapse: bool = False,
     explain: bool = False,
     for_model: bool = False,
+    run_id: str | None = None,
 ) -> Call[types.Recall]:
     """Return the agent's memories that answer the query best.
 
@@ -97,6 +98,7 @@ def recall(
         collapse: Give copies once.
         explain: Tell what each score is made of.
         for_model: Leave out what a program keeps for itself: memories with the metadata key ``store.key``.
+        run_id: The run that recalls: its replay then tells of it.
 
     Raises:
         InvalidRequest: a field is over its limits.
@@ -115,6 +117,7 @@ def recall(
         collapse=collapse or None,
         explain=explain or None,
         for_model=for_model or None,
+        run_id=run_id,
     )
     return Call("POST", "/recall", types.Recall, body=asked)
 

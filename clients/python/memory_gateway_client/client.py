@@ -16,6 +16,7 @@ import httpx
 from memory_gateway_client import calls, tools
 from memory_gateway_client.exchange import Exchange, Pause, exchange
 from memory_gateway_client.request import Call, is_visible
+from memory_gateway_client.tiers import audit as audits
 from memory_gateway_client.tiers import blobs, episodic, procedural, working
 
 P = ParamSpec("P")
@@ -93,6 +94,9 @@ class _Client(Generic[H]):
     workflows = _Method(procedural.workflows)
     select_workflow = _Method(procedural.select_workflow)
     record_outcome = _Method(procedural.record_outcome)
+    audit_run = _Method(audits.audit_run)
+    replay_run = _Method(audits.replay_run)
+    audit = _Method(audits.audit)
     call_tool = _Method(tools.call_tool)
     start_run = _Method(episodic.start_run)
     get_run = _Method(episodic.get_run)

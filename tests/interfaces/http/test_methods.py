@@ -8,7 +8,6 @@ from tests.support.service import Service
 
 IDS = {
     "agent_id": "bot",
-    "run_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
     "profile": "bot",
     "session_id": "s",
     "blob_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
@@ -16,6 +15,7 @@ IDS = {
     "operation_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
     "credential_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
     "account_id": "any",
+    "run_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
     "namespace_name": "my-app",
     "profile_name": "ann",
     "instance": "worker-1",

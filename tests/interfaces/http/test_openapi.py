@@ -65,6 +65,7 @@ async def test_operations_have_plain_ids(service: Service) -> None:
         *("set_turn_state", "get_turn_state", "append_run_log", "run_log"),
         *("put_workflow", "get_workflow", "delete_workflow", "workflows", "workflows_picture"),
         *("select_workflow", "record_outcome"),
+        *("audit_run", "replay_run", "audit"),
     }
 
 

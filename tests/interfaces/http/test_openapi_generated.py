@@ -19,6 +19,7 @@ from app.bootstrap import build_runtime
 from app.interfaces.asgi import create_app
 from app.runtime.runtime import Runtime
 from tests.support.agent_memory_probes import AGENT_MEMORY_PROBES
+from tests.support.audit_probes import AUDIT_PROBES
 from tests.support.blob_probes import BLOB_PROBES
 from tests.support.episodic_probes import EPISODIC_PROBES
 from tests.support.generation import examples
@@ -149,13 +150,14 @@ POSITIVE, NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesis.Generati
         *((operation, mode, 15) for operation in WORKFLOW_PROBES for mode in (POSITIVE, NEGATIVE)),
         *((operation, mode, 10) for operation in AGENT_MEMORY_PROBES for mode in (POSITIVE, NEGATIVE)),
         *((operation, mode, 20) for operation in BLOB_PROBES for mode in (POSITIVE, NEGATIVE)),
+        *((operation, mode, 15) for operation in AUDIT_PROBES for mode in (POSITIVE, NEGATIVE)),
     ],
 )
 def test_an_answer_is_as_the_document_says(
     serving: Serving, operation: str, mode: schemathesis.GenerationMode, cases: int
 ) -> None:
     operations = serving.operations
-    assert len(operations) == 71, "a new operation belongs in this test's list"
+    assert len(operations) == 74, "a new operation belongs in this test's list"
     tenant = operation.partition(" ")[2].strip("/").split("/")[0]  # nobody else's memories are erased
     credential = serving.runtime.credentials.issue(tenant, now=0, admin=True)
 
@@ -186,4 +188,4 @@ def test_schemathesis_itself_finds_nothing_at_the_examples_and_the_bounds(servin
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "64 selected / 64 total" in done.stdout
+    assert "66 selected / 66 total" in done.stdout

@@ -25,7 +25,8 @@ recalls = APIRouter(tags=["memory"], route_class=CredentialFirst)
 )
 async def recall(caller: Caller, request: RecallRequest) -> Recall:
     """Return the agent's memories that answer the query best."""
-    return await caller.agent(request.agent_id).gateway.recall(request.agent_id, request.to_query())
+    gateway = caller.agent(request.agent_id).gateway
+    return await gateway.recall(request.agent_id, request.to_query(), run_id=request.run_id)
 
 
 @recalls.post(

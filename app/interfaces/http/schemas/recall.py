@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
 from app.domain.moments import format_moment, milliseconds
@@ -109,6 +109,16 @@ class RecallRequest(Question):
             ),
         ),
     ] = False
+    run_id: Annotated[
+        Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None,
+        WithJsonSchema({"type": "string", **limits.RUN_ID.schema, "examples": [examples.MEMORY_ID]}),
+        Field(
+            description=(
+                "The run that recalls: its replay then tells of it. Whether there is such a run is not looked up, so "
+                "that a recall costs no more."
+            )
+        ),
+    ] = None
 
     def to_query(self) -> Query:
         """Return the domain's query."""

@@ -1,0 +1,69 @@
+"""The routes for the audit: what runs have called, their replay, and all events."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from app.domain.errors import Erasing, InvalidCursor, InvalidRequest, NotFound, QuotaExceeded, Unavailable
+from app.interfaces.http.cursors import AuditListing, Cursors, ReplayListing
+from app.interfaces.http.dependencies import Administrator, Caller, CredentialFirst
+from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
+from app.interfaces.http.problems import responses
+from app.interfaces.http.schemas.audit import (
+    AuditedAnswer,
+    AuditQuery,
+    AuditRunRequest,
+    EventAnswer,
+    EventsAnswer,
+    ReplayAnswer,
+    ReplayQuery,
+    RunId,
+    StepAnswer,
+)
+
+_READS = (*ACCESS, InvalidRequest, InvalidCursor, Unavailable, *UPSTREAM)
+
+audit = APIRouter(tags=["audit"], route_class=CredentialFirst)
+
+
+@audit.post(
+    "/runs/{run_id}/audit",
+    name="audit_run",
+    status_code=201,
+    responses=responses(*ACCESS, *BODY, NotFound, Erasing, QuotaExceeded, *WRITES),
+)
+async def audit_run(caller: Caller, run_id: RunId, request: AuditRunRequest) -> AuditedAnswer:
+    """Keep tool calls of a run, in the order of the request. A call that the run has already changes nothing."""
+    services, only_agent = caller.shared()
+    calls = [call.to_call() for call in request.calls]
+    return AuditedAnswer.model_validate(await services.auditor.record(run_id, calls, only_agent=only_agent))
+
+
+@audit.get(
+    "/runs/{run_id}/replay",
+    name="replay_run",
+    response_model_exclude_unset=True,
+    responses=responses(*_READS, NotFound),
+)
+async def replay_run(caller: Caller, run_id: RunId, query: Annotated[ReplayQuery, Query()]) -> ReplayAnswer:
+    """Tell what happened in a run: how it began, its tool calls and recalls in one order, and how it ended."""
+    services, only_agent = caller.shared()
+    listing = ReplayListing(caller.principal.tenant_id, run_id, only_agent)
+    cursors, now = Cursors(caller.runtime.credentials, listing), caller.runtime.backends.clock()
+    after = cursors.read(query.cursor, now=now) if query.cursor else None
+    replay = await services.auditor.replay(run_id, limit=query.limit, after=after, only_agent=only_agent)
+    cursor = {} if replay.after is None else {"cursor": cursors.write(replay.after, now=now)}
+    return ReplayAnswer(steps=[StepAnswer.of(step) for step in replay.steps], **cursor)
+
+
+@audit.get("/audit", name="audit", response_model_exclude_unset=True, responses=responses(*_READS))
+async def list_events(caller: Administrator, query: Annotated[AuditQuery, Query()]) -> EventsAnswer:
+    """List what was done, newest first, to an administrator: to memories, by runs and in recalls."""
+    services, agent_id = caller.tenant(query.agent_id)
+    where = query.to_filter(agent_id)
+    listing = AuditListing(caller.principal.tenant_id, where)
+    cursors, now = Cursors(caller.runtime.credentials, listing), caller.runtime.backends.clock()
+    after = cursors.read(query.cursor, now=now) if query.cursor else None
+    page = await services.auditor.events(where, limit=query.limit, after=after)
+    cursor = {} if page.after is None else {"cursor": cursors.write(page.after, now=now)}
+    return EventsAnswer(events=[EventAnswer.of(event) for event in page.events], **cursor)

@@ -1,0 +1,44 @@
+"""Writes what was noted of recalls, while the service runs and when it ends."""
+
+import asyncio
+from collections.abc import Callable
+from time import monotonic
+
+import structlog
+
+from app.domain.errors import DatabaseRejected, MemoryGatewayError
+from app.runtime.backends import Backends
+from app.storage.system import recall_log
+
+WRITE_SECONDS = 30.0
+"""Between two writings."""
+
+
+async def keep_recalls(backends: Backends, ready: Callable[[], bool], seconds: float = WRITE_SECONDS) -> None:
+    """Write what was noted every so many seconds while the service is ready, until cancelled."""
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            if ready():
+                await write_recalls(backends)
+        except MemoryGatewayError as error:
+            structlog.get_logger().warning("recall_log_waits", code=error.code, reason=error.detail)
+        except Exception:  # noqa: BLE001 - a defect is logged and must not stop the work for good
+            structlog.get_logger().exception("background_failed")
+
+
+async def write_recalls(backends: Backends) -> None:
+    """Write all that was noted, in batches. There is no call where there is nothing to write.
+
+    Raises:
+        Unavailable: the database does not answer; what is left is written the next time.
+    """
+    log = backends.recall_log
+    while batch := log.batch():
+        try:
+            await backends.database.run([recall_log.write(batch, monotonic())])
+        except DatabaseRejected as error:  # it would be refused again, and keep out all that comes later
+            structlog.get_logger().error("recall_log_refused", rows=len(batch), reason=error.detail)
+            log.refused(batch)
+        else:
+            log.written(batch)

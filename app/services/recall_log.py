@@ -1,0 +1,127 @@
+"""What recalls and tool calls leave behind: counts for metrics, and notes of recalls, which are written later."""
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Protocol
+
+from ulid import ULID
+
+from app.domain.audit import RecallNote, ToolCall
+
+MOST_NOTES = 10_000
+"""Notes that wait to be written: a recall beyond it leaves none, and is counted."""
+BATCH = 500
+"""Notes that are written in one run of the database."""
+
+
+class AuditCounts(Protocol):
+    """Counts what is audited."""
+
+    def tool_call(self, tenant_id: str, call: ToolCall) -> None:
+        """Count a tool call that was kept."""
+        ...
+
+    def recall(self, note: RecallNote) -> None:
+        """Count a recall."""
+        ...
+
+    def dropped(self, recalls: int) -> None:
+        """Count recalls that left no row."""
+        ...
+
+    def embedded(self, tenant_id: str, characters: int) -> None:
+        """Count characters that were embedded for a tenant."""
+        ...
+
+
+class _NoCounts:
+    def tool_call(self, tenant_id: str, call: ToolCall) -> None:
+        pass
+
+    def recall(self, note: RecallNote) -> None:
+        pass
+
+    def dropped(self, recalls: int) -> None:
+        pass
+
+    def embedded(self, tenant_id: str, characters: int) -> None:
+        pass
+
+
+class RecallLog:
+    """The notes of recalls that are not written yet, oldest first. All tenants share one.
+
+    A recall neither waits for the database nor makes a call of it. What a process holds when it is killed is lost: the
+    recalls of half a minute. A note leaves the log once it is written, or where the database refuses it for good; both
+    its id and its place stay the same until then, so that writing it again changes nothing.
+    """
+
+    def __init__(self, counts: AuditCounts | None = None, *, keep: bool = True, most: int = MOST_NOTES) -> None:
+        """Take what counts; with ``keep`` False recalls are counted, and nothing is noted."""
+        self.counts: AuditCounts = counts or _NoCounts()
+        self._keep = keep
+        self._most = most
+        self._notes: deque[RecallNote] = deque()
+        self._dropped: Counter[str] = Counter()
+        """By tenant, the recalls that left no note since this was noted last."""
+
+    def __len__(self) -> int:
+        """Return how many notes wait."""
+        return len(self._notes)
+
+    def add(self, note: RecallNote) -> None:
+        """Count a recall, and note it where there is room."""
+        self.counts.recall(note)
+        if not self._keep:
+            return
+        note.noted = monotonic()
+        if len(self._notes) < self._most:
+            self._notes.append(note)
+        else:
+            self._dropped[note.tenant_id] += 1
+            self.counts.dropped(1)
+
+    def batch(self) -> Sequence[RecallNote]:
+        """Return the next notes to write, which stay until ``written`` or ``refused``."""
+        for tenant_id, recalls in self._dropped.items():
+            self._notes.append(RecallNote(tenant_id, "", "", dropped=recalls, noted=monotonic()))
+        self._dropped.clear()
+        notes = [self._notes[place] for place in range(min(BATCH, len(self._notes)))]
+        for note in notes:
+            note.id = note.id or str(ULID())
+        return notes
+
+    def written(self, batch: Sequence[RecallNote]) -> None:
+        """Forget the notes of the last batch."""
+        for _ in batch:
+            self._notes.popleft()
+
+    def refused(self, batch: Sequence[RecallNote]) -> None:
+        """Forget the notes of the last batch, which cannot be written, and count them."""
+        self.written(batch)
+        self.counts.dropped(sum(note.dropped == 0 for note in batch))
+
+
+@dataclass(frozen=True, slots=True)
+class TenantAudit:
+    """What one tenant's requests leave behind."""
+
+    tenant_id: str
+    log: RecallLog = field(default_factory=lambda: RecallLog(keep=False))
+
+    def tool_calls(self, calls: Sequence[ToolCall]) -> None:
+        """Count the calls that were kept."""
+        for call in calls:
+            self.log.counts.tool_call(self.tenant_id, call)
+
+    def recalled(self, note: RecallNote) -> None:
+        """Note a recall.
+
+        Raises:
+            ValueError: it is of another tenant. This is a defect.
+        """
+        if note.tenant_id != self.tenant_id:
+            raise ValueError("A recall of another tenant was noted for this one.")
+        self.log.add(note)

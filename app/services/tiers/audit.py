@@ -1,0 +1,151 @@
+"""The audit of one tenant: the trails of its runs, and all events, newest first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.domain import limits
+from app.domain.audit import AuditEvent, AuditFilter, RunState, Step, ToolCall
+from app.domain.errors import NotFound, QuotaExceeded
+from app.domain.memory import Tenant
+from app.ports.database import RunRefused
+from app.services.backends import TenantBackends
+from app.services.tiers.writing import write
+from app.storage.listing import Place
+from app.storage.tiers import audit_listing
+from app.storage.tiers.audit import BEGUN, ENDED, UNDER_WAY, RunTrail, place_of, run_state, step_of
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """How many of a request's calls were kept, and how many were there already."""
+
+    written: int
+    known: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Steps of a run in the order in which they happened; ``after`` is None where there are no more."""
+
+    run: RunState
+    steps: Sequence[Step]
+    after: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Events, newest first; ``after`` is None where there are no more."""
+
+    events: Sequence[AuditEvent]
+    after: Place | None
+
+
+class Auditor:
+    """Keeps and reads the audit of one tenant. The tenant is bound here, and no method takes another."""
+
+    def __init__(self, backends: TenantBackends) -> None:
+        """Take what the tenant's services work with; the tenant is bound in it."""
+        self._backends = backends
+
+    async def record(self, run_id: str, calls: Sequence[ToolCall], *, only_agent: str | None = None) -> Recorded:
+        """Keep tool calls of a run; one whose id the run has already is known, and stays as it is.
+
+        With ``only_agent``, only of a run of that agent.
+
+        Raises:
+            NotFound: the tenant has no such run; nothing was kept.
+            QuotaExceeded: the run would have too many calls; nothing was kept.
+            InvalidRequest: the id has not the form of one, or two calls have one id.
+            Erasing, Unauthenticated, Unavailable: as ``app.services.tiers.writing.write`` does.
+        """
+        limits.check(("run_id", limits.RUN_ID, run_id), ("calls", limits.TOOL_CALLS, calls))
+        _check_ids(calls)
+        trail = RunTrail(self._backends.tenant_id, only_agent)
+        tenant = Tenant(self._backends.tenant_id)
+        try:
+            *_, kept, found = await write(self._backends, tenant, trail.record(run_id, calls, self._backends.author))
+        except RunRefused as refusal:
+            if refusal.reason != "tool_calls":
+                raise
+            raise await self._full(trail, run_id) from refusal
+        if not found:
+            raise NotFound("There is no such run.")
+        written = {str(row["id"]) for row in kept}
+        self._backends.audit.tool_calls([call for call in calls if call.id in written])
+        return Recorded(len(written), len(calls) - len(written))
+
+    async def replay(
+        self, run_id: str, *, limit: int, after: Place | None = None, only_agent: str | None = None
+    ) -> Replay:
+        """Return the next steps of a run: how it began, its calls and the recalls that named it, and how it ended.
+
+        There may be fewer than ``limit`` though more follow: then ``after`` says so.
+
+        Raises:
+            NotFound: the tenant has no such run, or with ``only_agent`` that agent has none.
+            InvalidRequest: a field is over its limits.
+            Unavailable: the database does not answer.
+        """
+        limits.check(("run_id", limits.RUN_ID, run_id), ("limit", limits.LIST_LIMIT, limit))
+        trail = RunTrail(self._backends.tenant_id, only_agent)
+        begins = after is None
+        room = limit - begins
+        # Where a page has room for the first step alone, what follows is looked up to tell whether there is any.
+        place = after if after is not None and after.id.startswith(UNDER_WAY) else Place(0, UNDER_WAY)
+        states, rows = await self._backends.database.run(
+            [trail.state(run_id), trail.steps(run_id, place, limit=max(room, 1))]
+        )
+        if not states:
+            raise NotFound("There is no such run.")
+        run = run_state(states[0])
+        steps = [Step("started", run.started_at, run)] if begins else []
+        if room < 1:
+            return Replay(run, steps, Place(run.started_at, BEGUN) if rows or run.ended_at is not None else None)
+        steps += [step_of(row) for row in rows]
+        last = place_of(rows[-1]) if rows else after or Place(run.started_at, BEGUN)
+        if rows and rows[-1]["following"]:
+            return Replay(run, steps, last)
+        if run.ended_at is not None and last.id != ENDED:
+            if len(steps) >= limit:
+                return Replay(run, steps, last)
+            steps.append(Step("ended", run.ended_at, run))
+        return Replay(run, steps, None)
+
+    async def events(self, where: AuditFilter, *, limit: int, after: Place | None = None) -> Events:
+        """Return the next events that pass the filter, newest first.
+
+        Raises:
+            InvalidRequest: a field is over its limits.
+            Unavailable: the database does not answer.
+        """
+        limits.check(
+            ("agent_id", limits.AGENT_ID, where.agent_id),
+            ("event", limits.AUDIT_EVENT, where.event),
+            ("memory_id", limits.MEMORY_ID, where.memory_id),
+            ("run_id", limits.RUN_ID, where.run_id),
+            ("written_by", limits.CREDENTIAL_ID, where.written_by),
+            ("limit", limits.LIST_LIMIT, limit),
+        )
+        wanted = audit_listing.events(self._backends.tenant_id, where, limit=limit + 1, after=after)
+        (rows,) = await self._backends.database.run([wanted])
+        shown = rows[:limit]
+        return Events(
+            audit_listing.read_events(shown), audit_listing.place_of(shown[-1]) if len(rows) > limit else None
+        )
+
+    async def _full(self, trail: RunTrail, run_id: str) -> QuotaExceeded:
+        ((row,),) = await self._backends.database.run([trail.count(run_id)])
+        most = limits.MAX_TOOL_CALLS
+        return QuotaExceeded(
+            f"A run has at most {most} tool calls. Nothing was kept.",
+            reached=f"tool_calls;scope=tenant;used={int(row['calls'] or 0)};limit={most}",
+        )
+
+
+def _check_ids(calls: Sequence[ToolCall]) -> None:
+    seen: set[str] = set()
+    for number, call in enumerate(calls):
+        if call.id in seen:
+            violation = limits.Violation("is the id of another call of this request")
+            raise limits.out_of_bounds([(f"calls.{number}.call_id", violation)])
+        seen.add(call.id)

@@ -1,0 +1,148 @@
+"""Statements that list the events of one tenant: of the table audit, tool calls and recalls, newest first."""
+
+from dataclasses import asdict, dataclass
+
+from app.domain.audit import AuditEvent, AuditFilter
+from app.domain.memory import Tenant
+from app.ports.database import Row
+from app.storage.listing import Place
+from app.storage.rows import read_rows
+from app.storage.scoped import ScopedStatement
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A table of events.
+
+    Attributes:
+        columns: What it gives as event, agent_id, memory_id, run_id, written_by and detail.
+        at: When an event was.
+        tie: A text in the order of the events of one moment, unique over all sources.
+        order: The columns in that order.
+        indexes: By a filter, the index to go by where it is asked for, most selective first; "" is without a filter.
+            A filter that is not here leaves nothing of the source.
+        events: The events that it has; None: any but those of the others.
+        condition: Beside the filters, what must hold; by ``event``, of the one that is asked for.
+    """
+
+    table: str
+    columns: str
+    at: str
+    tie: str
+    order: str
+    indexes: dict[str, str]
+    events: frozenset[str] | None
+    common: str = ""
+
+
+_EVENTS_OF_RECALLS = frozenset(("recall", "recalls_dropped"))
+_SOURCES = (
+    _Source(
+        "audit",
+        "each.event, each.agent_id, each.memory_id, NULL AS run_id, each.written_by, each.detail",
+        "each.created_at",
+        "'a' || printf('%020d', each.number)",
+        "each.created_at DESC, each.number DESC",
+        {
+            "memory_id": "audit_of_memory",
+            "written_by": "audit_of_writer",
+            "agent_id": "audit_of_agent",
+            "event": "audit_rare",
+            "": "audit_of_tenant",
+        },
+        None,
+        common="stored",
+    ),
+    _Source(
+        "tool_call_log",
+        "'tool_call' AS event, each.agent_id, NULL AS memory_id, each.run_id, each.written_by,"
+        " json_object('call_id', each.id, 'tool', each.tool, 'input_hash', each.input_hash, 'outcome', each.outcome,"
+        " 'error', each.error, 'ms', json(each.ms), 'tokens', each.tokens) AS detail",
+        "each.recorded_at",
+        "'t' || each.run_id || printf('%05d', each.number)",
+        "each.recorded_at DESC, each.run_id DESC, each.number DESC",
+        {
+            "run_id": "tool_call_log_of_run",
+            "written_by": "tool_call_log_of_writer",
+            "agent_id": "tool_call_log_of_agent",
+            "": "tool_call_log_newest",
+        },
+        frozenset(("tool_call",)),
+    ),
+    _Source(
+        "recall_log",
+        "each.event, iif(each.agent_id = '', NULL, each.agent_id) AS agent_id, NULL AS memory_id, each.run_id,"
+        " each.written_by, each.detail",
+        "each.recorded_at",
+        "'r' || each.id",
+        "each.recorded_at DESC, each.id DESC",
+        {
+            "run_id": "recall_log_of_run",
+            "written_by": "recall_log_of_writer",
+            "agent_id": "recall_log_of_agent",
+            "event": "recall_log_rare",
+            "": "recall_log_newest",
+        },
+        _EVENTS_OF_RECALLS,
+        common="recall",
+    ),
+)
+_EQUAL = ("agent_id", "memory_id", "run_id", "written_by")
+
+
+def events(tenant_id: str, where: AuditFilter, *, limit: int, after: Place | None) -> ScopedStatement:
+    """Read the next events, newest first, for ``read_events``; right behind a place, or from the newest on."""
+    parts = [part for source in _SOURCES if (part := _part(source, where, after)) is not None]
+    # Every event belongs to a source, so that there is a part unless two filters leave nothing.
+    union = " UNION ALL ".join(f"SELECT * FROM ({part})" for part in parts) or _NOTHING
+    return ScopedStatement.read(
+        Tenant(tenant_id),
+        f"SELECT * FROM ({union}) ORDER BY at DESC, tie DESC LIMIT ?1 ->> 'limit'",
+        **asdict(where),
+        limit=limit,
+        at=None if after is None else after.created_at,
+        tie=None if after is None else after.id,
+    )
+
+
+_NOTHING = "SELECT 0 AS at, '' AS tie WHERE ?1 ->> 'tenant_id' IS NULL"
+
+
+def read_events(rows: list[Row]) -> list[AuditEvent]:
+    """Read the rows."""
+    return read_rows(AuditEvent, rows)
+
+
+def place_of(row: Row) -> Place:
+    """Return the place right behind an event's row."""
+    return Place(int(row["at"] or 0), str(row["tie"]))
+
+
+def _part(source: _Source, where: AuditFilter, after: Place | None) -> str | None:
+    """Select a source's events; None where it can have none that is asked for."""
+    asked = [name for name in _EQUAL if getattr(where, name) is not None]
+    if any(name not in source.indexes for name in asked):
+        return None
+    by_event = where.event is not None
+    if by_event and (where.event not in source.events if source.events is not None else _is_of_others(where.event)):
+        return None
+    conditions = ["each.tenant_id = ?1 ->> 'tenant_id'", *(f"each.{name} = ?1 ->> '{name}'" for name in asked)]
+    if by_event and source.table != "tool_call_log":
+        conditions.append("each.event = ?1 ->> 'event'")
+    rare = by_event and "event" in source.indexes and where.event != source.common
+    if rare:
+        conditions.append(f"each.event <> '{source.common}'")  # so that SQLite knows that the index has them
+    conditions += [f"{source.at} > ?1 ->> 'after'"] if where.after is not None else []
+    conditions += [f"{source.at} < ?1 ->> 'before'"] if where.before is not None else []
+    if after is not None:
+        conditions.append(f"{source.at} <= ?1 ->> 'at' AND ({source.at} < ?1 ->> 'at' OR {source.tie} < ?1 ->> 'tie')")
+    best = next(name for name in source.indexes if name in asked or (name == "event" and rare) or name == "")
+    return (
+        f"SELECT {source.at} AS at, {source.tie} AS tie, {source.columns} FROM {source.table} AS each"
+        f" INDEXED BY {source.indexes[best]} WHERE {' AND '.join(conditions)}"
+        f" ORDER BY {source.order} LIMIT ?1 ->> 'limit'"
+    )
+
+
+def _is_of_others(event: str | None) -> bool:
+    return any(event in source.events for source in _SOURCES if source.events is not None)

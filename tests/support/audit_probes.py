@@ -1,0 +1,73 @@
+"""Probes of the routes of the audit: everything one can ask of them to learn of what another one did."""
+
+import httpx
+
+from app.ports.database import Statement
+from app.runtime.recall_log import write_recalls
+from tests.support.service import Service
+
+OWNERS_RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9RA"
+_OWN_RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9R{}"
+_UNKNOWN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
+_CALL = "01K2Z4M1V7Q8T3B5N6C7D8E9CA"
+_SECRET = "what the owner has called is Xq0451z"
+_BEGIN = """
+INSERT INTO agent_runs (tenant_id, id, agent_id, agent_type, status, input, started_at)
+VALUES (?1 ->> 'tenant', ?1 ->> 'run', ?1 ->> 'agent', 'audited', 'running', '{"input":null,"episode_ids":[]}', 1)
+ON CONFLICT DO NOTHING
+"""
+
+
+async def begin_run(service: Service, run_id: str, tenant: str, agent_id: str) -> str:
+    """Begin a run behind the service's back."""
+    database = service.runtime.backends.database
+    await database.run([Statement.write(_BEGIN, tenant=tenant, run=run_id, agent=agent_id)])
+    return run_id
+
+
+def call(text: str = "mine", call_id: str = _CALL) -> dict[str, object]:
+    return {"call_id": call_id, "tool": "look", "input": {"of": text}, "outcome": "ok", "output": text, "ms": 1.5}
+
+
+async def _owners(service: Service) -> str:
+    """Have another agent of the owner call a tool in a run that a recall has named, and return the run."""
+    run = await begin_run(service, OWNERS_RUN, "owner", "acts")
+    await service.post(f"/runs/{run}/audit", {"calls": [call(_SECRET)]}, tenant="owner")
+    await service.recall(_SECRET, tenant="owner", agent_id="acts", run_id=run)
+    await write_recalls(service.runtime.backends)
+    return run
+
+
+async def _own(service: Service, tenant: str, agent_id: str) -> str:
+    """Begin a run of the outsider's own, of which recalls of the owner's other agent have the id."""
+    letter = "ABCDEFGHJK"[(sum(tenant.encode()) + sum(agent_id.encode())) % 9 + 1]
+    run = await begin_run(service, _OWN_RUN.format(letter), tenant, agent_id)
+    await service.recall(_SECRET, tenant="owner", agent_id="acts", run_id=run)
+    await write_recalls(service.runtime.backends)
+    return run
+
+
+async def probe_audit_run(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    runs = (await _owners(service), await _own(service, tenant, agent_id), _UNKNOWN)
+    body = {"calls": [call()]}
+    return [await service.post(f"/runs/{run}/audit", body, tenant=tenant, agent=agent_id) for run in runs]
+
+
+async def probe_replay(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    runs = (await _owners(service), await _own(service, tenant, agent_id), _UNKNOWN)
+    headers = service.credential(tenant, agent=agent_id)
+    return [await service.client.get(f"/runs/{run}/replay", headers=headers) for run in runs]
+
+
+async def probe_audit(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    run = await _owners(service)
+    filters = [{}, {"run_id": run}, {"event": "tool_call"}, {"event": "recall", "limit": "100"}, {"event": "erased"}]
+    headers = service.credential(tenant, agent=agent_id, admin=True)
+    return [await service.client.get("/audit", params=each, headers=headers) for each in filters]
+
+
+AUDIT_PROBES = {
+    "POST /runs/{run_id}/audit": probe_audit_run,
+    "GET /runs/{run_id}/replay": probe_replay,
+    "GET /audit": probe_audit,
+}
