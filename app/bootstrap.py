@@ -50,6 +50,7 @@ from app.ports.object_store import NoObjectStore, ObjectStore
 from app.runtime.backends import Backends
 from app.runtime.maintenance import UNMETERED, Maintenance
 from app.runtime.runtime import Pace, Runtime
+from app.services.context_cache import ContextCache
 from app.services.credentials import Credentials
 from app.services.model_spend import ModelSpend
 from app.services.query_vectors import QueryCache
@@ -103,6 +104,7 @@ def build_runtime(settings: Settings, *, embedded: bool = False) -> Runtime:
             registry=EmbeddingRegistry(stack.open_index, _opener(settings, plain, stack.client, metrics, closers)),
             quotas=settings.quota_defaults,
             tenant_episodes=settings.tenant_episodes,
+            context=ContextCache(settings.context_cache_bytes, settings.context_cache_seconds),
             episodes_near_limit=metrics.episodes_near_limit,
             objects=build_objects(settings, metrics, embedded=not on_cloudflare),
             recalls=RecallRates(settings.tenant_recalls_per_minute, settings.agent_recalls_per_minute),

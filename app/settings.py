@@ -202,6 +202,12 @@ class Settings(BaseSettings):
     query_cache_bytes: Annotated[int, Field(ge=0)] = Field(
         16 * _MEBIBYTE, description="Memory for the embeddings of recent queries, in bytes; 0 keeps none."
     )
+    context_cache_bytes: Annotated[int, Field(ge=0)] = Field(
+        16 * _MEBIBYTE, description="Memory for shared documents that were read lately, in bytes; 0 keeps none."
+    )
+    context_cache_seconds: Annotated[int, Field(ge=0, le=3600)] = Field(
+        30, description="How old a shared document may be that is read, in seconds; 0 keeps none (docs/tiers.md)."
+    )
     index_cache_bytes: Annotated[int, Field(ge=0)] = Field(
         256 * _MEBIBYTE, description="Memory for the vectors of recently searched agents, in bytes."
     )

@@ -123,6 +123,16 @@ MAX_TOOL_CALLS_AT_ONCE = 100
 """Of one request."""
 MAX_TOOL_CALLS = 10_000
 """Of a run (0025_run_audit.sql)."""
+CONTEXT_BYTES = 100_000
+"""Of a shared document."""
+MAX_CONTEXT_DOCUMENTS = 1000
+"""Shared documents of a tenant."""
+MAX_CONTEXT_VERSIONS = 20
+"""Of a shared document that are kept."""
+MAX_CONTEXT_BYTES = 20_000_000
+"""Of all versions of a tenant's shared documents together."""
+CONFIGURATION_BYTES = 64 * 1024
+"""Of a tenant's configuration, as JSON."""
 
 NO_NUL = r"^[^\u0000]*$"
 """Pattern of a text in a JSON schema; no schema can exclude lone surrogates too."""
@@ -360,6 +370,15 @@ TOOL_CALLS = Bound(
     {"minItems": 1, "maxItems": MAX_TOOL_CALLS_AT_ONCE},
 )
 AUDIT_EVENT = _form(r"[a-z][a-z_]{0,31}", "must be the name of an event", minLength=1, maxLength=32)
+CONTEXT_NAME = _form(ID_FORM, "must be 1 to 64 of the characters A-Z a-z 0-9 . _ : -", minLength=1, maxLength=64)
+CONTEXT_CONTENT = _any_text(CONTEXT_BYTES)
+CONTEXT_VERSION = _range("must be from 1 to 999999999", 1, 999_999_999)
+MEDIA_TYPE = _form(
+    r"[A-Za-z0-9!#$&^_.+-]{1,63}/[A-Za-z0-9!#$&^_.+-]{1,64}",
+    "must be a media type without parameters, as in text/markdown",
+    maxLength=128,
+)
+CONFIGURATION = json_value(CONFIGURATION_BYTES)
 RETENTION_DAYS = _range("must be from 1 to 36500, or null", 1, 36_500)
 
 

@@ -83,6 +83,8 @@ FILTER_METADATA_SCHEMA: dict[str, Any] = {
     "maxProperties": limits.MAX_FILTER_KEYS,
     "description": "Each key must be present with an equal value of the same type.",
 }
+ANY_OBJECT_SCHEMA: dict[str, Any] = _open_object({"$ref": f"{_METADATA_VALUES_AT}value_{METADATA_DEPTH - 1}"})
+"""Of an object with any keys and values."""
 ANY_JSON_SCHEMA: dict[str, Any] = {
     "if": {"not": {"const": ""}},
     "then": {"$ref": f"{_METADATA_VALUES_AT}value_{METADATA_DEPTH - 1}"},

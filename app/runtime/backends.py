@@ -20,6 +20,7 @@ from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
 from app.services.backends import Clock, TenantBackends, TenantIndex
 from app.services.background import Background
+from app.services.context_cache import ContextCache
 from app.services.language import ModelShares, TenantLanguageModel
 from app.services.model_spend import ModelSpend
 from app.services.query_vectors import QueryCache, QueryVectors
@@ -46,6 +47,8 @@ from app.storage.request_state import request_state
 from app.storage.scoped import TenantDatabase
 
 _TOPIC_BYTES = 4 * 1024 * 1024
+_CONTEXT_BYTES = 16 * 1024 * 1024
+_CONTEXT_SECONDS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +115,9 @@ class Backends:
     topics: TopicCache = field(default_factory=lambda: TopicCache(_TOPIC_BYTES))
     """The topics of agents, of which a language model picks."""
 
+    context: ContextCache = field(default_factory=lambda: ContextCache(_CONTEXT_BYTES, _CONTEXT_SECONDS))
+    """The shared documents that were read lately."""
+
     background: Background = field(default_factory=Background)
     """What goes on after its request was answered."""
     ingest_seconds: float = 20.0
@@ -130,6 +136,7 @@ class Backends:
             read = request_state(state)
             self.queries.seen(tenant_id, read.epoch)
             self.topics.seen(tenant_id, read.epoch)
+            self.context.seen(tenant_id, read.epoch)
             self.revocations.seen(read.revoked_at)
             if read.unattended:
                 self.acknowledgements.wake()
@@ -165,6 +172,7 @@ class Backends:
             blob_room=lambda size: self.blob_bodies.take(tenant_id, size),
             audit=TenantAudit(tenant_id, self.recall_log),
             topics=self.topics,
+            context=self.context,
             background=self.background,
             ingest_seconds=self.ingest_seconds,
             ingest_room=lambda size: self.ingest_bodies.take(tenant_id, size),

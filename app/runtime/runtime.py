@@ -30,6 +30,7 @@ from app.services.profile import ProfileService
 from app.services.revocations import Revocation
 from app.services.tiers.audit import Auditor
 from app.services.tiers.blobs import Blobs
+from app.services.tiers.context import SharedContext
 from app.services.tiers.episodic import EpisodicMemory
 from app.services.tiers.procedural import ProceduralMemory
 from app.services.tiers.windows import WindowService
@@ -141,6 +142,11 @@ class TenantServices:
     def auditor(self) -> Auditor:
         """Return the service that keeps the trails of runs, and reads the audit."""
         return Auditor(self.backends)
+
+    @property
+    def context(self) -> SharedContext:
+        """Return the service of the documents that all agents share, and of the tenant's configuration."""
+        return SharedContext(self.backends)
 
     def of_call(self, agent_id: str, tools: ToolSet) -> "TenantServices":
         """Return the services for one call of an agent's tool, which is in this set.

@@ -17,6 +17,7 @@ from app.ports.embedder import Embedder
 from app.ports.vector_index import Hits, IndexedVector, VectorIndex
 from app.retrieval.channels.channel import Channel
 from app.services.background import Background
+from app.services.context_cache import ContextCache
 from app.services.language import TenantLanguageModel
 from app.services.query_vectors import EmbeddedQuery
 from app.services.recall_log import TenantAudit
@@ -132,6 +133,8 @@ class TenantBackends:
     """Returns what holds room for so many bytes of a blob while it is entered."""
     topics: TopicCache = field(default_factory=lambda: TopicCache(0))
     """What agents' learned memories are about, for the models of recalls; all tenants share one."""
+    context: ContextCache = field(default_factory=lambda: ContextCache(0, 0))
+    """The shared documents that were read lately; all tenants share one."""
     background: Background = field(default_factory=Background)
     """What goes on after its request was answered."""
     ingest_seconds: float = 20.0

@@ -16,6 +16,8 @@ from memory_gateway_client.request import Call
 from memory_gateway_client.tiers import (
     audit,
     audit_types,
+    context,
+    context_types,
     episodic,
     episodic_types,
     procedural,
@@ -49,9 +51,9 @@ LEFT_OUT = {
     "workflows_picture",  # a picture, which a browser shows
     *("put_blob", "get_blob", "list_blobs", "delete_blob"),  # bytes: tests/clients/test_blobs.py
 }
-MODULES = (calls, episodic, working, procedural, audit)
+MODULES = (calls, episodic, working, procedural, context, audit)
 """Where the operations are."""
-ANSWER_MODULES = (answers, episodic_types, working_types, procedural_types, audit_types)
+ANSWER_MODULES = (answers, episodic_types, working_types, procedural_types, context_types, audit_types)
 OPERATIONS = {
     name: function
     for module in MODULES
@@ -91,18 +93,20 @@ EXAMPLES: Mapping[str, Any] = {
     "error": "e",
     "explain": True,
     "for_model": True,
-    "if_match": "*",
-    "if_none_match": "*",
     "instance": "i",
     "key": "k",
+    "if_match": '"1"',
+    "if_none_match": "*",
     "idempotency_key": "k",
     "input": {"any": None},
     "limit": 7,
     "long_term_enabled": False,
     "max_tokens": 8,
     "memory_id": "m",
+    "media_type": "text/plain",
     "metadata": {"of": 1},
     "messages": [{"role": "user", "content": "c"}],
+    "name": "house-style",
     "min_score": 0.0,
     "occurred_at": TIME,
     "operation_id": "o",
@@ -126,6 +130,8 @@ EXAMPLES: Mapping[str, Any] = {
     "spec": {"of": 1},
     "task_type": "answer",
     "workflow_id": "w",
+    "values": {"any": None},
+    "version": 3,
     "written_by": "c-1",
 }
 OTHERWISE: Mapping[tuple[str, str], Any] = {("run_log", "after"): 7}
@@ -230,6 +236,7 @@ async def test_every_call_goes_where_the_document_says_and_expects_what_it_promi
             "key": "k",
             "run_id": "r",
             "workflow_id": "w",
+            "name": "house-style",
         }
         concrete = path.format(agent_id=agent_id, **ids)
         assert (call.method, call.path) == (method, concrete)

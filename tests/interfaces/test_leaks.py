@@ -33,6 +33,7 @@ _BY_ID = (
     "POST /profiles/{profile}/operations",
     *("GET /runs/{run_id}", "POST /runs/{run_id}"),
     "GET /blobs/",
+    *("GET /context/", "GET /configuration"),
     *("GET /profiles/{profile}/memories/", "POST /profiles/{profile}/memories/"),
     *("GET /working/{agent_id}/{instance}/{key}", "GET /runs/", "POST /runs/", "PUT /runs/"),
     *("GET /workflows/", "POST /workflows/"),

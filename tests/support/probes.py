@@ -15,6 +15,7 @@ from app.services.transfer.record import Record
 from tests.support.agent_memory_probes import AGENT_MEMORY_PROBES
 from tests.support.audit_probes import AUDIT_PROBES
 from tests.support.blob_probes import BLOB_PROBES
+from tests.support.context_probes import CONTEXT_PROBES
 from tests.support.episodic_probes import EPISODIC_PROBES
 from tests.support.profile_probes import PROFILE_PROBES
 from tests.support.service import Service
@@ -276,6 +277,7 @@ PROBES: dict[str, Probe] = {
     **BLOB_PROBES,
     **WORKFLOW_PROBES,
     **AUDIT_PROBES,
+    **CONTEXT_PROBES,
     "POST /store": probe_store,
     "POST /recall": probe_recall,
     "POST /recall/explain": probe_explain,

@@ -15,6 +15,7 @@ from app.interfaces.http.routes.agent_memory import agent_memory
 from app.interfaces.http.routes.audit import audit
 from app.interfaces.http.routes.blobs import blobs
 from app.interfaces.http.routes.browse import data
+from app.interfaces.http.routes.context import context
 from app.interfaces.http.routes.credentials import credentials
 from app.interfaces.http.routes.discovery import discovery
 from app.interfaces.http.routes.episodic import episodic
@@ -74,7 +75,7 @@ def create_http_app(runtime: Runtime, endpoint: Endpoint, hosts: Collection[str]
     routers = (
         *(memory, recalls, profiles, ingests, erasures, credentials, data, operations),
         *(transfer, namespaces, agent_memory, tools, discovery),
-        *(working, windows, episodic, workflows, audit, blobs),
+        *(working, windows, episodic, workflows, context, audit, blobs),
     )
     for router in routers:
         app.include_router(router)

@@ -44,6 +44,14 @@ _EPISODIC = (
         ("id", "run_id", "agent_id", "agent_type", "type", "content", "data", "occurred_at", "created_at"),
         ("id",),
     ),
+    TierTable("context_floor", "context_floor", ("version",), (), of_agent=False, counted=False),
+    TierTable(
+        "context",
+        "context_versions",
+        ("name", "version", "size", "sha256", "media_type", "updated_at", "write_id", "content"),
+        ("name", "version"),
+        of_agent=False,
+    ),
 )
 _WORKING = (
     TierTable(

@@ -25,6 +25,14 @@ from memory_gateway_client.tiers.audit_types import (
     Step,
 )
 from memory_gateway_client.tiers.blobs_types import Blob, BlobPage
+from memory_gateway_client.tiers.context_types import (
+    Configuration,
+    ConfigurationVersion,
+    ContextDocument,
+    ContextList,
+    ContextVersion,
+    ContextVersions,
+)
 from memory_gateway_client.tiers.episode_buffer import AsyncEpisodeBuffer, EpisodeBuffer
 from memory_gateway_client.tiers.episodic_types import Appended, Episode, EpisodePage, Run, RunPage, StartedRun
 from memory_gateway_client.tiers.procedural_types import (
@@ -90,7 +98,13 @@ __all__ = [
     "Blob",
     "BlobPage",
     "Change",
+    "Configuration",
+    "ConfigurationVersion",
     "Conflict",
+    "ContextDocument",
+    "ContextList",
+    "ContextVersion",
+    "ContextVersions",
     "Entry",
     "Episode",
     "EpisodeBuffer",

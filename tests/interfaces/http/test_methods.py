@@ -8,6 +8,8 @@ from tests.support.service import Service
 
 IDS = {
     "agent_id": "bot",
+    "run_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
+    "name": "house-style",
     "profile": "bot",
     "session_id": "s",
     "blob_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
@@ -15,7 +17,6 @@ IDS = {
     "operation_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
     "credential_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
     "account_id": "any",
-    "run_id": "01K2Z4M1V7Q8T3B5N6C7D8E9FA",
     "namespace_name": "my-app",
     "profile_name": "ann",
     "instance": "worker-1",

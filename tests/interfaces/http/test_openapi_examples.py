@@ -191,7 +191,7 @@ async def test_every_example_of_a_request_is_taken(service: Service, document: D
             # A run ends once: each example has one of its own.
             begun = {"agent_id": "bot", "agent_type": "t", "input": None, "episodes": 0}
             run = (await service.client.post("/runs", json=begun, headers=admin)).json()["run_id"]
-            url = path.format(**{**NAMED, "run_id": run})
+            url = path.format(**{**NAMED, "run_id": run, "name": "house-style"})
             answer = await service.client.request(method, url, json=example, headers=admin)
             assert answer.status_code < 300, f"{name}: {json.dumps(example)}: {answer.text}"
             taken += 1
@@ -201,6 +201,7 @@ async def test_every_example_of_a_request_is_taken(service: Service, document: D
 async def test_every_example_of_a_query_is_taken(service: Service, document: Document) -> None:
     admin = service.credential(admin=True)
     await service.store("text", agent_id="billing")
+    await service.client.put("/configuration", json={"values": {}}, headers=admin)
     for name, operation in operations(document):
         method, path = name.split()
         parameters = operation.get("parameters", []) if method == "GET" and "{" not in path else []

@@ -21,6 +21,7 @@ from app.runtime.runtime import Runtime
 from tests.support.agent_memory_probes import AGENT_MEMORY_PROBES
 from tests.support.audit_probes import AUDIT_PROBES
 from tests.support.blob_probes import BLOB_PROBES
+from tests.support.context_probes import CONTEXT_PROBES
 from tests.support.episodic_probes import EPISODIC_PROBES
 from tests.support.generation import examples
 from tests.support.service import settings_for
@@ -145,6 +146,7 @@ POSITIVE, NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesis.Generati
         ("GET /metrics", POSITIVE, 5),
         ("GET /tools", POSITIVE, 5),
         ("GET /tools", NEGATIVE, 20),
+        *((operation, mode, 15) for operation in CONTEXT_PROBES for mode in (POSITIVE, NEGATIVE)),
         *((operation, mode, 15) for operation in EPISODIC_PROBES for mode in (POSITIVE, NEGATIVE)),
         *((operation, mode, 10) for operation in WORKING_PROBES for mode in (POSITIVE, NEGATIVE)),
         *((operation, mode, 15) for operation in WORKFLOW_PROBES for mode in (POSITIVE, NEGATIVE)),
@@ -157,7 +159,7 @@ def test_an_answer_is_as_the_document_says(
     serving: Serving, operation: str, mode: schemathesis.GenerationMode, cases: int
 ) -> None:
     operations = serving.operations
-    assert len(operations) == 74, "a new operation belongs in this test's list"
+    assert len(operations) == 81, "a new operation belongs in this test's list"
     tenant = operation.partition(" ")[2].strip("/").split("/")[0]  # nobody else's memories are erased
     credential = serving.runtime.credentials.issue(tenant, now=0, admin=True)
 
@@ -188,4 +190,4 @@ def test_schemathesis_itself_finds_nothing_at_the_examples_and_the_bounds(servin
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "66 selected / 66 total" in done.stdout
+    assert "79 selected / 79 total" in done.stdout

@@ -1,0 +1,61 @@
+"""The headers by which a change is made only where a document is as the caller has seen it (RFC 9110)."""
+
+import re
+from typing import Annotated, Any, TypeAlias
+
+from fastapi import Depends, Header
+from pydantic import BeforeValidator, WithJsonSchema
+
+from app.domain.preconditions import Conditions
+
+_TAG = '"3"'
+_ENTITY_TAGS = re.compile(r'\*|(?:W/)?"[!#-+\--~]*"(?:\s*,\s*(?:W/)?"[!#-+\--~]*")*').fullmatch
+ETAG: dict[str, Any] = {
+    "headers": {"ETag": {"description": "The version, for If-Match.", "schema": {"type": "string"}, "example": _TAG}}
+}
+"""The header of an answer, for the document."""
+
+
+def _tags(value: object) -> object:
+    """Refuse what is no list of entity tags."""
+    if isinstance(value, str) and not _ENTITY_TAGS(value.strip()):
+        raise ValueError('must be * or entity tags, as in "3"')
+    return value
+
+
+def _star(value: object) -> object:
+    if isinstance(value, str) and value.strip() != "*":
+        raise ValueError("must be *")
+    return value
+
+
+_IfMatch: TypeAlias = Annotated[
+    str | None,
+    BeforeValidator(_tags),
+    WithJsonSchema({"type": "string", "examples": [_TAG]}),
+    Header(description="Change it only where its ETag is one of these; `*`: where there is one."),
+]
+_IfNoneMatch: TypeAlias = Annotated[
+    str | None,
+    BeforeValidator(_star),
+    WithJsonSchema({"type": "string", "enum": ["*"], "examples": ["*"]}),
+    Header(description="`*`: change it only where there is none."),
+]
+
+
+def _conditions(if_match: _IfMatch = None, if_none_match: _IfNoneMatch = None) -> Conditions:
+    """Return what the headers ask; a weak entity tag is equal to none."""
+    match = None
+    if if_match is not None:
+        tags = [tag.strip() for tag in if_match.split(",")]
+        match = [tag.strip('"') if tag != '"*"' else "" for tag in tags if not tag.startswith("W/")]
+    return Conditions(match, if_none_match is not None)
+
+
+Only: TypeAlias = Annotated[Conditions, Depends(_conditions)]
+"""What the headers ask of a document before it is changed."""
+
+
+def etag(version: int) -> str:
+    """Return the entity tag of a version."""
+    return f'"{version}"'

@@ -1,0 +1,192 @@
+"""Shared context of one tenant: documents that administrators write and all agents read, and its configuration."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+
+from ulid import ULID
+
+from app.domain import limits
+from app.domain.context import CONFIGURATION, ContextDocument, ContextRead, ContextVersion
+from app.domain.errors import NotFound, PreconditionFailed, QuotaExceeded
+from app.domain.json_types import Json, to_json
+from app.domain.memory import Tenant
+from app.domain.preconditions import Conditions
+from app.ports.database import Row, RunRefused
+from app.services.backends import TenantBackends
+from app.services.tiers.writing import write
+from app.storage.rows import read_rows
+from app.storage.scoped import ScopedStatement
+from app.storage.tiers.context import NewVersion, SharedDocuments
+
+_ANY = Conditions()
+
+
+class SharedContext:
+    """Keeps the documents of one tenant. What is read may be as old as ``CONTEXT_CACHE_SECONDS``, and says how old.
+
+    What is written through this process is seen by it at once. Every method may also raise ``Unavailable``: the
+    database does not answer, and what it would say was not read lately; of a write nobody knows whether it was made.
+    """
+
+    def __init__(self, backends: TenantBackends) -> None:
+        """Take what the tenant's services work with; the tenant is bound in it."""
+        self._backends = backends
+        self._cache = backends.context
+        self._statements = SharedDocuments(backends.tenant_id)
+
+    @property
+    def seconds(self) -> int:
+        """How old what is read may be."""
+        return self._cache.seconds
+
+    async def put(self, name: str, content: str, media_type: str, only: Conditions = _ANY) -> ContextVersion:
+        """Write a document, where it is as the conditions say. The same content again makes no new version.
+
+        Raises:
+            PreconditionFailed: it is not; nothing was changed.
+            QuotaExceeded: the tenant may have no more documents or bytes; nothing was changed.
+            InvalidRequest: a field is outside its bounds.
+            Erasing, Unauthenticated: as ``write`` says.
+        """
+        limits.check(
+            ("name", limits.CONTEXT_NAME, name),
+            ("content", limits.CONTEXT_CONTENT, content),
+            ("media_type", limits.MEDIA_TYPE, media_type),
+        )
+        return await self._put(name, content, media_type, only)
+
+    async def get(self, name: str, version: int | None = None) -> ContextRead:
+        """Return a document, or an older version of it.
+
+        Raises:
+            NotFound: there is none of this name, or not this version any more.
+            InvalidRequest: a field is outside its bounds.
+        """
+        limits.check(("name", limits.CONTEXT_NAME, name), ("version", limits.CONTEXT_VERSION, version))
+        return await self._get(name, version, "There is no such document, or not this version of it.")
+
+    async def documents(self, names: Sequence[str] | None = None) -> list[ContextDocument]:
+        """Return documents with what they say, in the order of the names given; None: all, by their names.
+
+        A name that has no document is left out. The database is asked at most once.
+
+        Raises:
+            InvalidRequest: a name has not the form of one.
+        """
+        for name in names or ():
+            limits.check(("names", limits.CONTEXT_NAME, name))
+        now, tenant_id = self._backends.clock(), self._backends.tenant_id
+        wanted = self._cache.names(tenant_id, now) if names is None else list(dict.fromkeys(names))
+        held = {name: self._cache.get(tenant_id, name, now) for name in wanted or ()}
+        found = {name: each.document for name, each in held.items() if each is not None}
+        missing = [name for name in held if name not in found]
+        if wanted is None or (names is None and missing):
+            return await self._read_every()
+        if missing:
+            found |= {each.name: each for each in await self._read(missing)}
+        return [found[name] for name in wanted if name in found]
+
+    async def versions(self, name: str) -> list[ContextVersion]:
+        """Return the versions of a document that are kept, newest first.
+
+        Raises:
+            NotFound: there is no document of this name.
+            InvalidRequest: the name has not the form of one.
+        """
+        limits.check(("name", limits.CONTEXT_NAME, name))
+        (rows,) = await self._backends.database.run([self._statements.versions(name)])
+        if not rows:
+            raise NotFound("There is no such document.")
+        return read_rows(ContextVersion, rows)
+
+    async def listed(self) -> list[ContextVersion]:
+        """Return what documents there are, by their names."""
+        (rows,) = await self._backends.database.run([self._statements.every(content=False)])
+        return read_rows(ContextVersion, rows)
+
+    async def delete(self, name: str) -> None:
+        """Delete a document with all of its versions. One that is not there is no error.
+
+        Raises:
+            InvalidRequest: the name has not the form of one.
+            Erasing, Unauthenticated: as ``write`` says.
+        """
+        limits.check(("name", limits.CONTEXT_NAME, name))
+        await self._write(name, self._statements.delete(name))
+
+    async def configuration(self, version: int | None = None) -> ContextRead:
+        """Return the tenant's configuration, or an older version of it; its content is a JSON object.
+
+        Raises:
+            NotFound: none was written, or this version is not there any more.
+            InvalidRequest: the version is outside its bounds.
+        """
+        limits.check(("version", limits.CONTEXT_VERSION, version))
+        return await self._get(CONFIGURATION, version, "There is no configuration, or not this version of it.")
+
+    async def configure(self, values: dict[str, Json], only: Conditions = _ANY) -> ContextVersion:
+        """Write the tenant's configuration; else as ``put``."""
+        limits.check(("values", limits.CONFIGURATION, values))
+        return await self._put(CONFIGURATION, to_json(values), "application/json", only)
+
+    async def _get(self, name: str, version: int | None, absent: str) -> ContextRead:
+        now = self._backends.clock()
+        held = None if version is not None else self._cache.get(self._backends.tenant_id, name, now)
+        if held is not None:
+            return held
+        if version is None:
+            documents = await self._read([name])
+        else:
+            (rows,) = await self._backends.database.run([self._statements.version(name, version)])
+            documents = read_rows(ContextDocument, rows)
+        if not documents:
+            raise NotFound(absent)
+        return ContextRead(documents[0])
+
+    async def _read(self, names: Sequence[str]) -> list[ContextDocument]:
+        now, changes = self._backends.clock(), self._cache.changes
+        (rows,) = await self._backends.database.run([self._statements.current(names)])
+        documents = read_rows(ContextDocument, rows)
+        self._cache.put(self._backends.tenant_id, documents, now, changes)
+        return documents
+
+    async def _read_every(self) -> list[ContextDocument]:
+        now, changes = self._backends.clock(), self._cache.changes
+        (rows,) = await self._backends.database.run([self._statements.every(content=True)])
+        documents = read_rows(ContextDocument, rows)
+        self._cache.put_names(self._backends.tenant_id, [each.name for each in documents], now, changes)
+        self._cache.put(self._backends.tenant_id, documents, now, changes)
+        return documents
+
+    async def _put(self, name: str, content: str, media_type: str, only: Conditions) -> ContextVersion:
+        digest = sha256(content.encode()).hexdigest()
+        new = NewVersion(name, content, media_type, digest, str(ULID()))
+        *_, rows = await self._write(name, self._statements.put(new, only))
+        return read_rows(ContextVersion, rows)[0]
+
+    async def _write(self, name: str, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
+        """Write, have the cache forget the document, and say what a refusal by the schema means."""
+        try:
+            return await write(self._backends, Tenant(self._backends.tenant_id), statements)
+        except RunRefused as refusal:
+            match refusal.reason:
+                case "precondition":
+                    message = "The document is not as If-Match or If-None-Match asks. Nothing was changed."
+                    raise PreconditionFailed(message) from refusal
+                case "documents_full":
+                    raise await self._full("documents", limits.MAX_CONTEXT_DOCUMENTS) from refusal
+                case "bytes_full":
+                    raise await self._full("bytes", limits.MAX_CONTEXT_BYTES) from refusal
+                case _:
+                    raise
+        finally:
+            self._cache.changed(self._backends.tenant_id, name)
+
+    async def _full(self, what: str, limit: int) -> QuotaExceeded:
+        ((row,),) = await self._backends.database.run([self._statements.used()])
+        used = int(row[what] or 0)
+        return QuotaExceeded(
+            f"This is over the tenant's limit of {limit} {what} of shared context, of which {used} are used. "
+            "Nothing was written. An administrator can delete documents.",
+            reached=f"context_{what};scope=tenant;used={used};limit={limit}",
+        )

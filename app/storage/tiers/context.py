@@ -1,0 +1,149 @@
+"""Statements over the shared documents of one tenant. Rows are read as the types of ``app.domain.context``."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.domain import limits
+from app.domain.context import CONFIGURATION
+from app.domain.memory import Tenant
+from app.domain.preconditions import Conditions
+from app.ports.database import NOW
+from app.storage.scoped import ScopedStatement
+
+_LISTED = "held.name, held.version, held.sha256, held.size, held.media_type, held.updated_at"
+_TENANT = "held.tenant_id = ?1 ->> 'tenant_id'"
+_NAMED = f"{_TENANT} AND held.name = ?1 ->> 'name'"
+_LAST = f"SELECT held.* FROM context_versions AS held WHERE {_NAMED} ORDER BY held.version DESC LIMIT 1"
+_WRITTEN = f"SELECT 1 FROM context_versions AS held WHERE {_NAMED} AND held.write_id = ?1 ->> 'write_id'"
+_ADMIT = """
+INSERT INTO context_write (tenant_id, name, write_id, size, sha256, media_type, if_match, if_none_match, kept,
+  most_documents, most_bytes, uncounted)
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'name', ?1 ->> 'write_id', ?1 ->> 'size', ?1 ->> 'sha256', ?1 ->> 'media_type',
+  ?1 ->> 'if_match', ?1 ->> 'if_none_match', ?1 ->> 'kept', ?1 ->> 'most_documents', ?1 ->> 'most_bytes',
+  ?1 ->> 'uncounted'
+"""
+_PUT = f"""
+INSERT INTO context_versions
+  (tenant_id, name, version, size, sha256, media_type, updated_at, write_id, content)
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'name', 1 + coalesce(
+    (SELECT max(held.version) FROM context_versions AS held WHERE {_NAMED}),
+    (SELECT held.version FROM context_floor AS held WHERE {_TENANT}), 0
+  ), ?1 ->> 'size', ?1 ->> 'sha256', ?1 ->> 'media_type', {NOW}, ?1 ->> 'write_id', ?1 ->> 'content'
+WHERE NOT EXISTS ({_WRITTEN}) AND NOT EXISTS (
+  SELECT 1 FROM ({_LAST}) AS last WHERE last.sha256 = ?1 ->> 'sha256' AND last.media_type = ?1 ->> 'media_type'
+)
+"""
+_TRIM = f"""
+DELETE FROM context_versions AS held WHERE {_NAMED} AND held.version <= (
+  SELECT max(last.version) FROM context_versions AS last
+  WHERE last.tenant_id = ?1 ->> 'tenant_id' AND last.name = ?1 ->> 'name'
+) - ?1 ->> 'kept'
+"""
+_PUT_ANSWER = f"""
+SELECT {_LISTED}, held.content FROM context_versions AS held WHERE {_NAMED}
+ORDER BY held.write_id = ?1 ->> 'write_id' DESC, held.version DESC LIMIT 1
+"""
+_ONE = (
+    f"SELECT {_LISTED}, held.content FROM context_versions AS held WHERE {_NAMED} AND held.version = ?1 ->> 'version'"
+)
+_CURRENT = f"""
+SELECT {_LISTED}, held.content
+FROM json_each(?1, '$.names') AS asked CROSS JOIN context_versions AS held
+WHERE {_TENANT} AND held.name = asked.value AND held.version = (
+  SELECT max(last.version) FROM context_versions AS last
+  WHERE last.tenant_id = ?1 ->> 'tenant_id' AND last.name = asked.value
+)
+"""
+# SQLite takes the other columns from the row that has the maximum.
+_EVERY = f"""
+SELECT held.name, max(held.version) AS version, held.sha256, held.size, held.media_type, held.updated_at{{content}}
+FROM context_versions AS held WHERE {_TENANT} AND held.name <> ?1 ->> 'uncounted' GROUP BY held.name ORDER BY held.name
+"""
+_VERSIONS = (
+    f"SELECT {_LISTED} FROM context_versions AS held WHERE {_NAMED} ORDER BY held.version DESC LIMIT ?1 ->> 'kept'"
+)
+_RAISE_FLOOR = f"""
+INSERT INTO context_floor (tenant_id, version)
+SELECT held.tenant_id, max(held.version) FROM context_versions AS held WHERE {_NAMED} GROUP BY held.tenant_id
+ON CONFLICT (tenant_id) DO UPDATE SET version = max(context_floor.version, excluded.version)
+"""
+_DELETE = f"DELETE FROM context_versions AS held WHERE {_NAMED}"
+_USED = f"""
+SELECT count(DISTINCT held.name) AS documents, coalesce(sum(held.size), 0) AS bytes
+FROM context_versions AS held WHERE {_TENANT} AND held.name <> ?1 ->> 'uncounted'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NewVersion:
+    """What is to be the document of a name; ``write_id`` is the request's own."""
+
+    name: str
+    content: str
+    media_type: str
+    sha256: str
+    write_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SharedDocuments:
+    """Statements of one tenant. The tenant is bound here, once."""
+
+    tenant_id: str
+
+    def put(self, new: NewVersion, only: Conditions) -> list[ScopedStatement]:
+        """Write a version unless it is what is there; the last statement returns what this write has come to.
+
+        The run is refused as ``precondition``, ``documents_full`` or ``bytes_full``.
+        """
+        same = {
+            "name": new.name,
+            "write_id": new.write_id,
+            "size": len(new.content.encode()),
+            "sha256": new.sha256,
+            "media_type": new.media_type,
+        }
+        admit = ScopedStatement.write(
+            self._tenant,
+            _ADMIT,
+            **same,
+            if_match=None if only.match is None else list(only.match),
+            if_none_match=only.absent,
+            kept=limits.MAX_CONTEXT_VERSIONS,
+            most_documents=limits.MAX_CONTEXT_DOCUMENTS,
+            most_bytes=limits.MAX_CONTEXT_BYTES,
+            uncounted=CONFIGURATION,
+        )
+        put = ScopedStatement.write(self._tenant, _PUT, **same, content=new.content)
+        trim = ScopedStatement.write(self._tenant, _TRIM, name=new.name, kept=limits.MAX_CONTEXT_VERSIONS)
+        answer = ScopedStatement.read(self._tenant, _PUT_ANSWER, name=new.name, write_id=new.write_id)
+        return [admit, put, trim, answer]
+
+    def delete(self, name: str) -> list[ScopedStatement]:
+        """Delete all versions of a name, after noting how far they had come."""
+        return [ScopedStatement.write(self._tenant, sql, name=name) for sql in (_RAISE_FLOOR, _DELETE)]
+
+    def current(self, names: Sequence[str]) -> ScopedStatement:
+        """Read the documents of these names, those that are there."""
+        return ScopedStatement.read(self._tenant, _CURRENT, names=list(names))
+
+    def every(self, *, content: bool) -> ScopedStatement:
+        """Read all documents by their names, without the configuration."""
+        sql = _EVERY.format(content=", held.content" if content else "")
+        return ScopedStatement.read(self._tenant, sql, uncounted=CONFIGURATION)
+
+    def version(self, name: str, version: int) -> ScopedStatement:
+        """Read one version of a name."""
+        return ScopedStatement.read(self._tenant, _ONE, name=name, version=version)
+
+    def versions(self, name: str) -> ScopedStatement:
+        """Read the versions of a name that are kept, newest first."""
+        return ScopedStatement.read(self._tenant, _VERSIONS, name=name, kept=limits.MAX_CONTEXT_VERSIONS)
+
+    def used(self) -> ScopedStatement:
+        """Read how many documents and bytes the tenant has: one row."""
+        return ScopedStatement.read(self._tenant, _USED, uncounted=CONFIGURATION)
+
+    @property
+    def _tenant(self) -> Tenant:
+        return Tenant(self.tenant_id)
