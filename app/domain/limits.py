@@ -127,6 +127,8 @@ CONTEXT_BYTES = 100_000
 """Of a shared document."""
 MAX_CONTEXT_DOCUMENTS = 1000
 """Shared documents of a tenant."""
+MAX_CONTEXT_NAMES = 50
+"""Shared documents that one assembly of a context asks for by name."""
 MAX_CONTEXT_VERSIONS = 20
 """Of a shared document that are kept."""
 MAX_CONTEXT_BYTES = 20_000_000

@@ -20,6 +20,7 @@ from app.runtime.language_model import keep_spend, model_names, name_missing_mod
 from app.runtime.recall_log import keep_recalls, write_recalls
 from app.runtime.windows import settle_windows
 from app.services.agent_memory import AgentMemory
+from app.services.assembly.assembler import Assembler
 from app.services.backends import TenantBackends
 from app.services.browse import Browser
 from app.services.credentials import Credentials, Principal
@@ -147,6 +148,11 @@ class TenantServices:
     def context(self) -> SharedContext:
         """Return the service of the documents that all agents share, and of the tenant's configuration."""
         return SharedContext(self.backends)
+
+    @property
+    def assembler(self) -> Assembler:
+        """Return the service that assembles an agent's context of what the tiers have for it."""
+        return Assembler(self.backends)
 
     def of_call(self, agent_id: str, tools: ToolSet) -> "TenantServices":
         """Return the services for one call of an agent's tool, which is in this set.

@@ -14,6 +14,8 @@ from memory_gateway_client import MemoryClient, calls
 from memory_gateway_client import types as answers
 from memory_gateway_client.request import Call
 from memory_gateway_client.tiers import (
+    assembly,
+    assembly_types,
     audit,
     audit_types,
     context,
@@ -51,9 +53,9 @@ LEFT_OUT = {
     "workflows_picture",  # a picture, which a browser shows
     *("put_blob", "get_blob", "list_blobs", "delete_blob"),  # bytes: tests/clients/test_blobs.py
 }
-MODULES = (calls, episodic, working, procedural, context, audit)
+MODULES = (calls, assembly, episodic, working, procedural, context, audit)
 """Where the operations are."""
-ANSWER_MODULES = (answers, episodic_types, working_types, procedural_types, context_types, audit_types)
+ANSWER_MODULES = (answers, assembly_types, episodic_types, working_types, procedural_types, context_types, audit_types)
 OPERATIONS = {
     name: function
     for module in MODULES
@@ -77,6 +79,8 @@ EXAMPLES: Mapping[str, Any] = {
     "agent_type": "t",
     "before": TIME,
     "calls": [{"call_id": "c", "tool": "t", "input": None, "outcome": "ok", "ms": 1}],
+    "context": ["house-style"],
+    "prefetch": True,
     "collapse": True,
     "confirm": "acme",
     "content": "c",

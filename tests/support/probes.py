@@ -13,6 +13,7 @@ from app.ports.database import Statement
 from app.services.transfer.lines import write_memory
 from app.services.transfer.record import Record
 from tests.support.agent_memory_probes import AGENT_MEMORY_PROBES
+from tests.support.assembly_probes import ASSEMBLY_PROBES
 from tests.support.audit_probes import AUDIT_PROBES
 from tests.support.blob_probes import BLOB_PROBES
 from tests.support.context_probes import CONTEXT_PROBES
@@ -278,6 +279,7 @@ PROBES: dict[str, Probe] = {
     **WORKFLOW_PROBES,
     **AUDIT_PROBES,
     **CONTEXT_PROBES,
+    **ASSEMBLY_PROBES,
     "POST /store": probe_store,
     "POST /recall": probe_recall,
     "POST /recall/explain": probe_explain,

@@ -12,6 +12,7 @@ from app.interfaces.http import problems
 from app.interfaces.http.middleware import RequestContext
 from app.interfaces.http.routes import docs
 from app.interfaces.http.routes.agent_memory import agent_memory
+from app.interfaces.http.routes.assembly import assembly
 from app.interfaces.http.routes.audit import audit
 from app.interfaces.http.routes.blobs import blobs
 from app.interfaces.http.routes.browse import data
@@ -75,7 +76,7 @@ def create_http_app(runtime: Runtime, endpoint: Endpoint, hosts: Collection[str]
     routers = (
         *(memory, recalls, profiles, ingests, erasures, credentials, data, operations),
         *(transfer, namespaces, agent_memory, tools, discovery),
-        *(working, windows, episodic, workflows, context, audit, blobs),
+        *(working, windows, episodic, workflows, context, assembly, audit, blobs),
     )
     for router in routers:
         app.include_router(router)

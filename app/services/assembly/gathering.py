@@ -1,75 +1,113 @@
 """One run of the database for what several parts of a request read at the same moment."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
 
 from app.domain.errors import DatabaseRejected
 from app.ports.database import Row
 from app.storage.scoped import ScopedStatement, TenantDatabase
 
 _TURNS = 5
-"""How many turns of the event loop the first to ask waits for the others: they began together, and nothing that they do
+"""How many turns of the event loop the first to ask waits for the others: they begin together, and nothing that they do
 before they ask waits for anything else."""
 
 
 class GatheringDatabase(TenantDatabase):
-    """A tenant's database for one request whose parts run side by side: what they read together is one call of it."""
+    """A tenant's database for one request whose parts run side by side: what they read together is one call of it.
+
+    What is asked first goes at once, with what the others ask at that moment. What is asked later waits until every
+    part that is still under way asks too: a part that asks twice waits for the slowest, and costs no call of its own.
+    """
 
     def __init__(self, below: TenantDatabase) -> None:
         """Take what runs what is gathered."""
         self._below = below
-        self._waiting: list[tuple[Sequence[ScopedStatement], asyncio.Future[list[list[Row]]]]] = []
-        self._gathering: asyncio.Task[None] | None = None
+        self._parts = 0
+        self._first = True
+        self._waiting: list[_Asked] = []
+        self._running: set[asyncio.Task[None]] = set()
 
     @property
     def history_days(self) -> int:
         """For how many days the database below can be restored."""
         return self._below.history_days
 
+    @asynccontextmanager
+    async def part(self) -> AsyncIterator[None]:
+        """Hold while a part is under way; all of them begin before the first of them asks."""
+        self._parts += 1
+        try:
+            yield
+        finally:
+            self._parts -= 1
+            self._send_if_all_ask()
+
     async def run(self, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
-        """Run the statements, with what others read at this moment; raises as ``TenantDatabase.run`` does.
+        """Run the statements, with what other parts read; raises as ``TenantDatabase.run`` does.
 
         What writes is run by itself. A statement that the database refuses fails its own part alone.
         """
         if any(statement.writes for statement in statements):
             return await self._below.run(statements)
-        answer: asyncio.Future[list[list[Row]]] = asyncio.get_running_loop().create_future()
-        self._waiting.append((statements, answer))
-        if self._gathering is None:
-            self._gathering = asyncio.create_task(self._gather())
-        return await answer
+        asked = _Asked(statements)
+        self._waiting.append(asked)
+        if self._first:
+            self._first = False
+            self._start(self._first_of_all())
+        else:
+            self._send_if_all_ask()
+        return await asked.answer
 
-    async def _gather(self) -> None:
+    async def _first_of_all(self) -> None:
         for _ in range(_TURNS):
             await asyncio.sleep(0)
-        gathered, self._waiting, self._gathering = self._waiting, [], None
+        await self._send()
+
+    def _send_if_all_ask(self) -> None:
+        if self._waiting and not self._first and len(self._waiting) >= self._parts:
+            self._start(self._send())
+
+    def _start(self, sending: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(sending)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    async def _send(self) -> None:
+        gathered, self._waiting = self._waiting, []
+        if not gathered:
+            return
         try:
-            rows = await self._below.run([statement for statements, _ in gathered for statement in statements])
+            rows = await self._below.run([statement for asked in gathered for statement in asked.statements])
         except DatabaseRejected:
-            await asyncio.gather(*(self._alone(*each) for each in gathered))
-            return
-        except BaseException as error:
-            for _, answer in gathered:
-                _fail(answer, error)
-            if not isinstance(error, Exception):
-                raise
-            return
-        place = 0
-        for statements, answer in gathered:
-            if not answer.done():
-                answer.set_result(rows[place : place + len(statements)])
-            place += len(statements)
-
-    async def _alone(self, statements: Sequence[ScopedStatement], answer: "asyncio.Future[list[list[Row]]]") -> None:
-        try:
-            rows = await self._below.run(statements)
-        except Exception as error:  # noqa: BLE001 - it is raised where the answer is awaited
-            _fail(answer, error)
+            await asyncio.gather(*(self._alone(asked) for asked in gathered))
+        except Exception as error:  # noqa: BLE001 - it is raised where each answer is awaited
+            for asked in gathered:
+                asked.fail(error)
         else:
-            if not answer.done():
-                answer.set_result(rows)
+            for asked in gathered:
+                asked.succeed(rows[: len(asked.statements)])
+                rows = rows[len(asked.statements) :]
+
+    async def _alone(self, asked: "_Asked") -> None:
+        try:
+            asked.succeed(await self._below.run(asked.statements))
+        except Exception as error:  # noqa: BLE001 - it is raised where the answer is awaited
+            asked.fail(error)
 
 
-def _fail(answer: "asyncio.Future[list[list[Row]]]", error: BaseException) -> None:
-    if not answer.done():
-        answer.set_exception(error)
+class _Asked:
+    """What one part waits for."""
+
+    def __init__(self, statements: Sequence[ScopedStatement]) -> None:
+        self.statements = statements
+        self.answer: asyncio.Future[list[list[Row]]] = asyncio.get_running_loop().create_future()
+
+    def succeed(self, rows: list[list[Row]]) -> None:
+        if not self.answer.done():
+            self.answer.set_result(rows)
+
+    def fail(self, error: Exception) -> None:
+        if not self.answer.done():
+            self.answer.set_exception(error)

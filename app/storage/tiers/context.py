@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from app.domain import limits
 from app.domain.context import CONFIGURATION
+from app.domain.json_types import Json
 from app.domain.memory import Tenant
 from app.domain.preconditions import Conditions
 from app.ports.database import NOW
@@ -96,7 +97,7 @@ class SharedDocuments:
 
         The run is refused as ``precondition``, ``documents_full`` or ``bytes_full``.
         """
-        same = {
+        same: dict[str, Json] = {
             "name": new.name,
             "write_id": new.write_id,
             "size": len(new.content.encode()),
@@ -106,7 +107,7 @@ class SharedDocuments:
         admit = ScopedStatement.write(
             self._tenant,
             _ADMIT,
-            **same,
+            **same,  # type: ignore[arg-type]  # no name of it is repeatable
             if_match=None if only.match is None else list(only.match),
             if_none_match=only.absent,
             kept=limits.MAX_CONTEXT_VERSIONS,
@@ -114,7 +115,7 @@ class SharedDocuments:
             most_bytes=limits.MAX_CONTEXT_BYTES,
             uncounted=CONFIGURATION,
         )
-        put = ScopedStatement.write(self._tenant, _PUT, **same, content=new.content)
+        put = ScopedStatement.write(self._tenant, _PUT, content=new.content, **same)  # type: ignore[arg-type]
         trim = ScopedStatement.write(self._tenant, _TRIM, name=new.name, kept=limits.MAX_CONTEXT_VERSIONS)
         answer = ScopedStatement.read(self._tenant, _PUT_ANSWER, name=new.name, write_id=new.write_id)
         return [admit, put, trim, answer]

@@ -16,8 +16,8 @@ import httpx
 from memory_gateway_client import calls, tools
 from memory_gateway_client.exchange import Exchange, Pause, exchange
 from memory_gateway_client.request import Call, is_visible
+from memory_gateway_client.tiers import assembly, blobs, context, episodic, procedural, working
 from memory_gateway_client.tiers import audit as audits
-from memory_gateway_client.tiers import blobs, context, episodic, procedural, working
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -109,6 +109,7 @@ class _Client(Generic[H]):
     get_blob = _Method(blobs.get_blob)
     list_blobs = _Method(blobs.list_blobs)
     delete_blob = _Method(blobs.delete_blob)
+    assemble_context = _Method(assembly.assemble_context)
     put_context = _Method(context.put_context)
     get_context = _Method(context.get_context)
     context_versions = _Method(context.context_versions)

@@ -66,6 +66,7 @@ async def test_operations_have_plain_ids(service: Service) -> None:
         *("put_workflow", "get_workflow", "delete_workflow", "workflows", "workflows_picture"),
         *("select_workflow", "record_outcome"),
         *("audit_run", "replay_run", "audit"),
+        "assemble_context",
         *("list_context", "context_versions", "get_context", "put_context", "delete_context"),
         *("get_configuration", "put_configuration"),
     }

@@ -19,6 +19,7 @@ from app.bootstrap import build_runtime
 from app.interfaces.asgi import create_app
 from app.runtime.runtime import Runtime
 from tests.support.agent_memory_probes import AGENT_MEMORY_PROBES
+from tests.support.assembly_probes import ASSEMBLY_PROBES
 from tests.support.audit_probes import AUDIT_PROBES
 from tests.support.blob_probes import BLOB_PROBES
 from tests.support.context_probes import CONTEXT_PROBES
@@ -146,7 +147,7 @@ POSITIVE, NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesis.Generati
         ("GET /metrics", POSITIVE, 5),
         ("GET /tools", POSITIVE, 5),
         ("GET /tools", NEGATIVE, 20),
-        *((operation, mode, 15) for operation in CONTEXT_PROBES for mode in (POSITIVE, NEGATIVE)),
+        *((operation, mode, 15) for operation in CONTEXT_PROBES | ASSEMBLY_PROBES for mode in (POSITIVE, NEGATIVE)),
         *((operation, mode, 15) for operation in EPISODIC_PROBES for mode in (POSITIVE, NEGATIVE)),
         *((operation, mode, 10) for operation in WORKING_PROBES for mode in (POSITIVE, NEGATIVE)),
         *((operation, mode, 15) for operation in WORKFLOW_PROBES for mode in (POSITIVE, NEGATIVE)),
@@ -159,7 +160,7 @@ def test_an_answer_is_as_the_document_says(
     serving: Serving, operation: str, mode: schemathesis.GenerationMode, cases: int
 ) -> None:
     operations = serving.operations
-    assert len(operations) == 81, "a new operation belongs in this test's list"
+    assert len(operations) == 82, "a new operation belongs in this test's list"
     tenant = operation.partition(" ")[2].strip("/").split("/")[0]  # nobody else's memories are erased
     credential = serving.runtime.credentials.issue(tenant, now=0, admin=True)
 

@@ -64,9 +64,7 @@ def test_never_more_than_the_budget_and_nothing_twice_or_invented(
     assert len(set(sources(fitted))) == len(fitted.pieces)
     assert set(fitted.pieces) <= set(given_pieces)
     assert len(fitted.pieces) + sum(fitted.left_out.values()) == len(given_pieces)
-    assert [piece.part for piece in fitted.pieces] == sorted(
-        (piece.part for piece in fitted.pieces), key=PARTS.index
-    )
+    assert [piece.part for piece in fitted.pieces] == sorted((piece.part for piece in fitted.pieces), key=PARTS.index)
 
 
 @given(OFFERS, st.integers(0, 200))

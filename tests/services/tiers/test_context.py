@@ -209,7 +209,8 @@ async def test_the_configuration_is_one_document_of_its_own(bench: Bench) -> Non
     service = tier(process(bench))
     with pytest.raises(NotFound):
         await service.configuration()
-    assert [(await service.configure(each)).version for each in ({"a": None}, {"a": None}, {"b": [1]})] == [1, 1, 2]
+    written: list[dict[str, Any]] = [{"a": None}, {"a": None}, {"b": [1]}]
+    assert [(await service.configure(each)).version for each in written] == [1, 1, 2]
     assert (await service.configuration()).document.content == '{"b":[1]}'
     assert (await service.configuration(1)).document.content == '{"a":null}'
     with pytest.raises(PreconditionFailed):

@@ -1,0 +1,25 @@
+"""The route that assembles an agent's context."""
+
+from fastapi import APIRouter
+
+from app.domain.errors import Erasing, NotFound, QuotaExceeded
+from app.interfaces.http.dependencies import Caller, CredentialFirst
+from app.interfaces.http.failures import ACCESS, BODY, OUTAGE
+from app.interfaces.http.problems import responses
+from app.interfaces.http.schemas.assembly import AssembledAnswer, AssembleRequest
+
+assembly = APIRouter(tags=["context"], route_class=CredentialFirst)
+
+
+@assembly.post(
+    "/context/assemble",
+    name="assemble_context",
+    responses=responses(*ACCESS, *BODY, NotFound, Erasing, QuotaExceeded, *OUTAGE),
+)
+async def assemble_context(caller: Caller, request: AssembleRequest) -> AssembledAnswer:
+    """Assemble what an agent needs at the start of a turn, of every tier, under one budget of tokens.
+
+    The parts are read side by side. One that does not answer is named in `missing`, and the others are given.
+    """
+    wanted = request.to_wanted(caller.principal.agent_id)
+    return AssembledAnswer.of(wanted, await caller.agent(request.agent_id).assembler.assemble(wanted))

@@ -1,0 +1,190 @@
+"""Assembles an agent's context of what the tiers have for it. It is the one place that reads several tiers."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from app.domain import limits
+from app.domain.episodes import EpisodesWanted
+from app.domain.errors import InvalidRequest, MemoryGatewayError, NotFound
+from app.domain.json_types import to_json
+from app.domain.moments import format_moment
+from app.domain.query import Query
+from app.services.assembly.budget import PARTS, Fitted, Offer, Part, Piece, fit
+from app.services.assembly.gathering import GatheringDatabase
+from app.services.backends import TenantBackends
+from app.services.gateway import LongTermMemoryGateway
+from app.services.tiers.context import SharedContext
+from app.services.tiers.episodic import EpisodicMemory
+from app.services.tiers.procedural import ProceduralMemory
+from app.services.tiers.windows import WindowService
+
+_EPISODES = 10
+_RECALLED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ContextWanted:
+    """What an agent needs to know at the start of a turn. It checks its bounds when it is made.
+
+    Attributes:
+        instance: Whose window is read; None: no window.
+        agent_type: Whose last episodes are read, and for whom a workflow is chosen; None: the agent's own episodes.
+        task_type: What a workflow is chosen for; None: no workflow.
+        names: The shared documents; None: all.
+        query: What is recalled, where ``prefetch`` says so.
+        prefetch: Whether long-term memory is asked before the turn; else the agent asks it by its tool (ADR 0035).
+        only_agent: Whose episodes and runs alone may be read: the agent that the credential is bound to.
+
+    Raises:
+        InvalidRequest: a field is outside its bounds.
+    """
+
+    agent_id: str
+    max_tokens: int
+    instance: str | None = None
+    agent_type: str | None = None
+    task_type: str | None = None
+    names: Sequence[str] | None = None
+    query: str | None = None
+    prefetch: bool = False
+    run_id: str | None = None
+    seed: int | None = None
+    only_agent: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the bounds, and that what needs another field has it."""
+        limits.check(
+            ("agent_id", limits.AGENT_ID, self.agent_id),
+            ("max_tokens", limits.WINDOW_TOKEN_LIMIT, self.max_tokens),
+            ("instance", limits.AGENT_ID, self.instance),
+            ("agent_type", limits.AGENT_ID, self.agent_type),
+            ("task_type", limits.AGENT_ID, self.task_type),
+            ("query", limits.QUERY, self.query),
+            ("run_id", limits.RUN_ID, self.run_id),
+            ("seed", limits.SEED, self.seed),
+            *(("context", limits.CONTEXT_NAME, name) for name in self.names or ()),
+        )
+        if self.prefetch and self.query is None:
+            raise InvalidRequest("query is missing: prefetch recalls what it asks.")
+        if self.task_type is not None and self.agent_type is None:
+            raise InvalidRequest("agent_type is missing: a workflow is chosen for an agent type and a task type.")
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A part that did not answer."""
+
+    part: Part
+    error: MemoryGatewayError
+
+
+@dataclass(frozen=True, slots=True)
+class AssembledContext:
+    """What fits into the budget, and what is missing."""
+
+    fitted: Fitted
+    missing: Sequence[Missing] = field(default_factory=list)
+
+    def of(self, part: Part) -> Sequence[Piece]:
+        """Return the pieces of a part."""
+        return [piece for piece in self.fitted.pieces if piece.part == part]
+
+
+class Assembler:
+    """Assembles the context of one tenant's agents, bound here."""
+
+    def __init__(self, backends: TenantBackends) -> None:
+        """Take what the tenant's services work with."""
+        self._database = GatheringDatabase(backends.database)
+        self._backends = replace(backends, database=self._database)
+
+    async def assemble(self, wanted: ContextWanted) -> AssembledContext:
+        """Read the parts side by side, and return what fits; a part that does not answer is named.
+
+        Raises:
+            InvalidRequest, NotFound: as the parts say of a field.
+            Unavailable: no part answers.
+        """
+        parts = self._parts(wanted)
+        found = await asyncio.gather(*(self._offer(part) for part in parts.values()))
+        offers: dict[Part, Offer] = {}
+        missing: list[Missing] = []
+        for part, offer in zip(parts, found, strict=True):
+            if isinstance(offer, MemoryGatewayError):
+                missing.append(Missing(part, offer))
+            else:
+                offers[part] = offer
+        if missing and not offers:
+            raise missing[0].error
+        return AssembledContext(fit(offers, wanted.max_tokens), missing)
+
+    def _parts(self, wanted: ContextWanted) -> Mapping[Part, Callable[[], Awaitable[Offer]]]:
+        asked: dict[Part, Callable[[], Awaitable[Offer]]] = {
+            "shared_context": lambda: self._shared_context(wanted),
+            "episodes": lambda: self._episodes(wanted),
+        }
+        if wanted.task_type is not None:
+            asked["workflow"] = lambda: self._workflow(wanted)
+        if wanted.instance is not None:
+            asked["window"] = lambda: self._window(wanted)
+        if wanted.prefetch:
+            asked["long_term"] = lambda: self._long_term(wanted)
+        return {part: asked[part] for part in PARTS if part in asked}
+
+    async def _offer(self, part: Callable[[], Awaitable[Offer]]) -> Offer | MemoryGatewayError:
+        async with self._database.part():
+            try:
+                return await part()
+            except (InvalidRequest, NotFound):
+                raise
+            except MemoryGatewayError as error:
+                return error
+
+    async def _shared_context(self, wanted: ContextWanted) -> Offer:
+        documents = await SharedContext(self._backends).documents(wanted.names)
+        return Offer(
+            [Piece.of("shared_context", f"context/{each.name}@{each.version}", each.content) for each in documents]
+        )
+
+    async def _workflow(self, wanted: ContextWanted) -> Offer:
+        agent_type, task_type = wanted.agent_type or "", wanted.task_type or ""
+        memory = ProceduralMemory(self._backends)
+        try:
+            chosen = await memory.select(
+                agent_type, task_type, seed=wanted.seed, run_id=wanted.run_id, agent_id=wanted.only_agent
+            )
+        except NotFound as error:
+            if error.errors:  # the run, which the caller names
+                raise
+            return Offer()
+        return Offer([Piece.of("workflow", f"workflows/{chosen.workflow_id}", to_json(dict(chosen.spec)))])
+
+    async def _episodes(self, wanted: ContextWanted) -> Offer:
+        of_type = EpisodesWanted(wanted.only_agent, wanted.agent_type)
+        asked = of_type if wanted.agent_type is not None else EpisodesWanted(wanted.agent_id)
+        page = await EpisodicMemory(self._backends).episodes(asked, limit=_EPISODES)
+        pieces = [
+            Piece.of("episodes", f"episodes/{each.id} {format_moment(each.occurred_at)} {each.type}", each.content)
+            for each in page.episodes
+        ]
+        return Offer(pieces, newest_first=True)
+
+    async def _window(self, wanted: ContextWanted) -> Offer:
+        instance = wanted.instance or ""
+        window = await WindowService(self._backends).window(wanted.agent_id, instance, max_tokens=wanted.max_tokens)
+        pieces = [
+            Piece.of("window", f"window/{instance} {format_moment(turn.said_at)} {turn.role}", turn.content)
+            for turn in reversed(window.turns)
+        ]
+        return Offer(pieces, unbroken=True, newest_first=True)
+
+    async def _long_term(self, wanted: ContextWanted) -> Offer:
+        query = Query(wanted.query or "", top_k=_RECALLED, for_model=True)
+        recall = await LongTermMemoryGateway(self._backends).recall(wanted.agent_id, query, run_id=wanted.run_id)
+        return Offer(
+            [
+                Piece.of("long_term", f"memories/{each.id} {format_moment(each.happened_at)}", each.content)
+                for each in recall.entries
+            ]
+        )

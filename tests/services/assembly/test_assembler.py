@@ -1,0 +1,165 @@
+"""An agent's context: what every tier has for it, side by side, under one budget; a missing part is named."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from app.domain.author import Author
+from app.domain.episodes import NewEpisode, NewRun
+from app.domain.errors import InvalidRequest, NotFound, Unavailable
+from app.domain.memory import NewMemory
+from app.domain.messages import NewMessage
+from app.runtime.runtime import TenantServices
+from app.services.assembly.assembler import AssembledContext, ContextWanted
+from tests.support.backends import Backend
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.workflows import workflow
+
+
+@pytest.fixture
+async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
+    async with bench_on(tmp_path, backend) as bench:
+        yield bench
+
+
+def services(bench: Bench, tenant: str = "acme", author: Author = ADMINISTRATOR) -> TenantServices:
+    return TenantServices(bench.backends.of_tenant(tenant, author))
+
+
+async def furnish(bench: Bench) -> str:
+    """Give an agent something in every tier, and return its run."""
+    own = services(bench)
+    await own.context.put("style", "Answer briefly.", "text/plain")
+    run = (await own.episodic.begin(NewRun("bot", "support", None))).run
+    await own.episodic.append(run.id, [NewEpisode("note", "the first"), NewEpisode("note", "the second")])
+    await own.workflows.put(workflow("look-up", spec={"steps": ["look up"]}))
+    said = [NewMessage("user", "Where is my invoice?"), NewMessage("assistant", "I look.")]
+    await own.windows.append("bot", "i", said, ttl_seconds=3600)
+    await bench.gateway.store("bot", NewMemory("The customer lives in Oslo"))
+    return run.id
+
+
+async def assemble(bench: Bench, **wanted: object) -> AssembledContext:
+    whole = {"agent_id": "bot", "instance": "i", "agent_type": "support", "max_tokens": 1000, **wanted}
+    return await services(bench).assembler.assemble(ContextWanted(**whole))  # type: ignore[arg-type]
+
+
+def told(found: AssembledContext) -> list[tuple[str, str]]:
+    return [(piece.part, piece.content) for piece in found.fitted.pieces]
+
+
+async def test_every_tier_gives_what_it_has_in_the_order_in_which_it_is_read(bench: Bench) -> None:
+    await furnish(bench)
+    found = await assemble(bench, task_type="answer", query="Where does the customer live?", prefetch=True)
+    assert told(found) == [
+        ("shared_context", "Answer briefly."),
+        ("workflow", '{"steps":["look up"]}'),
+        ("episodes", "the first"),
+        ("episodes", "the second"),
+        ("long_term", "The customer lives in Oslo"),
+        ("window", "Where is my invoice?"),
+        ("window", "I look."),
+    ]
+    assert found.missing == []
+    assert found.fitted.tokens == sum(piece.tokens for piece in found.fitted.pieces)
+
+
+async def test_long_term_memory_is_recalled_only_where_that_is_switched_on(bench: Bench) -> None:
+    await furnish(bench)
+    assert "long_term" not in dict(told(await assemble(bench, query="Where does the customer live?")))
+
+
+async def test_a_budget_holds_and_what_did_not_fit_is_told(bench: Bench) -> None:
+    await furnish(bench)
+    found = await assemble(bench, max_tokens=30)
+    assert 0 < found.fitted.tokens <= 30
+    assert sum(found.fitted.left_out.values()) > 0
+
+
+async def test_a_part_that_does_not_answer_is_named_and_the_others_are_given(bench: Bench) -> None:
+    await furnish(bench)
+    bench.embedder.error = Unavailable("away")
+    bench.index.error = Unavailable("away")
+    found = await assemble(bench, query="a question of nothing at all", prefetch=True)
+    given = dict(told(found))
+    assert given["window"] == "I look."
+    assert [each.part for each in found.missing] in ([], ["long_term"])  # words are a channel of recall too
+
+
+async def test_an_agent_without_long_term_memory_has_the_rest_of_its_context(bench: Bench) -> None:
+    await furnish(bench)
+    await bench.change("INSERT INTO agent (tenant_id, agent_id, long_term_enabled) VALUES ('acme', 'bot', FALSE)")
+    found = await assemble(bench, query="Where does the customer live?", prefetch=True)
+    assert [(each.part, each.error.code) for each in found.missing] == [("long_term", "long_term_disabled")]
+    assert "I look." in dict(told(found)).values()
+
+
+async def test_an_outage_of_the_database_is_no_empty_context(bench: Bench) -> None:
+    await furnish(bench)
+    bench.database.error = Unavailable("away")
+    with pytest.raises(Unavailable):
+        await assemble(bench)
+
+
+async def test_what_the_parts_read_is_two_calls_of_the_database_at_most(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await furnish(bench)
+    runs = 0
+    inner = bench.database.run
+
+    async def counted(statements: object) -> object:
+        nonlocal runs
+        runs += 1
+        await asyncio.sleep(0.01)
+        return await inner(statements)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(bench.database, "run", counted)
+    await assemble(bench, query="Where does the customer live?", prefetch=True, task_type="answer")
+    assert runs == 2
+    runs = 0
+    await assemble(bench)
+    assert runs == 1
+
+
+async def test_a_workflow_is_noted_in_the_run_that_is_named(bench: Bench) -> None:
+    run_id = await furnish(bench)
+    await assemble(bench, task_type="answer", run_id=run_id)
+    assert (await services(bench).episodic.run(run_id)).workflow_id == "look-up"
+    with pytest.raises(NotFound):
+        await assemble(bench, task_type="answer", run_id="01K2Z4M1V7Q8T3B5N6C7D8E9FA")
+
+
+async def test_a_task_without_a_workflow_has_none_and_nothing_is_missing(bench: Bench) -> None:
+    await furnish(bench)
+    found = await assemble(bench, task_type="other")
+    assert "workflow" not in dict(told(found))
+    assert found.missing == []
+
+
+async def test_an_agent_type_is_the_tenant_s_and_a_bound_credential_sees_its_own_episodes(bench: Bench) -> None:
+    await furnish(bench)
+    other = services(bench)
+    run = (await other.episodic.begin(NewRun("other", "support", None))).run
+    await other.episodic.append(run.id, [NewEpisode("note", "the other's")])
+    assert ("episodes", "the other's") in told(await assemble(bench))
+    assert ("episodes", "the other's") not in told(await assemble(bench, only_agent="bot"))
+    empty = await services(bench, "globex").assembler.assemble(ContextWanted("bot", 1000, "i", "support"))
+    assert told(empty) == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"max_tokens": 0},
+        {"instance": "a/b"},
+        {"prefetch": True},
+        {"agent_type": None, "task_type": "t"},
+        {"names": ["/"]},
+    ],
+)
+async def test_what_cannot_be_is_refused(bench: Bench, wrong: dict[str, object]) -> None:
+    with pytest.raises(InvalidRequest):
+        await assemble(bench, **wrong)

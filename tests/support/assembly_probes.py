@@ -1,0 +1,24 @@
+"""A probe of the route that assembles a context: everything one can ask of it to learn of another one's tiers."""
+
+import httpx
+
+from app.domain.episodes import NewEpisode, NewRun
+from app.domain.messages import NewMessage
+from tests.support.service import Service
+
+_SECRET = "what the owner's agent has in mind is Xq0451z"
+
+
+async def probe_assemble_context(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    owner = service.runtime.services("owner")
+    await owner.windows.append("keeper", "i", [NewMessage("user", _SECRET)], ttl_seconds=3600)
+    run = (await owner.episodic.begin(NewRun("keeper", "t", None))).run
+    await owner.episodic.append(run.id, [NewEpisode("note", _SECRET)])
+    body = {"agent_id": agent_id, "instance": "i", "query": "launch code", "prefetch": True}
+    if tenant != "owner":  # whose documents are the owner's agents' own
+        await owner.context.put("told", _SECRET, "text/plain")
+        body = {**body, "context": ["told"]}
+    return [await service.post("/context/assemble", body, tenant=tenant, agent=agent_id)]
+
+
+ASSEMBLY_PROBES = {"POST /context/assemble": probe_assemble_context}
