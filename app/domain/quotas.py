@@ -1,6 +1,6 @@
 """Limits of a tenant and of its agents, and how much of them is used."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -87,6 +87,19 @@ class Kept:
     agent_settings: int
     receipts: int
     """Of finished erasures."""
+    rows: Mapping[str, int] = field(default_factory=dict)
+    """Of the tiers, by kind."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """All of them, by name."""
+        return {
+            "idempotency_keys": self.idempotency_keys,
+            "audit_rows": self.audit_rows,
+            "agent_settings": self.agent_settings,
+            "receipts": self.receipts,
+            **self.rows,
+        }
 
 
 @dataclass(frozen=True, slots=True)

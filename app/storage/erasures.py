@@ -6,10 +6,12 @@ from functools import partial
 from typing import Any, Literal
 
 from app.domain import limits
+from app.domain.json_types import to_json
 from app.domain.memory import Scope, Tenant
 from app.ports.database import NOW, Row
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
+from app.storage.tiers.tables import TIER_TABLES, TierTable
 
 LAST_AGENT = "\U0010ffff"
 """No agent id sorts behind it."""
@@ -31,6 +33,15 @@ ON CONFLICT DO NOTHING
 OF_SCOPE = """
 {table}.tenant_id = ?1 ->> 'tenant_id' AND {table}.agent_id BETWEEN ?1 ->> 'first_agent' AND ?1 ->> 'last_agent'
 """
+OF_WHOLE_TENANT = "{table}.tenant_id = ?1 ->> 'tenant_id' AND ?1 ->> 'first_agent' = ''"
+"""Rows that belong to all agents go with the tenant alone."""
+
+
+def scope_of(tier: TierTable, table: str | None = None) -> str:
+    """Return the condition that a row of a tier belongs to the scope; ``table`` is what the statement calls it."""
+    return (OF_SCOPE if tier.of_agent else OF_WHOLE_TENANT).format(table=table or tier.table)
+
+
 # Every write of a memory leaves a row of usage, which stays until an erasure has proved that the index shows nothing of
 # the scope. So where there is none, and nothing of the scope is being erased, the index holds nothing either.
 _NOTHING_IS_HELD = " AND ".join(
@@ -44,8 +55,10 @@ _NOTHING_IS_HELD = " AND ".join(
         "message",
         "ingestion",
         "profile",
-        "blob",
     )
+)
+_NOTHING_OF_THE_TIERS = " AND ".join(
+    f"NOT EXISTS (SELECT 1 FROM {tier.table} WHERE {scope_of(tier)})" for tier in TIER_TABLES
 )
 _NOTHING_OF_THE_TENANT = """
 (?1 ->> 'first_agent' <> '' OR NOT EXISTS (
@@ -54,15 +67,19 @@ _NOTHING_OF_THE_TENANT = """
   SELECT 1 FROM model_spend WHERE model_spend.tenant_id = ?1 ->> 'tenant_id'
 ))
 """
+KINDS = (
+    *("memories", "outbox_rows", "dead_letters", "idempotency_keys", "messages"),
+    *(tier.kind for tier in TIER_TABLES if tier.counted),
+)
+"""What a receipt counts. One that is older than a kind does not name it."""
 _FINISH_WHERE_NOTHING_IS_HELD = f"""
 UPDATE erasure SET receipt = json_object(
   'finished_at', {NOW},
-  'erased', json_object('memories', 0, 'outbox_rows', 0, 'dead_letters', 0, 'idempotency_keys', 0, 'messages', 0,
-    'blobs', 0),
+  'erased', json('{to_json(dict.fromkeys(KINDS, 0))}'),
   'found_by_id', 0, 'found_by_search', 0, 'history_until', {NOW} + ?1 ->> 'history_ms'
 )
 WHERE erasure.tenant_id = ?1 ->> 'tenant_id' AND erasure.id = ?1 ->> 'id' AND erasure.receipt IS NULL
-  AND {_NOTHING_IS_HELD} AND {_NOTHING_OF_THE_TENANT}
+  AND {_NOTHING_IS_HELD} AND {_NOTHING_OF_THE_TIERS} AND {_NOTHING_OF_THE_TENANT}
   AND NOT EXISTS (
     SELECT 1 FROM erasure AS other
     WHERE {OF_SCOPE.format(table="other")} AND other.receipt IS NULL AND other.id <> ?1 ->> 'id'

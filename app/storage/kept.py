@@ -1,14 +1,30 @@
 """What is kept of a tenant beside its memories: each kind has a bound or is pruned (docs/limits.md)."""
 
+from dataclasses import replace
+
 from app.domain.memory import Tenant
 from app.domain.quotas import Kept
 from app.ports.database import Row
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
+from app.storage.tiers.tables import TIER_TABLES
 
 MAX_COUNTED = 100_000
 """So many audit rows are counted at most: each one is read for it."""
+MAX_ROWS = 100_001
+"""So many rows of a kind are counted at most: one more than a tenant may have of any."""
 
+_KINDS = tuple(tier.kind for tier in TIER_TABLES if tier.counted)
+_OF_TIERS = "".join(
+    f""",
+  (
+    SELECT count(*) FROM (
+      SELECT 1 FROM {tier.table} WHERE {tier.table}.tenant_id = ?1 ->> 'tenant_id' LIMIT {MAX_ROWS}
+    )
+  ) AS {tier.kind}"""
+    for tier in TIER_TABLES
+    if tier.counted
+)
 _READ = f"""
 SELECT
   (
@@ -21,7 +37,7 @@ SELECT
   (SELECT count(*) FROM agent WHERE agent.tenant_id = ?1 ->> 'tenant_id') AS agent_settings,
   (
     SELECT count(*) FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id' AND erasure.receipt IS NOT NULL
-  ) AS receipts
+  ) AS receipts{_OF_TIERS}
 """
 
 
@@ -32,4 +48,5 @@ def read(tenant_id: str) -> ScopedStatement:
 
 def kept(row: Row) -> Kept:
     """Read the row."""
-    return read_row(Kept, row)
+    core = {name: count for name, count in row.items() if name not in _KINDS}
+    return replace(read_row(Kept, core), rows={kind: int(row[kind] or 0) for kind in _KINDS})

@@ -10,8 +10,9 @@ import httpx
 
 from app.domain.messages import NewMessage
 from app.ports.database import Statement
-from app.services.transfer.lines import write_memory
+from app.services.transfer.lines import held, write_memory, write_row
 from app.services.transfer.record import Record
+from app.storage.tiers.tables import TIER_TABLES
 from tests.support.agent_memory_probes import AGENT_MEMORY_PROBES
 from tests.support.assembly_probes import ASSEMBLY_PROBES
 from tests.support.audit_probes import AUDIT_PROBES
@@ -20,6 +21,7 @@ from tests.support.context_probes import CONTEXT_PROBES
 from tests.support.episodic_probes import EPISODIC_PROBES
 from tests.support.profile_probes import PROFILE_PROBES
 from tests.support.service import Service
+from tests.support.tier_rows import row_of
 from tests.support.workflow_probes import WORKFLOW_PROBES
 from tests.support.working_probes import WORKING_PROBES
 
@@ -247,10 +249,14 @@ async def probe_import(service: Service, tenant: str, agent_id: str) -> list[htt
     headers = service.credential(tenant, admin=True) | {"Content-Type": "application/x-ndjson"}
     if tenant == "owner":
         headers |= service.credential(tenant, agent_id, admin=True)
-    answers = [await service.client.post("/import", content=write_memory(record)[0], headers=headers) for _ in range(2)]
+    rows = [write_row(tier, held(tier, row_of(tier, 90, agent_id)))[0] for tier in TIER_TABLES if tier.travels]
+    if tenant == "owner":
+        rows = []  # whose credential is of one agent
+    lines = b"".join([write_memory(record)[0], *rows])
+    answers = [await service.client.post("/import", content=lines, headers=headers) for _ in range(2)]
     if tenant != "owner":
-        statuses = [json.loads(answer.text.splitlines()[0])["status"] for answer in answers]
-        assert statuses == ["imported", "unchanged"]
+        statuses = [[json.loads(line).get("status") for line in answer.text.splitlines()[:-1]] for answer in answers]
+        assert statuses == [["imported"] * (1 + len(rows)), ["unchanged"] * (1 + len(rows))]
     return [_without(answer, str(row["id"])) for answer in answers]
 
 

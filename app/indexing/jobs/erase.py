@@ -16,7 +16,7 @@ from app.storage.system import erasing
 from app.storage.system.erasing import ErasureProgress, RunningErasure
 
 MAX_CHUNK = 500
-"""How many memories one run of the database erases."""
+"""How many memories, or rows of a tier, one run of the database erases."""
 MAX_CHUNKS = 8
 """How many chunks of all erasures are erased before the indexer goes on with its other work."""
 
@@ -64,8 +64,11 @@ class Eraser:
         progress, configs = erasing.read_progress(
             await self._database.run(erasing.erase_chunk(erasure, MAX_CHUNK, grace_ms=grace_ms)),
         )
-        if progress.more or progress.queued:
-            return progress.more
+        if not progress.more and progress.tier is not None:
+            chunk = erasing.erase_tier(erasure, progress.tier, MAX_CHUNK)
+            progress, configs = erasing.read_progress(await self._database.run(chunk))
+        if progress.more or progress.tier is not None or progress.queued:
+            return progress.more or progress.tier is not None
         strays = [await self._queue_strays(erasure, config) for config in configs]
         if not any(strays):
             await self._finish(erasure, progress)

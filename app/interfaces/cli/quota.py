@@ -113,7 +113,7 @@ async def _change(tenant: str, agent: str | None, chosen: dict[LimitName, int | 
 
 def _print(found: _Found, *, as_json: bool) -> None:
     usage, defaults, beside = found
-    rows = {} if beside is None else asdict(beside)
+    rows = {} if beside is None else beside.counts
     used = {"memories": usage.memories, "bytes": usage.bytes, "stores_per_minute": usage.stores_this_minute}
     limits, usual = asdict(usage.limits), asdict(defaults)
     lines = [

@@ -162,7 +162,7 @@ def _written_to(report: Report) -> str:
 
 
 def _verdict_text(verdict: Verdict) -> str:
-    found = f"{verdict.lines} lines, {verdict.memories} memories, {verdict.vectors} vectors."
+    found = f"{verdict.lines} lines, {verdict.memories} memories, {verdict.vectors} vectors, {verdict.rows} rows."
     if not verdict.flaws:
         return f"{found} The file is whole."
     more = "\n..." if verdict.flaws > len(verdict.examples) else ""

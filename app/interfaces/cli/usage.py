@@ -44,12 +44,12 @@ def usage(tenant: str, agent: str | None, *, as_json: bool) -> None:
     answer: dict[str, Any] = {"agents": [_as_json(each) for each in found]}
     rows = [_row(f"agent {each.agent_id}", each) for each in found]
     if whole is not None and kept is not None:
-        answer = {"tenant": _as_json(whole), "kept": asdict(kept)} | answer
+        answer = {"tenant": _as_json(whole), "kept": kept.counts} | answer
         rows.insert(0, _row(f"tenant {tenant}", whole))
     text = _table(["", *(name.replace("_", " ") for name in LIMIT_NAMES)], rows) + _cut(found)
     if kept is not None:
         text += "\n\nkept beside the memories:"
-        text += "".join(f"\n{name.replace('_', ' '):<18} {count}" for name, count in asdict(kept).items())
+        text += "".join(f"\n{name.replace('_', ' '):<18} {count}" for name, count in kept.counts.items())
     if models is not None:
         answer["models"] = asdict(models) | {"limits": _given(asdict(models.limits))}
         limits, used = models.limits, (models.calls_today, models.tokens_today)

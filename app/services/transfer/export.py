@@ -1,4 +1,4 @@
-"""A tenant's memories as lines, page by page: deterministic, and no more than a page of it in memory."""
+"""What a tenant has, as lines, page by page: deterministic, and no more than a page of it in memory."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 
@@ -6,12 +6,22 @@ from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.memory import Memory, Tenant
 from app.ports.database import Row
 from app.services.backends import TenantBackends
-from app.services.transfer.lines import Manifest, Total, write_end, write_manifest, write_memory
+from app.services.transfer.lines import (
+    Manifest,
+    Total,
+    held,
+    write_end,
+    write_manifest,
+    write_memory,
+    write_row,
+)
 from app.services.transfer.record import Record
 from app.services.transfer.retry_budget import RetryBudget
 from app.storage.batches import BEFORE_ALL, PAGE_ROWS, Bulk
 from app.storage.outbox import decode, waiting
 from app.storage.rows import read_memory
+from app.storage.tiers import rows as tier_rows
+from app.storage.tiers.tables import TIER_TABLES, TierTable
 
 RETRY_SECONDS = 60.0
 """How long a transfer over HTTP may wait in all for calls to be let through."""
@@ -41,7 +51,7 @@ class Export:
         """How many there were when it began."""
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """Yield whole lines: the manifest, the memories by time and id, and the closing line.
+        """Yield whole lines: the manifest, the memories by time and id, rows by kind and key, and the closing line.
 
         Raises:
             Unavailable: a part does not answer; without its closing line what was yielded is no export.
@@ -55,7 +65,32 @@ class Export:
             async for page in self._pages(last, int(rows[0]["now"] or 0)):
                 yield manifest + await self._lines(page)
                 manifest = b""
+        for tier in TIER_TABLES:
+            if tier.travels and (tier.of_agent or self._agent_id is None):
+                async for page in self._row_pages(tier):
+                    yield manifest + self._row_lines(tier, page)
+                    manifest = b""
         yield manifest + write_end(self.total)
+
+    async def _row_pages(self, tier: TierTable) -> AsyncIterator[list[Row]]:
+        rows_of, after = tier_rows.TierRows(self._tenant_id, tier, self._agent_id), None
+        while True:
+            statement = rows_of.page(after)
+            (rows,) = await self._retry_budget.of(lambda page=statement: self._backends.database.run([page]))  # type: ignore[misc]
+            if not rows:
+                return
+            yield rows
+            if len(rows) == int(rows[0]["found"] or 0) < tier_rows.PAGE_ROWS:
+                return
+            after = [rows[-1][column] for column in tier.key]
+
+    def _row_lines(self, tier: TierTable, page: Sequence[Row]) -> bytes:
+        lines: list[bytes] = []
+        for row in page:
+            line, digest = write_row(tier, held(tier, row))
+            self.total.add_row(digest)
+            lines.append(line)
+        return b"".join(lines)
 
     async def _pages(self, last: int, now: int) -> AsyncIterator[list[Row]]:
         after = BEFORE_ALL

@@ -19,10 +19,11 @@ from app.services.backends import EmbeddingConfigChanged, TenantBackends, settle
 from app.services.claims import permitted
 from app.services.transfer.batch import ImportLine, candidates, judge, known, look_up
 from app.services.transfer.export import RETRY_SECONDS
-from app.services.transfer.lines import BadLineError
+from app.services.transfer.lines import BadLineError, RowLine
 from app.services.transfer.record import Record
 from app.services.transfer.report import Report
 from app.services.transfer.retry_budget import RetryBudget
+from app.services.transfer.rows import RowImport
 from app.services.write import Writer, audited
 from app.services.write_outcomes import Outcome
 from app.storage.batches import Bulk
@@ -67,6 +68,7 @@ class Import:
         self._to_agent = to_agent
         self._retry_budget = retry_budget or RetryBudget(RETRY_SECONDS)
         self._bulk = Bulk(backends.tenant_id)
+        self._rows = RowImport(backends, report, self._retry_budget, only_agent=only_agent, to_agent=to_agent)
         self._entries: list[ImportLine] = []
         self._bytes = 0
         self._vectors: list[IndexedVector] = []
@@ -108,6 +110,7 @@ class Import:
         moved = False
         if self._to_agent is not None and record.agent_id != self._to_agent:
             moved, record = True, replace(record, agent_id=self._to_agent)
+        await self._rows.flush()
         ids = candidates(self._tenant_id, record, moved=moved)
         entry = ImportLine(line, record, ids, record.id, moved=moved)
         size = len(to_json([record.content, record.metadata_json, record.session_id]).encode())
@@ -118,8 +121,17 @@ class Import:
             await self.flush()
         await self._take(entry, size)
 
+    async def add_row(self, line: int, row: RowLine) -> None:
+        """Take a row of a tier, which is stored behind the memories before it. Raises as ``flush`` does."""
+        if self._entries:
+            await self.flush()
+        await self._rows.add(line, row)
+
     async def reject(self, line: int, detail: str, id_: str | None = None) -> None:
         """Take a line that cannot be imported, to be reported in its place. Raises as ``flush`` does."""
+        if self._rows.waiting:
+            await self._rows.reject(line, detail, id_)
+            return
         await self._take(ImportLine(line, told_id=id_, status="rejected", detail=detail), 0)
 
     async def flush(self) -> None:
@@ -130,6 +142,7 @@ class Import:
             EmbeddingConfigMismatch: the data was embedded with another config; nothing of the batch was stored.
             Unavailable: a part does not answer; some of the batch may be stored, and importing it again is safe.
         """
+        await self._rows.flush()
         entries, self._entries, self._bytes = self._entries, [], 0
         asked = [entry for entry in entries if entry.status is None]
         # The index takes the last batch while this one is looked up and embedded.

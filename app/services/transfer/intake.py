@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 
 from app.services.transfer.formats import Flaw
 from app.services.transfer.importer import Import
-from app.services.transfer.lines import LINE_BYTES, VERSION, BadLineError, End, Line, Manifest, Total
+from app.services.transfer.lines import LINE_BYTES, VERSION, BadLineError, End, Line, Manifest, RowLine, Total
 from app.services.transfer.reading import check, read_line
 from app.services.transfer.record import Record
 from app.services.transfer.report import Report
@@ -79,6 +79,8 @@ class Reader:
             raise BadLineError("comes after the closing line")
         elif isinstance(line, End):
             self.end = line
+        elif isinstance(line, RowLine):
+            self.total.add_row(line.hash)
         else:
             self.total.add(line.hash)
         return line
@@ -86,7 +88,8 @@ class Reader:
     @property
     def whole(self) -> bool:
         """Whether the closing line says of the lines before it what they are."""
-        return self.end is not None and (self.end.memories, self.end.hash) == (self.total.memories, self.total.hash)
+        total = self.total
+        return self.end == End(total.memories, total.rows, total.hash)
 
     def _begin(self, manifest: Manifest) -> None:
         if manifest.version > VERSION:
@@ -94,7 +97,7 @@ class Reader:
                 f"is of version {manifest.version} of the format; this service reads up to version {VERSION}"
             )
             raise BadLineError(self._refused)
-        if self.manifest is not None or self.total.memories or self.end is not None:
+        if self.manifest is not None or self.total.memories or self.total.rows or self.end is not None:
             raise BadLineError("is a manifest, which only the first line can be")
         self.manifest = manifest
 
@@ -115,7 +118,9 @@ async def import_lines(chunks: AsyncIterator[bytes], to: Import, report: Report)
             except BadLineError as error:
                 await to.reject(number, error.detail, error.id)
                 continue
-            if not isinstance(line, Manifest | End):
+            if isinstance(line, RowLine):
+                await to.add_row(number, line)
+            elif not isinstance(line, Manifest | End):
                 await to.add(number, line.record)
 
     async for chunk in chunks:

@@ -7,16 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from app.domain.json_types import Json, to_json
+from app.domain.json_types import Json, Scalar, to_json
 from app.domain.moments import format_moment
 from app.services.transfer.record import Record
+from app.storage.tiers.tables import TierTable
 
 FORMAT = "memory-gateway"
-VERSION = 2
+VERSION = 3
 """The version that is written; those before it are read too. Version 2 has ``superseded_at``, ``forgotten_at``,
-``message_id``, ``memory_type`` and ``learned``."""
-LINE_BYTES = 256 * 1024
+``message_id``, ``memory_type`` and ``learned``; version 3 has rows of the tiers."""
+LINE_BYTES = 512 * 1024
 """The longest line that is read; nothing that the limits allow is written longer."""
+
+_EXACT = 2**53
+"""Whole numbers below it are the same as integers and as doubles."""
 
 _canonical: Callable[[Json], str] = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")
@@ -54,26 +58,58 @@ class MemoryLine:
 
 
 @dataclass(frozen=True, slots=True)
+class RowLine:
+    """One row of a tier, by its columns; those that are NULL are left out."""
+
+    tier: TierTable
+    row: Mapping[str, Scalar]
+    hash: str
+
+    @property
+    def id(self) -> str | None:
+        """Its id, where it has one."""
+        id_ = self.row.get("id")
+        return id_ if isinstance(id_, str) else None
+
+    @property
+    def agent_id(self) -> str | None:
+        """Its agent; None where it belongs to all agents."""
+        return str(self.row["agent_id"]) if self.tier.of_agent else None
+
+    @property
+    def key(self) -> tuple[Scalar, ...]:
+        """What it is known by in its table."""
+        return tuple(self.row[column] for column in self.tier.key)
+
+
+@dataclass(frozen=True, slots=True)
 class End:
     """The closing line: what came before it."""
 
     memories: int
+    rows: int
     hash: str
 
 
-Line: TypeAlias = Manifest | MemoryLine | End
+Line: TypeAlias = Manifest | MemoryLine | RowLine | End
 
 
 @dataclass(slots=True)
 class Total:
-    """Count and hash of the memory lines so far."""
+    """Counts and hash of the lines so far that hold memories and rows."""
 
     memories: int = 0
+    rows: int = 0
     _digest: Any = field(default_factory=hashlib.sha256)
 
     def add(self, line_hash: str) -> None:
-        """Take in the hash of the next line."""
+        """Take in the hash of the next memory."""
         self.memories += 1
+        self._digest.update(line_hash.encode())
+
+    def add_row(self, line_hash: str) -> None:
+        """Take in the hash of the next row."""
+        self.rows += 1
         self._digest.update(line_hash.encode())
 
     @property
@@ -104,6 +140,26 @@ def write_memory(record: Record) -> tuple[bytes, str]:
     return _written({"type": "memory", **fields, **carried, "hash": digest}), digest
 
 
+def hash_of_row(kind: str, row: Mapping[str, Scalar]) -> str:
+    """SHA-256, in hex, of the canonical JSON of a row and its kind."""
+    return hashlib.sha256(_canonical({"kind": kind, "row": dict(row)}).encode()).hexdigest()
+
+
+def held(tier: TierTable, row: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """Return what a row holds, in the order of its columns; a number is written alike wherever it was kept."""
+    there = {column: row[column] for column in tier.columns if row.get(column) is not None}
+    return {
+        column: int(value) if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT else value
+        for column, value in there.items()
+    }
+
+
+def write_row(tier: TierTable, row: Mapping[str, Scalar]) -> tuple[bytes, str]:
+    """Write the line of a row, as ``held`` returns it; return it and its hash."""
+    digest = hash_of_row(tier.kind, row)
+    return _written({"type": "tier", "kind": tier.kind, "row": dict(row), "hash": digest}), digest
+
+
 def write_manifest(manifest: Manifest) -> bytes:
     """Write the first line."""
     agent: dict[str, Json] = {} if manifest.agent_id is None else {"agent_id": manifest.agent_id}
@@ -123,7 +179,7 @@ def write_manifest(manifest: Manifest) -> bytes:
 
 def write_end(total: Total) -> bytes:
     """Write the closing line."""
-    return _written({"type": "end", "memories": total.memories, "hash": total.hash})
+    return _written({"type": "end", "memories": total.memories, "rows": total.rows, "hash": total.hash})
 
 
 def _written(line: Mapping[str, Json]) -> bytes:

@@ -4,6 +4,7 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from typing import Any, NoReturn, get_args
 
 import numpy as np
@@ -12,11 +13,23 @@ from app.domain import limits
 from app.domain.claim import MemoryType
 from app.domain.embedding import Vector
 from app.domain.errors import InvalidRequest
-from app.domain.json_types import Json
 from app.domain.learned import Learned
 from app.domain.moments import milliseconds, parse_moment
-from app.services.transfer.lines import FORMAT, VERSION, BadLineError, End, Line, Manifest, MemoryLine, hash_of
+from app.services.transfer.lines import (
+    FORMAT,
+    VERSION,
+    BadLineError,
+    End,
+    Line,
+    Manifest,
+    MemoryLine,
+    RowLine,
+    hash_of,
+    hash_of_row,
+    held,
+)
 from app.services.transfer.record import Record
+from app.storage.tiers.tables import TIER_TABLES, TierTable
 
 _MEMORY_ID = re.compile(limits.MEMORY_ID_FORM)
 _HASH = re.compile("[0-9a-f]{64}")
@@ -28,7 +41,11 @@ _OTHERS = {"session_id", "message_id", "memory_type", "learned", "vector", "embe
 _MEMORY_NAMES = {"type", *_REQUIRED, *_MOMENTS, *_OTHERS}
 _LEARNED_NAMES = {"message_ids", "topic", "search_queries"}
 _MANIFEST_NAMES = {"type", "format", "version", "tenant", "agent_id", "memories", "embedding", "vectors"}
-_END_NAMES = {"type", "memories", "hash"}
+_END_NAMES = {"type", "memories", "rows", "hash"}
+_ROW_NAMES = {"type", "kind", "row", "hash"}
+_TIERS: Mapping[str, TierTable] = {tier.kind: tier for tier in TIER_TABLES if tier.travels}
+_AGENT_ID = re.compile(limits.ID_FORM)
+_LARGEST = 2**63 - 1
 _UNIT_WITHIN = 0.01
 """A vector that was kept in half precision is a little off its length."""
 
@@ -115,11 +132,63 @@ def _manifest(value: dict[str, Any]) -> Manifest:
 
 
 def _end(value: dict[str, Any]) -> End:
-    _names(value, _END_NAMES, _END_NAMES)
-    return End(_count(value, "memories"), _digest(value))
+    _names(value, _END_NAMES, _END_NAMES - {"rows"})
+    return End(_count(value, "memories"), _count(value, "rows") if "rows" in value else 0, _digest(value))
 
 
-_READERS: Mapping[str, Callable[[dict[str, Any]], Line]] = {"manifest": _manifest, "memory": _memory, "end": _end}
+def _row(value: dict[str, Any]) -> RowLine:
+    _names(value, _ROW_NAMES, _ROW_NAMES)
+    kind, row = _text(value, "kind"), _object(value, "row")
+    tier = _TIERS.get(kind)
+    if tier is None:
+        _bad("is of a kind that is not known")
+    given = row.get("id")
+    try:
+        _check_row(tier, row)
+        if hash_of_row(kind, row) != _digest(value):
+            _bad("the hash is not that of the row")
+    except BadLineError as error:
+        id_ = given if isinstance(given, str) and _MEMORY_ID.fullmatch(given) else None
+        raise BadLineError(error.detail, id_) from None
+    return RowLine(tier, held(tier, row), value["hash"])
+
+
+def _check_row(tier: TierTable, row: Mapping[str, Any]) -> None:
+    """Hold a row against the declaration of its table, whose own rules decide the rest.
+
+    Raises:
+        BadLineError: it has other columns, or a value that no column can have.
+    """
+    if "tenant_id" in row:
+        _bad("a row names no tenant: it is that of the credential")
+    if unknown := row.keys() - set(tier.columns):
+        _bad(f"the row has a column that is not known: {min(unknown)[:40]!a}")
+    needed = {*tier.key, *(["agent_id"] if tier.of_agent else [])}
+    if missing := [column for column in sorted(needed) if row.get(column) is None]:
+        _bad(f"the row lacks {' and '.join(missing)}")
+    for column, value in row.items():
+        if not (value is None or _is_text(value) or _is_number(value)):
+            _bad(f"{column} must be a text, a number or null")
+    # What no agent is named for, as a count of what was dropped, has an empty name.
+    if tier.of_agent and not (row["agent_id"] == "" or _AGENT_ID.fullmatch(str(row["agent_id"]))):
+        _bad("agent_id must be an agent's id")
+
+
+def _is_text(value: object) -> bool:
+    """Whether it is a text that a database keeps: without NUL and without half a surrogate pair."""
+    return isinstance(value, str) and "\0" not in value and not any("\ud800" <= char <= "\udfff" for char in value)
+
+
+def _is_number(value: object) -> bool:
+    return (type(value) is int and abs(value) <= _LARGEST) or (type(value) is float and isfinite(value))
+
+
+_READERS: Mapping[str, Callable[[dict[str, Any]], Line]] = {
+    "manifest": _manifest,
+    "memory": _memory,
+    "tier": _row,
+    "end": _end,
+}
 
 
 def _bad(detail: str) -> NoReturn:
@@ -142,7 +211,7 @@ def _text(value: Mapping[str, Any], name: str) -> str:
     return text
 
 
-def _object(value: Mapping[str, Any], name: str) -> Mapping[str, Json]:
+def _object(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = value[name]
     if not isinstance(found, dict):
         _bad(f"{name} must be an object")

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from app.services.transfer.intake import LineCutter, Reader
-from app.services.transfer.lines import BadLineError, End, Manifest
+from app.services.transfer.lines import BadLineError, End, Manifest, MemoryLine, RowLine
+from app.storage.tiers.tables import TIER_TABLES
 
 _SHOWN = 20
+_KINDS = [tier.kind for tier in TIER_TABLES]
 
 
 @dataclass(slots=True)
@@ -15,9 +18,18 @@ class Verdict:
 
     lines: int = 0
     memories: int = 0
+    rows: int = 0
     vectors: int = 0
     flaws: int = 0
     examples: list[str] = field(default_factory=list)
+
+    def count(self, line: MemoryLine | RowLine) -> None:
+        """Count what a line holds."""
+        if isinstance(line, RowLine):
+            self.rows += 1
+        else:
+            self.memories += 1
+            self.vectors += line.record.vector is not None
 
     def add(self, flaw: str) -> None:
         """Count a flaw."""
@@ -29,7 +41,7 @@ class Verdict:
 def verify(chunks: Iterable[bytes]) -> Verdict:
     """Read a whole file and say what is wrong with it."""
     cutter, reader, verdict = LineCutter(), Reader(), Verdict()
-    before: tuple[int, str] | None = None
+    before: tuple[Any, ...] | None = None
     for number, text in _lines(cutter, chunks):
         try:
             line = reader.read(text)
@@ -38,15 +50,18 @@ def verify(chunks: Iterable[bytes]) -> Verdict:
             continue
         if isinstance(line, Manifest | End):
             continue
-        if reader.manifest is None and verdict.memories == 0:
+        if reader.manifest is None and verdict.memories == verdict.rows == 0:
             verdict.add(f"line {number} comes without a manifest before it")
-        verdict.memories += 1
-        verdict.vectors += line.record.vector is not None
-        key = (line.record.created_at or 0, line.record.id or "")
-        if before is not None and key <= before:
-            verdict.add(f"line {number} is out of order: lines go by created_at, then id, each once")
-        before = key
-        if reader.manifest is not None and reader.manifest.agent_id not in {None, line.record.agent_id}:
+        verdict.count(line)
+        place = _place(line)
+        if before is not None and place <= before:
+            verdict.add(
+                f"line {number} is out of order: memories go by created_at, then id, and then rows by kind and key, "
+                "each once"
+            )
+        before = place
+        agent_id = line.agent_id if isinstance(line, RowLine) else line.record.agent_id
+        if reader.manifest is not None and reader.manifest.agent_id not in {None, agent_id}:
             verdict.add(f"line {number} is of another agent than the manifest names")
     verdict.lines = cutter.number
     if reader.end is None:
@@ -54,6 +69,13 @@ def verify(chunks: Iterable[bytes]) -> Verdict:
     elif not reader.whole:
         verdict.add("the closing line is not that of the lines before it")
     return verdict
+
+
+def _place(line: MemoryLine | RowLine) -> tuple[Any, ...]:
+    """Return what lines are in the order of; numbers come before texts."""
+    if isinstance(line, RowLine):
+        return _KINDS.index(line.tier.kind) + 1, *((isinstance(part, str), part) for part in line.key)
+    return 0, line.record.created_at or 0, line.record.id or ""
 
 
 def _lines(cutter: LineCutter, chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes | None]]:

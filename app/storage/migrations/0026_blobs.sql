@@ -16,5 +16,3 @@ CREATE TABLE blob (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX blob_newest ON blob (tenant_id, agent_id, created_at DESC, id DESC);
 CREATE INDEX blob_unfinished ON blob (created_at, tenant_id, id) WHERE state <> 'stored';
-
-ALTER TABLE erasure ADD COLUMN blobs INTEGER NOT NULL DEFAULT 0;

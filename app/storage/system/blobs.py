@@ -24,7 +24,9 @@ SELECT blob.id, blob.state = 'writing' AND blob.created_at > {NOW} - {ON_ITS_WAY
 FROM blob WHERE {_SCOPE} ORDER BY on_its_way, blob.id LIMIT {MAX_ERASED}
 """
 _COUNT_ERASED = f"""
-UPDATE erasure SET advanced_at = {NOW}, blobs = blobs + (SELECT count(*) FROM blob WHERE {_ERASED}) WHERE {_ERASURE}
+UPDATE erasure SET advanced_at = {NOW},
+  tiers = json_set(tiers, '$.blobs', coalesce(tiers ->> '$.blobs', 0) + (SELECT count(*) FROM blob WHERE {_ERASED}))
+WHERE {_ERASURE}
 """
 _WAIT = f"UPDATE erasure SET advanced_at = {NOW} WHERE {_ERASURE}"
 _DELETE_ERASED = f"DELETE FROM blob WHERE {_ERASED}"

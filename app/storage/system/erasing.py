@@ -7,10 +7,11 @@ from app.domain.embedding import EmbeddingConfig
 from app.domain.json_types import Json, to_json
 from app.ports.database import NOW, Row, Statement
 from app.storage.embedding_configs import READ_ALL, read_all
-from app.storage.erasures import LAST_AGENT, OF_SCOPE
+from app.storage.erasures import KINDS, LAST_AGENT, OF_SCOPE, scope_of
 from app.storage.learned_of import with_learned
 from app.storage.outbox import QUEUED_AGAIN, RESET
 from app.storage.rows import read_row
+from app.storage.tiers.tables import TIER_TABLES, TierTable
 
 _MEMORY, _OUTBOX, _IDEMPOTENCY = (OF_SCOPE.format(table=table) for table in ("memory", "outbox", "idempotency"))
 
@@ -63,11 +64,23 @@ _DELETE_NAMESPACES = f"DELETE FROM namespace WHERE {_OF_WHOLE_TENANT}"
 _DELETE_SPEND = f"DELETE FROM model_spend WHERE {_OF_WHOLE_TENANT}"
 # Counts that the deletion has brought to 0 still name an agent. The limits that an operator has set (quota) stay.
 _DELETE_USAGE = f"DELETE FROM usage WHERE {OF_SCOPE.format(table='usage')} AND usage.memories <= 0"
+# What refers to rows of another table goes before these.
+_TIERS: Mapping[str, TierTable] = {tier.kind: tier for tier in reversed(TIER_TABLES)}
+_OF_TIERS = " ".join(
+    f"WHEN EXISTS (SELECT 1 FROM {tier.table} WHERE {scope_of(tier)}) THEN '{kind}'" for kind, tier in _TIERS.items()
+)
+_TIER_CHUNK = "SELECT {columns} FROM {table} AS held WHERE {scope} LIMIT ?1 ->> 'limit'"
+_COUNT_TIER = f"""
+UPDATE erasure SET advanced_at = {NOW},
+  tiers = json_set(tiers, '$.{{kind}}', coalesce(tiers ->> '$.{{kind}}', 0) + (SELECT count(*) FROM ({{chunk}})))
+WHERE {_ERASURE}
+"""
 _PROGRESS = f"""
 SELECT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE {_MEMORY}) AS more,
   EXISTS (SELECT 1 FROM outbox WHERE {_OUTBOX}) AS queued,
+  CASE {_OF_TIERS} END AS tier, erasure.tiers,
   erasure.memories, erasure.outbox_rows, erasure.dead_letters, erasure.idempotency_keys,
-  erasure.messages, erasure.blobs, {NOW} AS now
+  erasure.messages, {NOW} AS now
 FROM erasure WHERE {_ERASURE}
 """
 
@@ -78,7 +91,16 @@ _OF_ERASURE = f"""
 {{table}}.tenant_id = erasure.tenant_id
   AND {{table}}.agent_id BETWEEN coalesce(erasure.agent_id, '') AND coalesce(erasure.agent_id, '{LAST_AGENT}')
 """
-# Tenants take turns, and so do the erasures of one. An erasure whose memories are gone waits for its rows of the
+
+
+def _has_rows(tier: TierTable) -> str:
+    whose = _OF_ERASURE.format(table=tier.table)
+    if not tier.of_agent:
+        whose = f"{tier.table}.tenant_id = erasure.tenant_id AND erasure.agent_id IS NULL"
+    return f"OR EXISTS (SELECT 1 FROM {tier.table} WHERE {whose})"
+
+
+# Tenants take turns, and so do the erasures of one. An erasure whose rows are gone waits for its rows of the
 # outbox, and is looked at once a minute all the same.
 READY = Statement.read(f"""
 SELECT id, tenant_id, agent_id FROM (
@@ -89,6 +111,7 @@ SELECT id, tenant_id, agent_id FROM (
     erasure.advanced_at = erasure.accepted_at OR erasure.advanced_at <= {NOW} - {_LOOKED_AT_MS}
     OR EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE {_OF_ERASURE.format(table="memory")})
     OR NOT EXISTS (SELECT 1 FROM outbox WHERE {_OF_ERASURE.format(table="outbox")})
+    {" ".join(map(_has_rows, TIER_TABLES))}
   )
 )
 ORDER BY turn, advanced_at, id LIMIT {_MAX_ERASURES}
@@ -132,30 +155,27 @@ class RunningErasure:
 class ErasureProgress:
     """What is left of an erasure, and what it has erased so far.
 
-    ``more``: memories are left. ``queued``: the outbox has rows of the scope. ``now``: the database's time.
+    ``more``: memories are left. ``queued``: the outbox has rows of the scope. ``tier``: a kind of which a tier has
+    rows; None: no tier has any. ``tiers``: what was erased of them, by kind. ``now``: the database's time.
     """
 
     more: bool
     queued: bool
+    tier: str | None
+    tiers: Mapping[str, int]
     memories: int
     outbox_rows: int
     dead_letters: int
     idempotency_keys: int
     messages: int
-    blobs: int
     now: int
 
     @property
     def counts(self) -> dict[str, int]:
         """Return what was erased so far, by the names of the receipt."""
-        return {
-            "memories": self.memories,
-            "outbox_rows": self.outbox_rows,
-            "dead_letters": self.dead_letters,
-            "idempotency_keys": self.idempotency_keys,
-            "messages": self.messages,
-            "blobs": self.blobs,
-        }
+        core = ("memories", "outbox_rows", "dead_letters", "idempotency_keys", "messages")
+        counts = {kind: getattr(self, kind) for kind in core}
+        return dict.fromkeys(KINDS, 0) | {kind: n for kind, n in self.tiers.items() if kind in KINDS} | counts
 
 
 def erase_chunk(erasure: RunningErasure, limit: int, *, grace_ms: int) -> list[Statement]:
@@ -185,8 +205,24 @@ def erase_chunk(erasure: RunningErasure, limit: int, *, grace_ms: int) -> list[S
     ]
 
 
+def erase_tier(erasure: RunningErasure, kind: str, limit: int) -> list[Statement]:
+    """Erase the next rows of one table of a tier (``ErasureProgress.tier``); ``read_progress`` reads the results."""
+    tier = _TIERS[kind]
+    scope = scope_of(tier, "held")
+    key = ", ".join(tier.key or ("tenant_id",))
+    chunk = _TIER_CHUNK.format(columns=key, table=tier.table, scope=scope)
+    delete = f"DELETE FROM {tier.table} WHERE tenant_id = ?1 ->> 'tenant_id' AND ({key}) IN ({chunk})"
+    argument = {**erasure.argument, "limit": limit}
+    changes = (_COUNT_TIER.format(kind=kind, chunk=chunk), delete)
+    return [
+        *(Statement.write(sql, repeatable=True, **argument) for sql in changes),
+        Statement.read(_PROGRESS, **argument),
+        READ_ALL,
+    ]
+
+
 def read_progress(results: Sequence[list[Row]]) -> tuple[ErasureProgress, list[EmbeddingConfig]]:
-    """Read the results of ``erase_chunk``: the progress, and the configs whose indexes may hold vectors."""
+    """Read the results of ``erase_chunk`` or ``erase_tier``: the progress, and the configs of indexes with vectors."""
     *_, (progress,), configs = results
     return read_row(ErasureProgress, progress), read_all(configs)
 

@@ -14,6 +14,7 @@ class TierTable:
         key: The columns of its primary key behind ``tenant_id``.
         of_agent: Whether it has a column ``agent_id``: else the rows belong to all agents of the tenant.
         counted: Whether receipts and counts name it.
+        expires: Whether a row counts as gone once its ``expires_at`` has passed: an export leaves it out.
         exported: Whether an export has its rows: those of objects would point to nothing where they are imported.
     """
 
@@ -24,6 +25,12 @@ class TierTable:
     of_agent: bool = True
     counted: bool = True
     exported: bool = True
+    expires: bool = False
+
+    @property
+    def travels(self) -> bool:
+        """Whether exports have its rows, and imports take them; counts are kept right where the rows arrive."""
+        return self.exported and bool(self.key)
 
 
 _EPISODIC = (
@@ -55,26 +62,28 @@ _EPISODIC = (
 )
 _WORKING = (
     TierTable(
-        kind="working_instance",
+        kind="working_instances",
         table="working_instance",
         columns=("agent_id", "instance", "version", "expires_at"),
         key=("agent_id", "instance"),
         counted=False,
     ),
     TierTable(
-        kind="working_key",
+        kind="working_keys",
         table="working_key",
         columns=("agent_id", "instance", "key", "bytes", "version", "expires_at", "value"),
         key=("agent_id", "instance", "key"),
+        expires=True,
     ),
     TierTable(
-        kind="working_log",
+        kind="working_log_entries",
         table="working_log",
         columns=("agent_id", "run_id", "number", "bytes", "created_at", "expires_at", "entry"),
         key=("agent_id", "run_id", "number"),
+        expires=True,
     ),
     TierTable(
-        kind="working_window",
+        kind="working_windows",
         table="working_window",
         columns=(
             *("agent_id", "instance", "expires_at", "messages", "bytes", "over", "fallen", "fallen_since"),
@@ -83,7 +92,7 @@ _WORKING = (
         key=("agent_id", "instance"),
     ),
     TierTable(
-        kind="working_turn",
+        kind="working_turns",
         table="working_turn",
         columns=(
             *("agent_id", "instance", "place", "id", "role", "said_at", "bytes", "tokens", "written_by"),

@@ -234,6 +234,18 @@ class Kept:
     audit_rows: int
     agent_settings: int
     receipts: int
+    runs: int = 0
+    episodes: int = 0
+    context: int = 0
+    working_keys: int = 0
+    working_log_entries: int = 0
+    working_windows: int = 0
+    working_turns: int = 0
+    blobs: int = 0
+    workflows: int = 0
+    workflow_outcomes: int = 0
+    tool_calls: int = 0
+    recalls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +303,18 @@ class ErasedCounts:
     dead_letters: int
     idempotency_keys: int
     messages: int = 0
+    runs: int = 0
+    episodes: int = 0
+    context: int = 0
+    working_keys: int = 0
+    working_log_entries: int = 0
+    working_windows: int = 0
+    working_turns: int = 0
     blobs: int = 0
+    workflows: int = 0
+    workflow_outcomes: int = 0
+    tool_calls: int = 0
+    recalls: int = 0
 
 
 @dataclass(frozen=True, slots=True)

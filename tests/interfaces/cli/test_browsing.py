@@ -5,7 +5,10 @@ from typing import Any
 
 import pytest
 
+from app.storage.tiers.tables import TIER_TABLES
 from tests.interfaces.cli.line import Line
+
+NONE = {tier.kind: 0 for tier in TIER_TABLES if tier.counted}
 
 ABSENT = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 HIDING = "red\x1b[31m \u202eyes\nsecond line\tend"
@@ -147,7 +150,7 @@ def test_usage_tells_what_the_api_tells(line: Line) -> None:
         assert usage.pop("stores_this_minute") <= 1  # a minute may be over
     assert told == {
         "tenant": {"memories": 1, "bytes": 5, "limits": {}},
-        "kept": {"idempotency_keys": 0, "audit_rows": 1, "agent_settings": 0, "receipts": 0},
+        "kept": {"idempotency_keys": 0, "audit_rows": 1, "agent_settings": 0, "receipts": 0} | NONE,
         "agents": [{"memories": 1, "bytes": 5, "limits": {"memories": 5}, "agent_id": "bot"}],
     }
     head, tenant, agent, *rest = line.ok("usage", AGENT_MEMORIES="5").splitlines()

@@ -7,10 +7,13 @@ import httpx
 import pytest
 
 from app.domain import limits
+from app.storage.tiers.tables import TIER_TABLES
 from tests.interfaces.http.test_operations import finish
 from tests.support.backends import Backend
 from tests.support.problem_shape import assert_problem, named_fields
 from tests.support.service import Service, serving
+
+KINDS = [tier.kind for tier in TIER_TABLES if tier.counted]
 
 
 @pytest.fixture
@@ -57,7 +60,8 @@ async def test_usage_is_told_of_the_tenant_and_of_each_agent(service: Service) -
     ):
         of_one = (await service.client.get("/usage", params=query, headers=headers)).json()
         assert of_one == {"agents": told["agents"][:1]}
-    assert told["kept"] == {"idempotency_keys": 0, "audit_rows": 2, "agent_settings": 0, "receipts": 0}
+    kept = {"idempotency_keys": 0, "audit_rows": 2, "agent_settings": 0, "receipts": 0}
+    assert told["kept"] == kept | dict.fromkeys(KINDS, 0)
     nobody = await service.client.get("/usage?agent_id=nobody", headers=service.credential(admin=True))
     assert [agent["memories"] for agent in nobody.json()["agents"]] == [0]
 

@@ -98,7 +98,7 @@ WHOLE: dict[str, tuple[Callable[[list[bytes]], list[bytes]], int, str]] = {
     "a memory after the end": (lambda lines: [*lines, GOOD], 4, "holds"),
     "no manifest": (lambda lines: lines[1:], 4, "holds"),
     "another tenant's manifest": (lambda lines: [changed(lines[0], tenant="other"), *lines[1:]], 4, "holds"),
-    "a newer version": (lambda lines: [changed(lines[0], version=3), *lines[1:]], 0, "missing"),
+    "a newer version": (lambda lines: [changed(lines[0], version=4), *lines[1:]], 0, "missing"),
     "no line end": (lambda lines: [*lines[:-1], lines[-1].rstrip(b"\n")], 4, "holds"),
     "nothing": (lambda _: [], 0, "missing"),
 }
@@ -114,7 +114,7 @@ async def test_what_is_wrong_with_a_file_as_a_whole_is_told(bench: Bench, name: 
     assert await bench.memories() == count
     if name == "a newer version":
         assert [line["status"] for line in report] == ["rejected"] * 6
-        assert "version 3" in report[0]["detail"]
+        assert "version 4" in report[0]["detail"]
     if name == "another tenant's manifest":
         assert (report[0]["line"], report[0]["status"]) == (1, "rejected")
     flawless = name in {"no line end", "another tenant's manifest"}  # which tenant it is, a file alone does not know

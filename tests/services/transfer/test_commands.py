@@ -45,7 +45,7 @@ def test_what_one_command_exports_another_imports_and_a_third_finds_whole(line: 
         "Written to the agents: bot (5).\n"
     )
     line.ok("export", "--vectors", "-o", "out.ndjson")
-    assert line.ok("verify", "out.ndjson").stdout == "7 lines, 5 memories, 5 vectors. The file is whole.\n"
+    assert line.ok("verify", "out.ndjson").stdout == "7 lines, 5 memories, 5 vectors, 0 rows. The file is whole.\n"
     out = (line.folder / "out.ndjson").read_bytes()
     summary = json.loads(line.ok("import", "-", "--json", data="other", stdin=out).stdout)
     assert (summary["imported"], summary["end"]) == (5, "holds")

@@ -67,7 +67,8 @@ async def usage(caller: Caller, query: Annotated[UsageQuery, Query()]) -> Usages
         return UsagesAnswer.model_validate({"agents": [await services.browser.usage_of(agent_id)]})
     tenant, agents, kept = await services.browser.usage()
     models = await services.browser.model_usage()
-    return UsagesAnswer.model_validate({"tenant": tenant, "agents": agents, "kept": kept, "models": models})
+    answer = {"tenant": tenant, "agents": agents, "kept": kept.counts, "models": models}
+    return UsagesAnswer.model_validate(answer)
 
 
 @data.get("/agents/{agent_id}", dependencies=[Depends(no_query)], responses=responses(*_READS))

@@ -3,7 +3,7 @@
 import json
 from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model, model_validator
 
 from app.domain import limits
 from app.domain.claim import MemoryType
@@ -20,9 +20,11 @@ from app.interfaces.fields import (
     to_filter,
 )
 from app.interfaces.http.schemas import examples
+from app.interfaces.http.schemas.kinds import row_counts
 from app.interfaces.http.schemas.source import WRITTEN_BY, SourceAnswer
 from app.interfaces.http.schemas.store import AgentId
 from app.storage.agents import DEFAULT_TOOLS, AgentChange, ToolSet
+from app.storage.kept import MAX_ROWS
 from app.storage.quotas import MAX_AGENTS
 
 # May be left out of a query, where there is no null to send.
@@ -155,13 +157,19 @@ class AgentUsageAnswer(UsageAnswer):
     agent_id: str
 
 
-class KeptAnswer(Answer):
-    """Rows that are kept beside memories."""
-
+class _KeptBeside(Answer):
     idempotency_keys: int = Field(description="Of the last 24 hours.")
     audit_rows: int
     agent_settings: int = Field(description="Agents that an administrator has set.")
     receipts: int = Field(description="Of finished erasures.")
+
+
+KeptAnswer = create_model(
+    "KeptAnswer",
+    __base__=_KeptBeside,
+    __doc__="Rows that are kept beside memories.",
+    **row_counts(f" At most {MAX_ROWS} are counted."),
+)
 
 
 class ModelLimitsAnswer(Answer):

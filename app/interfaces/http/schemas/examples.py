@@ -130,7 +130,7 @@ _USAGE: dict[str, Any] = {
 }
 USAGE: dict[str, Any] = {
     "tenant": _USAGE,
-    "kept": {"idempotency_keys": 12, "audit_rows": 240, "agent_settings": 1, "receipts": 2},
+    "kept": {"idempotency_keys": 12, "audit_rows": 240, "agent_settings": 1, "receipts": 2, "episodes": 310},
     "models": {"calls_today": 34, "tokens_today": 51200, "limits": {"calls_per_day": 1000}},
     "agents": [{**_USAGE, "limits": {}, "agent_id": AGENT_ID}],
 }
@@ -190,6 +190,7 @@ ERASED: dict[str, Any] = {
             "idempotency_keys": 3,
             "messages": 0,
             "blobs": 2,
+            "episodes": 240,
         },
         "found_by_id": 0,
         "found_by_search": 0,

@@ -2,26 +2,27 @@
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from app.domain import limits
 from app.interfaces.fields import Answer, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
+from app.interfaces.http.schemas.kinds import row_counts
 
 OperationId: TypeAlias = Annotated[
     str, Field(json_schema_extra={"examples": [examples.OPERATION_ID]}), Within(limits.OPERATION_ID)
 ]
 
 
-class ErasedCounts(Answer):
-    """What was erased, by kind."""
-
+class _ErasedCore(Answer):
     memories: int
     outbox_rows: int = Field(description="Vectors on their way to the index.")
     dead_letters: int = Field(description="Of these, vectors the index had refused.")
     idempotency_keys: int
     messages: int = Field(0, description="Messages that were ingested and were no memories yet.")
-    blobs: int = Field(0, description="Blobs, with their bytes.")
+
+
+ErasedCounts = create_model("ErasedCounts", __base__=_ErasedCore, __doc__="What was erased, by kind.", **row_counts())
 
 
 class ReceiptAnswer(Answer):

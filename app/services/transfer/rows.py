@@ -1,0 +1,186 @@
+"""Stores rows of the tiers that come from elsewhere, in batches of one kind (docs/format.md)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.domain.errors import DatabaseRejected
+from app.domain.json_types import Scalar, to_json
+from app.domain.memory import Scope, Tenant
+from app.ports.database import Row, RunRefused
+from app.services.backends import TenantBackends
+from app.services.tiers.writing import write
+from app.services.transfer.lines import BadLineError, RowLine, held, same
+from app.services.transfer.report import Report, Status
+from app.services.transfer.retry_budget import RetryBudget
+from app.storage.tiers.gate import gate
+from app.storage.tiers.rows import TierRows
+from app.storage.tiers.tables import TierTable
+
+_BATCH_ROWS = 200
+_BATCH_BYTES = 800_000
+_BATCH_AGENTS = 50
+"""Each has a statement of its own in the run, which asks whether it is being erased."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A line: a row, or what is wrong with the line; and what became of it."""
+
+    number: int
+    id: str | None
+    line: RowLine | None = None
+    status: Status | None = None
+    detail: str | None = None
+
+    @property
+    def row(self) -> Mapping[str, Scalar]:
+        return {} if self.line is None else self.line.row
+
+    @property
+    def key(self) -> tuple[Scalar, ...]:
+        return () if self.line is None else self.line.key
+
+    @property
+    def agent_id(self) -> str | None:
+        return None if self.line is None else self.line.agent_id
+
+    def settle(self, status: Status, detail: str | None = None) -> None:
+        self.status, self.detail = status, detail
+
+
+class RowImport:
+    """The rows of one import into a tenant; whose they may be is as for memories.
+
+    A row is written where its key is free, and never over another. What was written before an import was cut off is
+    found unchanged by the next.
+    """
+
+    def __init__(
+        self,
+        backends: TenantBackends,
+        report: Report,
+        retry_budget: RetryBudget,
+        *,
+        only_agent: str | None,
+        to_agent: str | None,
+    ) -> None:
+        """Bind the tenant, and what ``Import`` is given."""
+        self._backends = backends
+        self._report = report
+        self._retry_budget = retry_budget
+        self._only_agent = only_agent
+        self._to_agent = to_agent
+        self._entries: list[_Entry] = []
+        self._bytes = 0
+
+    @property
+    def waiting(self) -> bool:
+        """Whether lines are held that were not reported yet."""
+        return bool(self._entries)
+
+    async def add(self, number: int, line: RowLine) -> None:
+        """Take a row that is as its table is declared. Raises as ``flush`` does."""
+        if self._to_agent is not None and line.tier.of_agent:
+            line = RowLine(line.tier, {**line.row, "agent_id": self._to_agent}, line.hash)
+        try:
+            self._check(line)
+        except BadLineError as error:
+            await self.reject(number, error.detail, error.id)
+            return
+        size = len(to_json(dict(line.row)).encode())
+        if not self._fits(line, size):
+            await self.flush()
+        self._bytes += size
+        await self._take(_Entry(number, line.id, line))
+
+    async def reject(self, number: int, detail: str, id_: str | None) -> None:
+        """Take a line that cannot be imported, to be reported in its place. Raises as ``flush`` does."""
+        await self._take(_Entry(number, id_, status="rejected", detail=detail))
+
+    async def flush(self) -> None:
+        """Store what was taken and report it.
+
+        Raises:
+            Erasing: the tenant, or an agent of the batch, is being erased; nothing more of the batch was stored.
+            Unauthenticated: the credential was revoked; nothing more was stored.
+            Unavailable: the database does not answer; importing again is safe.
+        """
+        entries, self._entries, self._bytes = self._entries, [], 0
+        await self._store([entry for entry in entries if entry.status is None])
+        for entry in entries:
+            self._report.add(
+                entry.number,
+                entry.status or "rejected",
+                id_=entry.id,
+                detail=entry.detail,
+                agent_id=entry.agent_id or None,
+            )
+
+    async def _take(self, entry: _Entry) -> None:
+        self._entries.append(entry)
+        if len(self._entries) == _BATCH_ROWS:
+            await self.flush()
+
+    def _check(self, line: RowLine) -> None:
+        if self._only_agent is not None and line.agent_id != self._only_agent:
+            raise BadLineError("is for another agent than may be imported into", line.id)
+        expires_at = line.row.get("expires_at")
+        if line.tier.expires and isinstance(expires_at, int) and expires_at <= self._backends.clock():
+            raise BadLineError("has expired", line.id)
+
+    def _fits(self, line: RowLine, size: int) -> bool:
+        taken = [entry for entry in self._entries if entry.line is not None]
+        kinds = {entry.line.tier.kind for entry in taken if entry.line is not None}
+        agents = {entry.agent_id for entry in taken} | {line.agent_id}
+        return kinds <= {line.tier.kind} and len(agents) <= _BATCH_AGENTS and self._bytes + size <= _BATCH_BYTES
+
+    async def _store(self, entries: Sequence[_Entry]) -> None:
+        """Write rows of one kind. Where their table refuses one of them, the others are written without it."""
+        if not entries or entries[0].line is None:
+            return
+        tier = entries[0].line.tier
+        try:
+            before, after = await self._written(tier, entries)
+        except DatabaseRejected as refusal:
+            if len(entries) == 1:
+                why = f" ({refusal.reason})" if isinstance(refusal, RunRefused) else ""
+                entries[0].settle("rejected", f"its table does not take the row{why}")
+                return
+            middle = len(entries) // 2
+            await self._store(entries[:middle])
+            await self._store(entries[middle:])
+            return
+        for entry in entries:
+            entry.settle(*_became(entry, before.get(entry.key), after.get(entry.key)))
+            before.setdefault(entry.key, after.get(entry.key, {}))  # the same key again is no new row
+
+    async def _written(self, tier: TierTable, entries: Sequence[_Entry]) -> tuple["_Rows", "_Rows"]:
+        """Write rows, and return what the tenant had under their keys before, and what it has now."""
+        tenant_id = self._backends.tenant_id
+        rows = TierRows(tenant_id, tier)
+        given = [entry.row for entry in entries]
+        agents = sorted({entry.agent_id for entry in entries if entry.agent_id})
+        gates = [gate(Scope(tenant_id, agent_id), self._backends.author) for agent_id in agents]
+        statements = [*gates, rows.known(given), rows.insert(given), rows.known(given)]
+        results = await self._retry_budget.of(lambda: write(self._backends, Tenant(tenant_id), statements))
+        before, _, after = results[-3:]
+        return _by_key(tier, before), _by_key(tier, after)
+
+
+_Rows = dict[tuple[Scalar, ...], Mapping[str, Scalar]]
+
+
+def _by_key(tier: TierTable, rows: Sequence[Row]) -> _Rows:
+    there = [held(tier, row) for row in rows]
+    return {tuple(row[column] for column in tier.key): row for row in there}
+
+
+def _became(
+    entry: _Entry, before: Mapping[str, Scalar] | None, after: Mapping[str, Scalar] | None
+) -> tuple[Status, str | None]:
+    """Tell what became of a row from what its key had before and has now."""
+    if before is None:
+        return ("imported", None) if after is not None else ("conflict", "another row has what only one may have")
+    if same(dict(before), dict(entry.row)):
+        return "unchanged", None
+    return "conflict", "another row has this key"

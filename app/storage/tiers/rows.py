@@ -1,0 +1,97 @@
+"""Rows of any declared table in bulk: pages of them on their way out of a tenant, and batches on their way in."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.domain.json_types import Json, Scalar
+from app.domain.memory import Tenant
+from app.ports.database import NOW
+from app.storage.scoped import ScopedStatement
+from app.storage.tiers.tables import TierTable
+
+PAGE_ROWS = 500
+PAGE_BYTES = 1_000_000
+
+# The inner queries read keys and sizes alone, so that what does not fit into the page is not carried along.
+_PAGE = """
+SELECT {columns}, page.found
+FROM (
+  SELECT {key}, count(*) OVER () AS found,
+    sum(bytes) OVER (ORDER BY {key} ROWS UNBOUNDED PRECEDING) - bytes AS before
+  FROM (
+    SELECT {held_key}, {bytes} AS bytes FROM {table} AS held
+    WHERE held.tenant_id = ?1 ->> 'tenant_id' {after} {agent} {living}
+    ORDER BY {held_key} LIMIT {page_rows}
+  )
+) AS page CROSS JOIN {table} AS held
+WHERE held.tenant_id = ?1 ->> 'tenant_id' AND {same_key} AND page.before < {page_bytes}
+ORDER BY {held_key}
+"""
+_KNOWN = """
+SELECT {columns} FROM json_each(?1, '$.keys') AS wanted CROSS JOIN {table} AS held
+WHERE held.tenant_id = ?1 ->> 'tenant_id' AND {wanted_key}
+"""
+_INSERT = """
+INSERT INTO {table} (tenant_id, {names})
+SELECT ?1 ->> 'tenant_id', {values} FROM json_each(?1, '$.rows') AS line WHERE TRUE
+ON CONFLICT DO NOTHING
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TierRows:
+    """Statements over the rows of one table of one tenant, and with ``agent_id`` of one of its agents."""
+
+    tenant_id: str
+    tier: TierTable
+    agent_id: str | None = None
+
+    def page(self, after: Sequence[Scalar] | None) -> ScopedStatement:
+        """Read the rows that follow the key ``after``, by their keys; ``found`` tells how many were looked at."""
+        key, columns = self.tier.key, self.tier.columns
+        place = ", ".join(f"?1 ->> '$.after[{number}]'" for number in range(len(key)))
+        sql = _PAGE.format(
+            columns=_named(columns),
+            key=", ".join(key),
+            held_key=_named(key),
+            bytes=" + ".join(f"coalesce(length(CAST(held.{column} AS BLOB)), 0)" for column in columns),
+            table=self.tier.table,
+            after="" if after is None else f"AND ({_named(key)}) > ({place})",
+            agent="" if self.agent_id is None else "AND held.agent_id = ?1 ->> 'agent_id'",
+            living=f"AND held.expires_at > {NOW}" if self.tier.expires else "",
+            same_key=" AND ".join(f"held.{column} = page.{column}" for column in key),
+            page_rows=PAGE_ROWS,
+            page_bytes=PAGE_BYTES,
+        )
+        return ScopedStatement.read(Tenant(self.tenant_id), sql, agent_id=self.agent_id, after=_listed(after))
+
+    def known(self, rows: Sequence[Mapping[str, Scalar]]) -> ScopedStatement:
+        """Read what the tenant has under the keys of these rows."""
+        sql = _KNOWN.format(
+            columns=_named(self.tier.columns),
+            table=self.tier.table,
+            wanted_key=" AND ".join(
+                f"held.{column} = wanted.value ->> {number}" for number, column in enumerate(self.tier.key)
+            ),
+        )
+        keys: list[Json] = [[row[column] for column in self.tier.key] for row in rows]
+        return ScopedStatement.read(Tenant(self.tenant_id), sql, keys=keys)
+
+    def insert(self, rows: Sequence[Mapping[str, Scalar]]) -> ScopedStatement:
+        """Write rows; one whose key is taken is left out. What a column is not given is NULL."""
+        columns = self.tier.columns
+        sql = _INSERT.format(
+            table=self.tier.table,
+            names=", ".join(columns),
+            values=", ".join(f"line.value ->> '$.{column}'" for column in columns),
+        )
+        lines: list[Json] = [dict(row) for row in rows]
+        return ScopedStatement.write(Tenant(self.tenant_id), sql, rows=lines)
+
+
+def _named(columns: Sequence[str]) -> str:
+    return ", ".join(f"held.{column}" for column in columns)
+
+
+def _listed(key: Sequence[Scalar] | None) -> Json:
+    return None if key is None else list(key)

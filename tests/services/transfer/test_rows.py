@@ -1,0 +1,239 @@
+"""Rows of every tier travel with the memories: what an export brought is exported there as the very same lines."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.domain.errors import Erasing, Unavailable
+from app.domain.json_types import Scalar
+from app.domain.memory import NewMemory
+from app.services.transfer.importer import Import
+from app.services.transfer.intake import import_lines
+from app.services.transfer.lines import Manifest, Total, held, write_end, write_manifest, write_row
+from app.services.transfer.report import Report
+from app.services.transfer.verify import verify
+from app.storage.tiers import rows as tier_rows
+from app.storage.tiers.tables import TIER_TABLES, TierTable
+from tests.services.transfer.corpus import SCHEMA, changed, exported, imported, in_chunks
+from tests.support.backends import Backend
+from tests.support.gateways import Bench, bench_on
+from tests.support.generation import examples
+from tests.support.tier_rows import LATER, added, row_of
+
+VALIDATOR = jsonschema_rs.validator_for(json.loads(SCHEMA.read_text(encoding="utf-8")))
+TRAVELS = [tier for tier in TIER_TABLES if tier.travels]
+OF_AGENTS = [tier for tier in TRAVELS if tier.of_agent]
+EPISODES = next(tier for tier in TIER_TABLES if tier.kind == "episodes")
+AGENTS = ("bot", "other")
+
+
+async def fill(bench: Bench, count: int = 3, tenant: str = "acme") -> None:
+    for agent in AGENTS:
+        await bench.tenant(tenant).store(agent, NewMemory(f"memory of {agent}"))
+        for tier in TIER_TABLES:
+            if tier.key:
+                await added(bench, tenant, tier, [row_of(tier, n, agent) for n in range(count)])
+
+
+def rows_in(data: bytes) -> list[dict[str, Any]]:
+    return [line for line in map(json.loads, data.splitlines()) if line["type"] == "tier"]
+
+
+def statuses(report: list[dict[str, Any]]) -> Counter[str]:
+    return Counter(line["status"] for line in report[:-1])
+
+
+def file_of_rows(rows: list[tuple[TierTable, dict[str, Scalar]]]) -> bytes:
+    total = Total()
+    lines = [write_manifest(Manifest("acme", None, 0, (), vectors=False))]
+    for tier, row in rows:
+        line, digest = write_row(tier, held(tier, row))
+        total.add_row(digest)
+        lines.append(line)
+    return b"".join([*lines, write_end(total)])
+
+
+def episodes(count: int, agent: str = "bot") -> list[tuple[TierTable, dict[str, Scalar]]]:
+    return [(EPISODES, row_of(EPISODES, number, agent)) for number in range(count)]
+
+
+async def test_rows_of_every_table_are_exported_and_imported_to_the_byte(bench: Bench, target: Bench) -> None:
+    await fill(bench)
+    data = await exported(bench)
+    assert {row["kind"] for row in rows_in(data)} == {tier.kind for tier in TRAVELS}
+    *lines, summary = await imported(target, data)
+    assert summary["end"] == "holds"
+    assert statuses([*lines, summary]) == {"imported": len(data.splitlines()) - 2}
+    assert await exported(target) == data
+    again = await imported(target, data)
+    assert statuses(again) == {"unchanged": len(data.splitlines()) - 2}
+    assert await exported(target) == data
+    verdict = verify([data])
+    assert (verdict.flaws, verdict.memories, verdict.rows) == (0, 2, len(rows_in(data)))
+    for line in data.splitlines():
+        VALIDATOR.validate(json.loads(line))
+
+
+async def test_an_import_goes_to_the_tenant_of_the_credential_and_no_other_is_touched(bench: Bench) -> None:
+    await fill(bench)
+    mine = await exported(bench)
+    *lines, summary = await imported(bench, mine, "globex")
+    assert statuses([*lines, summary])["imported"] == len(mine.splitlines()) - 2
+    assert rows_in(await exported(bench, "globex")) == rows_in(mine)
+    assert await exported(bench) == mine
+
+
+async def test_an_export_in_many_pages_is_the_same_as_in_one(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    await fill(bench, 7)
+    whole = await exported(bench)
+    monkeypatch.setattr(tier_rows, "PAGE_ROWS", 3)
+    assert await exported(bench) == whole
+    monkeypatch.setattr(tier_rows, "PAGE_BYTES", 30)
+    assert await exported(bench) == whole
+
+
+async def test_an_agents_export_has_its_own_rows_alone(bench: Bench) -> None:
+    await fill(bench)
+    rows = rows_in(await exported(bench, agent_id="bot"))
+    assert {row["kind"] for row in rows} == {tier.kind for tier in OF_AGENTS}
+    assert {row["row"]["agent_id"] for row in rows} == {"bot"}
+
+
+@pytest.mark.parametrize("tier", [tier for tier in TRAVELS if tier.expires], ids=lambda tier: tier.kind)
+async def test_what_has_expired_is_neither_exported_nor_imported(bench: Bench, tier: TierTable) -> None:
+    await added(bench, "acme", tier, [row_of(tier, 1) | {"expires_at": 5}, row_of(tier, 2)])
+    (row,) = rows_in(await exported(bench))
+    assert row["row"]["expires_at"] == LATER
+    gone, *_ = await imported(bench, file_of_rows([(tier, row_of(tier, 3) | {"expires_at": 5})]))
+    assert (gone["status"], gone["detail"]) == ("rejected", "has expired")
+
+
+async def test_an_import_cut_at_any_tenth_and_made_again_ends_the_same(backend: Backend, tmp_path: Path) -> None:
+    data = file_of_rows(episodes(450))
+    async with bench_on(tmp_path / "cut", backend) as bench:
+        for tenth in range(1, 10):
+            *_, summary = await imported(bench, data[: len(data) * tenth // 10])
+            assert (summary["end"], summary["conflict"]) == ("missing", 0)
+        *lines, summary = await imported(bench, data)
+        assert summary["end"] == "holds"
+        assert statuses([*lines, summary]).keys() == {"unchanged", "imported"}
+        assert (await exported(bench)).splitlines()[1:] == data.splitlines()[1:]
+
+
+async def test_an_outage_ends_an_import_and_made_again_it_ends_the_same(bench: Bench) -> None:
+    data, report = file_of_rows(episodes(450)), Report()
+
+    async def chunks() -> Any:
+        async for chunk in in_chunks(data):
+            yield chunk
+            if await bench.rows("SELECT 1 FROM memory_episodes LIMIT 1"):
+                bench.database.error = Unavailable("away")
+
+    with pytest.raises(Unavailable):
+        await import_lines(chunks(), Import(bench.backends.of_tenant("acme"), report), report)
+    report.close()
+    bench.database.error = None
+    assert statuses(await imported(bench, data)) == {"unchanged": 200, "imported": 250}
+
+
+async def test_a_row_that_cannot_be_is_rejected_by_its_line_and_the_others_are_written(bench: Bench) -> None:
+    lines = file_of_rows(episodes(12)).splitlines(keepends=True)
+    good = json.loads(lines[1])["row"]
+    wrong: dict[int, Any] = {
+        2: {"row": good | {"other": 1}},
+        3: {"row": good | {"tenant_id": "globex"}},
+        4: {"row": good | {"id": None}},
+        5: {"row": good | {"content": ["a list"]}},
+        6: {"row": good | {"content": True}},
+        7: {"kind": "nothing"},
+        8: {"kind": "blobs"},
+        9: {"row": good | {"agent_id": "no agent"}},
+    }
+    for place, fields in wrong.items():
+        lines[place] = changed(lines[place], **fields)
+    lines[10] = changed(lines[10], hash="0" * 64)
+    *report, summary = await imported(bench, b"".join(lines))
+    assert [(line["line"], line["status"]) for line in report] == [
+        (number + 1, "imported" if number in {1, 11, 12} else "rejected") for number in range(1, 13)
+    ]
+    assert "hash" in report[9]["detail"]
+    assert summary["end"] == "wrong"
+
+
+async def test_what_the_tables_own_rules_refuse_is_rejected_and_the_others_are_written(bench: Bench) -> None:
+    rows = episodes(9)
+    rows[2][1]["id"] = "too short"
+    rows[5][1]["created_at"] = "no number"
+    rows[8][1]["type"] = None
+    *report, summary = await imported(bench, file_of_rows(rows))
+    assert [line["line"] for line in report if line["status"] == "rejected"] == [4, 7, 10]
+    assert (summary["imported"], summary["end"]) == (6, "holds")
+    assert len(await bench.rows("SELECT 1 FROM memory_episodes")) == 6
+
+
+async def test_a_row_is_never_written_over_another(bench: Bench) -> None:
+    rows = episodes(2)
+    await imported(bench, file_of_rows(rows))
+    before = await exported(bench)
+    others = [(tier, row | {"content": "another"}) for tier, row in rows]
+    report = await imported(bench, file_of_rows([*others, *rows, (EPISODES, row_of(EPISODES, 3)), *others[:1]]))
+    assert [line["status"] for line in report[:-1]] == [
+        *("conflict", "conflict", "unchanged", "unchanged", "imported", "conflict"),
+    ]
+    assert len(rows_in(await exported(bench))) == 3
+    assert set(before.splitlines()[1:-1]) <= set((await exported(bench)).splitlines())
+
+
+async def test_a_credential_of_one_agent_takes_its_rows_alone_and_an_operator_gives_all_to_one(bench: Bench) -> None:
+    rows = [(tier, row_of(tier, 1, agent)) for tier in TRAVELS for agent in (AGENTS if tier.of_agent else ("bot",))]
+    data = file_of_rows(rows)
+    report = await imported(bench, data, only_agent="bot")
+    taken = [line["status"] == "imported" for line in report[:-1]]
+    assert taken == [tier.of_agent and row["agent_id"] == "bot" for tier, row in rows]
+    report = await imported(bench, data, "globex", to_agent="third")
+    assert statuses(report[1:])["rejected"] == 0  # the first line is the manifest of another tenant
+    held_there = rows_in(await exported(bench, "globex"))
+    assert {row["row"].get("agent_id", "third") for row in held_there} == {"third"}
+
+
+async def test_while_an_agent_is_erased_none_of_its_rows_is_imported(bench: Bench) -> None:
+    await bench.gateway.store("other", NewMemory("red"))
+    await bench.gateway.erase("other")
+    await imported(bench, file_of_rows(episodes(3)))
+    with pytest.raises(Erasing):
+        await imported(bench, file_of_rows([*episodes(1), *episodes(1, "other")]))
+    assert {row["row"]["agent_id"] for row in rows_in(await exported(bench))} == {"bot"}
+
+
+async def test_files_of_earlier_versions_are_read(bench: Bench) -> None:
+    await bench.gateway.store("bot", NewMemory("red"))
+    first, memory, end = (await exported(bench)).splitlines(keepends=True)
+    for version in (1, 2):
+        lines = [changed(first, version=version, tenant="globex"), memory, changed(end, rows=None)]
+        for line in lines:
+            VALIDATOR.validate(json.loads(line))
+        *_, summary = await imported(bench, b"".join(lines), "globex")
+        assert (summary["end"], summary["rejected"]) == ("holds", 0)
+
+
+values = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=60)
+
+
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=list(HealthCheck))
+@given(texts=st.lists(st.tuples(values, st.integers(0, 2**53)), max_size=12))
+async def test_whatever_a_row_holds_survives_the_way_out_and_in(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[tuple[str, int]]
+) -> None:
+    rows = episodes(len(texts))
+    for (_, row), (text, number) in zip(rows, texts, strict=True):
+        row["content"], row["created_at"] = text, number
+    data = file_of_rows(rows)
+    async with bench_on(tmp_path_factory.mktemp("one")) as bench:
+        assert statuses(await imported(bench, data)) == ({"imported": len(rows)} if rows else {})
+        assert (await exported(bench)).splitlines()[1:] == data.splitlines()[1:]

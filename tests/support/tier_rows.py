@@ -1,0 +1,94 @@
+"""Rows of every table of the tiers, made from its declaration and from what its columns ask for."""
+
+from collections.abc import Mapping, Sequence
+
+from app.domain.json_types import Scalar
+from app.ports.database import Row, Statement
+from app.storage.tiers.tables import TierTable
+from tests.support.gateways import Bench
+
+LATER = 4_000_000_000_000
+_HASH = "0123456789abcdef" * 4
+_VALUES: Mapping[str, Scalar] = {
+    "agent_type": "support",
+    "alpha": 1.5,
+    "beta": 2,
+    "bytes": 9,
+    "called_at": None,
+    "content": 'said "é\U0001f600"',
+    "data": '{"n":[1.5,null]}',
+    "detail": "{}",
+    "discount": 0.99,
+    "enabled": 1,
+    "ended_at": None,
+    "entry": '"an entry"',
+    "error": None,
+    "event": "recall",
+    "expires_at": LATER,
+    "fallen": 0,
+    "fallen_since": None,
+    "fallen_until": None,
+    "input": '{"input":1,"episode_ids":[]}',
+    "input_hash": _HASH,
+    "issued_at": None,
+    "media_type": "text/plain",
+    "messages": 1,
+    "ms": "1.5",
+    "number": 1,
+    "outcome": "ok",
+    "output": None,
+    "over": 0,
+    "role": "user",
+    "score": 0.25,
+    "sha256": _HASH,
+    "size": 13,  # of the content
+    "speakers": None,
+    "spec": '{"steps":[]}',
+    "state": "stored",
+    "status": "running",
+    "tokens": 2,
+    "value": '{"any":"value"}',
+    "version": 7,
+    "workflow_id": "plan",
+    "written_by": None,
+    "written_through": "http",
+}
+"""What a column of this name may be; those of a key differ with the row's number."""
+
+
+def row_of(tier: TierTable, number: int, agent_id: str = "bot") -> dict[str, Scalar]:
+    """Return a row of the table: another one for each number and agent."""
+    row = {column: _value(column, number, agent_id) for column in tier.columns}
+    return row | {"agent_id": agent_id} if tier.of_agent else row
+
+
+def _value(column: str, number: int, agent_id: str) -> Scalar:
+    if column in {"id", "run_id"}:
+        mark = sum(agent_id.encode()) % 1000
+        return f"01K{mark:03d}{number:020d}"
+    if column in {"key", "name", "instance"}:
+        return f"{column}-{number}"
+    if column in {"place", "number"}:
+        return number + 1
+    if column in _VALUES:
+        return _VALUES[column]
+    return 1_700_000_000_000 + number if column.endswith(("_at", "_until", "_day")) else column
+
+
+async def added(bench: Bench, tenant_id: str, tier: TierTable, rows: Sequence[Mapping[str, Scalar]]) -> None:
+    """Write rows into the table, past every service."""
+    columns = ", ".join(tier.columns)
+    values = ", ".join(f"row.value ->> '$.{column}'" for column in tier.columns)
+    sql = (
+        f"INSERT INTO {tier.table} (tenant_id, {columns}) SELECT ?1 ->> 'tenant_id', {values} "
+        "FROM json_each(?1, '$.rows') AS row WHERE TRUE ON CONFLICT DO NOTHING"
+    )
+    await bench.database.run([Statement.write(sql, tenant_id=tenant_id, rows=[dict(row) for row in rows])])
+
+
+async def scopes(bench: Bench, tier: TierTable) -> list[Row]:
+    """Count a table's rows by tenant and agent."""
+    agent = "agent_id" if tier.of_agent else "''"
+    return await bench.rows(
+        f"SELECT tenant_id, {agent} AS agent_id, count(*) AS n FROM {tier.table} GROUP BY 1, 2 ORDER BY 1, 2"
+    )
