@@ -53,6 +53,10 @@ MAX_AGENT_SETTINGS = 10_000
 """Agents of a tenant that have settings of their own."""
 MAX_REVOCATIONS = 10_000
 """How many credentials a tenant may have revoked by undoing what they wrote."""
+MAX_UNDO_COUNTED = 2_000
+"""Memories that the dry run of an undo counts: beyond it, it says how many there are at least."""
+MAX_UNDO_NAMED = 50
+"""Memories, and agents, that it names."""
 MAX_UNFINISHED_INGESTIONS = 16
 """Of a tenant, whose messages are not all memories yet."""
 MAX_LEARNING_INGESTIONS = 256

@@ -37,6 +37,7 @@ from app.services.tiers.procedural import ProceduralMemory
 from app.services.tiers.windows import WindowService
 from app.services.tiers.working import WorkingMemory
 from app.services.undo import Undo
+from app.services.undo_taught import UndoTaught
 from app.storage import embedding_configs
 from app.storage.agents import ToolSet
 from app.storage.migrations.runner import migrate
@@ -118,6 +119,11 @@ class TenantServices:
     def undo(self) -> Undo:
         """Return the service that takes back what a credential has written."""
         return Undo(self.backends)
+
+    @property
+    def undo_taught(self) -> UndoTaught:
+        """Return the service that takes back what a run, a session or a credential has taught."""
+        return UndoTaught(self.backends)
 
     @property
     def episodic(self) -> EpisodicMemory:

@@ -31,10 +31,10 @@ class Sessions:
         """Take what the tenant's services work with."""
         self._backends = backends
 
-    async def delete(self, scope: Scope, session_id: str) -> SessionDeletion:
+    async def delete(self, scope: Scope, session_id: str, *, undone: bool = False) -> SessionDeletion:
         """Delete the memories of a session, and its messages that are no memories yet; no recall finds them any more.
 
-        The indexer removes their vectors.
+        The indexer removes their vectors. ``undone``: the audit says that what the session has taught was undone.
 
         Raises:
             Unavailable: the database does not answer; some may be deleted, and deleting again is safe.
@@ -42,7 +42,7 @@ class Sessions:
         memories = messages = 0
         more = True
         for _ in range(MAX_CHUNKS):
-            chunk = delete_chunk(scope, session_id, self._backends.author, now=self._backends.clock())
+            chunk = delete_chunk(scope, session_id, self._backends.author, now=self._backends.clock(), undone=undone)
             state = request_state.read(Tenant(scope.tenant_id))
             turns, staged, *_, deleted, (progress,), (seen,) = await self._backends.database.run([*chunk, state])
             self._backends.observe(seen)

@@ -4,6 +4,7 @@ Every prefix of it is harmless, as ``app.storage.deletions`` says of a deletion.
 """
 
 from app.domain.author import Author
+from app.domain.json_types import to_json
 from app.domain.memory import Scope
 from app.ports.database import NOW
 from app.storage.learned_of import delete_proposals, with_learned
@@ -58,7 +59,7 @@ WHERE {_OF_CHUNK}
 """
 _AUDIT = f"""
 INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at, written_by)
-SELECT memory.tenant_id, memory.agent_id, memory.id, 'deleted', '{{}}', ?1 ->> 'now', ?1 ->> 'by'
+SELECT memory.tenant_id, memory.agent_id, memory.id, ?1 ->> 'event', ?1 ->> 'detail', ?1 ->> 'now', ?1 ->> 'by'
 FROM long_term_memory AS memory WHERE {_OF_CHUNK}
 """
 _DELETE_PROPOSALS = delete_proposals(_DELETED)
@@ -68,12 +69,16 @@ SELECT EXISTS ({_CHUNK}) OR EXISTS (SELECT 1 FROM message WHERE {_OF_MESSAGES}) 
 """
 
 
-def delete_chunk(scope: Scope, session_id: str, author: Author, *, now: int) -> list[ScopedStatement]:
+def delete_chunk(
+    scope: Scope, session_id: str, author: Author, *, now: int, undone: bool = False
+) -> list[ScopedStatement]:
     """Make the run that deletes the next chunk of a session.
 
     The first two statements return a row for each message that they deleted, the last but one for each memory, the last
-    whether there is ``more``.
+    whether there is ``more``. The audit says of each memory that it was deleted or, if ``undone``, of which session.
     """
+    event, detail = ("undone", to_json({"session_id": session_id})) if undone else ("deleted", "{}")
+    said = {"event": event, "detail": detail, "now": now, "by": author.credential_id}
     return [
         ScopedStatement.write(scope, _DELETE_TURNS, session_id=session_id),
         ScopedStatement.write(scope, _DELETE_MESSAGES, session_id=session_id),
@@ -81,7 +86,7 @@ def delete_chunk(scope: Scope, session_id: str, author: Author, *, now: int) -> 
         ScopedStatement.write(scope, _RELEASE, session_id=session_id),
         ScopedStatement.write(scope, _DELETE_PROPOSALS, session_id=session_id),
         ScopedStatement.write(scope, _QUEUE_DELETES, session_id=session_id),
-        ScopedStatement.write(scope, _AUDIT, session_id=session_id, now=now, by=author.credential_id),
+        ScopedStatement.write(scope, _AUDIT, session_id=session_id, **said),
         ScopedStatement.write(scope, _DELETE, session_id=session_id),
         ScopedStatement.read(scope, _IS_MORE, session_id=session_id),
     ]

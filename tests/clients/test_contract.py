@@ -24,6 +24,8 @@ from memory_gateway_client.tiers import (
     episodic_types,
     procedural,
     procedural_types,
+    undoing,
+    undoing_types,
     working,
     working_types,
 )
@@ -53,9 +55,18 @@ LEFT_OUT = {
     "workflows_picture",  # a picture, which a browser shows
     *("put_blob", "get_blob", "list_blobs", "delete_blob"),  # bytes: tests/clients/test_blobs.py
 }
-MODULES = (calls, assembly, episodic, working, procedural, context, audit)
+MODULES = (calls, undoing, assembly, episodic, working, procedural, context, audit)
 """Where the operations are."""
-ANSWER_MODULES = (answers, assembly_types, episodic_types, working_types, procedural_types, context_types, audit_types)
+ANSWER_MODULES = (
+    answers,
+    undoing_types,
+    assembly_types,
+    episodic_types,
+    working_types,
+    procedural_types,
+    context_types,
+    audit_types,
+)
 OPERATIONS = {
     name: function
     for module in MODULES
@@ -88,6 +99,7 @@ EXAMPLES: Mapping[str, Any] = {
     "created_before": TIME,
     "credential_id": "c-1",
     "cursor": "next",
+    "dry_run": False,
     "entries": [{"n": 1}],
     "discount": 0.9,
     "enabled": False,

@@ -211,6 +211,21 @@ async def probe_undo(service: Service, tenant: str, agent_id: str) -> list[httpx
     return [_without_time(_without(answer, id_)) for answer, id_ in zip(answers, ids, strict=True)]
 
 
+async def probe_undo_learned(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    """Ask what undoing the owner's run, session and credential would do, and undo them."""
+    (entry,) = await service.recall(SECRET, tenant="owner", agent_id="keeper", top_k=1)
+    headers = service.credential("other" if tenant == "owner" else tenant, admin=True)  # an owner may undo what is its
+    own = service.credential(tenant, agent_id, admin=True)
+    credential_id = entry["source"]["credential_id"]
+    selected = [{"agent_id": "keeper", "session_id": "s"}, {"credential_id": credential_id}]
+    asked = [{**each, "dry_run": dry_run} for each in selected for dry_run in (True, False)]
+    answers = [await service.client.post("/undo", json=body, headers=headers) for body in asked]
+    assert {answer.json()["memories"] for answer in answers} == {0}
+    bound = [await service.client.post("/undo", json=body, headers=own) for body in asked]
+    assert {answer.status_code for answer in bound} == {403}
+    return [_without_time(answer) for answer in (*answers, *bound)]
+
+
 def _without_time(answer: httpx.Response) -> httpx.Response:
     text = re.sub(r'"finished_at":"[^"]*"', '"finished_at":"*"', answer.text)
     return httpx.Response(answer.status_code, text=text)
@@ -298,6 +313,7 @@ PROBES: dict[str, Probe] = {
     "DELETE /memories/{memory_id}": probe_delete,
     "GET /operations/{operation_id}": probe_operation,
     "DELETE /credentials/{credential_id}/memories": probe_undo,
+    "POST /undo": probe_undo_learned,
     "POST /profiles/{profile}/ingest": probe_ingest,
     "GET /profiles/{profile}/operations/{operation_id}": probe_ingestion,
     "POST /profiles/{profile}/operations/{operation_id}/retry": probe_retry,

@@ -50,6 +50,7 @@ from memory_gateway_client.tiers.procedural_types import (
     Workflow,
     WorkflowPage,
 )
+from memory_gateway_client.tiers.undoing_types import UndoForecast, UndoGoing, UndoHolding, UndoneLearned
 from memory_gateway_client.tiers.working_types import (
     Fallen,
     MessagesAppended,
@@ -167,7 +168,11 @@ __all__ = [
     "TurnStateWritten",
     "Unauthenticated",
     "Unavailable",
+    "UndoForecast",
+    "UndoGoing",
+    "UndoHolding",
     "Undone",
+    "UndoneLearned",
     "Usage",
     "Usages",
     "Window",

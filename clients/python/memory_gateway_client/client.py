@@ -16,7 +16,7 @@ import httpx
 from memory_gateway_client import calls, tools
 from memory_gateway_client.exchange import Exchange, Pause, exchange
 from memory_gateway_client.request import Call, is_visible
-from memory_gateway_client.tiers import assembly, blobs, context, episodic, procedural, working
+from memory_gateway_client.tiers import assembly, blobs, context, episodic, procedural, undoing, working
 from memory_gateway_client.tiers import audit as audits
 
 P = ParamSpec("P")
@@ -77,6 +77,7 @@ class _Client(Generic[H]):
     forget = _Method(calls.forget)
     unforget = _Method(calls.unforget)
     undo = _Method(calls.undo)
+    undo_learned = _Method(undoing.undo_learned)
     operation = _Method(calls.operation)
     set_working = _Method(working.set_working)
     get_working = _Method(working.get_working)

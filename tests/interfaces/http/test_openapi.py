@@ -48,6 +48,7 @@ async def test_operations_have_plain_ids(service: Service) -> None:
         "erase_tenant",
         "operation",
         "undo",
+        "undo_learned",
         *("put_blob", "list_blobs", "get_blob", "delete_blob"),
         "ingest",
         "ingestion",

@@ -1,14 +1,16 @@
-"""The route that takes back what a credential has written."""
+"""The routes that take back what a credential has written, and what a run or a session has taught."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path
 
-from app.domain.errors import QuotaExceeded
+from app.domain.errors import NotFound, QuotaExceeded
+from app.domain.undoing import Undone
 from app.interfaces.http.dependencies import Administrator, CredentialFirst, no_query
-from app.interfaces.http.failures import ACCESS, WRITES
+from app.interfaces.http.failures import ACCESS, BODY, WRITES
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.credentials import CredentialId, UndoAnswer
+from app.interfaces.http.schemas.undoing import UndoRequest, UndoTaughtAnswer
 from app.services.undo import UndoReceipt
 
 credentials = APIRouter(tags=["data"], route_class=CredentialFirst)
@@ -25,3 +27,20 @@ async def undo(caller: Administrator, credential_id: Annotated[CredentialId, Pat
     caller.principal.check_every_agent()
     services, _ = caller.tenant()
     return await services.undo.run(credential_id)
+
+
+@credentials.post(
+    "/undo",
+    name="undo_learned",
+    response_model=UndoTaughtAnswer,
+    response_model_exclude_none=True,
+    responses=responses(*ACCESS, *BODY, NotFound, QuotaExceeded, *WRITES),
+)
+async def undo_learned(caller: Administrator, request: UndoRequest) -> Undone:
+    """Take back what a run, a session or a credential has taught, as an administrator of all agents; first a dry run.
+
+    What it had superseded holds again. Runs, episodes and working memory stay.
+    """
+    selected = request.selected()
+    service = caller.every_agent().undo_taught
+    return await (service.dry_run(selected) if request.dry_run else service.run(selected))

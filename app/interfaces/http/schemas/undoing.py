@@ -1,0 +1,134 @@
+"""Requests and answers of the undo of what was taught."""
+
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from app.domain import limits
+from app.domain.undoing import Selected
+from app.interfaces.fields import Answer, Request, Timestamp, Within
+from app.interfaces.http.schemas import examples
+from app.interfaces.http.schemas.episodic_examples import RUN_ID
+
+_GOING = {"id": examples.MEMORY_ID, "agent_id": examples.AGENT_ID}
+_HOLDING = {"memory_id": examples.MEMORY_ID, "agent_id": examples.AGENT_ID, "content": "The user lives in Rome."}
+_FORECAST = {
+    "learned": 0,
+    "agents": 1,
+    "agent_ids": [examples.AGENT_ID],
+    "going": [_GOING],
+    "holds_again": 1,
+    "holding": [_HOLDING],
+    "at_least": False,
+}
+_DRY_RUN = {
+    "dry_run": True,
+    "memories": 1,
+    "changed": 0,
+    "messages": 0,
+    "more": False,
+    "finished_at": examples.MOMENT,
+    "forecast": _FORECAST,
+}
+
+
+def _given(value: object) -> object:
+    """Refuse null: what is not said is left out."""
+    if value is None:
+        raise ValueError("must not be null: leave it out")
+    return value
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    schema.pop("default", None)
+
+
+def _named(bound: limits.Bound, example: str) -> Any:  # noqa: ANN401 - a type of a field
+    return Annotated[
+        Annotated[str, Field(strict=True), Within(bound)] | None,
+        BeforeValidator(_given),
+        WithJsonSchema({"type": "string", **bound.schema, "examples": [example]}),
+    ]
+
+
+def _absent(description: str) -> Any:  # noqa: ANN401 - as pydantic's own
+    return Field(None, description=description, json_schema_extra=_without_default)
+
+
+_RunId: TypeAlias = _named(limits.RUN_ID, RUN_ID)
+_AgentId: TypeAlias = _named(limits.AGENT_ID, examples.AGENT_ID)
+_SessionId: TypeAlias = _named(limits.SESSION_ID, "call-17")
+_CredentialId: TypeAlias = _named(limits.CREDENTIAL_ID, examples.CREDENTIAL_ID)
+# Generators of clients read a class with fields that may be left out, and pass over the condition.
+_ONE_OF: dict[str, Any] = {
+    "if": {"type": "object"},
+    "then": {
+        "oneOf": [{"required": ["run_id"]}, {"required": ["session_id"]}, {"required": ["credential_id"]}],
+        "dependentRequired": {"agent_id": ["session_id"], "session_id": ["agent_id"]},
+    },
+}
+
+
+class UndoRequest(Request):
+    """Whose memories to take back: exactly one of a run's, an agent's session's, and a credential's."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"run_id": RUN_ID, "dry_run": True}], **_ONE_OF})
+
+    run_id: _RunId = _absent("What this run has taught.")
+    agent_id: _AgentId = _absent("Whose session it is: with `session_id`, and only with it.")
+    session_id: _SessionId = _absent("What was remembered of this session.")
+    credential_id: _CredentialId = _absent("What this credential has written: it is revoked first.")
+    dry_run: Annotated[bool, Field(strict=True, description="Only say what it would do; `false` does it.")] = True
+
+    def selected(self) -> Selected:
+        """Return the domain's selection."""
+        return Selected(self.run_id, self.agent_id, self.session_id, self.credential_id)
+
+
+class GoingAnswer(Answer):
+    """A memory that would go."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_GOING]})
+
+    id: str
+    agent_id: str
+
+
+class HoldingAnswer(Answer):
+    """A memory that is superseded now, and would hold again."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_HOLDING]})
+
+    memory_id: str
+    agent_id: str
+    content: str = Field(description="At most its first 1,200 characters.")
+
+
+class UndoForecast(Answer):
+    """How far an undo would reach."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_FORECAST]})
+
+    learned: int = Field(description="Of `memories`: learned of messages that would go, and so gone with them.")
+    agents: int = Field(description="How many agents would lose memories.")
+    agent_ids: list[str] = Field(description=f"The first {limits.MAX_UNDO_NAMED} of them.")
+    going: list[GoingAnswer] = Field(description=f"The first {limits.MAX_UNDO_NAMED} memories that would go.")
+    holds_again: int = Field(description="How many memories that are superseded now would hold again.")
+    holding: list[HoldingAnswer] = Field(description=f"The first {limits.MAX_UNDO_NAMED} of them.")
+    at_least: bool = Field(description="Whether the counts, also those beside the forecast, say how many at least.")
+
+
+class UndoTaughtAnswer(Answer):
+    """What was taken back or, of a dry run, would be. Runs, episodes and working memory stay."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_DRY_RUN]})
+
+    dry_run: bool = Field(description="Whether nothing was changed.")
+    memories: int = Field(description="Memories that were deleted, or would be.")
+    changed: int = Field(description="Memories of others that lose what was added to them, or are remembered again.")
+    messages: int = Field(description="Of a session: messages that were no memories yet, deleted too.")
+    more: bool = Field(description="Whether there is more, since one call has an end: call again.")
+    finished_at: Timestamp
+    forecast: Annotated[UndoForecast | None, WithJsonSchema({"$ref": "#/components/schemas/UndoForecast"})] = _absent(
+        "Of a dry run."
+    )

@@ -1,0 +1,105 @@
+"""Which memories a run, a session or a credential has taught, and the run that takes back what a run has taught.
+
+Every prefix of it is harmless, as ``app.storage.deletions`` says of a deletion.
+"""
+
+from functools import partial
+
+from app.domain.author import Author
+from app.domain.memory import Tenant
+from app.domain.undoing import Selected
+from app.ports.database import NOW
+from app.storage.learned_of import delete_proposals, with_learned
+from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
+from app.storage.scoped import ScopedStatement
+
+MAX_CHUNK = 500
+"""How many memories one run takes back, and from how many others it takes what was added to them."""
+
+# With a + in the place of {by}, SQLite looks the memory up by something else, and only checks it.
+_OF_RUN = "{by}({table}.metadata ->> '$.fact.learned_from_run_id') = ?1 ->> 'run_id'"
+# Somebody else had stored the same words before: they stay, without what the run has added.
+_ADDED = "{table}.later_keys IS NOT NULL AND json_type({table}.later_keys, '$.fact') IS NOT NULL"
+_TENANT = "{by}{table}.tenant_id = ?1 ->> 'tenant_id'"
+_OF_SESSION = "{by}{table}.agent_id = ?1 ->> 'agent_id' AND {by}{table}.session_id = ?1 ->> 'session_id'"
+_OF_CREDENTIAL = "{by}{table}.written_by = ?1 ->> 'written_by'"
+
+
+def taught(selected: Selected, table: str, *, looked_up: bool) -> str:
+    """Return a boolean SQL expression: undoing what is selected deletes the memory, besides what was learned of others.
+
+    ``looked_up``: whether SQLite is to find the memories by it. ``arguments`` are its values.
+    """
+    by = "" if looked_up else "+"
+    if selected.run_id is not None:
+        chosen = f"{_OF_RUN} AND NOT ({_ADDED})"
+    elif selected.session_id is not None:
+        chosen = _OF_SESSION
+    else:
+        chosen = _OF_CREDENTIAL
+    return f"{_TENANT} AND {chosen}".format(table=table, by=by)
+
+
+def arguments(selected: Selected) -> dict[str, str]:
+    """Return the values that the conditions of this module need."""
+    named = {
+        "run_id": selected.run_id,
+        "agent_id": selected.agent_id,
+        "session_id": selected.session_id,
+        "written_by": selected.credential_id,
+    }
+    return {name: value for name, value in named.items() if value is not None}
+
+
+_RUN = _OF_RUN.format(table="memory", by="")
+_OWN = f"memory.tenant_id = ?1 ->> 'tenant_id' AND {_RUN}"
+# Each statement of a run selects the same memories: only the last one that reads this deletes them.
+_CHUNK = f"""
+SELECT memory.id FROM long_term_memory AS memory INDEXED BY long_term_memory_taught
+WHERE {_OWN} AND NOT ({_ADDED.format(table="memory")}) ORDER BY memory.id LIMIT {MAX_CHUNK}
+"""
+CHANGED = f"""
+SELECT memory.id FROM long_term_memory AS memory INDEXED BY long_term_memory_taught
+WHERE {_OWN} AND {_ADDED.format(table="memory")} ORDER BY memory.id
+"""
+_DELETED = with_learned(_CHUNK)
+_OF_CHUNK = f"+memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN ({_DELETED})"
+_QUEUE_DELETES = f"""
+INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
+SELECT memory.tenant_id, memory.agent_id, memory.id, config.index_name, 'delete', {NOW}, {NOW} + {GRACE_MS}
+FROM long_term_memory AS memory CROSS JOIN embedding_config AS config WHERE {_OF_CHUNK}
+{QUEUED_AGAIN}
+"""
+_AUDIT = f"""
+INSERT INTO audit (tenant_id, agent_id, memory_id, event, detail, created_at, written_by)
+SELECT memory.tenant_id, memory.agent_id, memory.id, 'undone', json_object('run_id', ?1 ->> 'run_id'), ?1 ->> 'now',
+  ?1 ->> 'by'
+FROM long_term_memory AS memory WHERE {_OF_CHUNK}
+"""
+_DELETE_PROPOSALS = delete_proposals(_DELETED)
+_DELETE = f"DELETE FROM long_term_memory AS memory WHERE {_OF_CHUNK} RETURNING id"
+_RESTORE = f"""
+UPDATE long_term_memory
+SET metadata = json_remove(metadata, '$.fact'), later_keys = json_remove(later_keys, '$.fact')
+WHERE tenant_id = ?1 ->> 'tenant_id' AND id IN ({CHANGED} LIMIT {MAX_CHUNK})
+RETURNING id
+"""
+KNOWN = f"""
+SELECT EXISTS (SELECT 1 FROM agent_runs WHERE agent_runs.tenant_id = ?1 ->> 'tenant_id' AND agent_runs.id = ?1 ->> 'run_id')
+  OR EXISTS (SELECT 1 FROM long_term_memory AS memory INDEXED BY long_term_memory_taught WHERE {_OWN}) AS known
+"""
+_IS_MORE = f"SELECT EXISTS ({_CHUNK}) OR EXISTS ({CHANGED}) AS more, {NOW} AS now"
+
+
+def undo_run_chunk(tenant: Tenant, run_id: str, author: Author, *, now: int) -> list[ScopedStatement]:
+    """Make the run that takes back the next chunk of what a run has taught.
+
+    The first returns whether the run is ``known``, the last but two a row for each memory that it deleted, the last but
+    one for each of others that it changed, the last whether there is ``more``, and the database's time (``now``).
+    """
+    make = partial(ScopedStatement.write, tenant, run_id=run_id, by=author.credential_id, now=now)
+    return [
+        ScopedStatement.read(tenant, KNOWN, run_id=run_id),
+        *map(make, (_DELETE_PROPOSALS, _QUEUE_DELETES, _AUDIT, _DELETE, _RESTORE)),
+        ScopedStatement.read(tenant, _IS_MORE, run_id=run_id),
+    ]
