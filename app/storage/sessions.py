@@ -78,7 +78,7 @@ def delete_chunk(
     whether there is ``more``. The audit says of each memory that it was deleted or, if ``undone``, of which session.
     """
     event, detail = ("undone", to_json({"session_id": session_id})) if undone else ("deleted", "{}")
-    said = {"event": event, "detail": detail, "now": now, "by": author.credential_id}
+    by = author.credential_id
     return [
         ScopedStatement.write(scope, _DELETE_TURNS, session_id=session_id),
         ScopedStatement.write(scope, _DELETE_MESSAGES, session_id=session_id),
@@ -86,7 +86,7 @@ def delete_chunk(
         ScopedStatement.write(scope, _RELEASE, session_id=session_id),
         ScopedStatement.write(scope, _DELETE_PROPOSALS, session_id=session_id),
         ScopedStatement.write(scope, _QUEUE_DELETES, session_id=session_id),
-        ScopedStatement.write(scope, _AUDIT, session_id=session_id, **said),
+        ScopedStatement.write(scope, _AUDIT, session_id=session_id, event=event, detail=detail, now=now, by=by),
         ScopedStatement.write(scope, _DELETE, session_id=session_id),
         ScopedStatement.read(scope, _IS_MORE, session_id=session_id),
     ]

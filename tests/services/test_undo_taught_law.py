@@ -8,6 +8,7 @@ from typing import TypeAlias
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.domain.json_types import Json
 from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.domain.undoing import Selected
@@ -46,7 +47,7 @@ selections = st.sampled_from(["run", "session"])
 
 async def store(bench: Bench, number: int, write: Write) -> None:
     content, day, agent, run_id, session = write
-    metadata = {} if run_id is None else fact(run_id)
+    metadata: dict[str, Json] = {} if run_id is None else fact(run_id)
     at = THEN + day * DAY + number
     await bench.gateway.store(agent, NewMemory(content, metadata, session_id=session, occurred_at=at))
 

@@ -3,6 +3,7 @@
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
 
 from app.domain import limits
 from app.domain.undoing import Selected
@@ -10,9 +11,13 @@ from app.interfaces.fields import Answer, Request, Timestamp, Within
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.episodic_examples import RUN_ID
 
-_GOING = {"id": examples.MEMORY_ID, "agent_id": examples.AGENT_ID}
-_HOLDING = {"memory_id": examples.MEMORY_ID, "agent_id": examples.AGENT_ID, "content": "The user lives in Rome."}
-_FORECAST = {
+_GOING: dict[str, Any] = {"id": examples.MEMORY_ID, "agent_id": examples.AGENT_ID}
+_HOLDING: dict[str, Any] = {
+    "memory_id": examples.MEMORY_ID,
+    "agent_id": examples.AGENT_ID,
+    "content": "The user lives in Rome.",
+}
+_FORECAST: dict[str, Any] = {
     "learned": 0,
     "agents": 1,
     "agent_ids": [examples.AGENT_ID],
@@ -21,7 +26,7 @@ _FORECAST = {
     "holding": [_HOLDING],
     "at_least": False,
 }
-_DRY_RUN = {
+_DRY_RUN: dict[str, Any] = {
     "dry_run": True,
     "memories": 1,
     "changed": 0,
@@ -43,22 +48,31 @@ def _without_default(schema: dict[str, Any]) -> None:
     schema.pop("default", None)
 
 
-def _named(bound: limits.Bound, example: str) -> Any:  # noqa: ANN401 - a type of a field
-    return Annotated[
-        Annotated[str, Field(strict=True), Within(bound)] | None,
-        BeforeValidator(_given),
-        WithJsonSchema({"type": "string", **bound.schema, "examples": [example]}),
-    ]
-
-
 def _absent(description: str) -> Any:  # noqa: ANN401 - as pydantic's own
     return Field(None, description=description, json_schema_extra=_without_default)
 
 
-_RunId: TypeAlias = _named(limits.RUN_ID, RUN_ID)
-_AgentId: TypeAlias = _named(limits.AGENT_ID, examples.AGENT_ID)
-_SessionId: TypeAlias = _named(limits.SESSION_ID, "call-17")
-_CredentialId: TypeAlias = _named(limits.CREDENTIAL_ID, examples.CREDENTIAL_ID)
+_Given = BeforeValidator(_given)
+_RunId: TypeAlias = Annotated[
+    Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None,
+    _Given,
+    WithJsonSchema({"type": "string", **limits.RUN_ID.schema, "examples": [RUN_ID]}),
+]
+_AgentId: TypeAlias = Annotated[
+    Annotated[str, Field(strict=True), Within(limits.AGENT_ID)] | None,
+    _Given,
+    WithJsonSchema({"type": "string", **limits.AGENT_ID.schema, "examples": [examples.AGENT_ID]}),
+]
+_SessionId: TypeAlias = Annotated[
+    Annotated[str, Field(strict=True), Within(limits.SESSION_ID)] | None,
+    _Given,
+    WithJsonSchema({"type": "string", **limits.SESSION_ID.schema, "examples": ["call-17"]}),
+]
+_CredentialId: TypeAlias = Annotated[
+    Annotated[str, Field(strict=True), Within(limits.CREDENTIAL_ID)] | None,
+    _Given,
+    WithJsonSchema({"type": "string", **limits.CREDENTIAL_ID.schema, "examples": [examples.CREDENTIAL_ID]}),
+]
 # Generators of clients read a class with fields that may be left out, and pass over the condition.
 _ONE_OF: dict[str, Any] = {
     "if": {"type": "object"},
@@ -129,6 +143,4 @@ class UndoTaughtAnswer(Answer):
     messages: int = Field(description="Of a session: messages that were no memories yet, deleted too.")
     more: bool = Field(description="Whether there is more, since one call has an end: call again.")
     finished_at: Timestamp
-    forecast: Annotated[UndoForecast | None, WithJsonSchema({"$ref": "#/components/schemas/UndoForecast"})] = _absent(
-        "Of a dry run."
-    )
+    forecast: UndoForecast | SkipJsonSchema[None] = _absent("Of a dry run.")
