@@ -85,8 +85,9 @@ WHERE tenant_id = ?1 ->> 'tenant_id' AND id IN ({CHANGED} LIMIT {MAX_CHUNK})
 RETURNING id
 """
 KNOWN = f"""
-SELECT EXISTS (SELECT 1 FROM agent_runs WHERE agent_runs.tenant_id = ?1 ->> 'tenant_id' AND agent_runs.id = ?1 ->> 'run_id')
-  OR EXISTS (SELECT 1 FROM long_term_memory AS memory INDEXED BY long_term_memory_taught WHERE {_OWN}) AS known
+SELECT EXISTS (
+    SELECT 1 FROM agent_runs WHERE agent_runs.tenant_id = ?1 ->> 'tenant_id' AND agent_runs.id = ?1 ->> 'run_id'
+  ) OR EXISTS (SELECT 1 FROM long_term_memory AS memory INDEXED BY long_term_memory_taught WHERE {_OWN}) AS known
 """
 _IS_MORE = f"SELECT EXISTS ({_CHUNK}) OR EXISTS ({CHANGED}) AS more, {NOW} AS now"
 
