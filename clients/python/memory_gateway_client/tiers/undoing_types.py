@@ -1,6 +1,5 @@
 """What the service answers of an undo."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -42,10 +41,10 @@ class UndoForecast:
 
     learned: int
     agents: int
-    agent_ids: Sequence[str]
-    going: Sequence[UndoGoing]
+    agent_ids: tuple[str, ...]
+    going: tuple[UndoGoing, ...]
     holds_again: int
-    holding: Sequence[UndoHolding]
+    holding: tuple[UndoHolding, ...]
     at_least: bool
 
 
