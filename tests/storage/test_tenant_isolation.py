@@ -34,6 +34,7 @@ OF_NO_TENANT = {
     "erasure": {"receipt", "advanced_at"},
     "long_term_memory": {"id", "rowid", ""},
     "revocation": {"revoked_at"},
+    "tool_call_log": {"number"},  # of the new row, which a trigger bounds
 }
 Access = tuple[str, str]
 """A table and a column of it that a statement reads."""
