@@ -5,13 +5,14 @@ CREATE TABLE workflow (
   id TEXT NOT NULL,
   agent_type TEXT NOT NULL,
   task_type TEXT NOT NULL,
-  spec TEXT NOT NULL CHECK (length(CAST(spec AS BLOB)) <= 100000),
   alpha REAL NOT NULL DEFAULT 1 CHECK (alpha >= 1),
   beta REAL NOT NULL DEFAULT 1 CHECK (beta >= 1),
   discount REAL NOT NULL CHECK (discount > 0 AND discount <= 1),
   enabled INTEGER NOT NULL CHECK (enabled IN (0, 1)),
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
+  -- Last, so that whatever counts outcomes reads past none of it.
+  spec TEXT NOT NULL CHECK (length(CAST(spec AS BLOB)) <= 100000),
   PRIMARY KEY (tenant_id, id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX workflow_of_task ON workflow (tenant_id, agent_type, task_type, id);
