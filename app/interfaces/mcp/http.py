@@ -22,7 +22,7 @@ AGENT_HEADER = "X-Agent-Id"
 _SMALL_BYTES = 4096
 _MEMBERS = {"jsonrpc", "id", "method", "params"}
 # What the protocol's requests have as params, of those that this server answers.
-_TEXTS = {"name", "cursor", "protocolVersion", "requestState"}
+_TEXTS = {"name", "uri", "cursor", "protocolVersion", "requestState"}
 _OBJECTS = {"arguments", "_meta", "capabilities", "clientInfo", "task", "inputResponses"}
 
 

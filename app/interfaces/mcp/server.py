@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from app.domain.advice import advice
 from app.domain.errors import MemoryGatewayError, NotFound, QuotaExceeded, Unavailable
+from app.interfaces.mcp.resources import CONTEXT, MARKDOWN, context_text, instance_of
 from app.interfaces.text import json_text
 from app.interfaces.tools.calls import Toolbox
 from app.interfaces.tools.definition import INSTRUCTIONS
@@ -27,6 +28,7 @@ ToolboxOf: TypeAlias = Callable[[Context], Toolbox]
 """Returns the toolbox of a message's sender."""
 ListTools: TypeAlias = Callable[[Context, types.PaginatedRequestParams | None], Awaitable[types.ListToolsResult]]
 CallTool: TypeAlias = Callable[[Context, types.CallToolRequestParams], Awaitable[types.CallToolResult]]
+ReadResource: TypeAlias = Callable[[Context, types.ReadResourceRequestParams], Awaitable[types.ReadResourceResult]]
 
 
 def quiet_sdk() -> None:
@@ -38,8 +40,8 @@ def quiet_sdk() -> None:
         logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger().level))
 
 
-def make_server(list_tools: ListTools, call_tool: CallTool) -> Server[Any]:
-    """Make a server of two handlers. Both may raise ``MCPError``; any other exception is logged as a defect."""
+def make_server(list_tools: ListTools, call_tool: CallTool, read_resource: ReadResource) -> Server[Any]:
+    """Make a server of its handlers. Each may raise ``MCPError``; any other exception is logged as a defect."""
     schemas = {tool.name: tool.input_schema for tool in ALL_TOOLS}
     server: Server[Any] = Server(
         "memory-gateway",
@@ -48,6 +50,9 @@ def make_server(list_tools: ListTools, call_tool: CallTool) -> Server[Any]:
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_list_resources=_list_resources,
+        on_list_resource_templates=_list_templates,
+        on_read_resource=read_resource,
         get_tool_input_schema=schemas.get,
     )
     server.middleware.append(_log_defects)
@@ -62,8 +67,7 @@ def tool_server(toolbox_of: ToolboxOf) -> Server[Any]:
         try:
             listed = await toolbox_of(context).listed()
         except MemoryGatewayError as error:  # no tools at all would look like a switched-off memory
-            log_failure(error)
-            raise MCPError(types.INTERNAL_ERROR, error_text(error), {"code": error.code}) from error
+            raise _raised(error) from error
         return types.ListToolsResult(tools=[tools[tool.name] for tool in listed])
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -74,7 +78,16 @@ def tool_server(toolbox_of: ToolboxOf) -> Server[Any]:
         except MemoryGatewayError as error:
             return failed(error)
 
-    return make_server(list_tools, call_tool)
+    async def read_resource(context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        instance = instance_of(params.uri)
+        try:
+            text = context_text(await toolbox_of(context).context(instance))
+        except MemoryGatewayError as error:
+            raise _raised(error) from error
+        read = types.TextResourceContents(uri=params.uri, mime_type=MARKDOWN, text=text)
+        return types.ReadResourceResult(contents=[read])
+
+    return make_server(list_tools, call_tool, read_resource)
 
 
 def succeeded(answer: Mapping[str, Any]) -> types.CallToolResult:
@@ -102,6 +115,21 @@ def failed(error: MemoryGatewayError) -> types.CallToolResult:
 def error_text(error: MemoryGatewayError) -> str:
     """Return an error's title, detail and advice as text for a model."""
     return f"{error.title}: {error.detail.removesuffix('.')}. {advice(error)}"
+
+
+def _raised(error: MemoryGatewayError) -> MCPError:
+    """Log an error, and return it as one of the protocol, which has no other place for it."""
+    log_failure(error)
+    return MCPError(types.INTERNAL_ERROR, error_text(error), {"code": error.code})
+
+
+async def _list_resources(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+    """Return nothing: which instances there are is the caller's to know."""
+    return types.ListResourcesResult(resources=[])
+
+
+async def _list_templates(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
+    return types.ListResourceTemplatesResult(resource_templates=[CONTEXT])
 
 
 async def _log_defects(ctx: Context, call_next: CallNext) -> HandlerResult:

@@ -66,13 +66,24 @@ def _passing_on(url: str, http: httpx2.AsyncClient) -> Server[Any]:
         text = types.TextContent(type="text", text=called.message)
         return types.CallToolResult(content=[text], is_error=True, _meta=called.data)
 
-    return make_server(list_tools, call_tool)
+    async def read_resource(_: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        read = await _answer(url, http, lambda client: _read(client, params.uri))
+        if isinstance(read, MCPError):
+            raise read
+        return read
+
+    return make_server(list_tools, call_tool, read_resource)
 
 
 async def _call(client: Client, params: types.CallToolRequestParams) -> types.CallToolResult:
     """Call a tool with one request: the client's own ``call_tool`` lists the tools too, to check the answer again."""
     request = types.CallToolRequest(params=types.CallToolRequestParams(name=params.name, arguments=params.arguments))
     return await client.session.send_request(request, types.CallToolResult)
+
+
+async def _read(client: Client, uri: str) -> types.ReadResourceResult:
+    request = types.ReadResourceRequest(params=types.ReadResourceRequestParams(uri=uri))
+    return await client.session.send_request(request, types.ReadResourceResult)
 
 
 async def _answer(url: str, http: httpx2.AsyncClient, ask: Callable[[Client], Awaitable[_T]]) -> _T | MCPError:

@@ -5,11 +5,12 @@ from typing import Any
 
 from app.domain.errors import Forbidden, InvalidRequest, NotFound
 from app.domain.json_types import Json
-from app.domain.limits import is_id
+from app.domain.limits import WINDOW_TOKENS, is_id
 from app.interfaces.tools import profile_calls, recall_store_calls
 from app.interfaces.tools.definition import Tool
 from app.interfaces.tools.sets import DEFAULT, SET_OF, SETS
 from app.runtime.runtime import Runtime
+from app.services.assembly.assembler import AssembledContext, ContextWanted
 from app.services.credentials import Principal
 from app.storage.agents import AgentSettings
 from app.storage.tool_calls import ToolNotGiven
@@ -64,6 +65,18 @@ class Toolbox:
             return await ask(services.of_call(agent_id, SET_OF[name]), agent_id)
         except ToolNotGiven as error:
             raise await self._not_given() from error
+
+    async def context(self, instance: str) -> AssembledContext:
+        """Assemble the context of one instance of the agent.
+
+        Raises:
+            MemoryGatewayError: as the assembler raises; or the credential is for another agent, or no agent is known
+                (``Forbidden``).
+        """
+        bound = self._principal.agent_id
+        wanted = ContextWanted(self._agent(), WINDOW_TOKENS, instance=instance, only_agent=bound)
+        services = self._runtime.services(self._principal.tenant_id, self._principal.author("mcp"))
+        return await services.assembler.assemble(wanted)
 
     async def _has(self, name: str) -> bool:
         """Tell whether the agent is given a tool; without an agent any is there to be called."""

@@ -157,7 +157,7 @@ async def test_a_call_whose_id_cannot_be_answered_does_nothing(
         call({"content": "x"}, params={"_meta": ENVELOPE}),
         call({"content": "x"}, params={"name": 5, "arguments": {"content": "x"}, "_meta": ENVELOPE}),
         call({"content": "x"}, method="memory/forget"),
-        call({"content": "x"}, method="resources/list"),
+        call({"content": "x"}, method="prompts/list"),
         call({"content": "x"}, method=""),
     ],
 )
