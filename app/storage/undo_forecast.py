@@ -197,4 +197,6 @@ def forecast(tenant: Tenant, selected: Selected) -> list[ScopedStatement]:
     else:
         counts = _OF_SESSION if selected.session_id is not None else _OF_CREDENTIAL
     values = arguments(selected)
-    return [ScopedStatement.read(tenant, sql, **values) for sql in (counts, _GOING.format(gone=gone), holding)]
+    asked = (counts, _GOING.format(gone=gone), holding)
+    # A statement that only reads begins with SELECT: on D1 nothing else tells that it does.
+    return [ScopedStatement.read(tenant, f"SELECT * FROM ({sql})", **values) for sql in asked]

@@ -14,10 +14,9 @@ async def probe_assemble_context(service: Service, tenant: str, agent_id: str) -
     await owner.windows.append("keeper", "i", [NewMessage("user", _SECRET)], ttl_seconds=3600)
     run = (await owner.episodic.begin(NewRun("keeper", "t", None))).run
     await owner.episodic.append(run.id, [NewEpisode("note", _SECRET)])
-    body = {"agent_id": agent_id, "instance": "i", "query": "launch code", "prefetch": True}
-    if tenant != "owner":  # whose documents are the owner's agents' own
-        await owner.context.put("told", _SECRET, "text/plain")
-        body = {**body, "context": ["told"]}
+    await owner.context.put("told", _SECRET, "text/plain")
+    names = ["untold"] if tenant == "owner" else ["told"]  # the owner's other agents may read what it tells all of them
+    body = {"agent_id": agent_id, "instance": "i", "query": "launch code", "prefetch": True, "context": names}
     return [await service.post("/context/assemble", body, tenant=tenant, agent=agent_id)]
 
 
