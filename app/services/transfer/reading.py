@@ -45,6 +45,8 @@ _END_NAMES = {"type", "memories", "rows", "hash"}
 _ROW_NAMES = {"type", "kind", "row", "hash"}
 _TIERS: Mapping[str, TierTable] = {tier.kind: tier for tier in TIER_TABLES if tier.travels}
 _AGENT_ID = re.compile(limits.ID_FORM)
+_NAMES = {"agent_id", "agent_type", "instance", "task_type"}
+"""Columns, in whatever table, that hold what has the form of an agent's id."""
 _LARGEST = 2**63 - 1
 _UNIT_WITHIN = 0.01
 """A vector that was kept in half precision is a little off its length."""
@@ -169,9 +171,31 @@ def _check_row(tier: TierTable, row: Mapping[str, Any]) -> None:
     for column, value in row.items():
         if not (value is None or _is_text(value) or _is_number(value)):
             _bad(f"{column} must be a text, a number or null")
-    # What no agent is named for, as a count of what was dropped, has an empty name.
-    if tier.of_agent and not (row["agent_id"] == "" or _AGENT_ID.fullmatch(str(row["agent_id"]))):
-        _bad("agent_id must be an agent's id")
+    _check_names(tier, row)
+    for column in tier.json:
+        if row.get(column) is not None and not _is_json(row[column]):
+            _bad(f"{column} must be a text that is valid JSON")
+
+
+def _check_names(tier: TierTable, row: Mapping[str, Any]) -> None:
+    """Hold to the form of an agent's id whatever has it in the table."""
+    for column in sorted(_NAMES & row.keys()):
+        value = row[column]
+        if value is None or (column == "agent_id" and tier.unnamed and value == ""):
+            continue
+        if not (isinstance(value, str) and _AGENT_ID.fullmatch(value)):
+            _bad(f"{column} must have the form of an agent's id")
+
+
+def _is_json(value: object) -> bool:
+    """Whether a column's value is a text of JSON."""
+    if not isinstance(value, str):
+        return False
+    try:
+        _DECODER.decode(value)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _is_text(value: object) -> bool:

@@ -15,6 +15,8 @@ class TierTable:
         of_agent: Whether it has a column ``agent_id``: else the rows belong to all agents of the tenant.
         counted: Whether receipts and counts name it.
         expires: Whether a row counts as gone once its ``expires_at`` has passed: an export leaves it out.
+        unnamed: Whether a row may name no agent: its ``agent_id`` is empty then.
+        json: The columns whose texts are JSON.
         exported: Whether an export has its rows: those of objects would point to nothing where they are imported.
     """
 
@@ -26,6 +28,8 @@ class TierTable:
     counted: bool = True
     exported: bool = True
     expires: bool = False
+    unnamed: bool = False
+    json: tuple[str, ...] = ()
 
     @property
     def travels(self) -> bool:
@@ -44,12 +48,14 @@ _EPISODIC = (
             *("started_at", "ended_at"),
         ),
         ("id",),
+        json=("input", "output"),
     ),
     TierTable(
         "episodes",
         "memory_episodes",
         ("id", "run_id", "agent_id", "agent_type", "type", "content", "data", "occurred_at", "created_at"),
         ("id",),
+        json=("data",),
     ),
     TierTable("context_floor", "context_floor", ("version",), (), of_agent=False, counted=False),
     TierTable(
@@ -74,6 +80,7 @@ _WORKING = (
         columns=("agent_id", "instance", "key", "bytes", "version", "expires_at", "value"),
         key=("agent_id", "instance", "key"),
         expires=True,
+        json=("value",),
     ),
     TierTable(
         kind="working_log_entries",
@@ -81,6 +88,7 @@ _WORKING = (
         columns=("agent_id", "run_id", "number", "bytes", "created_at", "expires_at", "entry"),
         key=("agent_id", "run_id", "number"),
         expires=True,
+        json=("entry",),
     ),
     TierTable(
         kind="working_windows",
@@ -99,6 +107,7 @@ _WORKING = (
             *("written_through", "issued_at", "speakers", "content"),
         ),
         key=("agent_id", "instance", "place"),
+        json=("speakers",),
     ),
 )
 _BLOBS = (
@@ -120,6 +129,7 @@ _PROCEDURAL = (
         ),
         key=("id",),
         of_agent=False,
+        json=("spec",),
     ),
     TierTable(
         kind="workflow_outcomes",
@@ -138,12 +148,15 @@ _AUDIT = (
             *("ms", "tokens", "called_at", "recorded_at", "written_by"),
         ),
         key=("run_id", "number"),
+        json=("input", "output", "ms"),
     ),
     TierTable(
         kind="recalls",
         table="recall_log",
         columns=("id", "agent_id", "run_id", "event", "detail", "recorded_at", "written_by"),
         key=("id",),
+        json=("detail",),
+        unnamed=True,
     ),
 )
 TIER_TABLES: tuple[TierTable, ...] = (

@@ -166,6 +166,38 @@ async def test_a_row_that_cannot_be_is_rejected_by_its_line_and_the_others_are_w
     assert summary["end"] == "wrong"
 
 
+JSON_COLUMNS = [(tier, column) for tier in TRAVELS for column in tier.json]
+
+
+@pytest.mark.parametrize(("tier", "column"), JSON_COLUMNS, ids=[f"{tier.kind}.{name}" for tier, name in JSON_COLUMNS])
+async def test_a_column_of_json_takes_nothing_else(bench: Bench, tier: TierTable, column: str) -> None:
+    wrong: list[Scalar] = ["{", "", "NaN", "1 2", "[" * 20_000, 5]
+    rows = [(tier, row_of(tier, number) | {column: value}) for number, value in enumerate(wrong)]
+    *report, _ = await imported(bench, file_of_rows(rows))
+    assert [(line["line"], line["status"]) for line in report] == [(n + 2, "rejected") for n in range(len(wrong))]
+    assert {line["detail"] for line in report} == {f"{column} must be a text that is valid JSON"}
+    assert rows_in(await exported(bench)) == []
+
+
+NAME_COLUMNS = [
+    (tier, column)
+    for tier in TRAVELS
+    for column in ("agent_id", "agent_type", "instance", "task_type")
+    if column in tier.columns
+]
+
+
+@pytest.mark.parametrize(("tier", "column"), NAME_COLUMNS, ids=[f"{tier.kind}.{name}" for tier, name in NAME_COLUMNS])
+async def test_a_name_has_the_form_of_an_agents_id(bench: Bench, tier: TierTable, column: str) -> None:
+    values: list[Scalar] = ["no agent", "", 7, "x" * 65]
+    rows = [(tier, row_of(tier, n) | {column: value}) for n, value in enumerate(values)]
+    *report, _ = await imported(bench, file_of_rows(rows))
+    taken = ["imported" if value == "" and tier.unnamed and column == "agent_id" else "rejected" for value in values]
+    assert [line["status"] for line in report] == taken
+    details = {line["detail"] for line in report if line["status"] == "rejected"}
+    assert details == {f"{column} must have the form of an agent's id"}
+
+
 async def test_what_the_tables_own_rules_refuse_is_rejected_and_the_others_are_written(bench: Bench) -> None:
     rows = episodes(9)
     rows[2][1]["id"] = "too short"
