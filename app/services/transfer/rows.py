@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from app.domain import limits
 from app.domain.errors import DatabaseRejected
 from app.domain.json_types import Scalar, to_json
 from app.domain.memory import Scope, Tenant
@@ -161,10 +162,19 @@ class RowImport:
         given = [entry.row for entry in entries]
         agents = sorted({entry.agent_id for entry in entries if entry.agent_id})
         gates = [gate(Scope(tenant_id, agent_id), self._backends.author) for agent_id in agents]
-        statements = [*gates, rows.known(given), rows.insert(given), rows.known(given)]
+        statements = [*gates, rows.known(given), rows.insert(given, self._most(tier)), rows.known(given)]
         results = await self._retry_budget.of(lambda: write(self._backends, Tenant(tenant_id), statements))
         before, _, after = results[-3:]
         return _by_key(tier, before), _by_key(tier, after)
+
+    def _most(self, tier: TierTable) -> int | None:
+        """Return the limit of the tenant that counts in this table."""
+        return {
+            "runs": limits.MAX_RUNS,
+            "episodes": self._backends.tenant_episodes,
+            "workflows": limits.MAX_WORKFLOWS,
+            "context": limits.MAX_CONTEXT_DOCUMENTS,
+        }.get(tier.kind)
 
 
 _Rows = dict[tuple[Scalar, ...], Mapping[str, Scalar]]
@@ -179,8 +189,12 @@ def _became(
     entry: _Entry, before: Mapping[str, Scalar] | None, after: Mapping[str, Scalar] | None
 ) -> tuple[Status, str | None]:
     """Tell what became of a row from what its key had before and has now."""
+    if before is None and after is not None:
+        return "imported", None
+    if before is None and entry.line is not None and entry.line.tier.bounded is not None:
+        return "rejected", "is over a limit of the tenant"  # nothing but its key is one of a kind in these tables
     if before is None:
-        return ("imported", None) if after is not None else ("conflict", "another row has what only one may have")
+        return "conflict", "another row has what only one may have"
     if same(dict(before), dict(entry.row)):
         return "unchanged", None
     return "conflict", "another row has this key"

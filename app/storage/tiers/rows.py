@@ -33,9 +33,21 @@ WHERE held.tenant_id = ?1 ->> 'tenant_id' AND {wanted_key}
 """
 _INSERT = """
 INSERT INTO {table} (tenant_id, {names})
-SELECT ?1 ->> 'tenant_id', {values} FROM json_each(?1, '$.rows') AS line WHERE TRUE
+SELECT ?1 ->> 'tenant_id', {values} FROM {lines} AS line WHERE {admitted}
 ON CONFLICT DO NOTHING
 """
+# The lines of a batch, each with what it is of those that would be new: the first ones, as many as there is room for,
+# are written. What is there already takes no room.
+_RANKED = """(
+  SELECT value, there, dense_rank() OVER (PARTITION BY there ORDER BY unit) AS place FROM (
+    SELECT given.value AS value, given.value ->> '$.{unit}' AS unit,
+      given.value ->> '$.{unit}' = '{without}' OR EXISTS (
+        SELECT 1 FROM {table} AS held
+        WHERE held.tenant_id = ?1 ->> 'tenant_id' AND held.{unit} = given.value ->> '$.{unit}'
+      ) AS there
+    FROM json_each(?1, '$.rows') AS given
+  )
+)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +89,25 @@ class TierRows:
         keys: list[Json] = [[row[column] for column in self.tier.key] for row in rows]
         return ScopedStatement.read(Tenant(self.tenant_id), sql, keys=keys)
 
-    def insert(self, rows: Sequence[Mapping[str, Scalar]]) -> ScopedStatement:
-        """Write rows; one whose key is taken is left out. What a column is not given is NULL."""
-        columns = self.tier.columns
+    def insert(self, rows: Sequence[Mapping[str, Scalar]], most: int | None = None) -> ScopedStatement:
+        """Write rows; one whose key is taken is left out. What a column is not given is NULL.
+
+        With ``most`` a row is left out with which the tenant would have more than so many of what is ``bounded``.
+        """
+        columns, bounded = self.tier.columns, self.tier.bounded
+        lines, admitted = "json_each(?1, '$.rows')", "TRUE"
+        if bounded is not None and most is not None:
+            lines = _RANKED.format(unit=bounded.unit, without=bounded.without, table=self.tier.table)
+            admitted = f"line.there OR line.place <= ?1 ->> 'most' - {bounded.used}"
         sql = _INSERT.format(
             table=self.tier.table,
             names=", ".join(columns),
             values=", ".join(f"line.value ->> '$.{column}'" for column in columns),
+            lines=lines,
+            admitted=admitted,
         )
-        lines: list[Json] = [dict(row) for row in rows]
-        return ScopedStatement.write(Tenant(self.tenant_id), sql, rows=lines)
+        given: list[Json] = [dict(row) for row in rows]
+        return ScopedStatement.write(Tenant(self.tenant_id), sql, rows=given, most=most)
 
 
 def _named(columns: Sequence[str]) -> str:

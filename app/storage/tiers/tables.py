@@ -2,6 +2,23 @@
 
 from dataclasses import dataclass
 
+from app.domain.context import CONFIGURATION
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a limit of the tenant counts in a table.
+
+    Attributes:
+        unit: The column of the key that makes one of what is counted.
+        used: The expression that counts what the tenant ``?1 ->> 'tenant_id'`` has.
+        without: The value of ``unit`` that does not count.
+    """
+
+    unit: str
+    used: str
+    without: str = ""
+
 
 @dataclass(frozen=True, slots=True)
 class TierTable:
@@ -17,6 +34,7 @@ class TierTable:
         expires: Whether a row counts as gone once its ``expires_at`` has passed: an export leaves it out.
         unnamed: Whether a row may name no agent: its ``agent_id`` is empty then.
         json: The columns whose texts are JSON.
+        bounded: What a limit of the tenant counts in it: an import keeps to it as every other write does.
         exported: Whether an export has its rows: those of objects would point to nothing where they are imported.
     """
 
@@ -30,6 +48,7 @@ class TierTable:
     expires: bool = False
     unnamed: bool = False
     json: tuple[str, ...] = ()
+    bounded: Counted | None = None
 
     @property
     def travels(self) -> bool:
@@ -37,6 +56,17 @@ class TierTable:
         return self.exported and bool(self.key)
 
 
+_OF_TENANT = "AS held WHERE held.tenant_id = ?1 ->> 'tenant_id'"
+_RUNS, _EPISODES = (
+    Counted("id", f"coalesce((SELECT held.{column} FROM episodic_count {_OF_TENANT}), 0)")
+    for column in ("runs", "episodes")
+)
+_DOCUMENTS = Counted(
+    "name",
+    f"(SELECT count(DISTINCT held.name) FROM context_versions {_OF_TENANT} AND held.name <> '{CONFIGURATION}')",
+    CONFIGURATION,
+)
+_WORKFLOWS = Counted("id", f"(SELECT count(*) FROM workflow {_OF_TENANT})")
 _EPISODIC = (
     # The triggers of runs and episodes fill in the counts, and drop the row with the last of them.
     TierTable("episodic_count", "episodic_count", ("warned_day",), (), of_agent=False, counted=False),
@@ -49,6 +79,7 @@ _EPISODIC = (
         ),
         ("id",),
         json=("input", "output"),
+        bounded=_RUNS,
     ),
     TierTable(
         "episodes",
@@ -56,6 +87,7 @@ _EPISODIC = (
         ("id", "run_id", "agent_id", "agent_type", "type", "content", "data", "occurred_at", "created_at"),
         ("id",),
         json=("data",),
+        bounded=_EPISODES,
     ),
     TierTable("context_floor", "context_floor", ("version",), (), of_agent=False, counted=False),
     TierTable(
@@ -64,6 +96,7 @@ _EPISODIC = (
         ("name", "version", "size", "sha256", "media_type", "updated_at", "write_id", "content"),
         ("name", "version"),
         of_agent=False,
+        bounded=_DOCUMENTS,
     ),
 )
 _WORKING = (
@@ -130,6 +163,7 @@ _PROCEDURAL = (
         key=("id",),
         of_agent=False,
         json=("spec",),
+        bounded=_WORKFLOWS,
     ),
     TierTable(
         kind="workflow_outcomes",

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.domain import limits
 from app.domain.errors import Erasing, Unavailable
 from app.domain.json_types import Scalar
 from app.domain.memory import NewMemory
@@ -17,6 +18,7 @@ from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
 from app.services.transfer.lines import Manifest, Total, held, write_end, write_manifest, write_row
 from app.services.transfer.report import Report
+from app.services.transfer.rows import RowImport
 from app.services.transfer.verify import verify
 from app.storage.tiers import rows as tier_rows
 from app.storage.tiers.tables import TIER_TABLES, TierTable
@@ -196,6 +198,42 @@ async def test_a_name_has_the_form_of_an_agents_id(bench: Bench, tier: TierTable
     assert [line["status"] for line in report] == taken
     details = {line["detail"] for line in report if line["status"] == "rejected"}
     assert details == {f"{column} must have the form of an agent's id"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit"), [("runs", "MAX_RUNS"), ("workflows", "MAX_WORKFLOWS"), ("context", "MAX_CONTEXT_DOCUMENTS")]
+)
+async def test_an_import_keeps_to_the_limits_of_the_tenant(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, kind: str, limit: str
+) -> None:
+    monkeypatch.setattr(limits, limit, 4)
+    await keeps_to_four(bench, next(tier for tier in TRAVELS if tier.kind == kind))
+
+
+async def test_an_import_keeps_to_the_episodes_of_the_tenant(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RowImport, "_most", lambda *_: 4)
+    await keeps_to_four(bench, EPISODES)
+
+
+async def keeps_to_four(bench: Bench, tier: TierTable) -> None:
+    rows = [(tier, row_of(tier, number)) for number in range(7)]
+    await imported(bench, file_of_rows(rows[1:3]))
+    for expected in (["imported", "unchanged", "unchanged", "imported"], ["unchanged"] * 4):
+        *report, _ = await imported(bench, file_of_rows([*rows, *rows[:1]]))
+        assert [line["status"] for line in report] == [*expected, *["rejected"] * 3, "unchanged"]
+        assert {line["detail"] for line in report[4:7]} == {"is over a limit of the tenant"}
+    assert len(rows_in(await exported(bench))) == 4
+
+
+async def test_versions_of_a_document_and_the_configuration_are_within_the_limit(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_CONTEXT_DOCUMENTS", 1)
+    tier = next(tier for tier in TRAVELS if tier.kind == "context")
+    named = [("/configuration", 1), ("a", 1), ("a", 2), ("b", 1)]
+    rows = [(tier, row_of(tier, 1) | {"name": name, "version": version}) for name, version in named]
+    *report, _ = await imported(bench, file_of_rows(rows))
+    assert [line["status"] for line in report] == ["imported", "imported", "imported", "rejected"]
 
 
 async def test_what_the_tables_own_rules_refuse_is_rejected_and_the_others_are_written(bench: Bench) -> None:
