@@ -32,6 +32,7 @@ class _Entry:
     line: RowLine | None = None
     status: Status | None = None
     detail: str | None = None
+    without_run: bool = False
 
     @property
     def row(self) -> Mapping[str, Scalar]:
@@ -163,8 +164,12 @@ class RowImport:
         agents = sorted({entry.agent_id for entry in entries if entry.agent_id})
         gates = [gate(Scope(tenant_id, agent_id), self._backends.author) for agent_id in agents]
         statements = [*gates, rows.known(given), rows.insert(given, self._most(tier)), rows.known(given)]
+        if tier.of_run:
+            statements.insert(0, rows.without_run(given))
         results = await self._retry_budget.of(lambda: write(self._backends, Tenant(tenant_id), statements))
         before, _, after = results[-3:]
+        for found in results[0] if tier.of_run else ():
+            entries[int(found["place"] or 0)].without_run = True
         return _by_key(tier, before), _by_key(tier, after)
 
     def _most(self, tier: TierTable) -> int | None:
@@ -191,6 +196,8 @@ def _became(
     """Tell what became of a row from what its key had before and has now."""
     if before is None and after is not None:
         return "imported", None
+    if before is None and entry.without_run:
+        return "rejected", "its agent has no such run"
     if before is None and entry.line is not None and entry.line.tier.bounded is not None:
         return "rejected", "is over a limit of the tenant"  # nothing but its key is one of a kind in these tables
     if before is None:

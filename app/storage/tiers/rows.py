@@ -45,9 +45,15 @@ _RANKED = """(
         SELECT 1 FROM {table} AS held
         WHERE held.tenant_id = ?1 ->> 'tenant_id' AND held.{unit} = given.value ->> '$.{unit}'
       ) AS there
-    FROM json_each(?1, '$.rows') AS given
+    FROM json_each(?1, '$.rows') AS given WHERE {possible}
   )
 )"""
+_OF_RUN = """EXISTS (
+  SELECT 1 FROM agent_runs AS run
+  WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = {line}.value ->> '$.run_id'
+    AND run.agent_id = {line}.value ->> '$.agent_id'
+)"""
+_WITHOUT_RUN = f"SELECT line.key AS place FROM json_each(?1, '$.rows') AS line WHERE NOT {_OF_RUN.format(line='line')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +101,12 @@ class TierRows:
         With ``most`` a row is left out with which the tenant would have more than so many of what is ``bounded``.
         """
         columns, bounded = self.tier.columns, self.tier.bounded
-        lines, admitted = "json_each(?1, '$.rows')", "TRUE"
+        lines, admitted = "json_each(?1, '$.rows')", self._possible("line")
         if bounded is not None and most is not None:
-            lines = _RANKED.format(unit=bounded.unit, without=bounded.without, table=self.tier.table)
-            admitted = f"line.there OR line.place <= ?1 ->> 'most' - {bounded.used}"
+            lines = _RANKED.format(
+                unit=bounded.unit, without=bounded.without, table=self.tier.table, possible=self._possible("given")
+            )
+            admitted += f" AND (line.there OR line.place <= ?1 ->> 'most' - {bounded.used})"
         sql = _INSERT.format(
             table=self.tier.table,
             names=", ".join(columns),
@@ -108,6 +116,14 @@ class TierRows:
         )
         given: list[Json] = [dict(row) for row in rows]
         return ScopedStatement.write(Tenant(self.tenant_id), sql, rows=given, most=most)
+
+    def without_run(self, rows: Sequence[Mapping[str, Scalar]]) -> ScopedStatement:
+        """Read the places of the rows whose run the tenant, or their agent, does not have."""
+        named: list[Json] = [{column: row.get(column) for column in ("run_id", "agent_id")} for row in rows]
+        return ScopedStatement.read(Tenant(self.tenant_id), _WITHOUT_RUN, rows=named)
+
+    def _possible(self, line: str) -> str:
+        return _OF_RUN.format(line=line) if self.tier.of_run else "TRUE"
 
 
 def _named(columns: Sequence[str]) -> str:

@@ -35,6 +35,7 @@ class TierTable:
         unnamed: Whether a row may name no agent: its ``agent_id`` is empty then.
         json: The columns whose texts are JSON.
         bounded: What a limit of the tenant counts in it: an import keeps to it as every other write does.
+        of_run: Whether each row is of a run of its agent, without which an import does not take it.
         exported: Whether an export has its rows: those of objects would point to nothing where they are imported.
     """
 
@@ -49,6 +50,7 @@ class TierTable:
     unnamed: bool = False
     json: tuple[str, ...] = ()
     bounded: Counted | None = None
+    of_run: bool = False
 
     @property
     def travels(self) -> bool:
@@ -88,6 +90,7 @@ _EPISODIC = (
         ("id",),
         json=("data",),
         bounded=_EPISODES,
+        of_run=True,
     ),
     TierTable("context_floor", "context_floor", ("version",), (), of_agent=False, counted=False),
     TierTable(

@@ -31,7 +31,9 @@ from tests.support.tier_rows import LATER, added, row_of
 VALIDATOR = jsonschema_rs.validator_for(json.loads(SCHEMA.read_text(encoding="utf-8")))
 TRAVELS = [tier for tier in TIER_TABLES if tier.travels]
 OF_AGENTS = [tier for tier in TRAVELS if tier.of_agent]
-EPISODES = next(tier for tier in TIER_TABLES if tier.kind == "episodes")
+RUNS, EPISODES, CALLS = (
+    next(tier for tier in TIER_TABLES if tier.kind == kind) for kind in ("runs", "episodes", "tool_calls")
+)
 AGENTS = ("bot", "other")
 
 
@@ -61,8 +63,8 @@ def file_of_rows(rows: list[tuple[TierTable, dict[str, Scalar]]]) -> bytes:
     return b"".join([*lines, write_end(total)])
 
 
-def episodes(count: int, agent: str = "bot") -> list[tuple[TierTable, dict[str, Scalar]]]:
-    return [(EPISODES, row_of(EPISODES, number, agent)) for number in range(count)]
+def calls(count: int, agent: str = "bot") -> list[tuple[TierTable, dict[str, Scalar]]]:
+    return [(CALLS, row_of(CALLS, number, agent)) for number in range(count)]
 
 
 async def test_rows_of_every_table_are_exported_and_imported_to_the_byte(bench: Bench, target: Bench) -> None:
@@ -117,7 +119,7 @@ async def test_what_has_expired_is_neither_exported_nor_imported(bench: Bench, t
 
 
 async def test_an_import_cut_at_any_tenth_and_made_again_ends_the_same(backend: Backend, tmp_path: Path) -> None:
-    data = file_of_rows(episodes(450))
+    data = file_of_rows(calls(450))
     async with bench_on(tmp_path / "cut", backend) as bench:
         for tenth in range(1, 10):
             *_, summary = await imported(bench, data[: len(data) * tenth // 10])
@@ -129,12 +131,12 @@ async def test_an_import_cut_at_any_tenth_and_made_again_ends_the_same(backend: 
 
 
 async def test_an_outage_ends_an_import_and_made_again_it_ends_the_same(bench: Bench) -> None:
-    data, report = file_of_rows(episodes(450)), Report()
+    data, report = file_of_rows(calls(450)), Report()
 
     async def chunks() -> Any:
         async for chunk in in_chunks(data):
             yield chunk
-            if await bench.rows("SELECT 1 FROM memory_episodes LIMIT 1"):
+            if await bench.rows("SELECT 1 FROM tool_call_log LIMIT 1"):
                 bench.database.error = Unavailable("away")
 
     with pytest.raises(Unavailable):
@@ -145,14 +147,14 @@ async def test_an_outage_ends_an_import_and_made_again_it_ends_the_same(bench: B
 
 
 async def test_a_row_that_cannot_be_is_rejected_by_its_line_and_the_others_are_written(bench: Bench) -> None:
-    lines = file_of_rows(episodes(12)).splitlines(keepends=True)
+    lines = file_of_rows(calls(12)).splitlines(keepends=True)
     good = json.loads(lines[1])["row"]
     wrong: dict[int, Any] = {
         2: {"row": good | {"other": 1}},
         3: {"row": good | {"tenant_id": "globex"}},
         4: {"row": good | {"id": None}},
-        5: {"row": good | {"content": ["a list"]}},
-        6: {"row": good | {"content": True}},
+        5: {"row": good | {"tool": ["a list"]}},
+        6: {"row": good | {"tool": True}},
         7: {"kind": "nothing"},
         8: {"kind": "blobs"},
         9: {"row": good | {"agent_id": "no agent"}},
@@ -212,7 +214,19 @@ async def test_an_import_keeps_to_the_limits_of_the_tenant(
 
 async def test_an_import_keeps_to_the_episodes_of_the_tenant(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RowImport, "_most", lambda *_: 4)
+    await added(bench, "acme", RUNS, [row_of(RUNS, number) for number in range(7)])
     await keeps_to_four(bench, EPISODES)
+
+
+async def test_an_episode_is_of_a_run_of_its_agent(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RowImport, "_most", lambda *_: 2)
+    await added(bench, "acme", RUNS, [row_of(RUNS, 2), row_of(RUNS, 3)])
+    await added(bench, "globex", RUNS, [row_of(RUNS, 1)])
+    rows = [row_of(EPISODES, number) for number in range(4)]
+    others = row_of(EPISODES, 5, "other") | {"run_id": row_of(RUNS, 2)["id"]}
+    report = await imported(bench, file_of_rows([(EPISODES, row) for row in [*rows, others]]))
+    assert [line["status"] for line in report[:-1]] == ["rejected", "rejected", "imported", "imported", "rejected"]
+    assert {report[place]["detail"] for place in (0, 1, 4)} == {"its agent has no such run"}
 
 
 async def keeps_to_four(bench: Bench, tier: TierTable) -> None:
@@ -222,7 +236,7 @@ async def keeps_to_four(bench: Bench, tier: TierTable) -> None:
         *report, _ = await imported(bench, file_of_rows([*rows, *rows[:1]]))
         assert [line["status"] for line in report] == [*expected, *["rejected"] * 3, "unchanged"]
         assert {line["detail"] for line in report[4:7]} == {"is over a limit of the tenant"}
-    assert len(rows_in(await exported(bench))) == 4
+    assert sum(row["kind"] == tier.kind for row in rows_in(await exported(bench))) == 4
 
 
 async def test_versions_of_a_document_and_the_configuration_are_within_the_limit(
@@ -237,22 +251,22 @@ async def test_versions_of_a_document_and_the_configuration_are_within_the_limit
 
 
 async def test_what_the_tables_own_rules_refuse_is_rejected_and_the_others_are_written(bench: Bench) -> None:
-    rows = episodes(9)
+    rows = calls(9)
     rows[2][1]["id"] = "too short"
-    rows[5][1]["created_at"] = "no number"
-    rows[8][1]["type"] = None
+    rows[5][1]["recorded_at"] = "no number"
+    rows[8][1]["tool"] = None
     *report, summary = await imported(bench, file_of_rows(rows))
     assert [line["line"] for line in report if line["status"] == "rejected"] == [4, 7, 10]
     assert (summary["imported"], summary["end"]) == (6, "holds")
-    assert len(await bench.rows("SELECT 1 FROM memory_episodes")) == 6
+    assert len(await bench.rows("SELECT 1 FROM tool_call_log")) == 6
 
 
 async def test_a_row_is_never_written_over_another(bench: Bench) -> None:
-    rows = episodes(2)
+    rows = calls(2)
     await imported(bench, file_of_rows(rows))
     before = await exported(bench)
-    others = [(tier, row | {"content": "another"}) for tier, row in rows]
-    report = await imported(bench, file_of_rows([*others, *rows, (EPISODES, row_of(EPISODES, 3)), *others[:1]]))
+    others = [(tier, row | {"tool": "another"}) for tier, row in rows]
+    report = await imported(bench, file_of_rows([*others, *rows, (CALLS, row_of(CALLS, 3)), *others[:1]]))
     assert [line["status"] for line in report[:-1]] == [
         *("conflict", "conflict", "unchanged", "unchanged", "imported", "conflict"),
     ]
@@ -275,9 +289,9 @@ async def test_a_credential_of_one_agent_takes_its_rows_alone_and_an_operator_gi
 async def test_while_an_agent_is_erased_none_of_its_rows_is_imported(bench: Bench) -> None:
     await bench.gateway.store("other", NewMemory("red"))
     await bench.gateway.erase("other")
-    await imported(bench, file_of_rows(episodes(3)))
+    await imported(bench, file_of_rows(calls(3)))
     with pytest.raises(Erasing):
-        await imported(bench, file_of_rows([*episodes(1), *episodes(1, "other")]))
+        await imported(bench, file_of_rows([*calls(1), *calls(1, "other")]))
     assert {row["row"]["agent_id"] for row in rows_in(await exported(bench))} == {"bot"}
 
 
@@ -300,9 +314,9 @@ values = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0
 async def test_whatever_a_row_holds_survives_the_way_out_and_in(
     tmp_path_factory: pytest.TempPathFactory, texts: list[tuple[str, int]]
 ) -> None:
-    rows = episodes(len(texts))
+    rows = calls(len(texts))
     for (_, row), (text, number) in zip(rows, texts, strict=True):
-        row["content"], row["created_at"] = text, number
+        row["tool"], row["recorded_at"] = text, number
     data = file_of_rows(rows)
     async with bench_on(tmp_path_factory.mktemp("one")) as bench:
         assert statuses(await imported(bench, data)) == ({"imported": len(rows)} if rows else {})
