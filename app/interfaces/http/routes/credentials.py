@@ -10,7 +10,7 @@ from app.interfaces.http.dependencies import Administrator, CredentialFirst, no_
 from app.interfaces.http.failures import ACCESS, BODY, WRITES
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.credentials import CredentialId, UndoAnswer
-from app.interfaces.http.schemas.undoing import UndoRequest, UndoTaughtAnswer
+from app.interfaces.http.schemas.undoing import UndoWanted, UndoTaughtAnswer
 from app.services.undo import UndoReceipt
 
 credentials = APIRouter(tags=["data"], route_class=CredentialFirst)
@@ -36,7 +36,7 @@ async def undo(caller: Administrator, credential_id: Annotated[CredentialId, Pat
     response_model_exclude_none=True,
     responses=responses(*ACCESS, *BODY, NotFound, QuotaExceeded, *WRITES),
 )
-async def undo_learned(caller: Administrator, request: UndoRequest) -> Undone:
+async def undo_learned(caller: Administrator, request: UndoWanted) -> Undone:
     """Take back what a run, a session or a credential has taught, as an administrator of all agents; first a dry run.
 
     What it had superseded holds again. Runs, episodes and working memory stay.

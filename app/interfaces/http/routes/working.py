@@ -21,7 +21,7 @@ from app.interfaces.http.schemas.run_state import (
     RunLogAnswer,
     RunLogAppended,
     RunLogQuery,
-    RunLogRequest,
+    RunLogEntries,
     TurnStateAnswer,
     TurnStateWritten,
 )
@@ -165,7 +165,7 @@ async def get_turn_state(caller: Caller, response: Response, run_id: RunId) -> T
     status_code=201,
     responses=responses(*ACCESS, *BODY, NotFound, ContentTooLarge, Erasing, QuotaExceeded, *WRITES),
 )
-async def append_run_log(caller: Caller, run_id: RunId, request: RunLogRequest) -> RunLogAppended:
+async def append_run_log(caller: Caller, run_id: RunId, request: RunLogEntries) -> RunLogAppended:
     """Append entries to the log of a run."""
     services, only_agent = caller.shared()
     logged = await services.working.append_log(

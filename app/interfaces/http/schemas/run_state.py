@@ -75,7 +75,7 @@ class TurnStateAnswer(TurnStateWritten):
         )
 
 
-class RunLogRequest(Request):
+class RunLogEntries(Request):
     """Entries for the log of a run."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"entries": [{"tool": "search", "ms": 120}]}]})

@@ -83,7 +83,7 @@ _ONE_OF: dict[str, Any] = {
 }
 
 
-class UndoRequest(Request):
+class UndoWanted(Request):
     """Whose memories to take back: exactly one of a run's, an agent's session's, and a credential's."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"run_id": RUN_ID, "dry_run": True}], **_ONE_OF})
