@@ -67,7 +67,7 @@ class Recall:
     """By the id of a memory that a later one was found to correct for the query, the ids of the later ones."""
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By the id of a memory that was learned, the ids of its messages' memories, as far as they were found."""
-    note: RecallNote | None = None
+    note: RecallNote | None = field(default=None, compare=False)
     """What is noted of it, where it is."""
 
     def answered_with(self, entries: Iterable[str]) -> None:

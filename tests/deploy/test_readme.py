@@ -5,7 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from app.domain.audit import RecallNote, ToolCall
 from app.domain.errors import MemoryGatewayError, SchemaTooNew, Unavailable
+from app.observability.audit_metrics import AuditMetrics
 from app.observability.metrics import Metrics
 from app.settings import Settings
 from tests.deploy.commands import SETTINGS, invocations, refusal, shell_lines
@@ -72,6 +74,9 @@ def test_every_metric_the_readme_names_is_one_of_the_service() -> None:
     metrics.retry("d1.query")
     metrics.tokens("model", 8)
     metrics.ratelimit("default", "remaining", 1)
+    audited = AuditMetrics(metrics.registry, tenants=True)
+    audited.recall(RecallNote("acme", "bot", "http", None, None, channels=("vector",)))
+    audited.tool_call("acme", ToolCall("01K2Z4M1V7Q8T3B5N6C7D8E9FA", "search", None, "", "error", "1.5", tokens=1))
     shown = metrics.render().decode()
     named = re.findall(r"`(memory_gateway_\w+)`", _README)
     assert named

@@ -11,6 +11,7 @@ import jwt
 import pytest
 
 from app.storage.migrations.runner import known_migrations
+from app.storage.tiers.tables import TIER_TABLES
 from tests.interfaces.cli.line import Line, misused
 
 SECRET = "a-secret-of-the-tests-long-enough-to-sign"
@@ -342,6 +343,7 @@ def test_dead_letters_are_listed_sent_again_and_dropped(line: Line) -> None:
 
 def test_quotas_are_set_shown_enforced_and_cleared(line: Line) -> None:
     line.ok("migrate")
+    kinds = [tier.kind for tier in TIER_TABLES if tier.counted]
     assert line.ok("quota", "show", "--tenant", "default", AGENT_MEMORIES="5").splitlines() == [
         "memories           0 of unlimited (default)",
         "bytes              0 of unlimited (default)",
@@ -350,6 +352,7 @@ def test_quotas_are_set_shown_enforced_and_cleared(line: Line) -> None:
         "audit rows         0",
         "agent settings     0",
         "receipts           0",
+        *(f"{kind.replace('_', ' '):<18} 0" for kind in kinds),
     ]
     chosen = ("--tenant", "default", "--agent", "default", "--memories", "1", "--bytes", "unlimited")
     shown = line.json("quota", "set", *chosen, AGENT_MEMORIES="5", AGENT_BYTES="9")

@@ -181,6 +181,8 @@ async def test_every_example_of_a_request_is_taken(service: Service, document: D
     assert (await service.client.post("/import", content=lines, headers=headers)).text == report
     started = "VALUES ('acme', '01K2Z5B8C3D6F9G1H4J7K2M5NP', 'billing', 'support', 'running', '{}', 1)"
     columns = "(tenant_id, id, agent_id, agent_type, status, input, started_at)"
+    path = document["paths"]["/runs"]["post"]["requestBody"]["content"]["application/json"]
+    await service.client.post("/runs", json=examples_of(document, path)[0], headers=admin)  # the run of undo's examples
     insert = Statement(f"INSERT INTO agent_runs {columns} {started}", writes=True)  # which workflows' examples name
     await service.runtime.backends.database.run([insert])
     taken = 0

@@ -10,7 +10,7 @@ from app.interfaces.http.dependencies import Administrator, CredentialFirst, no_
 from app.interfaces.http.failures import ACCESS, BODY, WRITES
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.credentials import CredentialId, UndoAnswer
-from app.interfaces.http.schemas.undoing import UndoWanted, UndoTaughtAnswer
+from app.interfaces.http.schemas.undoing import UndoTaughtAnswer, UndoWanted
 from app.services.undo import UndoReceipt
 
 credentials = APIRouter(tags=["data"], route_class=CredentialFirst)

@@ -20,8 +20,8 @@ from app.interfaces.http.schemas.run_state import (
     RunId,
     RunLogAnswer,
     RunLogAppended,
-    RunLogQuery,
     RunLogEntries,
+    RunLogQuery,
     TurnStateAnswer,
     TurnStateWritten,
 )

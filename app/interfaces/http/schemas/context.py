@@ -27,9 +27,9 @@ _CONFIGURED: dict[str, Any] = {key: _VERSION[key] for key in ("version", "sha256
 
 
 class _NameConvertor(PathConvertor):
-    """A name in a path, also one that is none for its slashes; the versions of a document are none."""
+    """A name in a path, also one that is none for its slashes; the versions of a document and the assembly are none."""
 
-    regex = "(?![^/]+/versions$).*"
+    regex = "(?![^/]+/versions$|assemble$).*"
 
 
 register_url_convertor("context_name", _NameConvertor())
