@@ -172,9 +172,23 @@ def _check_row(tier: TierTable, row: Mapping[str, Any]) -> None:
         if not (value is None or _is_text(value) or _is_number(value)):
             _bad(f"{column} must be a text, a number or null")
     _check_names(tier, row)
+    _check_key(tier, row)
     for column in tier.json:
         if row.get(column) is not None and not _is_json(row[column]):
             _bad(f"{column} must be a text that is valid JSON")
+
+
+def _check_key(tier: TierTable, row: Mapping[str, Any]) -> None:
+    for column in tier.key:
+        # A database would turn the one into the other, and the row would not be found under the key that it came with.
+        if column in tier.integers and not _is_integer(row[column]):
+            _bad(f"{column} must be an integer")
+        if column not in tier.integers and not isinstance(row[column], str):
+            _bad(f"{column} must be a text")
+
+
+def _is_integer(value: object) -> bool:
+    return type(value) is int or (type(value) is float and value.is_integer())
 
 
 def _check_names(tier: TierTable, row: Mapping[str, Any]) -> None:

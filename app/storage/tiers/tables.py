@@ -36,6 +36,7 @@ class TierTable:
         json: The columns whose texts are JSON.
         bounded: What a limit of the tenant counts in it: an import keeps to it as every other write does.
         of_run: Whether each row is of a run of its agent, without which an import does not take it.
+        integers: The columns of the key that are integers; the others are texts.
         exported: Whether an export has its rows: those of objects would point to nothing where they are imported.
     """
 
@@ -51,6 +52,7 @@ class TierTable:
     json: tuple[str, ...] = ()
     bounded: Counted | None = None
     of_run: bool = False
+    integers: tuple[str, ...] = ()
 
     @property
     def travels(self) -> bool:
@@ -100,6 +102,7 @@ _EPISODIC = (
         ("name", "version"),
         of_agent=False,
         bounded=_DOCUMENTS,
+        integers=("version",),
     ),
 )
 _WORKING = (
@@ -125,6 +128,7 @@ _WORKING = (
         key=("agent_id", "run_id", "number"),
         expires=True,
         json=("entry",),
+        integers=("number",),
     ),
     TierTable(
         kind="working_windows",
@@ -144,6 +148,7 @@ _WORKING = (
         ),
         key=("agent_id", "instance", "place"),
         json=("speakers",),
+        integers=("place",),
     ),
 )
 _BLOBS = (
@@ -186,6 +191,7 @@ _AUDIT = (
         ),
         key=("run_id", "number"),
         json=("input", "output", "ms"),
+        integers=("number",),
     ),
     TierTable(
         kind="recalls",

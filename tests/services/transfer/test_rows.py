@@ -250,6 +250,22 @@ async def test_versions_of_a_document_and_the_configuration_are_within_the_limit
     assert [line["status"] for line in report] == ["imported", "imported", "imported", "rejected"]
 
 
+@pytest.mark.parametrize("tier", TRAVELS, ids=lambda tier: tier.kind)
+async def test_a_key_is_of_the_type_of_its_column(bench: Bench, tier: TierTable) -> None:
+    row, names = row_of(tier, 1), {"agent_id", "instance"}
+    rows: list[tuple[TierTable, dict[str, Scalar]]] = []
+    details = []
+    for column in tier.key:
+        wrong: list[Scalar] = ["8", 8.5, "x"] if column in tier.integers else [8]
+        rows.extend((tier, row | {column: value}) for value in wrong)
+        what = "be an integer" if column in tier.integers else "be a text"
+        details.extend(
+            [f"{column} must " + ("have the form of an agent's id" if column in names else what)] * len(wrong)
+        )
+    *report, _ = await imported(bench, file_of_rows(rows))
+    assert [(line["status"], line["detail"]) for line in report] == [("rejected", detail) for detail in details]
+
+
 async def test_what_the_tables_own_rules_refuse_is_rejected_and_the_others_are_written(bench: Bench) -> None:
     rows = calls(9)
     rows[2][1]["id"] = "too short"
