@@ -140,6 +140,11 @@ MAX_CONTEXT_BYTES = 20_000_000
 CONFIGURATION_BYTES = 64 * 1024
 """Of a tenant's configuration, as JSON."""
 
+FACT_TEXT_BYTES = 256
+"""Of the subject and of the predicate of a fact."""
+FACT_OBJECT_BYTES = 1024
+FACT_ID_CHARACTERS = 64
+
 NO_NUL = r"^[^\u0000]*$"
 """Pattern of a text in a JSON schema; no schema can exclude lone surrogates too."""
 _NOT_BLANK = r"^[^\u0000]*[^\s\u0000\u001c-\u001f\u0085][^\u0000]*$"
@@ -405,6 +410,15 @@ WORKING_TTL = _range(
 LOG_ENTRY = json_value(WORKING_BYTES, whole_request=True)
 LOG_NUMBER = _range("must be at least 0", 0, 2**53 - 1)
 WINDOW_TOKEN_LIMIT = _range(f"must be from 1 to {MAX_WINDOW_TOKENS}", 1, MAX_WINDOW_TOKENS)
+FACT_SUBJECT = FACT_PREDICATE = _text(FACT_TEXT_BYTES)
+FACT_OBJECT = _text(FACT_OBJECT_BYTES)
+FACT_ID = _form(
+    rf"[!-~]{{1,{FACT_ID_CHARACTERS}}}",
+    f"must be 1 to {FACT_ID_CHARACTERS} visible ASCII characters",
+    minLength=1,
+    maxLength=FACT_ID_CHARACTERS,
+)
+CONFIDENCE = _range("must be from 0 to 1", 0, 1)
 
 
 def is_id(value: object) -> bool:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.domain.author import Source
+from app.domain.claim import MemoryType
+from app.domain.facts import About
 from app.domain.json_types import Json, Scalar
 from app.domain.limits import (
     CANDIDATES,
@@ -29,6 +31,15 @@ class Filter:
     created_after: int | None = None
     created_before: int | None = None
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
+    type: MemoryType | None = None
+    """What a memory is; None: anything."""
+    about: About | None = None
+    """Of what a memory states the value; None: of anything, or of nothing."""
+
+    @property
+    def looks_into_the_database(self) -> bool:
+        """Whether a condition is none that an index beside the database could apply."""
+        return self.type is not None or self.about is not None
 
     def __bool__(self) -> bool:
         """Whether the filter excludes anything."""

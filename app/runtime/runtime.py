@@ -33,6 +33,7 @@ from app.services.tiers.audit import Auditor
 from app.services.tiers.blobs import Blobs
 from app.services.tiers.context import SharedContext
 from app.services.tiers.episodic import EpisodicMemory
+from app.services.tiers.facts import SemanticMemory
 from app.services.tiers.procedural import ProceduralMemory
 from app.services.tiers.windows import WindowService
 from app.services.tiers.working import WorkingMemory
@@ -129,6 +130,11 @@ class TenantServices:
     def episodic(self) -> EpisodicMemory:
         """Return the service of runs and of what happens in them."""
         return EpisodicMemory(self.backends)
+
+    @property
+    def semantic(self) -> SemanticMemory:
+        """Return the service of facts."""
+        return SemanticMemory(self.backends)
 
     @property
     def working(self) -> WorkingMemory:

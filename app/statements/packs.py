@@ -101,6 +101,8 @@ class RuleSet:
     """The names of all classes by their first word, the longest first."""
     scopes: Mapping[str, tuple[str, ...]]
     """The classes that a word such as "styling" tells of."""
+    many: frozenset[str]
+    """The predicates of facts that have many values at a time."""
 
 
 def load() -> RuleSet:
@@ -123,6 +125,7 @@ def load() -> RuleSet:
         classes={name: _class(each) for name, each in classes.items()},
         members=_members(classes),
         scopes=_scopes(classes),
+        many=frozenset(" ".join(tokens(each)) for text in relations["many"].values() for each in _listed(text)),
     )
 
 

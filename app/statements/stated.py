@@ -5,7 +5,9 @@ from typing import Final
 
 from app.domain.author import speaker_of
 from app.domain.claim import Claim, MemoryType, Stated
+from app.domain.facts import fact_in
 from app.domain.json_types import Json
+from app.statements.facts import read_fact
 from app.statements.rules import Statement, speaks, statements
 
 _MAX_READ = 4000
@@ -19,7 +21,13 @@ _PRECEDENCE: Final[Sequence[MemoryType]] = ("instruction", "task", "fact", "even
 
 
 def read(content: str, metadata: Mapping[str, Json]) -> Stated:
-    """Return what a memory of this content and metadata states: its claims, each key once, and its type."""
+    """Return what a memory of this content and metadata states: its claims, each key once, and its type.
+
+    One that is a fact states this alone, whatever the words of its content are.
+    """
+    fact = fact_in(metadata)
+    if fact is not None:
+        return read_fact(fact)
     stated = statements(content[:_MAX_READ], _speaker(content, metadata))
     cut = len(content) > _MAX_READ
     if cut:  # the last sentence may be half of one

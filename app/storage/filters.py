@@ -1,5 +1,7 @@
 """The recall filter as SQL, for any table that has ``created_at`` and ``metadata``."""
 
+from dataclasses import asdict
+
 from app.domain.json_types import Json
 from app.domain.query import Filter
 from app.ports.database import NOW
@@ -28,6 +30,45 @@ def condition(where: Filter, table: str) -> str:
         parts.append(f"{table}.created_at < json_extract(?1, '$.where.created_before')")
     if where.metadata:
         parts.append(_METADATA.format(table=table))
+    return " AND ".join(parts)
+
+
+_OF_TYPE = "{table}.type = ?1 ->> '$.where.type'"
+# A key is "subject/relation", or "subject/relation/value" where the relation has many values. A fact is found by the
+# words that it was told in too.
+_ABOUT = """
+EXISTS (
+  SELECT 1 FROM claim AS told INDEXED BY claim_of_memory
+  WHERE told.tenant_id = ?1 ->> 'tenant_id' AND told.agent_id = {table}.agent_id AND told.memory_id = {table}.id
+    AND {about}
+)
+"""
+_SUBJECT = """
+(?1 ->> '$.where.about.subject' IS NULL OR {metadata} ->> '$.fact.subject' = ?1 ->> '$.where.about.subject'
+  OR substr({key}, 1, instr({key}, '/') - 1) IN (SELECT value FROM json_each(?1, '$.where.about.subjects')))
+"""
+_RELATION = """
+(?1 ->> '$.where.about.predicate' IS NULL OR {metadata} ->> '$.fact.predicate' = ?1 ->> '$.where.about.predicate'
+  OR substr(substr({key}, instr({key}, '/') + 1) || '/', 1, length(?1 ->> '$.where.about.relation') + 1)
+    = ?1 ->> '$.where.about.relation' || '/')
+"""
+
+
+def of_key(key: str, metadata: str) -> str:
+    """Return a boolean SQL expression: a claim is about what ``$.where.about`` names."""
+    return f"{_SUBJECT.format(key=key, metadata=metadata)} AND {_RELATION.format(key=key, metadata=metadata)}"
+
+
+def states(where: Filter, table: str) -> str:
+    """Return a boolean SQL expression over ``long_term_memory``: a memory is and states what a filter asks for.
+
+    ``candidates.sql`` says the same.
+    """
+    parts = ["TRUE"]
+    if where.type is not None:
+        parts.append(_OF_TYPE.format(table=table))
+    if where.about is not None:
+        parts.append(_ABOUT.format(table=table, about=of_key("told.key", f"{table}.metadata")))
     return " AND ".join(parts)
 
 
@@ -75,7 +116,7 @@ def holding(table: str) -> str:
 
 def of_living(where: Filter, table: str) -> str:
     """Return ``condition`` for a table of memories, of which those that have expired pass no filter."""
-    return f"{living(table)} AND {condition(where, table)}"
+    return f"{living(table)} AND {condition(where, table)} AND {states(where, table)}"
 
 
 def argument(where: Filter) -> Json:
@@ -84,4 +125,6 @@ def argument(where: Filter) -> Json:
         "created_after": where.created_after,
         "created_before": where.created_before,
         "metadata": dict(where.metadata),
+        **({} if where.type is None else {"type": where.type}),
+        **({} if where.about is None else {"about": asdict(where.about)}),
     }

@@ -19,6 +19,7 @@ from tests.support.audit_probes import AUDIT_PROBES
 from tests.support.blob_probes import BLOB_PROBES
 from tests.support.context_probes import CONTEXT_PROBES
 from tests.support.episodic_probes import EPISODIC_PROBES
+from tests.support.facts_probes import FACTS_PROBES
 from tests.support.profile_probes import PROFILE_PROBES
 from tests.support.service import Service
 from tests.support.tier_rows import row_of
@@ -295,6 +296,7 @@ PROBES: dict[str, Probe] = {
     **PROFILE_PROBES,
     **AGENT_MEMORY_PROBES,
     **EPISODIC_PROBES,
+    **FACTS_PROBES,
     **WORKING_PROBES,
     **BLOB_PROBES,
     **WORKFLOW_PROBES,

@@ -92,7 +92,7 @@ class VectorizeIndex:
         """Return the most similar vectors of the scope, always as many as Vectorize returns at once."""
         del top_k  # the additional hits replace those whose memory is gone, without another call
         condition: dict[str, Json] = {**_scope_filter(scope), **_time_filter(where)}
-        in_full = True
+        in_full = not where.looks_into_the_database
         for key, value in where.metadata.items():
             if self._applies(key, value) and _fits(longer := {key: value, **condition}):
                 condition = longer

@@ -67,6 +67,10 @@ SELECT id, vector FROM local_vector
 WHERE tenant_id = ?1 ->> 'tenant_id' AND index_name = ?1 ->> 'index_name'
   AND id IN (SELECT value FROM json_each(?1, '$.ids'))
 """
+_STATING = """
+SELECT memory.id FROM long_term_memory AS memory
+WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'
+"""
 _REMOVE = f"DELETE FROM local_vector WHERE {_SCOPE} AND id = ?1 ->> 'id'"
 _REMOVE_OLDER = f"{_REMOVE} AND revision <= ?1 ->> 'revision'"
 _REMOVED = """
@@ -280,6 +284,8 @@ class SqliteVectorIndex:
     def _passing(self, connection: sqlite3.Connection, scope: Scope, where: Filter) -> Numbers:
         """Return the numbers of the scope's vectors that pass the filter."""
         sql = f"{_NUMBERS} AND {filters.condition(where, 'local_vector')}"
+        if where.looks_into_the_database:  # which is in the same file
+            sql += f" AND id IN ({_STATING} AND {filters.states(where, 'memory')})"
         rows: Iterable[tuple[int]] = connection.execute(
             sql, numbered(_argument(self._config, scope, where=filters.argument(where)))
         )

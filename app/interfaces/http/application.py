@@ -21,6 +21,7 @@ from app.interfaces.http.routes.credentials import credentials
 from app.interfaces.http.routes.discovery import discovery
 from app.interfaces.http.routes.episodic import episodic
 from app.interfaces.http.routes.erasures import erasures
+from app.interfaces.http.routes.facts import facts
 from app.interfaces.http.routes.ingest import ingests
 from app.interfaces.http.routes.memories import memory
 from app.interfaces.http.routes.namespaces import namespaces
@@ -77,6 +78,7 @@ def create_http_app(runtime: Runtime, endpoint: Endpoint, hosts: Collection[str]
         *(memory, recalls, profiles, ingests, erasures, credentials, data, operations),
         *(transfer, namespaces, agent_memory, tools, discovery),
         *(working, windows, episodic, workflows, context, assembly, audit, blobs),
+        facts,
     )
     for router in routers:
         app.include_router(router)

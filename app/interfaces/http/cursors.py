@@ -100,6 +100,19 @@ class AuditListing:
 
 
 @dataclass(frozen=True, slots=True)
+class FactListing:
+    """Identifies a listing of one agent's facts."""
+
+    tenant_id: str
+    agent_id: str
+    subject: str | None
+    predicate: str | None
+    learned_from_run_id: str | None
+    history: bool
+    what: str = "facts"
+
+
+@dataclass(frozen=True, slots=True)
 class ListingScope:
     """Identifies a listing: its cursors are refused for any other. ``agent_id`` None: all of the tenant's agents."""
 

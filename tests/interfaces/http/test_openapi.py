@@ -62,6 +62,7 @@ async def test_operations_have_plain_ids(service: Service) -> None:
         "summary",
         "delete_session",
         *("start_run", "runs", "get_run", "append_episode", "complete_run", "fail_run", "episodes"),
+        *("learn", "recall_facts", "facts"),
         *("set_working", "get_working", "list_working", "delete_working", "append_messages", "window"),
         *("set_turn_state", "get_turn_state", "append_run_log", "run_log"),
         *("put_workflow", "get_workflow", "delete_workflow", "workflows", "workflows_picture"),

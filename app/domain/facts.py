@@ -1,0 +1,137 @@
+"""Facts: a subject, a predicate and an object, and how sure of it somebody is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from app.domain.errors import InvalidRequest
+from app.domain.json_types import Json
+from app.domain.limits import (
+    AGENT_ID,
+    CONFIDENCE,
+    FACT_ID,
+    FACT_OBJECT,
+    FACT_PREDICATE,
+    FACT_SUBJECT,
+    FACT_TEXT_BYTES,
+    RUN_ID,
+    check,
+)
+
+FACT_KEY: Final = "fact"
+"""The metadata key of a memory that is a fact."""
+DOUBTFUL_BELOW: Final = 0.5
+"""The confidence below which a fact is doubtful: then any fact that is not holds over it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A fact as it was told.
+
+    Making one raises ``InvalidRequest`` where a field is outside its bounds.
+    """
+
+    subject: str
+    predicate: str
+    object: str
+    confidence: float = 1.0
+    """From 0 to 1."""
+    agent_type: str | None = None
+    learned_from_run_id: str | None = None
+    fact_id: str | None = None
+    """The id that its teller knows it by."""
+
+    def __post_init__(self) -> None:
+        """Check the bounds of all fields."""
+        check(
+            ("subject", FACT_SUBJECT, self.subject),
+            ("predicate", FACT_PREDICATE, self.predicate),
+            ("object", FACT_OBJECT, self.object),
+            ("confidence", CONFIDENCE, self.confidence),
+            ("agent_type", AGENT_ID, self.agent_type),
+            ("learned_from_run_id", RUN_ID, self.learned_from_run_id),
+            ("fact_id", FACT_ID, self.fact_id),
+        )
+
+    @property
+    def confident(self) -> bool:
+        """Whether it is not doubtful."""
+        return self.confidence >= DOUBTFUL_BELOW
+
+    @property
+    def sentence(self) -> str:
+        """The fact in a sentence. A doubtful one says so: it and the same fact told surely are two memories."""
+        parts = (self.subject, self.predicate.replace("_", " "), self.object)
+        told = " ".join(" ".join(part.split()) for part in parts)
+        return told if self.confident else f"Perhaps {told}"
+
+    @property
+    def metadata(self) -> dict[str, Json]:
+        """What the metadata of its memory has."""
+        return {FACT_KEY: asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """Of what a fact has to tell, as the keys of claims say it or as it was told. None: of anything."""
+
+    subjects: Sequence[str] | None = None
+    """The subjects of keys."""
+    relation: str | None = None
+    """What a key says of its subject."""
+    subject: str | None = None
+    """As it is told."""
+    predicate: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a memory states of a key: a fact that was told, or what a statement of a text says."""
+
+    memory_id: str
+    key: str
+    value: str
+    content: str
+    metadata: Mapping[str, Json]
+    since: int
+    """When it was said, in ms since the epoch."""
+    until: int | None
+    """When what replaced it was said; None: nothing did."""
+    holds: bool
+
+    @property
+    def fact(self) -> Fact:
+        """The fact as it was told, or as its key says it."""
+        return fact_in(self.metadata) or of_key(self.key, self.value)
+
+
+def fact_in(metadata: Mapping[str, Json]) -> Fact | None:
+    """Return the fact that a memory of this metadata is; None where it is none, or not in the form of one."""
+    told = metadata.get(FACT_KEY)
+    if not isinstance(told, Mapping) or not all(isinstance(told.get(each), str) for each in _PARTS):
+        return None
+    sure = told.get("confidence", 1.0)
+    others = [told.get(name) for name in _OTHERS]
+    if isinstance(sure, bool) or not isinstance(sure, int | float):
+        return None
+    if not all(each is None or isinstance(each, str) for each in others):
+        return None
+    subject, predicate, said = (str(told[each]) for each in _PARTS)
+    agent_type, run_id, fact_id = (each if isinstance(each, str) else None for each in others)
+    try:
+        return Fact(subject, predicate, said, float(sure), agent_type, run_id, fact_id)
+    except (InvalidRequest, OverflowError):
+        return None
+
+
+def of_key(key: str, value: str) -> Fact:
+    """Return the fact that a claim of this key and value makes: "user/lives_in" is "oslo"."""
+    subject, _, relation = key.partition("/")
+    told = relation.partition("/")[0].replace("_", " ")
+    return Fact(subject[:_CLIPPED] or "user", told[:_CLIPPED] or "is", value[: 4 * _CLIPPED] or "?")
+
+
+_CLIPPED = FACT_TEXT_BYTES // 4
+"""Characters, of which each takes four bytes at most."""
+_PARTS = ("subject", "predicate", "object")
+_OTHERS = ("agent_type", "learned_from_run_id", "fact_id")

@@ -1,0 +1,241 @@
+"""Requests and answers of the routes of facts."""
+
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import ConfigDict, Field, WithJsonSchema
+
+from app.domain import limits
+from app.domain.facts import Fact, Held
+from app.domain.moments import milliseconds
+from app.domain.query import Query
+from app.interfaces.fields import Answer, Digits, Moment, Number, QueryText, Request, Timestamp, TopK, Within
+from app.interfaces.http.schemas import examples, facts_examples
+from app.interfaces.http.schemas.browse import ListCursor
+from app.interfaces.http.schemas.episodic import AgentName, AgentType, RunId
+from app.services.tiers.facts import Learned, Recalled
+
+_OWNER = "Whose facts. Absent: those of the agent whose id is `agent_type`."
+_SHARED = "Without an `agent_id`: the facts that all agents of this type share."
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    schema.pop("default", None)
+
+
+def _absent(description: str | None = None) -> Any:  # noqa: ANN401 - as pydantic's own
+    """Make a field that may be left out."""
+    return Field(
+        None, description=description, json_schema_extra=_without_default, exclude_if=lambda value: value is None
+    )
+
+
+def _id(bound: limits.Bound, example: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", **bound.schema, "examples": [example]})
+
+
+Subject: TypeAlias = Annotated[
+    str, Field(strict=True, json_schema_extra={"examples": ["user"]}), Within(limits.FACT_SUBJECT)
+]
+Predicate: TypeAlias = Annotated[
+    str, Field(strict=True, json_schema_extra={"examples": ["lives in"]}), Within(limits.FACT_PREDICATE)
+]
+_Agent: TypeAlias = Annotated[AgentName | None, _id(limits.AGENT_ID, examples.AGENT_ID)]
+_Type: TypeAlias = Annotated[AgentType | None, _id(limits.AGENT_ID, examples.AGENT_ID)]
+_Run: TypeAlias = Annotated[RunId | None, _id(limits.RUN_ID, examples.MEMORY_ID)]
+_FactId: TypeAlias = Annotated[
+    Annotated[str, Field(strict=True), Within(limits.FACT_ID)] | None, _id(limits.FACT_ID, "home")
+]
+_SomeSubject: TypeAlias = Annotated[Subject | None, _id(limits.FACT_SUBJECT, "user")]
+_SomePredicate: TypeAlias = Annotated[Predicate | None, _id(limits.FACT_PREDICATE, "lives in")]
+_Moment: TypeAlias = Annotated[
+    Moment | None, WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
+]
+_SomeText: TypeAlias = Annotated[str | None, WithJsonSchema({"type": "string"})]
+_SomeMoment: TypeAlias = Annotated[
+    Timestamp | None, WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
+]
+
+
+class LearnFactRequest(Request):
+    """A fact to keep."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [facts_examples.LEARN]})
+
+    agent_id: _Agent = _absent(_OWNER)
+    agent_type: _Type = _absent(_SHARED)
+    subject: Subject
+    predicate: Predicate
+    object: Annotated[str, Field(strict=True, json_schema_extra={"examples": ["Oslo"]}), Within(limits.FACT_OBJECT)]
+    confidence: Annotated[
+        float,
+        Number,
+        Within(limits.CONFIDENCE),
+        Field(description="How sure it is. A fact below 0.5 is doubtful: any surer one of the same holds over it."),
+    ] = 1.0
+    learned_from_run_id: _Run = _absent("The run that it was learned from.")
+    fact_id: _FactId = _absent("Your own id of it, which is kept with it.")
+    occurred_at: _Moment = _absent("Since when it holds, where that is not now.")
+
+    def to_fact(self) -> Fact:
+        """Return the domain's fact."""
+        return Fact(
+            self.subject,
+            self.predicate,
+            self.object,
+            self.confidence,
+            self.agent_type,
+            self.learned_from_run_id,
+            self.fact_id,
+        )
+
+    @property
+    def at(self) -> int | None:
+        """When it was said, in ms since the epoch."""
+        return None if self.occurred_at is None else milliseconds(self.occurred_at)
+
+
+class RecallFactsRequest(Request):
+    """A question that is answered with facts."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [facts_examples.RECALL]})
+
+    agent_id: _Agent = _absent(_OWNER)
+    agent_type: _Type = _absent(_SHARED)
+    query: QueryText
+    top_k: TopK = 5
+    subject: _SomeSubject = _absent("Only facts of this subject.")
+    predicate: _SomePredicate = _absent("Only facts of this predicate.")
+
+    def to_query(self) -> Query:
+        """Return the domain's query."""
+        return Query(self.query, self.top_k)
+
+
+class FactsQuery(Request):
+    """Which facts to list."""
+
+    agent_id: Annotated[_Agent, Field(description=_OWNER)] = None
+    agent_type: Annotated[_Type, Field(description=_SHARED)] = None
+    subject: Annotated[_SomeSubject, Field(description="Only those of this subject.")] = None
+    predicate: Annotated[_SomePredicate, Field(description="Only those of this predicate.")] = None
+    learned_from_run_id: Annotated[_Run, Field(description="Only those that were learned from this run.")] = None
+    history: Annotated[bool, Field(description="Those too that hold no more.")] = False
+    limit: Annotated[
+        int,
+        Digits,
+        Within(limits.LIST_LIMIT),
+        Field(description="The most facts of one answer.", json_schema_extra={"examples": [20]}),
+    ] = 20
+    cursor: ListCursor = None
+
+
+class LearnedFactAnswer(Answer):
+    """A fact that is kept."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [facts_examples.LEARNED]})
+
+    fact_id: str = Field(description="Your own id, or else the memory's.")
+    memory_id: str
+    subject: str
+    predicate: str
+    object: str
+    holds: bool = Field(description="Whether it is what holds now: neither a later nor a surer fact says otherwise.")
+
+
+class _Told(Answer):
+    memory_id: str
+    content: str = Field(description="The fact in a sentence, or the text whose statement it is.")
+    confidence: float
+    fact_id: _SomeText = _absent()
+    agent_type: _SomeText = _absent()
+    learned_from_run_id: _SomeText = _absent()
+
+
+class RecalledFactAnswer(_Told):
+    """A fact that answers a question."""
+
+    subject: _SomeText = _absent("Absent, with the others: the content is all there is.")
+    predicate: _SomeText = _absent()
+    object: _SomeText = _absent()
+    score: float = Field(ge=0, le=1, description="How likely it answers the query.")
+    created_at: Timestamp
+    occurred_at: _SomeMoment = _absent("Since when it holds, as its teller said.")
+
+
+class RecalledFactsAnswer(Answer):
+    """Facts, best first."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [facts_examples.RECALLED]})
+
+    entries: list[RecalledFactAnswer]
+    degraded: Annotated[list[str] | None, WithJsonSchema({"type": "array", "items": {"type": "string"}})] = _absent(
+        "Present when the answer may not be all there is, as in the answer of a recall."
+    )
+
+
+class FactAnswer(_Told):
+    """A fact."""
+
+    subject: str
+    predicate: str
+    object: str
+    since: Timestamp = Field(description="When it was said.")
+    until: _SomeMoment = _absent("When what replaced it was said.")
+    holds: bool
+
+
+class FactsAnswer(Answer):
+    """Facts, newest first."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [facts_examples.FACTS]})
+
+    facts: list[FactAnswer]
+    cursor: _SomeText = _absent("Present when there are more: ask the same again, with it.")
+
+
+def learned_answer(learned: Learned) -> LearnedFactAnswer:
+    """Return the answer for a fact that was stored."""
+    fact = learned.fact
+    return LearnedFactAnswer(
+        fact_id=fact.fact_id or learned.memory_id,
+        memory_id=learned.memory_id,
+        subject=fact.subject,
+        predicate=fact.predicate,
+        object=fact.object,
+        holds=learned.holds,
+    )
+
+
+def recalled_answer(recalled: Recalled) -> RecalledFactAnswer:
+    """Return the answer for a fact that was found."""
+    entry = recalled.entry
+    return RecalledFactAnswer.model_validate(
+        {
+            **_told(entry.id, entry.content, recalled.fact),
+            "score": entry.score,
+            "created_at": entry.created_at,
+            "occurred_at": entry.occurred_at,
+        }
+    )
+
+
+def fact_answer(held: Held) -> FactAnswer:
+    """Return the answer for a fact of a listing."""
+    told = _told(held.memory_id, held.content, held.fact)
+    return FactAnswer.model_validate({**told, "since": held.since, "until": held.until, "holds": held.holds})
+
+
+def _told(memory_id: str, content: str, fact: Fact | None) -> dict[str, Any]:
+    told: dict[str, Any] = {"memory_id": memory_id, "content": content, "confidence": 1.0}
+    if fact is None:
+        return told
+    return {
+        **told,
+        "subject": fact.subject,
+        "predicate": fact.predicate,
+        "object": fact.object,
+        "confidence": fact.confidence,
+        "fact_id": fact.fact_id,
+        "agent_type": fact.agent_type,
+        "learned_from_run_id": fact.learned_from_run_id,
+    }

@@ -1,0 +1,168 @@
+"""The semantic tier: facts, which are memories of a subject, a predicate and an object."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from app.domain import limits
+from app.domain.errors import FieldError, InvalidRequest, NotFound
+from app.domain.facts import About, Fact, Held, fact_in, of_key
+from app.domain.memory import NewMemory
+from app.domain.query import Entry, Query
+from app.domain.quotas import Use
+from app.services.agent_database import AgentDatabase
+from app.services.backends import TenantBackends
+from app.services.gateway import LongTermMemoryGateway
+from app.statements.facts import about
+from app.storage.listing import Place
+from app.storage.rows import read_rows
+from app.storage.tiers.facts import Facts, place_of
+
+Warn = Callable[[Sequence[Use]], None]
+"""Is told of the limits of which little is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A fact that was stored."""
+
+    fact: Fact
+    memory_id: str
+    holds: bool
+    """Whether it is what holds now: neither a later fact nor a surer one says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """An entry of a recall, with the fact that it states; None where its words are all there is."""
+
+    entry: Entry
+    fact: Fact | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledFacts:
+    """What a recall found, best first, and in ``degraded`` why it may not be all there is."""
+
+    entries: Sequence[Recalled]
+    degraded: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class FactPage:
+    """Facts, newest first, and where to go on; ``after`` is None where there are no more."""
+
+    facts: Sequence[Held]
+    after: Place | None
+
+
+class SemanticMemory:
+    """Learns, recalls and lists the facts of one tenant's agents.
+
+    Facts that agents of one type share are the memories of the agent whose id is that type.
+    """
+
+    def __init__(self, backends: TenantBackends) -> None:
+        """Take what the tenant's services work with; the tenant is bound in it."""
+        self._backends = backends
+        self._gateway = LongTermMemoryGateway(backends)
+
+    async def learn(
+        self,
+        agent_id: str,
+        fact: Fact,
+        *,
+        occurred_at: int | None = None,
+        only_agent: str | None = None,
+        warn: Warn | None = None,
+    ) -> Learned:
+        """Store a fact; the same fact again, as sure or as doubtful as before, is the same memory.
+
+        ``only_agent``: the only agent of whose runs it may have been learned; None: of any of the tenant's.
+
+        Raises:
+            NotFound: there is no run that it was learned from; nothing was written.
+            MemoryGatewayError: as ``LongTermMemoryGateway.store`` does.
+        """
+        database = AgentDatabase(self._backends, agent_id)
+        statements = Facts(database.scope)
+        if fact.learned_from_run_id is not None:
+            (found,) = await database.run([statements.run(fact.learned_from_run_id, only_agent)])
+            if not found:
+                raise NotFound("There is no run of the id learned_from_run_id.")
+        memory = NewMemory(fact.sentence, fact.metadata, occurred_at=occurred_at)
+        memory_id = await self._gateway.store(agent_id, memory, warn=warn)
+        (rows,) = await database.run([statements.of_memories([memory_id])])
+        held = read_rows(Held, rows)
+        told = next((fact_in(each.metadata) for each in held), None) or fact
+        return Learned(told, memory_id, any(each.holds for each in held))
+
+    async def recall(
+        self, agent_id: str, query: Query, *, subject: str | None = None, predicate: str | None = None
+    ) -> RecalledFacts:
+        """Return the facts that answer a query best: those that were told, and those that statements of texts make.
+
+        Raises as ``LongTermMemoryGateway.recall`` does.
+        """
+        where = replace(query.where, type="fact", about=_about(subject, predicate))
+        found = await self._gateway.recall(agent_id, replace(query, where=where))
+        told = {entry.id: fact_in(entry.metadata) for entry in found.entries}
+        unknown = [id_ for id_, fact in told.items() if fact is None]
+        if unknown:
+            database = AgentDatabase(self._backends, agent_id)
+            (rows,) = await database.run([Facts(database.scope).of_memories(unknown)])
+            for held in read_rows(Held, rows):
+                told[held.memory_id] = told[held.memory_id] or of_key(held.key, held.value)
+        return RecalledFacts([Recalled(entry, told[entry.id]) for entry in found.entries], found.degraded)
+
+    async def facts(
+        self,
+        agent_id: str,
+        *,
+        subject: str | None = None,
+        predicate: str | None = None,
+        learned_from_run_id: str | None = None,
+        history: bool = False,
+        limit: int = 20,
+        after: Place | None = None,
+    ) -> FactPage:
+        """Return the next facts, newest first: what holds, or with ``history`` what held before too.
+
+        Raises:
+            InvalidRequest: a field is over its limits.
+            LongTermDisabled: the agent's long-term memory is switched off.
+            Unavailable: the database does not answer.
+        """
+        limits.check(("limit", limits.LIST_LIMIT, limit), ("learned_from_run_id", limits.RUN_ID, learned_from_run_id))
+        database = AgentDatabase(self._backends, agent_id)
+        page = Facts(database.scope).page(
+            _about(subject, predicate), run_id=learned_from_run_id, history=history, limit=limit + 1, after=after
+        )
+        (rows,) = await database.run([page])
+        facts = read_rows(Held, rows[:limit])
+        last = facts[-1] if len(rows) > limit else None
+        return FactPage(facts, None if last is None else place_of(last.since, last.memory_id, last.key))
+
+    async def holding(self, agent_id: str, limit: int) -> Sequence[Held]:
+        """Return the newest facts that hold, at most ``limit`` (1 to 100), in one run that only reads.
+
+        Raises as ``facts`` does.
+        """
+        return (await self.facts(agent_id, limit=limit)).facts
+
+
+def whose(agent_id: str | None, agent_type: str | None) -> str:
+    """Return whose memory facts are: the agent's, or what all agents of a type share.
+
+    Raises:
+        InvalidRequest: neither is named.
+    """
+    owner = agent_id if agent_id is not None else agent_type
+    if owner is None:
+        errors = [FieldError(name, "is required where the other is absent") for name in ("agent_id", "agent_type")]
+        raise InvalidRequest("Name an agent_id or an agent_type.", errors=errors)
+    return owner
+
+
+def _about(subject: str | None, predicate: str | None) -> About | None:
+    limits.check(("subject", limits.FACT_SUBJECT, subject), ("predicate", limits.FACT_PREDICATE, predicate))
+    return None if subject is None and predicate is None else about(subject, predicate)

@@ -1,0 +1,141 @@
+"""What a fact of three parts states.
+
+Its key is that of the statements which the rules know: a fact (user, lives in, Oslo) and "I live in Rome" are of one
+key, so that the later of both holds. Which relation a predicate names is found by reading it with values of each kind
+in the place of the object: so a subject and a predicate have one key, whatever the object is. A predicate that the
+rules do not know has one value at a time too, unless it is listed among those that have many.
+"""
+
+from functools import lru_cache
+from typing import Final
+
+from app.domain.claim import Claim, Stated
+from app.domain.facts import About, Fact
+from app.domain.messages import digest
+from app.statements import values
+from app.statements.loaded import RULES, pack_of
+from app.statements.rules import Statement, statements
+from app.statements.tokens import folded, tokens
+from app.statements.topics import USER, WE, one_form
+
+_MAX_KEY = 200
+_MAX_PART = 60
+"""Characters of a part of a key that is too long."""
+_PROBES: Final = (
+    *(("Oslo", "Lyon"), ("Ann", "Jonas"), ("Acme", "Initech")),
+    *(("12", "31"), ("8080", "9090"), ("3 May", "4 June"), ("12 minutes", "31 minutes"), ("3.11", "3.12")),
+    *(
+        ("ann@mail.example", "joe@mail.example"),
+        ("https://a.example", "https://b.example"),
+        ("+4712345678", "+4787654321"),
+    ),
+    ("Main Street 5", "Mill Lane 7"),
+)
+"""Two values of each kind: where both are read with one key, it is the predicate that names the relation."""
+_WORDS = frozenset(("Oslo", "Ann", "Acme"))
+"""With these a noun may name a relation of its own: "favourite food". With a number a measure would be read."""
+_FORMS = ("{who} {predicate} {value}", "{who}'s {noun} is {value}")
+_MEASURES = frozenset(("amount", "duration", "when", "date"))
+"""What a number is where nothing names it: such a key would take unlike predicates for one."""
+_OF_VERBS = frozenset(("a teacher",))
+"""With these any noun is read as what somebody is."""
+_USERS = frozenset(("user", "the user", "i", "me", "myself", "my"))
+
+
+def read_fact(fact: Fact) -> Stated:
+    """Return what a fact states: one claim, which is all that its memory says."""
+    key, value = _claim(fact.subject, fact.predicate, fact.object)
+    return Stated([Claim(key, value, whole=True)], "fact")
+
+
+def about(subject: str | None, predicate: str | None) -> About:
+    """Return which keys tell of a subject, of a predicate, or of both."""
+    if subject is None and predicate is None:
+        return About()
+    key = _one_key(subject or USER, predicate) if predicate is not None else f"{subject_of(subject or USER)}/"
+    of, _, relation = key.partition("/")
+    subjects = None if subject is None else sorted({of, subject_of(subject), *((WE,) if of == USER else ())})
+    return About(subjects, relation or None, subject, predicate)
+
+
+@lru_cache(1024)
+def subject_of(subject: str) -> str:
+    """Return a subject as keys have it: "the user" is "user", and "the staging server" is "server staging"."""
+    words = _plain(subject)
+    if words in _USERS:
+        return USER
+    named = _keyed(f"{words} lives in Oslo")
+    if named is not None and named[1] == "oslo" and named[0].endswith("/lives_in"):
+        return named[0].partition("/")[0]
+    pack = pack_of(tokens(words))
+    return " ".join(sorted({one_form(word, pack, RULES) for word in words.split()})) or words
+
+
+def _claim(subject: str, predicate: str, said: str) -> tuple[str, str]:
+    words = tokens(said)
+    plain = _plain(said)
+    if _plain(predicate) in RULES.many:
+        return _listed(subject, predicate, said) or (_fitting(f"{_one_key(subject, predicate)}/{plain}"), plain)
+    key = _one_key(subject, predicate)
+    kind = RULES.kinds.get(key.partition("/")[2], "any")
+    return key, (values.value(kind, words, pack_of(words)) if kind != "any" and words else None) or plain
+
+
+def _listed(subject: str, predicate: str, said: str) -> tuple[str, str] | None:
+    """Return the claim of a fact whose predicate and object together name a relation: "uses pnpm"."""
+    found = _keyed(f"{_subject_said(subject)} {_plain(predicate)} {_plain(said)}")
+    return found if found is not None and found[0].partition("/")[2] in RULES.kinds else None
+
+
+@lru_cache(4096)
+def _one_key(subject: str, predicate: str) -> str:
+    """Return the key of a subject and a predicate: that of a relation that the rules know, else one of its own."""
+    told = _plain(predicate)
+    known = (
+        None if told in RULES.many else next(filter(None, (_probed(subject, told, *each) for each in _PROBES)), None)
+    )
+    return known or _fitting(f"{subject_of(subject)}/{told.replace(' ', '_').replace('/', '_')}")
+
+
+def _probed(subject: str, predicate: str, first: str, second: str) -> str | None:
+    """Return the key that a subject and a predicate have with either value; None where the rules know none."""
+    who, noun = _subject_said(subject), predicate.removeprefix("has ").removeprefix("have ")
+    for form in _FORMS[: 1 if first in _OF_VERBS else 2]:
+        said = (form.format(who=who, predicate=predicate, noun=noun, value=value) for value in (first, second))
+        claims = [_keyed(sentence) for sentence in said]
+        keys = {None if claim is None else claim[0] for claim in claims}
+        key = keys.pop()
+        if keys or key is None or key.partition("/")[0] not in (subject_of(subject), WE):
+            continue
+        relation = key.partition("/")[2]
+        if first in _WORDS or (relation in RULES.kinds and relation not in _MEASURES):
+            return key
+    return None
+
+
+def _subject_said(subject: str) -> str:
+    words = _plain(subject)
+    return "the user" if words in _USERS else words
+
+
+def _keyed(sentence: str) -> tuple[str, str] | None:
+    """Return the only claim of a sentence."""
+    stated: list[Statement] = statements(sentence)
+    if len(stated) != 1 or stated[0].key is None or stated[0].value is None:
+        return None
+    return stated[0].key, stated[0].value
+
+
+def _plain(text: str) -> str:
+    """Return a text as words of one form, whatever its case, spaces and underscores."""
+    words = folded(text).replace("_", " ").replace("/", " ").split()
+    return " ".join(words).strip(" .,;:!?") or " ".join(words) or folded(text)
+
+
+def _fitting(key: str) -> str:
+    """Return a key that is as long as keys may be."""
+    if len(key) <= _MAX_KEY:
+        return key
+    subject, _, relation = key.partition("/")
+    relation, mark, _ = relation.partition("/")
+    return f"{subject[:_MAX_PART]}/{relation[:_MAX_PART]}{mark}{digest(key)}"

@@ -1,0 +1,84 @@
+"""Statements that read the facts of one agent: what its memories state of a key (``0014_what_holds.sql``).
+
+They only read: facts are memories, and are written as these are. Rows are for ``Held`` (``app.domain.facts``).
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from app.domain.facts import About
+from app.domain.json_types import Json
+from app.domain.memory import Scope
+from app.ports.database import NOW
+from app.storage.filters import kept_by_no_program, living, of_key
+from app.storage.listing import Place
+from app.storage.scoped import ScopedStatement
+
+# What says of itself that it happens more than a day from now does not hold yet, as in candidates.sql.
+_HOLDS = f"(claim.happened_at <= {NOW} + 86400000 AND coalesce(claim.superseded_at > {NOW} + 86400000, TRUE))"
+# What a model has learned of a topic has a key without "/".
+_CLAIMS = f"""
+SELECT claim.memory_id, claim.key, claim.value, memory.content, memory.metadata, claim.happened_at AS since,
+  claim.superseded_at AS until, {_HOLDS} AS holds
+FROM claim CROSS JOIN long_term_memory AS memory
+WHERE claim.tenant_id = ?1 ->> 'tenant_id' AND claim.agent_id = ?1 ->> 'agent_id' AND instr(claim.key, '/')
+  AND memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.id = claim.memory_id
+  AND {living("memory")} AND memory.forgotten_at IS NULL AND {kept_by_no_program("memory")}
+"""
+_ORDER = "ORDER BY claim.happened_at DESC, claim.memory_id || ' ' || claim.key DESC LIMIT ?1 ->> 'limit'"
+_AFTER = "(claim.happened_at, claim.memory_id || ' ' || claim.key) < (?1 ->> 'at', ?1 ->> 'after')"
+_OF_MEMORIES = "claim.memory_id IN (SELECT value FROM json_each(?1, '$.ids'))"
+_OF_RUN = "memory.metadata ->> '$.fact.learned_from_run_id' = ?1 ->> 'run_id'"
+# Of several that say the same of a key, the last.
+_LAST = f"""
+{_HOLDS} AND NOT EXISTS (
+  SELECT 1 FROM claim AS later CROSS JOIN long_term_memory AS other
+  WHERE later.tenant_id = ?1 ->> 'tenant_id' AND later.agent_id = ?1 ->> 'agent_id' AND later.key = claim.key
+    AND {_HOLDS.replace("claim.", "later.")}
+    AND (later.happened_at, later.memory_id) > (claim.happened_at, claim.memory_id)
+    AND other.tenant_id = ?1 ->> 'tenant_id' AND other.agent_id = ?1 ->> 'agent_id' AND other.id = later.memory_id
+    AND {living("other")} AND other.forgotten_at IS NULL AND {kept_by_no_program("other")}
+)
+"""
+_RUN = """
+SELECT 1 AS there FROM agent_runs AS run
+WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'
+  AND (?1 ->> 'only_agent' IS NULL OR run.agent_id = ?1 ->> 'only_agent')
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Statements of one agent. Its scope is bound here, once."""
+
+    scope: Scope
+
+    def run(self, run_id: str, only_agent: str | None) -> ScopedStatement:
+        """Return a row where the tenant has the run, and it is the only agent's where one is named."""
+        return ScopedStatement.read(self.scope, _RUN, run_id=run_id, only_agent=only_agent)
+
+    def of_memories(self, ids: Sequence[str]) -> ScopedStatement:
+        """Read what memories state."""
+        return ScopedStatement.read(self.scope, f"{_CLAIMS} AND {_OF_MEMORIES} {_ORDER}", ids=list(ids), limit=1000)
+
+    def page(
+        self, about: About | None, *, run_id: str | None, history: bool, limit: int, after: Place | None
+    ) -> ScopedStatement:
+        """Read the next facts, the newest first: what holds, or with ``history`` all versions."""
+        conditions: list[str] = [] if history else [_LAST]
+        where: dict[str, Json] = {}
+        if about is not None:
+            where["where"] = {"about": asdict(about)}
+            conditions.append(of_key("claim.key", "memory.metadata"))
+        if run_id is not None:
+            conditions.append(_OF_RUN)
+        if after is not None:
+            conditions.append(_AFTER)
+            where |= {"at": after.created_at, "after": after.id}
+        sql = " AND ".join([_CLAIMS, *conditions])
+        return ScopedStatement.read(self.scope, f"{sql} {_ORDER}", run_id=run_id, limit=limit, **where)
+
+
+def place_of(since: int, memory_id: str, key: str) -> Place:
+    """Return the place of a fact in the listing."""
+    return Place(since, f"{memory_id} {key}")

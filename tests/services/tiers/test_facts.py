@@ -1,0 +1,162 @@
+"""Facts: told in three parts, in one chain with what texts state."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.domain.author import Author
+from app.domain.episodes import NewRun
+from app.domain.errors import InvalidRequest, NotFound
+from app.domain.facts import Fact, Held
+from app.domain.json_types import Json
+from app.domain.memory import NewMemory
+from app.domain.query import Query
+from app.services.tiers.episodic import EpisodicMemory
+from app.services.tiers.facts import Learned, SemanticMemory
+from tests.services.transfer.corpus import exported, imported
+from tests.support.backends import Backend
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+
+DAY = 86_400_000
+RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
+
+
+@pytest.fixture
+async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
+    async with bench_on(tmp_path, backend) as made:
+        yield made
+
+
+def tier(bench: Bench, author: Author = ADMINISTRATOR, tenant: str = "acme") -> SemanticMemory:
+    return SemanticMemory(bench.backends.of_tenant(tenant, author))
+
+
+async def learn(bench: Bench, *parts: str, day: int | None = None, **fields: Any) -> Learned:
+    subject, predicate, said = parts
+    return await tier(bench).learn(
+        "bot", Fact(subject, predicate, said, **fields), occurred_at=None if day is None else day * DAY
+    )
+
+
+async def say(bench: Bench, content: str, day: int | None = None) -> str:
+    return await bench.gateway.store("bot", NewMemory(content, occurred_at=None if day is None else day * DAY))
+
+
+async def held(bench: Bench, **asked: Any) -> list[Held]:
+    return list((await tier(bench).facts("bot", **asked)).facts)
+
+
+async def objects(bench: Bench, **asked: Any) -> list[str]:
+    return [each.fact.object for each in await held(bench, **asked)]
+
+
+async def test_a_fact_and_what_texts_state_are_one_chain(bench: Bench) -> None:
+    await say(bench, "I live in Rome", 1)
+    assert (await learn(bench, "user", "lives in", "Oslo", day=2)).holds
+    assert await objects(bench) == ["Oslo"]
+    await say(bench, "I moved to Bergen", 3)
+    assert await objects(bench) == ["bergen"]
+    assert await objects(bench, history=True) == ["bergen", "Oslo", "rome"]
+    assert not (await learn(bench, "User", "lives_in", "Lima", day=2)).holds
+    assert await objects(bench, subject="the user", predicate="moved to") == ["bergen"]
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (("api", "port", "8080"), ("API", "port", "9090")),
+        (("user", "dentist", "Dr. Hale"), ("the user", "has dentist", "Dr. Moss")),
+        (("user", "uses", "pnpm"), ("user", "uses", "yarn")),
+        (("invoice service", "retries after", "5 s"), ("invoice service", "retries_after", "a long while")),
+        (("customer Novak", "billing cycle", "quarterly"), ("Customer  Novak", "Billing Cycle", "monthly")),
+    ],
+)
+async def test_a_subject_and_a_predicate_have_one_value_however_they_are_written(
+    bench: Bench, first: tuple[str, ...], then: tuple[str, ...]
+) -> None:
+    await learn(bench, *first, day=1)
+    await learn(bench, *then, day=2)
+    assert await objects(bench) == [then[2]]
+    assert await objects(bench, subject=first[0], predicate=then[1]) == [then[2]]
+
+
+async def test_a_relation_of_many_values_supersedes_nothing(bench: Bench) -> None:
+    for liked in ("sushi", "tea", "rain"):
+        assert (await learn(bench, "user", "likes", liked)).holds
+    assert sorted(await objects(bench, predicate="likes")) == ["rain", "sushi", "tea"]
+
+
+async def test_a_run_that_a_fact_was_learned_from_is_one_of_the_tenant_and_of_the_bound_agent(bench: Bench) -> None:
+    runs = EpisodicMemory(bench.backends.of_tenant("acme", ADMINISTRATOR))
+    await runs.begin(NewRun("bot", "support", None, RUN))
+    fact = Fact("user", "lives in", "Oslo", learned_from_run_id=RUN)
+    for service, agent, bound in (
+        (tier(bench, tenant="other"), "bot", None),
+        (tier(bench), "another", "another"),
+    ):
+        with pytest.raises(NotFound):
+            await service.learn(agent, fact, only_agent=bound)
+    assert await bench.rows("SELECT id FROM long_term_memory") == []
+    assert (await tier(bench).learn("bot", fact, only_agent="bot")).holds
+    assert await objects(bench, learned_from_run_id=RUN) == ["Oslo"]
+    assert await objects(bench, learned_from_run_id="01K2Z4M1V7Q8T3B5N6C7D8E9FB") == []
+
+
+async def test_an_export_and_an_import_carry_a_fact_unchanged(bench: Bench) -> None:
+    await learn(bench, "user", "lives in", "Oslo", day=1, confidence=0.25, fact_id="home", agent_type="support")
+    lines = await exported(bench)
+    before = await held(bench)
+    await bench.change("DELETE FROM long_term_memory")
+    assert await held(bench) == []
+    await imported(bench, lines)
+    assert await held(bench) == before
+
+
+async def test_an_author_who_speaks_for_some_states_facts_of_these_alone(bench: Bench) -> None:
+    ann = tier(bench, replace(ADMINISTRATOR, speakers=frozenset(("ann",))))
+    assert (await ann.learn("bot", Fact("Ann", "lives in", "Oslo"))).holds
+    assert not (await ann.learn("bot", Fact("Joe", "lives in", "Oslo"))).holds
+    assert [each.fact.subject for each in await held(bench)] == ["Ann"]
+
+
+@pytest.mark.parametrize("wrong", [{"confidence": 1.5}, {"confidence": float("nan")}, {"subject": " "}])
+async def test_what_is_no_fact_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest) as refused:
+        Fact(**{"subject": "user", "predicate": "lives in", "object": "Oslo", **wrong})
+    assert [error.field for error in refused.value.errors] == list(wrong)
+
+
+async def test_metadata_that_is_no_fact_leaves_a_text_what_it_says(bench: Bench) -> None:
+    odds: list[Json] = ["text", {"subject": "user"}, {"subject": "a", "predicate": "b", "object": 1}, []]
+    for number, odd in enumerate(odds):
+        memory = NewMemory("I live in Rome", {"fact": odd}, occurred_at=number)
+        await bench.gateway.store("bot", memory)
+    assert {each.value for each in await held(bench, history=True)} == {"rome"}
+
+
+async def test_a_recall_of_facts_finds_facts_alone_told_or_stated(bench: Bench) -> None:
+    await say(bench, "We walked along the river in Oslo yesterday")
+    await say(bench, "My dentist is Dr. Hale")
+    await learn(bench, "user", "lives in", "Oslo")
+    found = await tier(bench).recall("bot", Query("Oslo dentist", 50))
+    assert {each.fact.object for each in found.entries if each.fact} == {"Oslo", "hale"}
+    assert len(found.entries) == 2
+    narrow = await tier(bench).recall("bot", Query("Oslo dentist", 50), subject="user", predicate="dentist")
+    assert [each.entry.content for each in narrow.entries] == ["My dentist is Dr. Hale"]
+
+
+async def test_pages_of_facts_miss_none(bench: Bench) -> None:
+    for number in range(7):
+        await learn(bench, f"thing {number}", "weighs about", f"{number} kg", day=number // 3)
+    service, seen, after = tier(bench), list[str](), None
+    while True:
+        page = await service.facts("bot", limit=2, after=after)
+        seen += [each.fact.object for each in page.facts]
+        after = page.after
+        if after is None:
+            break
+    assert sorted(seen) == [f"{number} kg" for number in range(7)]
+    assert [each.fact.object for each in await service.holding("bot", 3)] == seen[:3]
