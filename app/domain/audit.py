@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from app.domain.episodes import Episode
 from app.domain.json_types import Json
 
 Outcome: TypeAlias = Literal["ok", "error"]
 """How a tool call ended."""
-StepKind: TypeAlias = Literal["started", "tool_call", "recall", "ended"]
+StepKind: TypeAlias = Literal["started", "tool_call", "episode", "recall", "ended"]
 """What a step of a replay is."""
 
 _canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
@@ -89,7 +90,7 @@ class Step:
 
     kind: StepKind
     at: int
-    what: RunState | LoggedCall | LoggedRecall
+    what: RunState | LoggedCall | Episode | LoggedRecall
 
 
 @dataclass(frozen=True, slots=True)

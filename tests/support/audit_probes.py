@@ -2,6 +2,7 @@
 
 import httpx
 
+from app.domain.episodes import NewEpisode
 from app.ports.database import Statement
 from app.runtime.recall_log import write_recalls
 from tests.support.service import Service
@@ -33,15 +34,23 @@ async def _owners(service: Service) -> str:
     """Have another agent of the owner call a tool in a run that a recall has named, and return the run."""
     run = await begin_run(service, OWNERS_RUN, "owner", "acts")
     await service.post(f"/runs/{run}/audit", {"calls": [call(_SECRET)]}, tenant="owner")
+    await _tell(service, run)
     await service.recall(_SECRET, tenant="owner", agent_id="acts", run_id=run)
     await write_recalls(service.runtime.backends)
     return run
 
 
+async def _tell(service: Service, run: str) -> None:
+    """Have an episode in the run of the owner's other agent."""
+    await service.runtime.services("owner").episodic.append(run, [NewEpisode("note", _SECRET, {"of": _SECRET})])
+
+
 async def _own(service: Service, tenant: str, agent_id: str) -> str:
-    """Begin a run of the outsider's own, of which recalls of the owner's other agent have the id."""
+    """Begin a run of the outsider's own, of which a run and recalls of the owner's other agent have the id."""
     letter = "ABCDEFGHJK"[(sum(tenant.encode()) + sum(agent_id.encode())) % 9 + 1]
     run = await begin_run(service, _OWN_RUN.format(letter), tenant, agent_id)
+    if tenant != "owner":
+        await _tell(service, await begin_run(service, run, "owner", "acts"))
     await service.recall(_SECRET, tenant="owner", agent_id="acts", run_id=run)
     await write_recalls(service.runtime.backends)
     return run

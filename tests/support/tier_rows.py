@@ -10,6 +10,7 @@ from tests.support.gateways import Bench
 LATER = 4_000_000_000_000
 _HASH = "0123456789abcdef" * 4
 _VALUES: Mapping[str, Scalar] = {
+    "after_end": 0,
     "agent_type": "support",
     "alpha": 1.5,
     "beta": 2,

@@ -12,7 +12,8 @@ from app.services.backends import TenantBackends
 from app.services.tiers.writing import write
 from app.storage.listing import Place
 from app.storage.tiers import audit_listing
-from app.storage.tiers.audit import BEGUN, ENDED, UNDER_WAY, RunTrail, place_of, run_state, step_of
+from app.storage.tiers.audit import RunTrail, run_state
+from app.storage.tiers.replay import BEGUN, ENDED, UNDER_WAY, place_of, step_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ class Auditor:
     async def record(self, run_id: str, calls: Sequence[ToolCall], *, only_agent: str | None = None) -> Recorded:
         """Keep tool calls of a run; one whose id the run has already is known, and stays as it is.
 
-        With ``only_agent``, only of a run of that agent.
+        With ``only_agent``, only of a run of that agent. What arrives after the run has ended is kept for the audit,
+        and does not come into the replay.
 
         Raises:
             NotFound: the tenant has no such run; nothing was kept.
@@ -77,8 +79,9 @@ class Auditor:
     async def replay(
         self, run_id: str, *, limit: int, after: Place | None = None, only_agent: str | None = None
     ) -> Replay:
-        """Return the next steps of a run: how it began, its calls and the recalls that named it, and how it ended.
+        """Return the next steps of a run: how it began, its calls, episodes and recalls, and how it ended.
 
+        Nothing that is written after the end changes them. A recall is noted up to half a minute after it was made.
         There may be fewer than ``limit`` though more follow: then ``after`` says so.
 
         Raises:

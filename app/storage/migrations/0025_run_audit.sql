@@ -24,6 +24,8 @@ CREATE TABLE tool_call_log (
   -- Never earlier than that of the call before.
   recorded_at INTEGER NOT NULL,
   written_by TEXT,
+  -- Whether it arrived after the end of its run: the audit has it, and the replay, which does not change then, has not.
+  after_end INTEGER NOT NULL DEFAULT 0 CHECK (after_end IN (0, 1)),
   PRIMARY KEY (tenant_id, run_id, number)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX tool_call_log_known ON tool_call_log (tenant_id, run_id, id);

@@ -57,7 +57,8 @@ _SOURCES = (
         "tool_call_log",
         "'tool_call' AS event, each.agent_id, NULL AS memory_id, each.run_id, each.written_by,"
         " json_object('call_id', each.id, 'tool', each.tool, 'input_hash', each.input_hash, 'outcome', each.outcome,"
-        " 'error', each.error, 'ms', json(each.ms), 'tokens', each.tokens) AS detail",
+        " 'error', each.error, 'ms', json(each.ms), 'tokens', each.tokens,"
+        " 'after_end', json(iif(each.after_end, 'true', 'false'))) AS detail",
         "each.recorded_at",
         "'t' || each.run_id || printf('%05d', each.number)",
         "each.recorded_at DESC, each.run_id DESC, each.number DESC",

@@ -187,7 +187,7 @@ _AUDIT = (
         table="tool_call_log",
         columns=(
             *("run_id", "number", "id", "agent_id", "tool", "input", "input_hash", "outcome", "error", "output"),
-            *("ms", "tokens", "called_at", "recorded_at", "written_by"),
+            *("ms", "tokens", "called_at", "recorded_at", "written_by", "after_end"),
         ),
         key=("run_id", "number"),
         json=("input", "output", "ms"),

@@ -13,20 +13,25 @@ from hypothesis import strategies as st
 from ulid import ULID
 
 from app.domain.audit import AuditFilter, LoggedCall, RunState, Step, ToolCall, canonical_json, sha256_of
+from app.domain.episodes import Episode, NewEpisode
 from app.domain.errors import (
     Erasing,
     InvalidRequest,
     NotFound,
     QuotaExceeded,
+    RunEnded,
     Unauthenticated,
     UpstreamTimeout,
 )
 from app.domain.json_types import to_json
 from app.domain.memory import NewMemory
+from app.domain.query import Query
 from app.indexing.jobs.prune import Prune, Pruned
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Statement
-from app.services.tiers.audit import Auditor, Recorded
+from app.runtime.recall_log import write_recalls
+from app.services.tiers.audit import Auditor, Recorded, Replay
+from app.services.tiers.episodic import EpisodicMemory
 from app.storage.listing import Place
 from app.storage.tiers.audit_listing import events
 from tests.support.backends import Backend
@@ -99,6 +104,112 @@ async def test_a_replay_begins_and_ends_with_the_run_and_has_its_calls_between(b
         run = steps[0].what
         assert isinstance(run, RunState)
         assert (run.input, list(run.episode_ids), run.error, steps[-1].at) == ('{"a":[1]}', ["e"], "no", 5)
+
+
+async def happened(bench: Bench, *contents: str) -> None:
+    episodic = EpisodicMemory(bench.backends.of_tenant("acme", ADMINISTRATOR))
+    await episodic.append(RUN, [NewEpisode("note", content, {"is": content}) for content in contents])
+
+
+async def recalled(bench: Bench) -> None:
+    await bench.gateway.recall("bot", Query("text"), run_id=RUN)
+    await write_recalls(bench.backends)
+
+
+async def pages(bench: Bench, limit: int, **who: Any) -> list[Replay]:
+    made = [await auditor(bench).replay(RUN, limit=limit, **who)]
+    while made[-1].after is not None:
+        made.append(await auditor(bench).replay(RUN, limit=limit, after=made[-1].after, **who))
+    return made
+
+
+async def test_episodes_stand_beside_calls_and_recalls_in_the_order_of_time_on_pages_of_any_size(bench: Bench) -> None:
+    await begin(bench)
+    await auditor(bench).record(RUN, [call(0)])
+    await asyncio.sleep(0.005)
+    await happened(bench, "first", "second")
+    await asyncio.sleep(0.005)
+    await recalled(bench)
+    await asyncio.sleep(0.005)
+    await auditor(bench).record(RUN, [call(1)])
+    await EpisodicMemory(bench.backends.of_tenant("acme", ADMINISTRATOR)).complete(RUN, None)
+    whole = await replayed(bench)
+    assert [step.kind for step in whole] == [
+        *("started", "tool_call", "episode", "episode", "recall", "tool_call", "ended"),
+    ]
+    told = [step.what for step in whole if isinstance(step.what, Episode)]
+    assert [(each.content, each.data, each.agent_id) for each in told] == [
+        ("first", {"is": "first"}, "bot"),
+        ("second", {"is": "second"}, "bot"),
+    ]
+    for limit in range(1, 9):
+        assert await replayed(bench, limit) == whole
+        assert await replayed(bench, limit, only_agent="bot") == whole
+
+
+async def test_the_pages_of_an_ended_run_stay_the_same_whatever_is_written_afterwards(bench: Bench) -> None:
+    await begin(bench)
+    await auditor(bench).record(RUN, [call(n) for n in range(2)])
+    await happened(bench, "one", "two")
+    await recalled(bench)
+    await asyncio.sleep(0.005)
+    await EpisodicMemory(bench.backends.of_tenant("acme", ADMINISTRATOR)).complete(RUN, None)
+    before = {limit: await pages(bench, limit) for limit in range(1, 9)}
+    assert len(before[8][0].steps) == 7
+    late = call(7)
+    assert await auditor(bench).record(RUN, [late]) == Recorded(1, 0)
+    assert await auditor(bench).record(RUN, [late]) == Recorded(0, 1)
+    with pytest.raises(RunEnded):
+        await happened(bench, "late")
+    await asyncio.sleep(0.005)
+    await recalled(bench)
+    assert {limit: await pages(bench, limit) for limit in range(1, 9)} == before
+    events = await listed(bench, AuditFilter(run_id=RUN))
+    assert sorted(each.event for each in events) == ["recall", "recall", "tool_call", "tool_call", "tool_call"]
+    assert [each.detail["after_end"] for each in events if each.event == "tool_call"] == [True, False, False]
+
+
+async def test_a_call_that_the_clock_puts_behind_the_end_is_still_in_the_replay(bench: Bench) -> None:
+    await begin(bench)
+    await auditor(bench).record(RUN, [call()])
+    await bench.change(f"UPDATE tool_call_log SET recorded_at = recorded_at + {DAY_MS}")
+    await end(bench)
+    assert [step.kind for step in await replayed(bench)] == ["started", "tool_call", "ended"]
+
+
+@settings(deadline=None, max_examples=examples(40))
+@given(
+    rows=st.lists(st.tuples(st.sampled_from("ert"), st.integers(1, 3)), max_size=12),
+    limit=st.integers(1, 5),
+    ended=st.booleans(),
+)
+def test_pages_of_a_replay_lose_no_step_and_give_none_twice_though_all_are_of_one_moment(
+    rows: list[tuple[str, int]], limit: int, *, ended: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    insert = {
+        "t": "tool_call_log (tenant_id, run_id, agent_id, tool, input_hash, outcome, ms, recorded_at, id, number)"
+        f" VALUES ('acme', '{RUN}', 'bot', 't', '{0:064d}', 'ok', '1', {{at}}, '{{id}}', {{number}})",
+        "e": "memory_episodes (tenant_id, run_id, agent_id, agent_type, type, content, data, occurred_at, created_at,"
+        f" id) VALUES ('acme', '{RUN}', 'bot', 't', 'note', 'c', '{{{{}}}}', 0, {{at}}, '{{id}}')",
+        "r": "recall_log (tenant_id, run_id, agent_id, event, detail, recorded_at, id)"
+        f" VALUES ('acme', '{RUN}', 'bot', 'recall', '{{{{}}}}', {{at}}, '{{id}}')",
+    }
+
+    async def run() -> None:
+        async with bench_on(tmp_path_factory.mktemp("pages")) as made:
+            await begin(made)
+            # Calls are numbered as they arrive, and their times never go back.
+            arranged = sorted(rows, key=lambda row: row[1])
+            for number, (kind, at) in enumerate(arranged, 1):
+                await made.change(f"INSERT INTO {insert[kind].format(at=at, id=f'{number:026d}', number=number)}")
+            if ended:
+                await made.change(f"UPDATE agent_runs SET status = 'completed', ended_at = 9 WHERE id = '{RUN}'")
+            steps = (await replayed(made, limit, only_agent="bot"))[1 : -1 if ended else None]
+            wanted = sorted((at, kind, f"{number:026d}") for number, (kind, at) in enumerate(arranged, 1))
+            letters = {"tool_call": "t", "episode": "e", "recall": "r"}
+            assert [(step.at, letters[step.kind], step.what.id) for step in steps] == wanted
+
+    asyncio.run(run())
 
 
 async def test_a_run_that_is_unknown_or_another_s_is_not_there(bench: Bench) -> None:

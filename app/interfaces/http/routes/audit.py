@@ -46,7 +46,7 @@ async def audit_run(caller: Caller, run_id: RunId, request: AuditRunRequest) -> 
     responses=responses(*_READS, NotFound),
 )
 async def replay_run(caller: Caller, run_id: RunId, query: Annotated[ReplayQuery, Query()]) -> ReplayAnswer:
-    """Tell what happened in a run: how it began, its tool calls and recalls in one order, and how it ended."""
+    """Tell what happened in a run: its begin, its tool calls, episodes and recalls in one order, and its end."""
     services, only_agent = caller.shared()
     listing = ReplayListing(caller.principal.tenant_id, run_id, only_agent)
     cursors, now = Cursors(caller.runtime.credentials, listing), caller.runtime.backends.clock()

@@ -19,11 +19,13 @@ from app.domain.audit import (
     canonical_json,
     sha256_of,
 )
+from app.domain.episodes import Episode
 from app.domain.json_types import to_json
 from app.domain.moments import milliseconds
 from app.interfaces.fields import ANY_JSON_SCHEMA, Answer, Moment, Number, Request, Timestamp, Within
 from app.interfaces.http.schemas import audit_examples, examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
+from app.interfaces.http.schemas.episodic import EpisodeAnswer
 
 _MOMENT = WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
 _ULID = {"type": "string", **limits.MEMORY_ID.schema}
@@ -113,7 +115,7 @@ class AuditRunRequest(Request):
 
 
 class AuditedAnswer(Answer):
-    """What became of the calls."""
+    """What became of the calls. What arrived after the end of the run is in the audit, and not in the replay."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"written": 1, "known": 0}]})
 
@@ -170,22 +172,26 @@ class ReplayRecall(Answer):
 
 
 class StepAnswer(Answer):
-    """A step of a run. It has the one field that its kind names: `run`, `call` or `recall`."""
+    """A step of a run. It has the one field that its kind names: `run`, `call`, `episode` or `recall`."""
 
-    kind: Literal["started", "tool_call", "recall", "ended"]
-    at: Timestamp = Field(description="By the database's clock: of a tool call when it arrived.")
+    kind: Literal["started", "tool_call", "episode", "recall", "ended"]
+    at: Timestamp = Field(description="By the database's clock: of a tool call or an episode when it arrived.")
     run: ReplayRun = _absent("How it began or ended.")
     call: ReplayCall = _absent("The tool call.")
+    episode: EpisodeAnswer = _absent("The episode.")
     recall: ReplayRecall = _absent("The recall.")
 
     @classmethod
     def of(cls, step: Step) -> Self:
         """Make it of a step."""
+        what: dict[str, Any]
         match step.what:
             case RunState() as run:
                 what = {"run": _run(run, step.kind)}
             case LoggedCall() as call:
                 what = {"call": _call(call)}
+            case Episode() as episode:
+                what = {"episode": EpisodeAnswer.model_validate(episode)}
             case LoggedRecall() as recall:
                 what = {"recall": {"recall_id": recall.id, "agent_id": recall.agent_id, "detail": recall.detail}}
         return cls.model_validate({"kind": step.kind, "at": step.at, **what})

@@ -3,6 +3,7 @@
 from typing import Any
 
 from app.domain.audit import canonical_json, sha256_of
+from app.interfaces.http.schemas.episodic_examples import EPISODE
 from app.interfaces.http.schemas.examples import AGENT_ID, CREDENTIAL_ID, MEMORY_ID, MOMENT
 
 RUN_ID = "01K2Z7A1B2C3D4E5F6G7H8J9KM"
@@ -30,6 +31,7 @@ REPLAY: dict[str, Any] = {
             "run": {**_RUN, "status": "running", "input": "Send the invoice", "episode_ids": []},
         },
         {"kind": "tool_call", "at": MOMENT, "call": {**_CALL, **_HASHED, "number": 1}},
+        {"kind": "episode", "at": MOMENT, "episode": {**EPISODE, "run_id": RUN_ID}},
         {"kind": "ended", "at": MOMENT, "run": {**_RUN, "status": "completed", "output": "Sent"}},
     ]
 }

@@ -15,6 +15,8 @@ _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 def audit_run(_own: str | None, /, run_id: str, calls: Sequence[Mapping[str, Any]]) -> Call[types.Audited]:
     """Keep tool calls of a run, in their order. What is sent again is known by its ``call_id``.
 
+    The replay has what arrived before the run ended; what arrives later is in the audit alone.
+
     Args:
         run_id: Which run.
         calls: 1 to 100, each with ``tool``, ``input`` (any JSON) or ``input_hash``, ``outcome`` (``ok`` or ``error``)
@@ -35,7 +37,10 @@ def audit_run(_own: str | None, /, run_id: str, calls: Sequence[Mapping[str, Any
 def replay_run(
     _own: str | None, /, run_id: str, *, limit: int | None = None, cursor: str | None = None
 ) -> Call[types.Replay]:
-    """Tell what happened in a run: how it began, its tool calls and recalls in one order, and how it ended.
+    """Tell what happened in a run: how it began and ended, and between its tool calls, episodes and recalls.
+
+    They are in the order in which the service got them. What is written after the end changes nothing, but recalls
+    from before it take up to 30 s to appear.
 
     Args:
         run_id: Which run.

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from memory_gateway_client.tiers.episodic_types import Episode
+
 
 @dataclass(frozen=True, slots=True)
 class Audited:
@@ -71,13 +73,14 @@ class Step:
     """A step of a run.
 
     Attributes:
-        kind: ``started``, ``tool_call``, ``recall`` or ``ended``; it says which of the others is there.
+        kind: ``started``, ``tool_call``, ``episode``, ``recall`` or ``ended``; it says which of the others is there.
     """
 
     kind: str
     at: datetime
     run: ReplayRun | None = None
     call: ReplayCall | None = None
+    episode: Episode | None = None
     recall: ReplayRecall | None = None
 
 

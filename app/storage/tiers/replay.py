@@ -1,0 +1,155 @@
+"""The statement that reads what happened in a run: its tool calls, its episodes, and the recalls that named it.
+
+They are read in one order of time, of the database's clock, in pages. Nothing that is written once a run has ended
+comes into its replay: episodes are refused then, tool calls are marked, and recalls have a later time.
+"""
+
+from dataclasses import dataclass
+
+from app.domain.audit import LoggedCall, LoggedRecall, Step
+from app.domain.episodes import Episode
+from app.domain.memory import Tenant
+from app.ports.database import Row
+from app.storage.listing import Place
+from app.storage.rows import read_row
+from app.storage.scoped import ScopedStatement
+
+MAX_PAGE_BYTES = 4 * 1024 * 1024
+"""Of inputs, outputs and contents: a page with more ends early."""
+
+BEGUN, UNDER_WAY, ENDED = "0", "1", "2"
+"""What the id of a place in a replay begins with: steps of the one come before those of the next."""
+
+_AND_OF_AGENT = "AND (?1 ->> 'only_agent' IS NULL OR {table}.agent_id = ?1 ->> 'only_agent')"
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The table of one kind of step.
+
+    Attributes:
+        kind: The kind, as ``StepKind`` has it.
+        table: The table, which the expressions below call ``step``.
+        index: It has the rows of a run in their order of time.
+        at: When a step was, in ms.
+        order: The column that orders the steps of one moment.
+        tie: A text in that order, unique over all kinds.
+        size: How many bytes a step adds to its page.
+        columns: The columns that are read; each kind has NULL in those of the others.
+        condition: Which rows of the run are steps of the replay.
+    """
+
+    kind: str
+    table: str
+    index: str
+    at: str
+    order: str
+    tie: str
+    size: str
+    columns: tuple[str, ...]
+    condition: str = ""
+
+
+_SOURCES = (
+    _Source(
+        kind="tool_call",
+        table="tool_call_log",
+        index="tool_call_log_of_run",
+        at="step.recorded_at",
+        order="step.number",
+        tie="'t' || printf('%05d', step.number)",
+        size="coalesce(length(CAST(step.input AS BLOB)), 0) + coalesce(length(CAST(step.output AS BLOB)), 0)",
+        columns=(
+            *("id", "agent_id", "number", "tool", "input", "input_hash", "outcome", "error", "output", "ms", "tokens"),
+            "called_at",
+        ),
+        condition="AND step.after_end = 0",
+    ),
+    _Source(
+        kind="episode",
+        table="memory_episodes",
+        index="memory_episodes_of_run",
+        at="step.created_at",
+        order="step.id",
+        tie="'e' || step.id",
+        size="length(CAST(step.content AS BLOB)) + length(CAST(step.data AS BLOB))",
+        columns=("id", "run_id", "agent_id", "agent_type", "type", "content", "data", "occurred_at", "created_at"),
+    ),
+    _Source(
+        kind="recall",
+        table="recall_log",
+        index="recall_log_of_run",
+        at="step.recorded_at",
+        order="step.id",
+        tie="'r' || step.id",
+        size="length(step.detail)",
+        columns=("id", "agent_id", "detail"),
+        # A recall names any run it likes, also one that has ended.
+        condition="AND step.recorded_at <= coalesce((SELECT run.ended_at FROM agent_runs AS run"
+        " WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'), step.recorded_at)",
+    ),
+)
+_COLUMNS = tuple(dict.fromkeys(column for source in _SOURCES for column in source.columns))
+
+
+def _select(source: _Source) -> str:
+    """Select the next steps of one kind."""
+    columns = (f"step.{name}" if name in source.columns else f"NULL AS {name}" for name in _COLUMNS)
+    return f"""
+SELECT '{source.kind}' AS kind, {source.at} AS at, {source.tie} AS tie, {source.size} AS size, {", ".join(columns)}
+FROM {source.table} AS step INDEXED BY {source.index}
+WHERE step.tenant_id = ?1 ->> 'tenant_id' AND step.run_id = ?1 ->> 'run_id' {_AND_OF_AGENT.format(table="step")}
+  AND {source.at} >= ?1 ->> 'at' AND ({source.at} > ?1 ->> 'at' OR {source.tie} > ?1 ->> 'tie')
+  {source.condition}
+ORDER BY {source.at}, {source.order} LIMIT ?1 ->> 'limit' + 1
+"""
+
+
+# A caller that may see one agent alone sees no recall of another one, whichever run that has named.
+_STEPS = f"""
+SELECT * FROM (
+  SELECT step.*, row_number() OVER later AS place, sum(step.size) OVER later AS bytes,
+    row_number() OVER later < count(*) OVER () AS following
+  FROM ({" UNION ALL ".join(f"SELECT * FROM ({_select(source)})" for source in _SOURCES)}) AS step
+  WINDOW later AS (ORDER BY step.at, step.tie ROWS UNBOUNDED PRECEDING)
+) AS step
+WHERE step.place <= ?1 ->> 'limit' AND (step.bytes <= {MAX_PAGE_BYTES} OR step.place = 1)
+  AND EXISTS (
+    SELECT 1 FROM agent_runs AS run
+    WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id' {_AND_OF_AGENT.format(table="run")}
+  )
+ORDER BY step.place
+"""
+
+
+def steps(tenant_id: str, run_id: str, after: Place, *, limit: int, only_agent: str | None) -> ScopedStatement:
+    """Read the next steps of a run behind a place, for ``step_of`` and ``place_of``; with ``only_agent``, of its run.
+
+    Each row tells in ``following`` whether more come after it. There may be fewer than ``limit`` all the same.
+    """
+    return ScopedStatement.read(
+        Tenant(tenant_id),
+        _STEPS,
+        run_id=run_id,
+        only_agent=only_agent,
+        at=after.created_at,
+        tie=after.id[1:],
+        limit=limit,
+    )
+
+
+def step_of(row: Row) -> Step:
+    """Read a row of ``steps``."""
+    at = int(row["at"] or 0)
+    match row["kind"]:
+        case "tool_call":
+            return Step("tool_call", at, read_row(LoggedCall, row))
+        case "episode":
+            return Step("episode", at, read_row(Episode, row))
+        case _:
+            return Step("recall", at, read_row(LoggedRecall, row))
+
+
+def place_of(row: Row) -> Place:
+    """Return the place right behind a row of ``steps``."""
+    return Place(int(row["at"] or 0), f"{UNDER_WAY}{row['tie']}")
