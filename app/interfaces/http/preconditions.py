@@ -1,4 +1,4 @@
-"""The headers by which a change is made only where a document is as the caller has seen it (RFC 9110)."""
+"""The headers by which a change is made only where a thing is as the caller has seen it (RFC 9110)."""
 
 import re
 from typing import Annotated, Any, TypeAlias
@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 from fastapi import Depends, Header
 from pydantic import BeforeValidator, WithJsonSchema
 
-from app.domain.preconditions import Conditions
+from app.domain.preconditions import Precondition
 
 _TAG = '"3"'
 _ENTITY_TAGS = re.compile(r'\*|(?:W/)?"[!#-+\--~]*"(?:\s*,\s*(?:W/)?"[!#-+\--~]*")*').fullmatch
@@ -43,17 +43,17 @@ _IfNoneMatch: TypeAlias = Annotated[
 ]
 
 
-def _conditions(if_match: _IfMatch = None, if_none_match: _IfNoneMatch = None) -> Conditions:
+def _precondition(if_match: _IfMatch = None, if_none_match: _IfNoneMatch = None) -> Precondition:
     """Return what the headers ask; a weak entity tag is equal to none."""
     match = None
     if if_match is not None:
         tags = [tag.strip() for tag in if_match.split(",")]
         match = [tag.strip('"') if tag != '"*"' else "" for tag in tags if not tag.startswith("W/")]
-    return Conditions(match, if_none_match is not None)
+    return Precondition(match, if_none_match is not None)
 
 
-Only: TypeAlias = Annotated[Conditions, Depends(_conditions)]
-"""What the headers ask of a document before it is changed."""
+Only: TypeAlias = Annotated[Precondition, Depends(_precondition)]
+"""What the headers ask of a thing before it is changed."""
 
 
 def etag(version: int) -> str:

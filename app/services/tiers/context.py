@@ -10,7 +10,7 @@ from app.domain.context import CONFIGURATION, ContextDocument, ContextRead, Cont
 from app.domain.errors import NotFound, PreconditionFailed, QuotaExceeded
 from app.domain.json_types import Json, to_json
 from app.domain.memory import Tenant
-from app.domain.preconditions import Conditions
+from app.domain.preconditions import Precondition
 from app.ports.database import Row, RunRefused
 from app.services.backends import TenantBackends
 from app.services.tiers.writing import write
@@ -18,7 +18,7 @@ from app.storage.rows import read_rows
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.context import NewVersion, SharedDocuments
 
-_ANY = Conditions()
+_ANY = Precondition()
 
 
 class SharedContext:
@@ -39,7 +39,7 @@ class SharedContext:
         """How old what is read may be."""
         return self._cache.seconds
 
-    async def put(self, name: str, content: str, media_type: str, only: Conditions = _ANY) -> ContextVersion:
+    async def put(self, name: str, content: str, media_type: str, only: Precondition = _ANY) -> ContextVersion:
         """Write a document, where it is as the conditions say. The same content again makes no new version.
 
         Raises:
@@ -124,7 +124,7 @@ class SharedContext:
         limits.check(("version", limits.CONTEXT_VERSION, version))
         return await self._get(CONFIGURATION, version, "There is no configuration, or not this version of it.")
 
-    async def configure(self, values: dict[str, Json], only: Conditions = _ANY) -> ContextVersion:
+    async def configure(self, values: dict[str, Json], only: Precondition = _ANY) -> ContextVersion:
         """Write the tenant's configuration; else as ``put``."""
         limits.check(("values", limits.CONFIGURATION, values))
         return await self._put(CONFIGURATION, to_json(values), "application/json", only)
@@ -158,7 +158,7 @@ class SharedContext:
         self._cache.put(self._backends.tenant_id, documents, now, changes)
         return documents
 
-    async def _put(self, name: str, content: str, media_type: str, only: Conditions) -> ContextVersion:
+    async def _put(self, name: str, content: str, media_type: str, only: Precondition) -> ContextVersion:
         digest = sha256(content.encode()).hexdigest()
         new = NewVersion(name, content, media_type, digest, str(ULID()))
         *_, rows = await self._write(name, self._statements.put(new, only))

@@ -8,6 +8,7 @@ from app.domain import limits
 from app.domain.errors import ContentTooLarge, FieldError, NotFound, PreconditionFailed, QuotaExceeded
 from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope
+from app.domain.preconditions import Precondition
 from app.ports.database import RunRefused
 from app.services.backends import TenantBackends
 from app.services.tiers.writing import write
@@ -16,7 +17,6 @@ from app.storage.tiers.working import (
     STATE_KEY,
     Held,
     LogEntry,
-    Precondition,
     WorkingKeys,
     agent_of_run,
     append_log,

@@ -7,7 +7,7 @@ from app.domain import limits
 from app.domain.context import CONFIGURATION
 from app.domain.json_types import Json
 from app.domain.memory import Tenant
-from app.domain.preconditions import Conditions
+from app.domain.preconditions import Precondition
 from app.ports.database import NOW
 from app.storage.scoped import ScopedStatement
 
@@ -92,7 +92,7 @@ class SharedDocuments:
 
     tenant_id: str
 
-    def put(self, new: NewVersion, only: Conditions) -> list[ScopedStatement]:
+    def put(self, new: NewVersion, only: Precondition) -> list[ScopedStatement]:
         """Write a version unless it is what is there; the last statement returns what this write has come to.
 
         The run is refused as ``precondition``, ``documents_full`` or ``bytes_full``.
@@ -108,8 +108,7 @@ class SharedDocuments:
             self._tenant,
             _ADMIT,
             **same,  # type: ignore[arg-type]  # no name of it is repeatable
-            if_match=None if only.match is None else list(only.match),
-            if_none_match=only.absent,
+            **only.argument,  # type: ignore[arg-type]
             kept=limits.MAX_CONTEXT_VERSIONS,
             most_documents=limits.MAX_CONTEXT_DOCUMENTS,
             most_bytes=limits.MAX_CONTEXT_BYTES,

@@ -7,6 +7,7 @@ from functools import cached_property
 from app.domain import limits
 from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope, Tenant
+from app.domain.preconditions import Precondition
 from app.ports.database import NOW
 from app.storage.scoped import ScopedStatement
 
@@ -89,24 +90,6 @@ class LogEntry:
     """JSON text."""
     created_at: int
     expires_at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Precondition:
-    """What has to hold of a key before it is changed.
-
-    Attributes:
-        match: The versions of which it has to have one; ``*`` is any. None: nothing is asked.
-        absent: Whether there must be none.
-    """
-
-    match: Sequence[str] | None = None
-    absent: bool = False
-
-    @property
-    def argument(self) -> dict[str, Json]:
-        """The values by which statements ask."""
-        return {"if_match": None if self.match is None else to_json(list(self.match)), "if_none_match": self.absent}
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,11 @@ def given(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever a request
     return {name: _sent(value) for name, value in fields.items() if value is not None}
 
 
+def conditions_of(if_match: str | None, if_none_match: str | None) -> dict[str, str]:
+    """Return the headers that make a change depend on what is there; none where nothing is asked."""
+    return given(**{"If-Match": if_match, "If-None-Match": if_none_match})
+
+
 def _sent(value: object) -> object:
     if isinstance(value, datetime):
         if value.tzinfo is None:

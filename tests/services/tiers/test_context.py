@@ -16,13 +16,13 @@ from app.domain.errors import (
     QuotaExceeded,
     Unavailable,
 )
-from app.domain.preconditions import Conditions
+from app.domain.preconditions import Precondition
 from app.services.context_cache import ContextCache
 from app.services.tiers.context import SharedContext
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 
-NEW, SECONDS = Conditions(absent=True), 30
+NEW, SECONDS = Precondition(absent=True), 30
 
 
 class Clock:
@@ -48,8 +48,8 @@ def tier(backends: Any, tenant: str = "acme") -> SharedContext:
     return SharedContext(backends.of_tenant(tenant, ADMINISTRATOR))
 
 
-async def put(service: SharedContext, name: str, content: str, only: Conditions | None = None) -> int:
-    return (await service.put(name, content, "text/markdown", only or Conditions())).version
+async def put(service: SharedContext, name: str, content: str, only: Precondition | None = None) -> int:
+    return (await service.put(name, content, "text/markdown", only or Precondition())).version
 
 
 async def test_each_change_is_a_version_and_the_same_content_none(bench: Bench) -> None:
@@ -93,12 +93,12 @@ async def test_of_writers_that_have_seen_the_same_one_wins(bench: Bench) -> None
         *(put(service, "a", f"{number}", NEW) for number, service in enumerate(processes)), return_exceptions=True
     )
     assert sorted(str(type(each).__name__) for each in outcomes) == ["PreconditionFailed"] * 3 + ["int"]
-    for only in (NEW, Conditions(["7"]), Conditions([])):
+    for only in (NEW, Precondition(["7"]), Precondition([])):
         with pytest.raises(PreconditionFailed):
             await put(processes[0], "a", "z", only)
-    assert await put(processes[0], "a", "z", Conditions(["7", "1"])) == 2
-    assert await put(processes[0], "a", "zz", Conditions(["*"])) == 3
-    for only in (Conditions(["*"]), Conditions(["1"])):
+    assert await put(processes[0], "a", "z", Precondition(["7", "1"])) == 2
+    assert await put(processes[0], "a", "zz", Precondition(["*"])) == 3
+    for only in (Precondition(["*"]), Precondition(["1"])):
         with pytest.raises(PreconditionFailed):
             await put(processes[0], "none", "z", only)
 
@@ -111,7 +111,7 @@ async def test_a_hundred_increments_by_compare_and_set_lose_none(bench: Bench) -
             while True:
                 held = (await service.get("n")).document
                 try:
-                    await put(service, "n", str(int(held.content) + 1), Conditions([str(held.version)]))
+                    await put(service, "n", str(int(held.content) + 1), Precondition([str(held.version)]))
                     break
                 except PreconditionFailed:
                     continue
@@ -214,7 +214,7 @@ async def test_the_configuration_is_one_document_of_its_own(bench: Bench) -> Non
     assert (await service.configuration()).document.content == '{"b":[1]}'
     assert (await service.configuration(1)).document.content == '{"a":null}'
     with pytest.raises(PreconditionFailed):
-        await service.configure({}, Conditions(["1"]))
+        await service.configure({}, Precondition(["1"]))
     assert await service.listed() == []
     for call in (service.get("/configuration"), service.delete("/configuration"), put(service, "/configuration", "x")):
         with pytest.raises(InvalidRequest) as refused:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.domain import limits
 from app.domain.errors import MemoryGatewayError, NotFound, PreconditionFailed, UpstreamTimeout
-from app.domain.preconditions import Conditions
+from app.domain.preconditions import Precondition
 from app.ports.database import Row, Statement
 from app.services.context_cache import ContextCache
 from app.services.tiers.context import SharedContext
@@ -42,7 +42,7 @@ class Model:
     floor: dict[str, int] = field(default_factory=dict)
     past: dict[tuple[str, str], list[tuple[int, tuple[int, str] | None]]] = field(default_factory=dict)
 
-    def put(self, key: tuple[str, str], content: str, only: Conditions) -> int:
+    def put(self, key: tuple[str, str], content: str, only: Precondition) -> int:
         held = self.held.get(key, [])
         version = held[-1][0] if held else None
         if (only.absent and held) or (only.match is not None and not {"*", str(version)} & {*only.match}):
@@ -135,14 +135,14 @@ class World:
         self.own[process, tenant, document] = self.now
         self.model.note(self.now)
 
-    def only(self, key: tuple[str, str], what: str) -> Conditions:
+    def only(self, key: tuple[str, str], what: str) -> Precondition:
         last = self.model.held[key][-1][0] if self.model.held.get(key) else 0
         return {
-            "none": Conditions(),
-            "last": Conditions([str(last)]),
-            "any": Conditions(["*"]),
-            "new": Conditions(absent=True),
-            "other": Conditions([str(last + 1), "x"]),
+            "none": Precondition(),
+            "last": Precondition([str(last)]),
+            "any": Precondition(["*"]),
+            "new": Precondition(absent=True),
+            "other": Precondition([str(last + 1), "x"]),
         }[what]
 
     async def read(self, service: SharedContext, key: tuple[str, str], process: int) -> None:

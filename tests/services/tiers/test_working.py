@@ -17,10 +17,10 @@ from app.domain.errors import (
     QuotaExceeded,
     Unauthenticated,
 )
+from app.domain.preconditions import Precondition
 from app.indexing.jobs.prune import Prune
 from app.indexing.rate_limiter import RateLimiter
 from app.services.tiers.working import WorkingMemory, Written
-from app.storage.tiers.working import Precondition
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from app.domain import limits
 from app.domain.errors import ContentTooLarge, MemoryGatewayError, NotFound, PreconditionFailed, UpstreamTimeout
 from app.domain.messages import NewMessage
+from app.domain.preconditions import Precondition
 from app.runtime.ingestions import resume_once
 from app.runtime.windows import settle_once
 from app.services.tiers.windows import WindowService
 from app.services.tiers.working import WorkingMemory
-from app.storage.tiers.working import Precondition
 from tests.simulation import clock
 from tests.simulation.intercept import Effect, PortCall
 from tests.simulation.killer import KilledError, Killer, Moment

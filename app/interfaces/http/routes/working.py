@@ -1,6 +1,6 @@
 """The routes of working memory: keys of an agent's instances, and the turn state and the log of runs."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 
@@ -15,6 +15,7 @@ from app.domain.errors import (
 )
 from app.interfaces.http.dependencies import Caller, CredentialFirst, no_query
 from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
+from app.interfaces.http.preconditions import ETAG, Only, etag
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.run_state import (
     RunId,
@@ -27,25 +28,18 @@ from app.interfaces.http.schemas.run_state import (
 )
 from app.interfaces.http.schemas.store import AgentId
 from app.interfaces.http.schemas.working import (
-    ETAG,
     Instance,
-    Only,
     WorkingAnswer,
     WorkingKey,
     WorkingRequest,
     WorkingValue,
     WorkingWritten,
-    etag,
 )
 
 WORKING = "/working/{agent_id}/{instance}"
 _RUN = "/runs/{run_id}"
 _READS = (*ACCESS, InvalidRequest, Unavailable, *UPSTREAM)
 _CHANGES = (*ACCESS, *BODY, Erasing, PreconditionFailed, QuotaExceeded, *WRITES)
-_ETAG: dict[str, Any] = {
-    "headers": {"ETag": {"description": "For If-Match.", "schema": {"type": "string"}, "example": ETAG}}
-}
-
 working = APIRouter(tags=["working memory"], route_class=CredentialFirst)
 
 
@@ -53,8 +47,8 @@ working = APIRouter(tags=["working memory"], route_class=CredentialFirst)
     f"{WORKING}/{{key:working_key}}",
     name="set_working",
     responses={
-        200: {"description": "It was there, and was replaced.", **_ETAG},
-        201: {"description": "It is new.", "model": WorkingWritten, **_ETAG},
+        200: {"description": "It was there, and was replaced.", **ETAG},
+        201: {"description": "It is new.", "model": WorkingWritten, **ETAG},
         **responses(*_CHANGES),
     },
 )
@@ -80,7 +74,7 @@ async def set_working(
     f"{WORKING}/{{key:working_key}}",
     name="get_working",
     dependencies=[Depends(no_query)],
-    responses={200: _ETAG, **responses(*_READS, NotFound)},
+    responses={200: ETAG, **responses(*_READS, NotFound)},
 )
 async def get_working(
     caller: Caller, response: Response, agent_id: Annotated[AgentId, Path()], instance: Instance, key: WorkingKey
@@ -119,8 +113,8 @@ async def delete_working(
     f"{_RUN}/state",
     name="set_turn_state",
     responses={
-        200: {"description": "It was there, and was replaced.", **_ETAG},
-        201: {"description": "It is new.", "model": TurnStateWritten, **_ETAG},
+        200: {"description": "It was there, and was replaced.", **ETAG},
+        201: {"description": "It is new.", "model": TurnStateWritten, **ETAG},
         **responses(*_CHANGES, NotFound),
     },
 )
@@ -149,7 +143,7 @@ async def set_turn_state(
     f"{_RUN}/state",
     name="get_turn_state",
     dependencies=[Depends(no_query)],
-    responses={200: _ETAG, **responses(*_READS, NotFound)},
+    responses={200: ETAG, **responses(*_READS, NotFound)},
 )
 async def get_turn_state(caller: Caller, response: Response, run_id: RunId) -> TurnStateAnswer:
     """Return the turn state of a run."""

@@ -8,8 +8,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from app.domain import limits
 from app.interfaces.fields import Digits, Request, Timestamp, Within
+from app.interfaces.http.preconditions import etag
 from app.interfaces.http.schemas import examples
-from app.interfaces.http.schemas.working import BIG, HELD, VALUE, Given, TtlSeconds, etag
+from app.interfaces.http.schemas.working import BIG, HELD, VALUE, Given, TtlSeconds
 from app.services.tiers.working import Entry, Logged, LogPage, Value
 
 RUN_ID = "01K2Z7A1B2C3D4E5F6G7H8J9KM"

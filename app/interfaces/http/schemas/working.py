@@ -1,58 +1,30 @@
 """Requests and answers of the routes for working memory: keys, turn state and the log of a run."""
 
-import re
 from typing import Annotated, Any, TypeAlias
 
-from fastapi import Depends, Header, Path
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from fastapi import Path
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from app.domain import limits
 from app.interfaces.fields import Number, Request, Timestamp, Within
+from app.interfaces.http.preconditions import etag
 from app.interfaces.http.schemas import examples
 from app.services.tiers.working import Contents, Value
-from app.storage.tiers.working import Precondition
 
 INSTANCE = "worker-1"
-ETAG = '"1790000000001"'
 VALUE: dict[str, Any] = {"step": 3, "todo": ["ask for the invoice"]}
 HELD: dict[str, Any] = {
     "key": "plan",
-    "etag": ETAG,
+    "etag": '"1790000000001"',
     "version": 1_790_000_000_001,
     "bytes": 46,
     "expires_at": examples.MOMENT,
 }
 
-_ENTITY_TAGS = re.compile(r'\*|(?:W/)?"[!#-~]*"(?:\s*,\s*(?:W/)?"[!#-~]*")*').fullmatch
 BIG: dict[str, Any] = {"format": "int64"}
 
 
-def _tags(value: object) -> object:
-    """Refuse what is no list of entity tags."""
-    if isinstance(value, str) and not _ENTITY_TAGS(value.strip()):
-        raise ValueError('must be * or entity tags, as in "1790000000001"')
-    return value
-
-
-def _star(value: object) -> object:
-    if isinstance(value, str) and value.strip() != "*":
-        raise ValueError("must be *")
-    return value
-
-
-IfMatch: TypeAlias = Annotated[
-    str | None,
-    BeforeValidator(_tags),
-    WithJsonSchema({"type": "string", "examples": [ETAG]}),
-    Header(description="Change it only where its ETag is one of these; `*`: where there is one."),
-]
-IfNoneMatch: TypeAlias = Annotated[
-    str | None,
-    BeforeValidator(_star),
-    WithJsonSchema({"type": "string", "enum": ["*"], "examples": ["*"]}),
-    Header(description="`*`: change it only where there is none."),
-]
 Instance: TypeAlias = Annotated[
     str,
     Path(description="One running copy of the agent.", examples=[INSTANCE]),
@@ -87,24 +59,6 @@ AnyValue: TypeAlias = Annotated[
     ),
 ]
 Given: TypeAlias = Annotated[Any, WithJsonSchema({"description": "Any JSON."})]
-
-
-def _precondition(if_match: IfMatch = None, if_none_match: IfNoneMatch = None) -> Precondition:
-    """Return what the headers ask; a weak entity tag is equal to none."""
-    match = None
-    if if_match is not None:
-        tags = [tag.strip() for tag in if_match.split(",")]
-        match = [tag.strip('"') for tag in tags if not tag.startswith("W/")]
-    return Precondition(match, if_none_match is not None)
-
-
-Only: TypeAlias = Annotated[Precondition, Depends(_precondition)]
-"""What the headers ask of a key before it is changed."""
-
-
-def etag(version: int) -> str:
-    """Return the entity tag of a version."""
-    return f'"{version}"'
 
 
 class WorkingRequest(Request):

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import Any
 
-from memory_gateway_client.request import Call, given, segment
+from memory_gateway_client.request import Call, conditions_of, given, segment
 from memory_gateway_client.tiers import context_types as types
 
 
@@ -30,12 +30,11 @@ def put_context(
     Raises:
         Forbidden: the credential is no administrator's for all agents.
         InvalidRequest: a field is over its limits.
-        MemoryGatewayError: the document is not as ``if_match`` or ``if_none_match`` asks (``precondition_failed``);
-            nothing was changed.
+        PreconditionFailed: the document is not as ``if_match`` or ``if_none_match`` asks; nothing was changed.
         QuotaExceeded: the tenant may have no more documents, or bytes of them; nothing was changed.
         Unavailable: it may be written; without conditions, writing it again is safe.
     """
-    conditions = _conditions(if_match, if_none_match)
+    conditions = conditions_of(if_match, if_none_match)
     return Call(
         "PUT",
         f"/context/{segment(name)}",
@@ -131,11 +130,10 @@ def put_configuration(
     Raises:
         Forbidden: the credential is no administrator's for all agents.
         InvalidRequest: a field is over its limits.
-        MemoryGatewayError: the configuration is not as ``if_match`` or ``if_none_match`` asks
-            (``precondition_failed``); nothing was changed.
+        PreconditionFailed: the configuration is not as ``if_match`` or ``if_none_match`` asks; nothing was changed.
         Unavailable: it may be written; without conditions, writing it again is safe.
     """
-    conditions = _conditions(if_match, if_none_match)
+    conditions = conditions_of(if_match, if_none_match)
     return Call(
         "PUT",
         "/configuration",
@@ -144,8 +142,3 @@ def put_configuration(
         headers=conditions,
         repeatable=not conditions,
     )
-
-
-def _conditions(if_match: str | None, if_none_match: str | None) -> dict[str, str]:
-    said = {"If-Match": if_match, "If-None-Match": if_none_match}
-    return {name: value for name, value in said.items() if value is not None}

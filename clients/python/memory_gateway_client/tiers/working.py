@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import NoneType
 from typing import Any
 
-from memory_gateway_client.request import Call, given, one_agent, segment
+from memory_gateway_client.request import Call, conditions_of, given, one_agent, segment
 from memory_gateway_client.tiers import working_types as types
 
 
@@ -97,7 +97,7 @@ def delete_working(
         PreconditionFailed: the key is not as ``if_match`` or ``if_none_match`` asks; nothing was deleted.
         Unavailable: it may be deleted; without conditions, deleting it again is safe.
     """
-    path, conditions = _path(agent_id, _own, instance, segment(key)), _conditions(if_match, if_none_match)
+    path, conditions = _path(agent_id, _own, instance, segment(key)), conditions_of(if_match, if_none_match)
     return Call("DELETE", path, NoneType, headers=conditions, status=204, repeatable=not conditions)
 
 
@@ -230,11 +230,6 @@ def _path(agent_id: str | None, own: str | None, instance: str, *rest: str) -> s
     return "/".join(["/working", segment(one_agent(agent_id, own)), segment(instance), *rest])
 
 
-def _conditions(if_match: str | None, if_none_match: str | None) -> dict[str, str]:
-    said = {"If-Match": if_match, "If-None-Match": if_none_match}
-    return {name: value for name, value in said.items() if value is not None}
-
-
 def _put(
     answer: Any,  # noqa: ANN401 - a type
     path: str,
@@ -245,5 +240,5 @@ def _put(
 ) -> Call[Any]:
     """Return the call that sets a value: conditions make it one that is not sent again."""
     body = {"value": value, **given(ttl_seconds=ttl_seconds)}
-    conditions = _conditions(if_match, if_none_match)
+    conditions = conditions_of(if_match, if_none_match)
     return Call("PUT", path, answer, body=body, headers=conditions, also=(201,), repeatable=not conditions)
