@@ -13,7 +13,8 @@ from starlette.responses import Response
 from app.domain.author import WriteChannel
 from app.domain.errors import FieldError, UnsupportedMediaType
 from app.interfaces.fields import refused
-from app.runtime.runtime import Runtime, TenantServices
+from app.runtime.runtime import Runtime
+from app.runtime.tenant_services import TenantServices
 from app.services.credentials import Principal
 
 

@@ -13,7 +13,7 @@ from app.interfaces.tools import profile_answers as answers
 from app.interfaces.tools.arguments import ForgetArguments, ListArguments, RecallQuestion, RememberArguments
 from app.interfaces.tools.profile_tools import FORGET, LIST, RECALL, REMEMBER
 from app.interfaces.tools.reading import Ask, Reader
-from app.runtime.runtime import TenantServices
+from app.runtime.tenant_services import TenantServices
 
 _SHOWN = 20
 _LIKELY = 0.2

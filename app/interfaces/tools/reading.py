@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
 from app.domain.json_types import Json
-from app.runtime.runtime import TenantServices
+from app.runtime.tenant_services import TenantServices
 
 Ask: TypeAlias = Callable[[TenantServices, str], Awaitable[dict[str, Json]]]
 """Asks the services for an agent, and returns the tool's answer."""

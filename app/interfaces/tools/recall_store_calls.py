@@ -11,7 +11,7 @@ from app.interfaces.tools.arguments import RecallArguments, StoreArguments
 from app.interfaces.tools.definition import NOTICE
 from app.interfaces.tools.reading import Ask, Reader
 from app.interfaces.tools.recall_store import RECALL_MEMORY, STORE_MEMORY
-from app.runtime.runtime import TenantServices
+from app.runtime.tenant_services import TenantServices
 from app.services.recall import Recall
 
 

@@ -2,21 +2,19 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import structlog
 
-from app.domain.author import Author
-from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
+from app.domain.embedding import EmbeddingConfigs
 from app.domain.errors import Erasing
 from app.domain.json_types import to_json
-from app.domain.memory import Memory, Scope, Tenant
+from app.domain.memory import Tenant
 from app.indexing.delivery import deliver
 from app.ports.database import Row
 from app.ports.vector_index import IndexedVector
 from app.services.backends import EmbeddingConfigChanged, TenantBackends, settled
-from app.services.claims import permitted
 from app.services.transfer.batch import ImportLine, candidates, judge, known, look_up
 from app.services.transfer.export import RETRY_SECONDS
 from app.services.transfer.lines import BadLineError, RowLine
@@ -24,11 +22,11 @@ from app.services.transfer.record import Record
 from app.services.transfer.report import Report
 from app.services.transfer.retry_budget import RetryBudget
 from app.services.transfer.rows import RowImport
-from app.services.write import Writer, audited
-from app.services.write_outcomes import Outcome
+from app.services.transfer.storing import settle, to_store
+from app.services.write import Writer
 from app.storage.batches import Bulk
 from app.storage.erasures import Erasures
-from app.storage.memories import Batch, Line
+from app.storage.memories import Batch
 from app.storage.scoped import ScopedStatement
 
 _BATCH_LINES = 200
@@ -37,8 +35,6 @@ _LINE_BYTES = 400
 """What a line takes in a statement beside its texts and its vector."""
 _EMBED_TEXTS = 100
 _EMBED_BYTES = 500_000
-_READ_AT_ONCE = 2 * 1024
-"""Characters that are read for words before the event loop goes on; the largest memory takes longest."""
 
 
 class Import:
@@ -223,14 +219,14 @@ class Import:
         used, now = self._used, self._backends.clock()
         if self._embedded_with != used.active:
             raise EmbeddingConfigChanged
-        lines = [line async for line in _lines(entries, self._tenant_id, used.active, now, self._backends.author)]
+        lines = [line async for line in to_store(entries, self._tenant_id, used.active, now, self._backends.author)]
         batch = Batch(
             Tenant(self._tenant_id), lines, used, now, self._backends.quotas, self._backends.author, is_store=False
         )
         outcomes = await Writer(self._backends, self._run).write(batch)
         self._config = used.active
         for entry, line, outcome in zip(entries, lines, outcomes, strict=True):
-            _settle(entry, outcome)
+            settle(entry, outcome)
             revision = outcome.revisions.get(used.active.index_name)
             # A deletion under way may reach the index at any moment of its minute of grace: what is sent after it is
             # safe, and left to the indexer.
@@ -246,59 +242,6 @@ class Import:
             return
         index, name = self._backends.index_of(self._config), self._config.index_name
         await deliver(index, name, vectors, self._backends.acknowledgements, first_time=True)
-
-
-async def _lines(
-    entries: Sequence[ImportLine], tenant_id: str, config: EmbeddingConfig, now: int, author: Author
-) -> AsyncIterator[Line]:
-    """Yield what is to be written; the event loop goes on between parts of it.
-
-    Of memories whose moment nobody knows the later in the file is the newer.
-    """
-    characters = 0
-    for position, entry in enumerate(entries):
-        line = _line(entry, tenant_id, config, now + position)
-        line = replace(line, stated=permitted(line.memory, author))
-        characters += len(line.memory.content) + len(line.memory.segments)  # reading these takes the time
-        yield line
-        if characters > _READ_AT_ONCE:
-            characters = 0
-            await asyncio.sleep(0)
-
-
-def _line(entry: ImportLine, tenant_id: str, config: EmbeddingConfig, now: int) -> Line:
-    """Return what is to be written of an entry that was judged to be new."""
-    record, vector = entry.record, entry.vector
-    assert record is not None and vector is not None  # noqa: PT018, S101 - judged to be new
-    memory = Memory(
-        entry.id,
-        Scope(tenant_id, record.agent_id),
-        record.content,
-        record.metadata,
-        record.session_id,
-        record.occurred_at,
-        now if record.created_at is None else record.created_at,
-        record.expires_at,
-        superseded_at=record.superseded_at,
-        forgotten_at=record.forgotten_at,
-        message_id=record.message_id,
-        type=record.memory_type,
-        learned=record.learned,
-    )
-    detail = audited(config) | {"embedded": entry.embedded}
-    return Line(memory, {config.index_name: vector}, detail, entry.undoes)
-
-
-def _settle(entry: ImportLine, outcome: Outcome) -> None:
-    """Say what became of an entry that was to be written."""
-    if outcome.holder == entry.id:
-        entry.settle("imported")
-    elif outcome.holder is not None:
-        entry.settle("duplicate", f"the agent has this content as {outcome.holder}")
-    elif outcome.full:
-        entry.settle("rejected", "is over a limit of its agent or of the tenant (GET /usage)")
-    else:
-        entry.settle("rejected", "something else was done with this id meanwhile; import it again")
 
 
 def _groups(texts: Sequence[tuple[ImportLine, str]]) -> Iterator[list[tuple[ImportLine, str]]]:

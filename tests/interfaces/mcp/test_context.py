@@ -17,7 +17,7 @@ from app.domain.errors import DatabaseUnavailable, UpstreamUnavailable
 from app.domain.messages import NewMessage
 from app.interfaces.mcp.resources import HEAD, NOTHING, context_text
 from app.runtime.backends import Backends
-from app.runtime.runtime import TenantServices
+from app.runtime.tenant_services import TenantServices
 from app.services.assembly.assembler import AssembledContext, Missing
 from app.services.assembly.budget import Fitted, Piece
 from tests.interfaces.mcp.conftest import Connected

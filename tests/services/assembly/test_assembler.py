@@ -12,7 +12,7 @@ from app.domain.errors import InvalidRequest, NotFound, Unavailable
 from app.domain.memory import NewMemory
 from app.domain.messages import NewMessage
 from app.ports.database import Statement
-from app.runtime.runtime import TenantServices
+from app.runtime.tenant_services import TenantServices
 from app.services.assembly.assembler import AssembledContext, ContextWanted
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on

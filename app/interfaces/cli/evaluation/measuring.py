@@ -12,7 +12,8 @@ from app.domain.errors import Unavailable
 from app.domain.messages import message_id
 from app.interfaces.cli.evaluation.judging import EVIDENCE_AMONG, Judged, evidence, is_right
 from app.interfaces.cli.evaluation.labelled import LabelledConversation, sessions
-from app.runtime.runtime import Runtime, TenantServices
+from app.runtime.runtime import Runtime
+from app.runtime.tenant_services import TenantServices
 from app.services.profile import ProfileService
 from app.settings import Settings
 

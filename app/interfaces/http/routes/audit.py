@@ -15,11 +15,9 @@ from app.interfaces.http.schemas.audit import (
     AuditRunRequest,
     EventAnswer,
     EventsAnswer,
-    ReplayAnswer,
-    ReplayQuery,
     RunId,
-    StepAnswer,
 )
+from app.interfaces.http.schemas.replay import ReplayAnswer, ReplayQuery, StepAnswer
 
 _READS = (*ACCESS, InvalidRequest, InvalidCursor, Unavailable, *UPSTREAM)
 

@@ -32,7 +32,7 @@ from app.interfaces.http.dependencies import (
 from app.interfaces.http.failures import ACCESS, UPSTREAM, WRITES
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.blobs import BlobAnswer, BlobId, BlobListAnswer, BlobListQuery, BlobQuery
-from app.runtime.runtime import TenantServices
+from app.runtime.tenant_services import TenantServices
 
 _READS = (*ACCESS, InvalidRequest, Unavailable, *UPSTREAM)
 _SENT_AT_ONCE = 256 * 1024

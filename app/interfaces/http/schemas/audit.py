@@ -1,6 +1,5 @@
 """Requests and answers of the routes for the audit: trails of runs, and events."""
 
-import json
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from fastapi import Path
@@ -11,28 +10,21 @@ from app.domain import limits
 from app.domain.audit import (
     AuditEvent,
     AuditFilter,
-    LoggedCall,
-    LoggedRecall,
-    RunState,
-    Step,
     ToolCall,
     canonical_json,
     sha256_of,
 )
-from app.domain.episodes import Episode
 from app.domain.json_types import to_json
 from app.domain.moments import milliseconds
 from app.interfaces.fields import ANY_JSON_SCHEMA, Answer, Moment, Number, Request, Timestamp, Within
 from app.interfaces.http.schemas import audit_examples, examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
-from app.interfaces.http.schemas.episodic import EpisodeAnswer
 
-_MOMENT = WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
+MOMENT = WithJsonSchema({"type": "string", "format": "date-time", "examples": [examples.MOMENT]})
 _ULID = {"type": "string", **limits.MEMORY_ID.schema}
-_TEXT = WithJsonSchema({"type": "string"})
-_CODES = WithJsonSchema({"type": "array", "items": {"type": "string"}})
-_OBJECT = WithJsonSchema({"type": "object", "additionalProperties": True})
-_ANY = WithJsonSchema(ANY_JSON_SCHEMA)
+TEXT = WithJsonSchema({"type": "string"})
+OBJECT = WithJsonSchema({"type": "object", "additionalProperties": True})
+ANY = WithJsonSchema(ANY_JSON_SCHEMA)
 
 RunId: TypeAlias = Annotated[str, Path(description="The run.", examples=[audit_examples.RUN_ID]), Within(limits.RUN_ID)]
 _Tool: TypeAlias = Annotated[str, Field(strict=True, description="What the tool is called."), Within(limits.TOOL)]
@@ -46,7 +38,7 @@ def _without_default(schema: dict[str, Any]) -> None:
     schema.pop("default", None)
 
 
-def _absent(description: str | None = None) -> Any:  # noqa: ANN401 - as pydantic's own
+def absent(description: str | None = None) -> Any:  # noqa: ANN401 - as pydantic's own
     """Make a field that may be left out."""
     return Field(None, description=description, json_schema_extra=_without_default)
 
@@ -58,20 +50,18 @@ class ToolCallRequest(Request):
 
     call_id: Annotated[
         Annotated[str, Field(strict=True), Within(limits.TOOL_CALL_ID)] | None, WithJsonSchema(_ULID)
-    ] = _absent(
-        "A ULID: a call that is sent again with it is known. Absent: one is made, and sent again it is another."
-    )
+    ] = absent("A ULID: a call that is sent again with it is known. Absent: one is made, and sent again it is another.")
     tool: _Tool
-    input: Annotated[Any, Within(limits.TOOL_INPUT), _ANY] = _absent(
+    input: Annotated[Any, Within(limits.TOOL_INPUT), ANY] = absent(
         f"Any JSON, at most {limits.TOOL_INPUT_BYTES} bytes, nested at most {limits.JSON_DEPTH} deep."
     )
-    input_hash: _InputHash = _absent("SHA-256 of the input's canonical JSON, in hex, in place of the input.")
+    input_hash: _InputHash = absent("SHA-256 of the input's canonical JSON, in hex, in place of the input.")
     outcome: Literal["ok", "error"]
     error: Annotated[
         Annotated[str, Field(strict=True), Within(limits.TOOL_ERROR)] | None,
         WithJsonSchema({"type": "string", **limits.TOOL_ERROR.schema}),
-    ] = _absent(f"At most {limits.TOOL_ERROR_BYTES} bytes in UTF-8.")
-    output: Annotated[Any, Within(limits.TOOL_OUTPUT), _ANY] = _absent(
+    ] = absent(f"At most {limits.TOOL_ERROR_BYTES} bytes in UTF-8.")
+    output: Annotated[Any, Within(limits.TOOL_OUTPUT), ANY] = absent(
         f"Any JSON, at most {limits.TOOL_OUTPUT_BYTES} bytes, nested at most {limits.JSON_DEPTH} deep."
     )
     ms: Annotated[float | int, Number, Within(limits.TOOL_MS), WithJsonSchema({"type": "number", "minimum": 0})] = (
@@ -79,8 +69,8 @@ class ToolCallRequest(Request):
     )
     tokens: Annotated[
         Annotated[int, Number, Within(limits.TOOL_TOKENS)] | None, WithJsonSchema({"type": "integer", "minimum": 0})
-    ] = _absent("What it cost, where it calls a model.")
-    called_at: Annotated[Moment | None, _MOMENT] = _absent("When it was, to the millisecond.")
+    ] = absent("What it cost, where it calls a model.")
+    called_at: Annotated[Moment | None, MOMENT] = absent("When it was, to the millisecond.")
 
     @model_validator(mode="after")
     def _has_one_input(self) -> Self:
@@ -123,89 +113,6 @@ class AuditedAnswer(Answer):
     known: int = Field(description="Calls that the run has already. They stay as they are.")
 
 
-class ReplayQuery(Request):
-    """Which part of a replay."""
-
-    limit: ListLimit = 20
-    cursor: ListCursor = None
-
-
-class ReplayRun(Answer):
-    """How a run began or ended."""
-
-    run_id: str
-    agent_id: str
-    agent_type: str
-    status: Literal["running", "completed", "failed"]
-    input: Annotated[Any, _ANY] = _absent("Of the step `started`.")
-    episode_ids: Annotated[list[str] | None, _CODES] = _absent("Of the step `started`: the episodes it was given.")
-    workflow_id: Annotated[str | None, _TEXT] = _absent("Of the step `ended`.")
-    output: Annotated[Any, _ANY] = _absent("Of the step `ended`.")
-    error: Annotated[str | None, _TEXT] = _absent("Of the step `ended`.")
-
-
-class ReplayCall(Answer):
-    """A tool call, as it was sent."""
-
-    call_id: str
-    number: int = Field(description="In the order of arrival, from 1.")
-    tool: str
-    input: Annotated[Any, _ANY] = _absent("Absent: only its hash was sent.")
-    input_hash: str = Field(description="SHA-256 of the input's canonical JSON, in hex.")
-    outcome: Literal["ok", "error"]
-    error: Annotated[str | None, _TEXT] = _absent()
-    output: Annotated[Any, _ANY] = _absent()
-    ms: Annotated[Any, WithJsonSchema({"type": "number"})]
-    tokens: Annotated[int | None, WithJsonSchema({"type": "integer"})] = _absent()
-    called_at: Annotated[Timestamp | None, _MOMENT] = _absent()
-
-
-class ReplayRecall(Answer):
-    """A recall that named the run."""
-
-    recall_id: str
-    agent_id: str
-    detail: Annotated[dict[str, Any], _OBJECT] = Field(
-        description="The ids of the memories that it returned, the way it came, the channels that found them, ms, how "
-        "its query was embedded, what was degraded and what it cost."
-    )
-
-
-class StepAnswer(Answer):
-    """A step of a run. It has the one field that its kind names: `run`, `call`, `episode` or `recall`."""
-
-    kind: Literal["started", "tool_call", "episode", "recall", "ended"]
-    at: Timestamp = Field(description="By the database's clock: of a tool call or an episode when it arrived.")
-    run: ReplayRun = _absent("How it began or ended.")
-    call: ReplayCall = _absent("The tool call.")
-    episode: EpisodeAnswer = _absent("The episode.")
-    recall: ReplayRecall = _absent("The recall.")
-
-    @classmethod
-    def of(cls, step: Step) -> Self:
-        """Make it of a step."""
-        what: dict[str, Any]
-        match step.what:
-            case RunState() as run:
-                what = {"run": _run(run, step.kind)}
-            case LoggedCall() as call:
-                what = {"call": _call(call)}
-            case Episode() as episode:
-                what = {"episode": EpisodeAnswer.model_validate(episode)}
-            case LoggedRecall() as recall:
-                what = {"recall": {"recall_id": recall.id, "agent_id": recall.agent_id, "detail": recall.detail}}
-        return cls.model_validate({"kind": step.kind, "at": step.at, **what})
-
-
-class ReplayAnswer(Answer):
-    """What happened in a run, in order."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [audit_examples.REPLAY]})
-
-    steps: list[StepAnswer]
-    cursor: Annotated[str | None, _TEXT] = _absent("Present when there is more: ask the same again, with it.")
-
-
 class AuditQuery(Request):
     """Which events to list. All conditions must hold."""
 
@@ -234,8 +141,8 @@ class AuditQuery(Request):
         WithJsonSchema({"type": "string", **limits.CREDENTIAL_ID.schema, "examples": [examples.CREDENTIAL_ID]}),
         Field(description="Only what the credential with this id has done."),
     ] = None
-    after: Annotated[Moment | None, _MOMENT, Field(description="Later than this.")] = None
-    before: Annotated[Moment | None, _MOMENT, Field(description="Earlier than this.")] = None
+    after: Annotated[Moment | None, MOMENT, Field(description="Later than this.")] = None
+    before: Annotated[Moment | None, MOMENT, Field(description="Earlier than this.")] = None
     limit: ListLimit = 20
     cursor: ListCursor = None
 
@@ -257,11 +164,11 @@ class EventAnswer(Answer):
 
     at: Timestamp
     event: str
-    agent_id: Annotated[str | None, _TEXT] = _absent("Absent: it concerns all agents.")
-    memory_id: Annotated[str | None, _TEXT] = _absent()
-    run_id: Annotated[str | None, _TEXT] = _absent()
-    detail: Annotated[dict[str, Any], _OBJECT] = Field(description="By event; never a content or a query.")
-    written_by: Annotated[str | None, _TEXT] = _absent("The id of the credential. Absent: an operator.")
+    agent_id: Annotated[str | None, TEXT] = absent("Absent: it concerns all agents.")
+    memory_id: Annotated[str | None, TEXT] = absent()
+    run_id: Annotated[str | None, TEXT] = absent()
+    detail: Annotated[dict[str, Any], OBJECT] = Field(description="By event; never a content or a query.")
+    written_by: Annotated[str | None, TEXT] = absent("The id of the credential. Absent: an operator.")
 
     @classmethod
     def of(cls, event: AuditEvent) -> Self:
@@ -277,38 +184,4 @@ class EventsAnswer(Answer):
     model_config = ConfigDict(json_schema_extra={"examples": [audit_examples.EVENTS]})
 
     events: list[EventAnswer]
-    cursor: Annotated[str | None, _TEXT] = _absent("Present when there are more: ask the same again, with it.")
-
-
-def _run(run: RunState, kind: str) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "run_id": run.id,
-        "agent_id": run.agent_id,
-        "agent_type": run.agent_type,
-        "status": "running" if kind == "started" else run.status,
-    }
-    if kind == "started":
-        return told | {"input": _value(run.input), "episode_ids": list(run.episode_ids)}
-    output = {} if run.output is None else {"output": _value(run.output)}
-    return told | output | _some(workflow_id=run.workflow_id, error=run.error)
-
-
-def _call(call: LoggedCall) -> dict[str, Any]:
-    return {
-        "call_id": call.id,
-        "number": call.number,
-        "tool": call.tool,
-        "input_hash": call.input_hash,
-        "outcome": call.outcome,
-        "ms": json.loads(call.ms),
-        **{name: json.loads(text) for name, text in _some(input=call.input, output=call.output).items()},
-        **_some(error=call.error, tokens=call.tokens, called_at=call.called_at),
-    }
-
-
-def _some(**values: Any) -> dict[str, Any]:  # noqa: ANN401 - any field
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _value(text: str | None) -> Any:  # noqa: ANN401 - any JSON
-    return None if text is None else json.loads(text)
+    cursor: Annotated[str | None, TEXT] = absent("Present when there are more: ask the same again, with it.")

@@ -1,0 +1,195 @@
+"""The bounds of the memory tiers (docs/tiers.md), by tier. Everybody reads them as ``app.domain.limits``."""
+
+import re
+
+from app.domain.bounds import (
+    ID_FORM,
+    MAX_NUMBER,
+    MEMORY_ID_FORM,
+    Bound,
+    Violation,
+    any_text,
+    characters,
+    form,
+    json_value,
+    metadata,
+    number,
+    text,
+)
+
+# Runs and their episodes.
+
+RUN_VALUE_BYTES = 32 * 1024
+"""Of the input and of the output of a run, as JSON."""
+RUN_ERROR_BYTES = 4 * 1024
+MAX_RUNS = 100_000
+"""Runs of a tenant that are kept."""
+MAX_EPISODES_GIVEN = 50
+"""Episodes that a run is given when it begins."""
+MAX_EPISODES_WRITTEN = 100
+"""Episodes of one request."""
+EPISODE_TYPE_CHARACTERS = 64
+EPISODE_CONTENT_BYTES = 32 * 1024
+EPISODE_DATA_BYTES, EPISODE_DATA_DEPTH = 10 * 1024, 8
+"""Of the data of an episode, as JSON, and how deep it may be nested."""
+RUN_ID = form(MEMORY_ID_FORM, "must be a run's id, a ULID")
+EPISODE_ID = form(MEMORY_ID_FORM, "must be an episode's id, a ULID")
+RUN_VALUE = json_value(RUN_VALUE_BYTES)
+RUN_ERROR = any_text(RUN_ERROR_BYTES)
+EPISODES_GIVEN = number(f"must be from 0 to {MAX_EPISODES_GIVEN}", 0, MAX_EPISODES_GIVEN)
+EPISODE_TYPE = characters(EPISODE_TYPE_CHARACTERS)
+EPISODE_CONTENT = any_text(EPISODE_CONTENT_BYTES)
+EPISODE_DATA = metadata(EPISODE_DATA_BYTES, EPISODE_DATA_DEPTH)
+
+# Working memory: the keys of an instance, and the turn state and the log of a run.
+
+WORKING_KEY_CHARACTERS = 128
+WORKING_BYTES = 128 * 1024
+"""Keys and values of one instance of an agent, in UTF-8."""
+MAX_WORKING_KEYS = 1_000
+"""Of an instance."""
+MAX_WORKING_INSTANCES = 10_000
+"""Of a tenant, that hold anything."""
+WORKING_TTL_SECONDS, MIN_WORKING_TTL_SECONDS, MAX_WORKING_TTL_SECONDS = 3_600, 60, 86_400
+"""How long working memory lives where its writer does not say, and what a writer may say."""
+MAX_LOG_ENTRIES = 100
+"""Of one append to the log of a run, and of one page of it."""
+LOG_BYTES = 1024 * 1024
+"""Of the entries of a run's log that are kept."""
+INSTANCE = form(ID_FORM, "must be 1 to 64 of the characters A-Z a-z 0-9 . _ : -", minLength=1, maxLength=64)
+WORKING_KEY = form(
+    r"(?!(?:messages|window)$)[A-Za-z0-9._:-]{1,128}",
+    "must be 1 to 128 of the characters A-Z a-z 0-9 . _ : -, and neither messages nor window",
+    minLength=1,
+    maxLength=WORKING_KEY_CHARACTERS,
+)
+WORKING_VALUE = json_value(WORKING_BYTES, whole_request=True)
+WORKING_TTL = number(
+    f"must be from {MIN_WORKING_TTL_SECONDS} to {MAX_WORKING_TTL_SECONDS}",
+    MIN_WORKING_TTL_SECONDS,
+    MAX_WORKING_TTL_SECONDS,
+)
+LOG_ENTRY = json_value(WORKING_BYTES, whole_request=True)
+LOG_NUMBER = number("must be at least 0", 0, 2**53 - 1)
+
+# The window of an instance.
+
+MAX_APPENDED = 100
+"""Messages of one append to a window."""
+WINDOW_BYTES, WINDOW_MESSAGES = 128 * 1024, 1_000
+"""What a window keeps: older turns fall out of it into long-term memory."""
+MAX_WINDOW_BYTES, MAX_WINDOW_MESSAGES = 512 * 1024, 4_000
+"""What a window holds at most while turns cannot fall out of it."""
+WINDOW_TOKENS, MAX_WINDOW_TOKENS = 8_000, 200_000
+"""Of a window's answer: where its reader does not say, and at most."""
+WINDOW_TOKEN_LIMIT = number(f"must be from 1 to {MAX_WINDOW_TOKENS}", 1, MAX_WINDOW_TOKENS)
+
+# Blobs.
+
+BLOB_BYTES = 20 * 1024 * 1024
+"""Of one blob."""
+MAX_BLOBS = 10_000
+"""Blobs of a tenant."""
+MAX_BLOBS_BYTES = 5 * 1024 * 1024 * 1024
+"""Of all blobs of a tenant together."""
+MEDIA_TYPE_CHARACTERS = 128
+LARGE_VALUE_BYTES = 100_000
+"""A JSON value with more goes into the object store: a statement for D1 has room for so much."""
+_NAME = r"[A-Za-z0-9!#$&^_.+-]+"
+_MEDIA_TYPE = re.compile(rf'{_NAME}/{_NAME}(?: ?; ?{_NAME}=(?:{_NAME}|"[ !#-\[\]-~]*"))*')
+BLOB = Bound(
+    lambda size: (
+        None if size <= BLOB_BYTES else Violation(f"has {size} bytes, at most {BLOB_BYTES} are allowed", too_large=True)
+    )
+)
+BLOB_ID = form(MEMORY_ID_FORM, "must be a blob's id, a ULID")
+BLOB_MEDIA_TYPE = Bound(
+    lambda value: (
+        None
+        if len(value) <= MEDIA_TYPE_CHARACTERS and _MEDIA_TYPE.fullmatch(value)
+        else Violation(f"must be a media type of at most {MEDIA_TYPE_CHARACTERS} characters, such as image/png")
+    ),
+)
+
+# Workflows.
+
+MAX_WORKFLOWS = 1000
+"""Of a tenant."""
+MAX_WORKFLOWS_OF_TASK = 100
+"""Of one agent type and task type: a selection draws from each of them."""
+WORKFLOW_SPEC_BYTES = 100_000
+MAX_SEED = 2**53 - 1
+"""The largest integer that every reader of JSON reads exactly."""
+WORKFLOW_SPEC = json_value(WORKFLOW_SPEC_BYTES)
+DISCOUNT = number("must be above 0, at most 1", 0, 1, exclusive=True)
+SCORE = number("must be from 0 to 1", 0, 1)
+SEED = number(f"must be from 0 to {MAX_SEED}", 0, MAX_SEED)
+
+# Shared context, and the configuration of a tenant.
+
+CONTEXT_BYTES = 100_000
+"""Of a shared document."""
+MAX_CONTEXT_DOCUMENTS = 1000
+"""Shared documents of a tenant."""
+MAX_CONTEXT_NAMES = 50
+"""Shared documents that one assembly of a context asks for by name."""
+MAX_CONTEXT_VERSIONS = 20
+"""Of a shared document that are kept."""
+MAX_CONTEXT_BYTES = 20_000_000
+"""Of all versions of a tenant's shared documents together."""
+CONFIGURATION_BYTES = 64 * 1024
+"""Of a tenant's configuration, as JSON."""
+CONTEXT_NAME = form(ID_FORM, "must be 1 to 64 of the characters A-Z a-z 0-9 . _ : -", minLength=1, maxLength=64)
+CONTEXT_CONTENT = any_text(CONTEXT_BYTES)
+CONTEXT_VERSION = number("must be from 1 to 999999999", 1, 999_999_999)
+MEDIA_TYPE = form(
+    r"[A-Za-z0-9!#$&^_.+-]{1,63}/[A-Za-z0-9!#$&^_.+-]{1,64}",
+    "must be a media type without parameters, as in text/markdown",
+    maxLength=128,
+)
+CONFIGURATION = json_value(CONFIGURATION_BYTES)
+
+# The audit: the tool calls of runs, and events.
+
+TOOL_CHARACTERS = 64
+TOOL_INPUT_BYTES = 128 * 1024
+"""Of the input of a tool call, as JSON."""
+TOOL_OUTPUT_BYTES = 10 * 1024
+TOOL_ERROR_BYTES = 1024
+MAX_TOOL_CALLS_AT_ONCE = 100
+"""Of one request."""
+MAX_TOOL_CALLS = 10_000
+"""Of a run (0025_run_audit.sql)."""
+TOOL_CALL_ID = form(MEMORY_ID_FORM, "must be a tool call's id, a ULID")
+TOOL = characters(TOOL_CHARACTERS)
+TOOL_INPUT = json_value(TOOL_INPUT_BYTES)
+TOOL_OUTPUT = json_value(TOOL_OUTPUT_BYTES)
+TOOL_ERROR = any_text(TOOL_ERROR_BYTES)
+INPUT_HASH = form(r"[0-9a-f]{64}", "must be a SHA-256 in 64 hex digits, in lower case", minLength=64, maxLength=64)
+TOOL_MS = number(f"must be from 0 to {MAX_NUMBER}", 0, MAX_NUMBER)
+TOOL_TOKENS = number(f"must be from 0 to {MAX_NUMBER}", 0, MAX_NUMBER)
+TOOL_CALLS = Bound(
+    lambda value: (
+        None
+        if 1 <= len(value) <= MAX_TOOL_CALLS_AT_ONCE
+        else Violation(f"has {len(value)} calls, from 1 to {MAX_TOOL_CALLS_AT_ONCE} are allowed")
+    ),
+    {"minItems": 1, "maxItems": MAX_TOOL_CALLS_AT_ONCE},
+)
+AUDIT_EVENT = form(r"[a-z][a-z_]{0,31}", "must be the name of an event", minLength=1, maxLength=32)
+
+# Facts.
+
+FACT_TEXT_BYTES = 256
+"""Of the subject and of the predicate of a fact."""
+FACT_OBJECT_BYTES = 1024
+FACT_ID_CHARACTERS = 64
+FACT_SUBJECT = FACT_PREDICATE = text(FACT_TEXT_BYTES)
+FACT_OBJECT = text(FACT_OBJECT_BYTES)
+FACT_ID = form(
+    rf"[!-~]{{1,{FACT_ID_CHARACTERS}}}",
+    f"must be 1 to {FACT_ID_CHARACTERS} visible ASCII characters",
+    minLength=1,
+    maxLength=FACT_ID_CHARACTERS,
+)
+CONFIDENCE = number("must be from 0 to 1", 0, 1)

@@ -1,0 +1,126 @@
+"""The services of one request, by their names; each is bound to the tenant of the request."""
+
+from dataclasses import dataclass, replace
+
+from app.domain.memory import Scope
+from app.services.agent_memory import AgentMemory
+from app.services.assembly.assembler import Assembler
+from app.services.backends import TenantBackends
+from app.services.browse import Browser
+from app.services.gateway import LongTermMemoryGateway
+from app.services.ingest.ingester import Ingester
+from app.services.namespaces import Namespaces
+from app.services.profile import ProfileService
+from app.services.tiers.audit import Auditor
+from app.services.tiers.blobs import Blobs
+from app.services.tiers.context import SharedContext
+from app.services.tiers.episodic import EpisodicMemory
+from app.services.tiers.facts import SemanticMemory
+from app.services.tiers.procedural import ProceduralMemory
+from app.services.tiers.windows import WindowService
+from app.services.tiers.working import WorkingMemory
+from app.services.undo import Undo
+from app.services.undo_taught import UndoTaught
+from app.storage.agents import ToolSet
+from app.storage.tool_calls import ToolCallDatabase
+
+
+@dataclass(frozen=True, slots=True)
+class TenantServices:
+    """The services of one request, bound to its tenant."""
+
+    backends: TenantBackends
+
+    @property
+    def gateway(self) -> LongTermMemoryGateway:
+        """Return the service that stores, recalls, deletes and erases."""
+        return LongTermMemoryGateway(self.backends)
+
+    @property
+    def browser(self) -> Browser:
+        """Return the service that lists memories, reads usage and changes agents' settings."""
+        return Browser(self.backends)
+
+    @property
+    def profiles(self) -> ProfileService:
+        """Return the service that remembers, recalls, lists and forgets for a profile: an agent, by another name."""
+        return ProfileService(self.backends)
+
+    @property
+    def workflows(self) -> ProceduralMemory:
+        """Return the service that keeps workflows, selects among them and counts their outcomes."""
+        return ProceduralMemory(self.backends)
+
+    @property
+    def namespaces(self) -> Namespaces:
+        """Return the service that keeps the names by which Cloudflare's Agent Memory asks for agents."""
+        return Namespaces(self.backends)
+
+    @property
+    def ingester(self) -> Ingester:
+        """Return the service that makes memories of conversations."""
+        return Ingester(self.backends)
+
+    @property
+    def agent_memory(self) -> AgentMemory:
+        """Return the service of profiles, by the names of Cloudflare's Agent Memory."""
+        return AgentMemory(self.backends)
+
+    @property
+    def undo(self) -> Undo:
+        """Return the service that takes back what a credential has written."""
+        return Undo(self.backends)
+
+    @property
+    def undo_taught(self) -> UndoTaught:
+        """Return the service that takes back what a run, a session or a credential has taught."""
+        return UndoTaught(self.backends)
+
+    @property
+    def episodic(self) -> EpisodicMemory:
+        """Return the service of runs and of what happens in them."""
+        return EpisodicMemory(self.backends)
+
+    @property
+    def semantic(self) -> SemanticMemory:
+        """Return the service of facts."""
+        return SemanticMemory(self.backends)
+
+    @property
+    def working(self) -> WorkingMemory:
+        """Return the service that keeps the scratch state of agents' instances and runs."""
+        return WorkingMemory(self.backends)
+
+    @property
+    def windows(self) -> WindowService:
+        """Return the service that keeps the newest messages of agents' instances."""
+        return WindowService(self.backends)
+
+    @property
+    def blobs(self) -> Blobs:
+        """Return the service that keeps, reads, lists and deletes blobs."""
+        return Blobs(self.backends)
+
+    @property
+    def auditor(self) -> Auditor:
+        """Return the service that keeps the trails of runs, and reads the audit."""
+        return Auditor(self.backends)
+
+    @property
+    def context(self) -> SharedContext:
+        """Return the service of the documents that all agents share, and of the tenant's configuration."""
+        return SharedContext(self.backends)
+
+    @property
+    def assembler(self) -> Assembler:
+        """Return the service that assembles an agent's context of what the tiers have for it."""
+        return Assembler(self.backends)
+
+    def of_call(self, agent_id: str, tools: ToolSet) -> "TenantServices":
+        """Return the services for one call of an agent's tool, which is in this set.
+
+        They raise ``ToolNotGiven`` where the agent is given other tools.
+        """
+        scope = Scope(self.backends.tenant_id, agent_id)
+        database = ToolCallDatabase(self.backends.database, scope, tools)
+        return TenantServices(replace(self.backends, database=database))

@@ -1,0 +1,70 @@
+"""What is stored of the lines of a batch, and what became of each of them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+
+from app.domain.author import Author
+from app.domain.embedding import EmbeddingConfig
+from app.domain.memory import Memory, Scope
+from app.services.claims import permitted
+from app.services.transfer.batch import ImportLine
+from app.services.write import audited
+from app.services.write_outcomes import Outcome
+from app.storage.memories import Line
+
+_READ_AT_ONCE = 2 * 1024
+"""Characters that are read for words before the event loop goes on; the largest memory takes longest."""
+
+
+async def to_store(
+    entries: Sequence[ImportLine], tenant_id: str, config: EmbeddingConfig, now: int, author: Author
+) -> AsyncIterator[Line]:
+    """Yield what is to be written; the event loop goes on between parts of it.
+
+    Of memories whose moment nobody knows the later in the file is the newer.
+    """
+    characters = 0
+    for position, entry in enumerate(entries):
+        line = _line(entry, tenant_id, config, now + position)
+        line = replace(line, stated=permitted(line.memory, author))
+        characters += len(line.memory.content) + len(line.memory.segments)  # reading these takes the time
+        yield line
+        if characters > _READ_AT_ONCE:
+            characters = 0
+            await asyncio.sleep(0)
+
+
+def _line(entry: ImportLine, tenant_id: str, config: EmbeddingConfig, now: int) -> Line:
+    """Return what is to be written of an entry that was judged to be new."""
+    record, vector = entry.record, entry.vector
+    assert record is not None and vector is not None  # noqa: PT018, S101 - judged to be new
+    memory = Memory(
+        entry.id,
+        Scope(tenant_id, record.agent_id),
+        record.content,
+        record.metadata,
+        record.session_id,
+        record.occurred_at,
+        now if record.created_at is None else record.created_at,
+        record.expires_at,
+        superseded_at=record.superseded_at,
+        forgotten_at=record.forgotten_at,
+        message_id=record.message_id,
+        type=record.memory_type,
+        learned=record.learned,
+    )
+    detail = audited(config) | {"embedded": entry.embedded}
+    return Line(memory, {config.index_name: vector}, detail, entry.undoes)
+
+
+def settle(entry: ImportLine, outcome: Outcome) -> None:
+    """Say what became of an entry that was to be written."""
+    if outcome.holder == entry.id:
+        entry.settle("imported")
+    elif outcome.holder is not None:
+        entry.settle("duplicate", f"the agent has this content as {outcome.holder}")
+    elif outcome.full:
+        entry.settle("rejected", "is over a limit of its agent or of the tenant (GET /usage)")
+    else:
+        entry.settle("rejected", "something else was done with this id meanwhile; import it again")
