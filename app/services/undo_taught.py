@@ -20,7 +20,11 @@ _NAMED = limits.MAX_UNDO_NAMED
 
 
 class UndoTaught:
-    """Undoes for one tenant, bound here. Runs, episodes and working memory stay: what happened, has happened."""
+    """Undoes for one tenant, bound here.
+
+    Runs, episodes, and the keys, states and logs of working memory stay: they say what happened. The window of a
+    session goes with it, since its messages would become memories.
+    """
 
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with."""

@@ -39,7 +39,8 @@ async def undo(caller: Administrator, credential_id: Annotated[CredentialId, Pat
 async def undo_learned(caller: Administrator, request: UndoWanted) -> Undone:
     """Take back what a run, a session or a credential has taught, as an administrator of all agents; first a dry run.
 
-    What it had superseded holds again. Runs, episodes and working memory stay.
+    What it had superseded holds again. Of a session the window goes too; runs, episodes and the rest of working memory
+    stay.
     """
     selected = request.selected()
     service = caller.every_agent().undo_taught

@@ -90,7 +90,7 @@ class UndoWanted(Request):
 
     run_id: _RunId = _absent("What this run has taught.")
     agent_id: _AgentId = _absent("Whose session it is: with `session_id`, and only with it.")
-    session_id: _SessionId = _absent("What was remembered of this session.")
+    session_id: _SessionId = _absent("What was remembered of this session, and its window.")
     credential_id: _CredentialId = _absent("What this credential has written: it is revoked first.")
     dry_run: Annotated[bool, Field(strict=True, description="Only say what it would do; `false` does it.")] = True
 
@@ -133,14 +133,14 @@ class UndoForecast(Answer):
 
 
 class UndoTaughtAnswer(Answer):
-    """What was taken back or, of a dry run, would be. Runs, episodes and working memory stay."""
+    """What was taken back or, of a dry run, would be."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_DRY_RUN]})
 
     dry_run: bool = Field(description="Whether nothing was changed.")
     memories: int = Field(description="Memories that were deleted, or would be.")
     changed: int = Field(description="Memories of others that lose what was added to them, or are remembered again.")
-    messages: int = Field(description="Of a session: messages that were no memories yet, deleted too.")
+    messages: int = Field(description="Of a session: messages that were no memories yet, and those of its window.")
     more: bool = Field(description="Whether there is more, since one call has an end: call again.")
     finished_at: Timestamp
     forecast: UndoForecast | SkipJsonSchema[None] = _absent("Of a dry run.")

@@ -16,11 +16,12 @@ def undo_learned(
 ) -> Call[types.UndoneLearned]:
     """Take back what a run, a session or a credential has taught, as an administrator of all agents. Name one of them.
 
-    What it had superseded holds again. Runs, episodes and working memory stay.
+    What it had superseded holds again. Of a session the window goes too; runs, episodes and the rest of working memory
+    stay.
 
     Args:
         run_id: What this run has taught.
-        session_id: What was remembered of this session.
+        session_id: What was remembered of this session, and its window.
         agent_id: Whose session it is, where that is not the client's agent.
         credential_id: What this credential has written: it is revoked first.
         dry_run: Whether only to say what it would do.
