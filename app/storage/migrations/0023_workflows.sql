@@ -44,9 +44,11 @@ BEGIN
     alpha = round(1 + (alpha - 1) * discount + (id = new.workflow_id) * new.score, 9),
     beta = round(1 + (beta - 1) * discount + (id = new.workflow_id) * (1 - new.score), 9)
   WHERE tenant_id = new.tenant_id AND (discount < 1 OR id = new.workflow_id)
-    AND (agent_type, task_type) = (
-      SELECT run.agent_type, run.task_type FROM workflow AS run
-      WHERE run.tenant_id = new.tenant_id AND run.id = new.workflow_id
+    -- Their ids are in the index workflow_of_task: no other workflow of the tenant is read.
+    AND id IN (
+      SELECT rival.id FROM workflow AS run CROSS JOIN workflow AS rival INDEXED BY workflow_of_task
+      WHERE run.tenant_id = new.tenant_id AND run.id = new.workflow_id AND rival.tenant_id = new.tenant_id
+        AND rival.agent_type = run.agent_type AND rival.task_type = run.task_type
     );
   INSERT INTO workflow_outcome (tenant_id, workflow_id, run_id, score, created_at)
   VALUES (

@@ -140,7 +140,7 @@ class Workflows:
     def draws(self, agent_type: str, task_type: str) -> ScopedStatement:
         """Read what is selected from, in order of id, as rows of ``Draw``."""
         sql = (
-            "SELECT workflow.id AS workflow_id, workflow.alpha, workflow.beta FROM workflow"
+            "SELECT workflow.id AS workflow_id, workflow.alpha, workflow.beta FROM workflow INDEXED BY workflow_of_task"
             f" WHERE {_OF_TASK} AND workflow.enabled ORDER BY workflow.id"
         )
         return ScopedStatement.read(self._tenant, sql, agent_type=agent_type, task_type=task_type)
