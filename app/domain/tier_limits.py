@@ -56,6 +56,8 @@ MAX_LOG_ENTRIES = 100
 """Of one append to the log of a run, and of one page of it."""
 LOG_BYTES = 1024 * 1024
 """Of the entries of a run's log that are kept."""
+LOG_OVERHEAD = 64
+"""What an entry of a log counts beside its own bytes."""
 INSTANCE = form(ID_FORM, "must be 1 to 64 of the characters A-Z a-z 0-9 . _ : -", minLength=1, maxLength=64)
 WORKING_KEY = form(
     r"(?!(?:messages|window)$)[A-Za-z0-9._:-]{1,128}",

@@ -1,5 +1,6 @@
 """Rows of every table of the tiers, made from its declaration and from what its columns ask for."""
 
+import time
 from collections.abc import Mapping, Sequence
 
 from app.domain.json_types import Scalar
@@ -7,14 +8,15 @@ from app.ports.database import Row, Statement
 from app.storage.tiers.tables import TierTable
 from tests.support.gateways import Bench
 
-LATER = 4_000_000_000_000
+LATER = int(time.time() + 20 * 3600) * 1000
+"""Within the day for which working memory may live."""
 _HASH = "0123456789abcdef" * 4
 _VALUES: Mapping[str, Scalar] = {
     "after_end": 0,
     "agent_type": "support",
     "alpha": 1.5,
     "beta": 2,
-    "bytes": 9,
+    "bytes": 100,  # enough for what each table holds below
     "called_at": None,
     "content": 'said "é\U0001f600"',
     "data": '{"n":[1.5,null]}',

@@ -62,6 +62,16 @@ def _check_row(tier: TierTable, row: Mapping[str, Any]) -> None:
     for column in tier.json:
         if row.get(column) is not None and not _is_json(row[column]):
             bad(f"{column} must be a text that is valid JSON")
+    if tier.weighs is not None:
+        _check_weight(tier.weighs, row)
+
+
+def _check_weight(weighs: tuple[tuple[str, ...], int], row: Mapping[str, Any]) -> None:
+    """Refuse a row that says that it has fewer bytes than it has: limits are held against what rows say."""
+    columns, beside = weighs
+    held = sum(len(row[column].encode()) for column in columns if isinstance(row.get(column), str))
+    if not (_is_integer(row.get("bytes")) and row["bytes"] >= held + beside):
+        bad("bytes must not be less than what the row holds")
 
 
 def _check_key(tier: TierTable, row: Mapping[str, Any]) -> None:

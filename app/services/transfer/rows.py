@@ -19,6 +19,8 @@ from app.storage.tiers.tables import TierTable
 
 _BATCH_ROWS = 200
 _BATCH_BYTES = 800_000
+_LONGEST_MS = limits.MAX_WORKING_TTL_SECONDS * 1000 + 60_000
+"""How much later than now a row of working memory may expire; the clocks of two services differ a little."""
 _BATCH_AGENTS = 50
 """Each has a statement of its own in the run, which asks whether it is being erased."""
 
@@ -32,7 +34,8 @@ class _Entry:
     line: RowLine | None = None
     status: Status | None = None
     detail: str | None = None
-    without_run: bool = False
+    missing: bool = False
+    """Whether the row that it belongs to is missing."""
 
     @property
     def row(self) -> Mapping[str, Scalar]:
@@ -82,7 +85,8 @@ class RowImport:
 
     async def add(self, number: int, line: RowLine) -> None:
         """Take a row that is as its table is declared. Raises as ``flush`` does."""
-        if self._to_agent is not None and line.tier.of_agent:
+        # What names no agent is of none: it tells of the tenant.
+        if self._to_agent is not None and line.tier.of_agent and line.agent_id:
             line = RowLine(line.tier, {**line.row, "agent_id": self._to_agent}, line.hash)
         try:
             self._check(line)
@@ -129,6 +133,8 @@ class RowImport:
         expires_at = line.row.get("expires_at")
         if line.tier.expires and isinstance(expires_at, int) and expires_at <= self._backends.clock():
             raise BadLineError("has expired", line.id)
+        if line.tier.day and isinstance(expires_at, int) and expires_at > self._backends.clock() + _LONGEST_MS:
+            raise BadLineError("expires later than working memory may", line.id)
 
     def _fits(self, line: RowLine, size: int) -> bool:
         taken = [entry for entry in self._entries if entry.line is not None]
@@ -164,22 +170,18 @@ class RowImport:
         agents = sorted({entry.agent_id for entry in entries if entry.agent_id})
         gates = [gate(Scope(tenant_id, agent_id), self._backends.author) for agent_id in agents]
         statements = [*gates, rows.known(given), rows.insert(given, self._most(tier)), rows.known(given)]
-        if tier.of_run:
-            statements.insert(0, rows.without_run(given))
+        if tier.parent is not None:
+            statements.insert(0, rows.orphans(given))
         results = await self._retry_budget.of(lambda: write(self._backends, Tenant(tenant_id), statements))
         before, _, after = results[-3:]
-        for found in results[0] if tier.of_run else ():
-            entries[int(found["place"] or 0)].without_run = True
+        for found in results[0] if tier.parent is not None else ():
+            entries[int(found["place"] or 0)].missing = True
         return _by_key(tier, before), _by_key(tier, after)
 
-    def _most(self, tier: TierTable) -> int | None:
-        """Return the limit of the tenant that counts in this table."""
-        return {
-            "runs": limits.MAX_RUNS,
-            "episodes": self._backends.tenant_episodes,
-            "workflows": limits.MAX_WORKFLOWS,
-            "context": limits.MAX_CONTEXT_DOCUMENTS,
-        }.get(tier.kind)
+    def _most(self, tier: TierTable) -> list[int]:
+        """Return how much each limit of the table allows."""
+        of_tenant = {"TENANT_EPISODES": self._backends.tenant_episodes}
+        return [of_tenant[each.name] if each.name in of_tenant else getattr(limits, each.name) for each in tier.limits]
 
 
 _Rows = dict[tuple[Scalar, ...], Mapping[str, Scalar]]
@@ -196,10 +198,11 @@ def _became(
     """Tell what became of a row from what its key had before and has now."""
     if before is None and after is not None:
         return "imported", None
-    if before is None and entry.without_run:
-        return "rejected", "its agent has no such run"
-    if before is None and entry.line is not None and entry.line.tier.bounded is not None:
-        return "rejected", "is over a limit of the tenant"  # nothing but its key is one of a kind in these tables
+    tier = None if entry.line is None else entry.line.tier
+    if before is None and entry.missing and tier is not None and tier.parent is not None:
+        return "rejected", tier.parent.missing
+    if before is None and tier is not None and tier.limits:
+        return "rejected", tier.over  # nothing but its key is one of a kind in these tables, besides turns
     if before is None:
         return "conflict", "another row has what only one may have"
     if same(dict(before), dict(entry.row)):

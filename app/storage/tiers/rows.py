@@ -7,7 +7,7 @@ from app.domain.json_types import Json, Scalar
 from app.domain.memory import Tenant
 from app.ports.database import NOW
 from app.storage.scoped import ScopedStatement
-from app.storage.tiers.tables import TierTable
+from app.storage.tiers.tables import Limit, TierTable
 
 PAGE_ROWS = 500
 PAGE_BYTES = 1_000_000
@@ -36,24 +36,16 @@ INSERT INTO {table} (tenant_id, {names})
 SELECT ?1 ->> 'tenant_id', {values} FROM {lines} AS line WHERE {admitted}
 ON CONFLICT DO NOTHING
 """
-# The lines of a batch, each with what it is of those that would be new: the first ones, as many as there is room for,
-# are written. What is there already takes no room.
-_RANKED = """(
-  SELECT value, there, dense_rank() OVER (PARTITION BY there ORDER BY unit) AS place FROM (
-    SELECT given.value AS value, given.value ->> '$.{unit}' AS unit,
-      given.value ->> '$.{unit}' = '{without}' OR EXISTS (
-        SELECT 1 FROM {table} AS held
-        WHERE held.tenant_id = ?1 ->> 'tenant_id' AND held.{unit} = given.value ->> '$.{unit}'
-      ) AS there
-    FROM json_each(?1, '$.rows') AS given WHERE {possible}
-  )
+# The lines of a batch that have their parents, each with whether its key is taken, and with what all new lines up to it
+# count together: of them the first ones are written, as many as there is room for. What is there already takes no room.
+_WEIGHED = """(
+  SELECT given.value AS value{counts} FROM (
+    SELECT line.key AS place, line.value AS value{free} FROM json_each(?1, '$.rows') AS line WHERE {possible}
+  ) AS given
 )"""
-_OF_RUN = """EXISTS (
-  SELECT 1 FROM agent_runs AS run
-  WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = {line}.value ->> '$.run_id'
-    AND run.agent_id = {line}.value ->> '$.agent_id'
-)"""
-_WITHOUT_RUN = f"SELECT line.key AS place FROM json_each(?1, '$.rows') AS line WHERE NOT {_OF_RUN.format(line='line')}"
+_IS_THERE = "EXISTS (SELECT 1 FROM {table} AS held WHERE held.tenant_id = ?1 ->> 'tenant_id' AND {same})"
+_HAS_PARENT = "EXISTS (SELECT 1 FROM {table} AS parent WHERE parent.tenant_id = ?1 ->> 'tenant_id' AND {same})"
+_ORPHANS = "SELECT line.key AS place FROM json_each(?1, '$.rows') AS line WHERE NOT {parent}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,35 +87,79 @@ class TierRows:
         keys: list[Json] = [[row[column] for column in self.tier.key] for row in rows]
         return ScopedStatement.read(Tenant(self.tenant_id), sql, keys=keys)
 
-    def insert(self, rows: Sequence[Mapping[str, Scalar]], most: int | None = None) -> ScopedStatement:
-        """Write rows; one whose key is taken is left out. What a column is not given is NULL.
+    def insert(self, rows: Sequence[Mapping[str, Scalar]], most: Sequence[int]) -> ScopedStatement:
+        """Write rows; one whose key is taken or whose parent is missing is left out. A column not given is NULL.
 
-        With ``most`` a row is left out with which the tenant would have more than so many of what is ``bounded``.
+        A row with which one of the table's limits would be passed is left out too; ``most`` has a number for each.
         """
-        columns, bounded = self.tier.columns, self.tier.bounded
-        lines, admitted = "json_each(?1, '$.rows')", self._possible("line")
-        if bounded is not None and most is not None:
-            lines = _RANKED.format(
-                unit=bounded.unit, without=bounded.without, table=self.tier.table, possible=self._possible("given")
-            )
-            admitted += f" AND (line.there OR line.place <= ?1 ->> 'most' - {bounded.used})"
+        columns, numbered = self.tier.columns, list(enumerate(self.tier.limits))
+        lines = _WEIGHED.format(
+            counts="".join(f", given.free_{n} AS free_{n}, {_more(limit, n)} AS more_{n}" for n, limit in numbered),
+            free="".join(f", {self._free(limit)} AS free_{n}" for n, limit in numbered),
+            possible=self._has_parent("line"),
+        )
         sql = _INSERT.format(
             table=self.tier.table,
             names=", ".join(columns),
             values=", ".join(f"line.value ->> '$.{column}'" for column in columns),
             lines=lines,
-            admitted=admitted,
+            admitted=" AND ".join(self._admits(limit, n) for n, limit in numbered) or "TRUE",
         )
         given: list[Json] = [dict(row) for row in rows]
-        return ScopedStatement.write(Tenant(self.tenant_id), sql, rows=given, most=most)
+        return ScopedStatement.write(Tenant(self.tenant_id), sql, rows=given, most=list(most))
 
-    def without_run(self, rows: Sequence[Mapping[str, Scalar]]) -> ScopedStatement:
-        """Read the places of the rows whose run the tenant, or their agent, does not have."""
-        named: list[Json] = [{column: row.get(column) for column in ("run_id", "agent_id")} for row in rows]
-        return ScopedStatement.read(Tenant(self.tenant_id), _WITHOUT_RUN, rows=named)
+    def orphans(self, rows: Sequence[Mapping[str, Scalar]]) -> ScopedStatement:
+        """Read the places of the rows whose parents the tenant does not have."""
+        columns = [] if self.tier.parent is None else [column for _, column in self.tier.parent.columns]
+        named: list[Json] = [{column: row.get(column) for column in columns} for row in rows]
+        return ScopedStatement.read(
+            Tenant(self.tenant_id), _ORPHANS.format(parent=self._has_parent("line")), rows=named
+        )
 
-    def _possible(self, line: str) -> str:
-        return _OF_RUN.format(line=line) if self.tier.of_run else "TRUE"
+    def _has_parent(self, line: str) -> str:
+        parent = self.tier.parent
+        if parent is None:
+            return "TRUE"
+        same = (f"parent.{theirs} = {line}.value ->> '$.{own}'" for theirs, own in parent.columns)
+        return _HAS_PARENT.format(table=parent.table, same=" AND ".join(same))
+
+    def _free(self, limit: Limit) -> str:
+        """Return whether a line takes no room of a limit: what it counts as is there already, or does not count."""
+        same = _same(self.tier.key if limit.unit is None else (limit.unit,))
+        exempt = f"line.value ->> '$.{limit.exempt[0]}' = '{limit.exempt[1]}' OR " if limit.exempt else ""
+        return f"({exempt}{_IS_THERE.format(table=self.tier.table, same=same)})"
+
+    def _admits(self, limit: Limit, number: int) -> str:
+        """Return the condition that a line takes no room of a limit, or that there is room for it."""
+        return f"(line.free_{number} OR {self._used(limit)} + line.more_{number} <= ?1 ->> '$.most[{number}]')"
+
+    def _used(self, limit: Limit) -> str:
+        """Return how much of a limit is used by the tenant, or by that which has the limit."""
+        if limit.used is not None:
+            return limit.used
+        counted = f"sum(held.{limit.amount})" if limit.amount else f"count({_distinct(limit)})"
+        conditions = ["held.tenant_id = ?1 ->> 'tenant_id'", *([_same(limit.of)] if limit.of else [])]
+        if limit.exempt is not None:
+            conditions.append(f"held.{limit.exempt[0]} <> '{limit.exempt[1]}'")
+        return f"(SELECT coalesce({counted}, 0) FROM {self.tier.table} AS held WHERE {' AND '.join(conditions)})"
+
+
+def _more(limit: Limit, number: int) -> str:
+    """Return what the new lines up to a line count together."""
+    same = ", ".join([f"given.free_{number}", *(f"given.value ->> '$.{column}'" for column in limit.of)])
+    if limit.unit is not None:
+        return f"dense_rank() OVER (PARTITION BY {same} ORDER BY given.value ->> '$.{limit.unit}')"
+    amount = f"given.value ->> '$.{limit.amount}'" if limit.amount else "1"
+    return f"sum({amount}) OVER (PARTITION BY {same} ORDER BY given.place ROWS UNBOUNDED PRECEDING)"
+
+
+def _distinct(limit: Limit) -> str:
+    return "*" if limit.unit is None else f"DISTINCT held.{limit.unit}"
+
+
+def _same(columns: Sequence[str]) -> str:
+    """Return the condition that a line of the batch has the same values in these columns as the row ``held``."""
+    return " AND ".join(f"held.{column} = line.value ->> '$.{column}'" for column in columns)
 
 
 def _named(columns: Sequence[str]) -> str:

@@ -3,21 +3,43 @@
 from dataclasses import dataclass
 
 from app.domain.context import CONFIGURATION
+from app.domain.limits import LOG_OVERHEAD
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """What a limit of the tenant counts in a table.
+class Limit:
+    """A limit on rows of a table, which an import keeps to as every other write does.
 
     Attributes:
-        unit: The column of the key that makes one of what is counted.
-        used: The expression that counts what the tenant ``?1 ->> 'tenant_id'`` has.
-        without: The value of ``unit`` that does not count.
+        name: The limit's name in ``app.domain.limits``.
+        of: The columns that name what has the limit, such as an instance; none: the tenant has it.
+        amount: The column with what a row counts; none: each row counts one.
+        exempt: A column, and its value in the rows that do not count.
+        unit: The column each of whose values counts once, whatever rows have it, in place of each row.
+        used: The expression that counts what the tenant ``?1 ->> 'tenant_id'`` has, where no rows need to be read.
     """
 
-    unit: str
-    used: str
-    without: str = ""
+    name: str
+    of: tuple[str, ...] = ()
+    amount: str | None = None
+    exempt: tuple[str, str] | None = None
+    unit: str | None = None
+    used: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """The row that a row belongs to, without which an import does not take it.
+
+    Attributes:
+        table: The parent's table.
+        columns: By the parent's columns, those of the row that are equal to them.
+        missing: What an import says of a row without it.
+    """
+
+    table: str
+    columns: tuple[tuple[str, str], ...]
+    missing: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +56,11 @@ class TierTable:
         expires: Whether a row counts as gone once its ``expires_at`` has passed: an export leaves it out.
         unnamed: Whether a row may name no agent: its ``agent_id`` is empty then.
         json: The columns whose texts are JSON.
-        bounded: What a limit of the tenant counts in it: an import keeps to it as every other write does.
-        of_run: Whether each row is of a run of its agent, without which an import does not take it.
+        limits: The limits on its rows.
+        over: What an import says of a row that is over one of them.
+        parent: The row that each row belongs to.
+        weighs: The columns whose bytes its column ``bytes`` counts, and what it counts for each row beside them.
+        day: Whether a row expires within a day of its writing, as all of working memory does.
         integers: The columns of the key that are integers; the others are texts.
         exported: Whether an export has its rows: those of objects would point to nothing where they are imported.
     """
@@ -50,8 +75,11 @@ class TierTable:
     expires: bool = False
     unnamed: bool = False
     json: tuple[str, ...] = ()
-    bounded: Counted | None = None
-    of_run: bool = False
+    limits: tuple[Limit, ...] = ()
+    over: str = "is over a limit of the tenant"
+    parent: Parent | None = None
+    weighs: tuple[tuple[str, ...], int] | None = None
+    day: bool = False
     integers: tuple[str, ...] = ()
 
     @property
@@ -60,17 +88,10 @@ class TierTable:
         return self.exported and bool(self.key)
 
 
-_OF_TENANT = "AS held WHERE held.tenant_id = ?1 ->> 'tenant_id'"
-_RUNS, _EPISODES = (
-    Counted("id", f"coalesce((SELECT held.{column} FROM episodic_count {_OF_TENANT}), 0)")
-    for column in ("runs", "episodes")
-)
-_DOCUMENTS = Counted(
-    "name",
-    f"(SELECT count(DISTINCT held.name) FROM context_versions {_OF_TENANT} AND held.name <> '{CONFIGURATION}')",
-    CONFIGURATION,
-)
-_WORKFLOWS = Counted("id", f"(SELECT count(*) FROM workflow {_OF_TENANT})")
+_COUNT = "coalesce((SELECT held.{} FROM episodic_count AS held WHERE held.tenant_id = ?1 ->> 'tenant_id'), 0)"
+_NO_DOCUMENT = ("name", CONFIGURATION)
+_INSTANCE = ("agent_id", "instance")
+_RUN = Parent("agent_runs", (("id", "run_id"), ("agent_id", "agent_id")), "its agent has no such run")
 _EPISODIC = (
     # The triggers of runs and episodes fill in the counts, and drop the row with the last of them.
     TierTable("episodic_count", "episodic_count", ("warned_day",), (), of_agent=False, counted=False),
@@ -83,7 +104,7 @@ _EPISODIC = (
         ),
         ("id",),
         json=("input", "output"),
-        bounded=_RUNS,
+        limits=(Limit("MAX_RUNS", used=_COUNT.format("runs")),),
     ),
     TierTable(
         "episodes",
@@ -91,8 +112,8 @@ _EPISODIC = (
         ("id", "run_id", "agent_id", "agent_type", "type", "content", "data", "occurred_at", "created_at"),
         ("id",),
         json=("data",),
-        bounded=_EPISODES,
-        of_run=True,
+        limits=(Limit("TENANT_EPISODES", used=_COUNT.format("episodes")),),
+        parent=_RUN,
     ),
     TierTable("context_floor", "context_floor", ("version",), (), of_agent=False, counted=False),
     TierTable(
@@ -101,7 +122,11 @@ _EPISODIC = (
         ("name", "version", "size", "sha256", "media_type", "updated_at", "write_id", "content"),
         ("name", "version"),
         of_agent=False,
-        bounded=_DOCUMENTS,
+        limits=(
+            Limit("MAX_CONTEXT_DOCUMENTS", unit="name", exempt=_NO_DOCUMENT),
+            Limit("MAX_CONTEXT_BYTES", amount="size", exempt=_NO_DOCUMENT),
+            Limit("MAX_CONTEXT_VERSIONS", of=("name",)),
+        ),
         integers=("version",),
     ),
 )
@@ -112,6 +137,9 @@ _WORKING = (
         columns=("agent_id", "instance", "version", "expires_at"),
         key=("agent_id", "instance"),
         counted=False,
+        expires=True,
+        limits=(Limit("MAX_WORKING_INSTANCES"),),
+        day=True,
     ),
     TierTable(
         kind="working_keys",
@@ -120,6 +148,11 @@ _WORKING = (
         key=("agent_id", "instance", "key"),
         expires=True,
         json=("value",),
+        limits=(Limit("WORKING_BYTES", of=_INSTANCE, amount="bytes"), Limit("MAX_WORKING_KEYS", of=_INSTANCE)),
+        over="is over a limit of its instance",
+        parent=Parent("working_instance", (("agent_id", "agent_id"), ("instance", "instance")), "has no instance"),
+        weighs=(("key", "value"), 0),
+        day=True,
     ),
     TierTable(
         kind="working_log_entries",
@@ -129,6 +162,11 @@ _WORKING = (
         expires=True,
         json=("entry",),
         integers=("number",),
+        limits=(Limit("LOG_BYTES", of=("agent_id", "run_id"), amount="bytes"),),
+        over="is over the limit of its log",
+        parent=_RUN,
+        weighs=(("entry",), LOG_OVERHEAD),
+        day=True,
     ),
     TierTable(
         kind="working_windows",
@@ -138,6 +176,8 @@ _WORKING = (
             *("fallen_until", "busy_until", "tried_at"),
         ),
         key=("agent_id", "instance"),
+        limits=(Limit("MAX_WORKING_INSTANCES"),),
+        day=True,
     ),
     TierTable(
         kind="working_turns",
@@ -149,6 +189,13 @@ _WORKING = (
         key=("agent_id", "instance", "place"),
         json=("speakers",),
         integers=("place",),
+        limits=(
+            Limit("MAX_WINDOW_BYTES", of=_INSTANCE, amount="bytes"),
+            Limit("MAX_WINDOW_MESSAGES", of=_INSTANCE),
+        ),
+        over="is over a limit of its window, or its message is there already",
+        parent=Parent("working_window", (("agent_id", "agent_id"), ("instance", "instance")), "has no window"),
+        weighs=(("content",), 0),
     ),
 )
 _BLOBS = (
@@ -171,7 +218,8 @@ _PROCEDURAL = (
         key=("id",),
         of_agent=False,
         json=("spec",),
-        bounded=_WORKFLOWS,
+        limits=(Limit("MAX_WORKFLOWS"), Limit("MAX_WORKFLOWS_OF_TASK", of=("agent_type", "task_type"))),
+        over="is over a limit of the tenant or of its task",
     ),
     TierTable(
         kind="workflow_outcomes",

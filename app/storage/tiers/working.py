@@ -13,8 +13,6 @@ from app.storage.scoped import ScopedStatement
 
 STATE_KEY = "/state"
 """The key of a run's turn state; no caller can name it."""
-LOG_OVERHEAD = 64
-"""What an entry of a log counts beside its own bytes."""
 
 _INSTANCE = """
 {table}.tenant_id = ?1 ->> 'tenant_id' AND {table}.agent_id = ?1 ->> 'agent_id'
@@ -165,7 +163,7 @@ def append_log(scope: Scope, run_id: str, entries: Sequence[str], ttl_seconds: i
 
     The run raises ``RunRefused`` with ``no_run``, ``over_log`` or ``too_many_instances``.
     """
-    rows: list[Json] = [{"entry": entry, "bytes": len(entry.encode()) + LOG_OVERHEAD} for entry in entries]
+    rows: list[Json] = [{"entry": entry, "bytes": len(entry.encode()) + limits.LOG_OVERHEAD} for entry in entries]
     written = ScopedStatement.write(
         scope,
         _APPEND_LOG,

@@ -213,13 +213,13 @@ async def test_an_import_keeps_to_the_limits_of_the_tenant(
 
 
 async def test_an_import_keeps_to_the_episodes_of_the_tenant(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RowImport, "_most", lambda *_: 4)
+    monkeypatch.setattr(RowImport, "_most", lambda *_: [4])
     await added(bench, "acme", RUNS, [row_of(RUNS, number) for number in range(7)])
     await keeps_to_four(bench, EPISODES)
 
 
 async def test_an_episode_is_of_a_run_of_its_agent(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RowImport, "_most", lambda *_: 2)
+    monkeypatch.setattr(RowImport, "_most", lambda *_: [2])
     await added(bench, "acme", RUNS, [row_of(RUNS, 2), row_of(RUNS, 3)])
     await added(bench, "globex", RUNS, [row_of(RUNS, 1)])
     rows = [row_of(EPISODES, number) for number in range(4)]
@@ -235,8 +235,85 @@ async def keeps_to_four(bench: Bench, tier: TierTable) -> None:
     for expected in (["imported", "unchanged", "unchanged", "imported"], ["unchanged"] * 4):
         *report, _ = await imported(bench, file_of_rows([*rows, *rows[:1]]))
         assert [line["status"] for line in report] == [*expected, *["rejected"] * 3, "unchanged"]
-        assert {line["detail"] for line in report[4:7]} == {"is over a limit of the tenant"}
+        assert {line["detail"] for line in report[4:7]} == {tier.over}
     assert sum(row["kind"] == tier.kind for row in rows_in(await exported(bench))) == 4
+
+
+def tier_of(kind: str) -> TierTable:
+    return next(tier for tier in TRAVELS if tier.kind == kind)
+
+
+PARENTS = {"working_keys": "working_instances", "working_turns": "working_windows", "working_log_entries": "runs"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit", "most", "same"),
+    [
+        ("workflows", "MAX_WORKFLOWS_OF_TASK", 4, {}),
+        ("context", "MAX_CONTEXT_BYTES", 4 * 13 + 12, {}),
+        ("context", "MAX_CONTEXT_VERSIONS", 4, {"name": "a"}),
+        ("working_instances", "MAX_WORKING_INSTANCES", 4, {}),
+        ("working_windows", "MAX_WORKING_INSTANCES", 4, {}),
+        ("working_keys", "WORKING_BYTES", 499, {"instance": "instance-0"}),
+        ("working_keys", "MAX_WORKING_KEYS", 4, {"instance": "instance-0"}),
+        ("working_log_entries", "LOG_BYTES", 499, {"run_id": row_of(RUNS, 0)["id"]}),
+        ("working_turns", "MAX_WINDOW_BYTES", 499, {"instance": "instance-0"}),
+        ("working_turns", "MAX_WINDOW_MESSAGES", 4, {"instance": "instance-0"}),
+    ],
+)
+async def test_an_import_keeps_to_the_limit_of_what_a_row_belongs_to(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, kind: str, limit: str, most: int, same: dict[str, Scalar]
+) -> None:
+    tier = tier_of(kind)
+    if kind in PARENTS:
+        parent = tier_of(PARENTS[kind])
+        await added(bench, "acme", parent, [row_of(parent, 0), row_of(parent, 1)])
+    monkeypatch.setattr(limits, limit, most)
+    rows = [(tier, row_of(tier, number) | same) for number in range(7)]
+    if kind == "context" and same:
+        rows = [(tier, row | {"version": number + 1}) for number, (_, row) in enumerate(rows)]
+    await imported(bench, file_of_rows(rows[1:3]))
+    for expected in (["imported", "unchanged", "unchanged", "imported"], ["unchanged"] * 4):
+        *report, _ = await imported(bench, file_of_rows(rows))
+        assert [line["status"] for line in report] == [*expected, *["rejected"] * 3]
+        assert {line["detail"] for line in report[4:]} == {tier.over}
+    if len(tier.key) > 1 and "instance" in same:  # another instance has room of its own
+        other, _ = await imported(bench, file_of_rows([(tier, row_of(tier, 9) | {"instance": "instance-1"})]))
+        assert other["status"] == "imported"
+
+
+async def test_a_row_of_working_memory_belongs_to_something_that_is_there(bench: Bench) -> None:
+    rows = [(tier_of(kind), row_of(tier_of(kind), 1)) for kind in PARENTS]
+    *report, _ = await imported(bench, file_of_rows(rows))
+    assert [line["detail"] for line in report] == ["has no instance", "has no window", "its agent has no such run"]
+
+
+@pytest.mark.parametrize("kind", [*PARENTS])
+async def test_a_row_cannot_say_that_it_has_fewer_bytes_than_it_has(bench: Bench, kind: str) -> None:
+    rows = [(tier_of(kind), row_of(tier_of(kind), 1) | {"bytes": said}) for said in (1, None, "100", 2.5)]
+    *report, _ = await imported(bench, file_of_rows(rows))
+    assert {line["detail"] for line in report} == {"bytes must not be less than what the row holds"}
+
+
+@pytest.mark.parametrize("tier", [tier for tier in TRAVELS if tier.day], ids=lambda tier: tier.kind)
+async def test_working_memory_that_would_live_for_more_than_a_day_is_not_imported(
+    bench: Bench, tier: TierTable
+) -> None:
+    row = row_of(tier, 1) | {"expires_at": LATER + 5 * 3600 * 1000}
+    *report, _ = await imported(bench, file_of_rows([(tier, row)]))
+    assert [line["detail"] for line in report] == ["expires later than working memory may"]
+
+
+async def test_a_row_that_names_no_agent_stays_without_one_though_all_is_given_to_one(bench: Bench) -> None:
+    recalls = tier_of("recalls")
+    dropped = row_of(recalls, 1) | {"agent_id": "", "event": "recalls_dropped"}
+    rows = [(recalls, dropped), (recalls, row_of(recalls, 2))]
+    for expected in ("imported", "unchanged"):
+        *report, _ = await imported(bench, file_of_rows(rows), to_agent="third")
+        assert [line["status"] for line in report] == [expected] * 2
+    assert {row["row"]["agent_id"] for row in rows_in(await exported(bench))} == {"", "third"}
+    *report, _ = await imported(bench, file_of_rows(rows), "globex", only_agent="bot")
+    assert [line["status"] for line in report[1:]] == ["rejected", "imported"]
 
 
 async def test_versions_of_a_document_and_the_configuration_are_within_the_limit(
