@@ -35,6 +35,15 @@ async def test_what_a_run_has_called_is_replayed(bot: Asked, service: Service) -
     assert (stored.agent_id, (await bot.audit(agent_id="other")).events) == ("bot", ())
 
 
+async def test_a_replay_has_the_episodes_of_the_run(bot: Asked, service: Service) -> None:
+    await begin_run(service, RUN, "acme", "bot")
+    await bot.append_episode(RUN, [{"type": "note", "content": "it rains", "data": {"mm": 3}}])
+    started, step = (await bot.replay_run(RUN)).steps
+    assert (started.kind, step.kind) == ("started", "episode")
+    assert step.episode is not None
+    assert (step.episode.content, step.episode.data, step.episode.created_at) == ("it rains", {"mm": 3}, step.at)
+
+
 async def test_the_audit_is_an_administrator_s(service: Service, kind: str) -> None:
     token = service.credential()["Authorization"].removeprefix("Bearer ")
     plain = ask(kind, service.client._transport, token=token)  # noqa: SLF001 - the service in this process

@@ -15,6 +15,7 @@ from app.storage.scoped import ScopedStatement
 from app.storage.tiers.procedural import Draw, Known, RunState, Workflows
 
 _TRIES = 3
+"""Draws of one selection: another one is made where the drawn workflow was deleted before it could be read."""
 SCORE_DECIMALS: Final = 6
 """How exactly a score counts: sums of such scores are the same in any order."""
 

@@ -40,9 +40,9 @@ class Appended:
     """What became of an append.
 
     Attributes:
-        appended: How many messages are turns of the window now that were none.
-        known: How many were there already, as turns or in long-term memory.
-        state: The window.
+        appended: How many messages are new in the window.
+        known: How many were there already, in the window or in long-term memory.
+        state: The window after it.
     """
 
     appended: int
@@ -52,12 +52,12 @@ class Appended:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What of a window fits into the tokens that were asked for.
+    """The part of a window that fits into the tokens that were asked for.
 
     Attributes:
-        turns: The newest, oldest first.
-        tokens: Of all of these.
-        older: How many older turns it holds that did not fit.
+        turns: The newest turns, in the order in which they were said.
+        tokens: What these turns cost together.
+        older: How many older turns the window holds that did not fit.
         state: The window; None where there is none.
     """
 
@@ -77,7 +77,7 @@ class WindowService:
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with."""
         self._backends = backends
-        # Turns are moved whoever has come by, for those who brought them.
+        # Turns are moved without the caller's credential: each becomes a memory of the author who has brought it.
         self._mover = replace(backends, author=Author())
 
     async def append(
@@ -93,7 +93,7 @@ class WindowService:
             InvalidRequest: a field is outside its bounds.
             Erasing, Unauthenticated, Unavailable: as ``write`` says; appending again is safe.
         """
-        own = self._window(agent_id, instance)
+        statements = self._window(agent_id, instance)
         limits.check(("ttl_seconds", limits.WORKING_TTL, ttl_seconds))
         if not 1 <= len(messages) <= limits.MAX_APPENDED:
             message = f"has {len(messages)} messages, from 1 to {limits.MAX_APPENDED} are allowed"
@@ -101,9 +101,9 @@ class WindowService:
         await check(messages, instance, self._backends.clock())
         rows = _rows(instance, messages)
         untold = all(message.timestamp is None for message in messages)
-        run = own.append(rows, self._backends.author, untold=untold, ttl_seconds=ttl_seconds)
+        run = statements.append(rows, self._backends.author, untold=untold, ttl_seconds=ttl_seconds)
         try:
-            (known,), _, (row,) = await write(self._backends, own.scope, run)
+            (known,), _, (row,) = await write(self._backends, statements.scope, run)
         except RunRefused as refusal:
             if refusal.reason == "too_many_instances":
                 raise too_many_instances() from refusal
@@ -121,44 +121,43 @@ class WindowService:
             InvalidRequest: a field is outside its bounds.
             Unavailable: the database does not answer.
         """
-        own = self._window(agent_id, instance)
+        statements = self._window(agent_id, instance)
         limits.check(("max_tokens", limits.WINDOW_TOKEN_LIMIT, max_tokens))
-        rows, states = await self._backends.database.run([own.newest(max_tokens), own.read()])
+        rows, states = await self._backends.database.run([statements.newest(max_tokens), statements.read()])
         turns = read_rows(Turn, rows)
         state = read_row(WindowState, states[0]) if states else None
         held = 0 if state is None else state.messages
         return Window(turns, sum(turn.tokens for turn in turns), held - len(turns), state)
 
     async def settle(self, agent_id: str, instance: str) -> bool:
-        """Move what the window does not keep into long-term memory, and tell whether nothing is left to do here.
+        """Move what the window does not keep into long-term memory.
 
-        What somebody else moves just now is left to them.
-
-        What cannot be moved now stays, and is tried again with the next append and by the runtime.
+        Returns whether nothing is left to do here; what another process moves at this moment is left to that process.
+        What cannot be moved now stays in the window, and is tried again with the next append and by the runtime.
         """
-        own = self._window(agent_id, instance)
+        statements = self._window(agent_id, instance)
         try:
             for _ in range(_MAX_ROUNDS):
-                claimed, rows = await write(self._mover, own.scope, [own.claim(), own.falling()])
+                claimed, rows = await write(self._mover, statements.scope, [statements.claim(), statements.falling()])
                 if not claimed:
                     return True
-                if not await self._move(own, read_rows(Falling, rows)):
+                if not await self._move(statements, read_rows(Falling, rows)):
                     return False
         except MemoryGatewayError as error:
             structlog.get_logger().warning("window_waits", code=error.code, reason=error.detail)
             with suppress(Unavailable):
-                await self._backends.database.run([own.release()])
+                await self._backends.database.run([statements.release()])
         return False
 
-    async def _move(self, own: Windows, falling: Sequence[Falling]) -> bool:
-        """Move the first turns, which one author brought; tell whether these are gone. Raises as an ingestion does."""
+    async def _move(self, statements: Windows, falling: Sequence[Falling]) -> bool:
+        """Move the first turns that have one author, and return whether these are gone. Raises as an ingestion does."""
         batch = list(takewhile(lambda each: each.author == falling[0].author, falling))
         if batch:
             backends = replace(self._backends, author=batch[0].author)
-            with suppress(LongTermDisabled, Unauthenticated):  # they can never be moved: they go
+            with suppress(LongTermDisabled, Unauthenticated):  # these can never become memories: they are dropped
                 messages = [turn.message for turn in batch]
-                await Ingester(backends).ingest(own.scope.agent_id, messages, own.instance)
-        *_, (left,) = await write(self._mover, own.scope, own.fall([turn.place for turn in batch]))
+                await Ingester(backends).ingest(statements.scope.agent_id, messages, statements.instance)
+        *_, (left,) = await write(self._mover, statements.scope, statements.fall([turn.place for turn in batch]))
         return left["kept"] == 0
 
     def _window(self, agent_id: str, instance: str) -> Windows:

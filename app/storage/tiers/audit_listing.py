@@ -15,14 +15,14 @@ class _Source:
     """A table of events.
 
     Attributes:
-        columns: What it gives as event, agent_id, memory_id, run_id, written_by and detail.
-        at: When an event was.
-        tie: A text in the order of the events of one moment, unique over all sources.
-        order: The columns in that order.
-        indexes: By a filter, the index to go by where it is asked for, most selective first; "" is without a filter.
-            A filter that is not here leaves nothing of the source.
-        events: The events that it has; None: any but those of the others.
-        condition: Beside the filters, what must hold; by ``event``, of the one that is asked for.
+        columns: The expressions of event, agent_id, memory_id, run_id, written_by and detail.
+        at: The expression of the moment of an event, in ms.
+        tie: The expression of a text that orders the events of one moment, and is unique over all sources.
+        order: The ORDER BY, newest first.
+        indexes: The index to use for each filter, the most selective filter first; "" stands for no filter. The table
+            has no events for a filter that is not here.
+        events: The names of its events; None: any name that no other source has.
+        common: The name that most of its events have; the index for ``event`` leaves these out.
     """
 
     table: str

@@ -55,7 +55,7 @@ class BlobRows:
     owner: Scope | Tenant
 
     def begin(self, blob: Blob) -> list[ScopedStatement]:
-        """Write the row of an object to come, if the tenant may have it; the last statement returns ``Held``."""
+        """Write the row before its object is stored, if there is room for it; the last statement reads ``Held``."""
         begin = ScopedStatement.write(
             self.owner,
             _BEGIN,
@@ -69,7 +69,7 @@ class BlobRows:
         return [begin, ScopedStatement.read(self.owner, _HELD, id=blob.id)]
 
     def finish(self, blob_id: str) -> list[ScopedStatement]:
-        """Say that the object is there; the last statement returns the ``Blob``, no row where its row has gone."""
+        """Say that it is stored; the last statement reads the ``Blob``, or no row where it was deleted meanwhile."""
         return [ScopedStatement.write(self.owner, _FINISH, id=blob_id), self.one(blob_id)]
 
     def one(self, blob_id: str) -> ScopedStatement:
@@ -89,13 +89,13 @@ class BlobRows:
         )
 
     def condemn(self, blob_id: str) -> ScopedStatement:
-        """Hide a stored blob, whose object goes next; returns its ``id`` where there is one to go."""
+        """Hide a stored blob before its object is deleted; returns its ``id``, or no row where there is none."""
         return ScopedStatement.write(self.owner, _CONDEMN, id=blob_id)
 
     def abandon(self, blob_id: str) -> ScopedStatement:
-        """Give up a blob whose object did not get there, as ``condemn`` does with a stored one."""
+        """Hide a blob whose object was never stored, as ``condemn`` hides a stored one."""
         return ScopedStatement.write(self.owner, _ABANDON, id=blob_id)
 
     def remove(self, blob_id: str) -> ScopedStatement:
-        """Remove the row of an object that has gone."""
+        """Delete the row of a hidden blob, once its object is deleted."""
         return ScopedStatement.write(self.owner, _REMOVE, id=blob_id)

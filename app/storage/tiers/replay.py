@@ -18,7 +18,7 @@ MAX_PAGE_BYTES = 4 * 1024 * 1024
 """Of inputs, outputs and contents: a page with more ends early."""
 
 BEGUN, UNDER_WAY, ENDED = "0", "1", "2"
-"""What the id of a place in a replay begins with: steps of the one come before those of the next."""
+"""What the id of a place in a replay begins with: behind the begin of the run, within it, or behind its end."""
 
 _AND_OF_AGENT = "AND (?1 ->> 'only_agent' IS NULL OR {table}.agent_id = ?1 ->> 'only_agent')"
 

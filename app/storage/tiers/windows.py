@@ -15,7 +15,7 @@ from app.storage.filters import living
 from app.storage.scoped import ScopedStatement
 
 BUSY_SECONDS = 60
-"""How long the turns of a window are somebody's who moves them and does not say that it has ended."""
+"""How long a process alone may move the turns of a window, where it dies before it says that it has ended."""
 BATCH = 500
 """Turns that are moved at once: as many as one ingestion takes."""
 
@@ -93,9 +93,9 @@ class WindowState:
 
     Attributes:
         messages: How many turns it holds.
-        bytes: Of their content.
+        bytes: What their contents have together.
         fallen: How many turns have fallen out of it into long-term memory.
-        due: Whether it is to give turns away: it holds more than it keeps, or nobody has used it for its time.
+        due: Whether turns have to fall out of it: it holds more than it keeps, or nothing was appended for its time.
     """
 
     expires_at: int
@@ -133,13 +133,13 @@ class Falling:
 
     @property
     def author(self) -> Author:
-        """Who brought it, with the rights that it needs."""
+        """Who has brought the turn: it becomes a memory with the rights of this author."""
         speakers = None if self.speakers is None else frozenset(self.speakers)
         return Author(self.written_by, cast(WriteChannel, self.written_through), self.issued_at, speakers=speakers)
 
     @property
     def message(self) -> NewMessage:
-        """What is ingested."""
+        """The turn as a message, which is ingested."""
         return NewMessage(cast(Role, self.role), self.content, self.said_at)
 
 
@@ -182,11 +182,11 @@ class Windows:
         return self._read(_NEWEST, max_tokens=max_tokens)
 
     def claim(self) -> ScopedStatement:
-        """Take the window, where it is to give turns away and nobody moves them; returns a row if it was taken."""
+        """Claim the window, where turns are due to fall and no other process moves them; returns a row if it was."""
         return self._write(_CLAIM)
 
     def release(self) -> ScopedStatement:
-        """Let others move its turns."""
+        """Give the claim back, so that others may move its turns."""
         return self._write(_RELEASE)
 
     def falling(self) -> ScopedStatement:
@@ -194,9 +194,10 @@ class Windows:
         return self._read(_FALLING)
 
     def fall(self, places: Sequence[int]) -> list[ScopedStatement]:
-        """Delete those turns that are memories, or can never be any; the last statement counts the ``kept``.
+        """Delete those of the turns that are memories now, or can never become any.
 
-        A window that nobody has used for its time, and that is empty then, is removed.
+        The last statement counts how many of them were ``kept``. A window that is empty once its time has passed is
+        removed.
         """
         given = to_json(list(places))
         return [self._write(_FALL, places=given), self.release(), self._read(_LEFT, places=given)]

@@ -57,6 +57,20 @@ async def test_what_was_sent_is_replayed_with_what_was_left_out_left_out(service
     assert "cursor" not in answer.json()
 
 
+async def test_an_episode_is_replayed_as_its_listing_tells_it_and_nothing_late_is(service: Service) -> None:
+    await begin_run(service, RUN, "acme", "bot")
+    await service.post(f"/runs/{RUN}/episodes", {"episodes": [{"type": "note", "content": "é", "data": {"a": None}}]})
+    assert (await service.post(f"/runs/{RUN}/complete", {})).status_code == 200
+    before = (await get(service, f"/runs/{RUN}/replay", limit=1)).json()
+    rest = (await get(service, f"/runs/{RUN}/replay", cursor=before["cursor"])).json()
+    (episode,) = (await get(service, "/episodes", run_id=RUN)).json()["episodes"]
+    assert [step["kind"] for step in rest["steps"]] == ["episode", "ended"]
+    assert rest["steps"][0] == {"kind": "episode", "at": episode["created_at"], "episode": episode}
+    assert (await send(service, call())).json() == {"written": 1, "known": 0}
+    assert (await get(service, f"/runs/{RUN}/replay", cursor=before["cursor"])).json() == rest
+    assert_problem(await get(service, f"/runs/{RUN}/replay", "other"), 404, "not_found")
+
+
 async def test_a_replay_goes_on_with_its_own_cursor_alone(service: Service) -> None:
     await begin_run(service, RUN, "acme", "bot")
     await begin_run(service, OTHER, "acme", "bot")
