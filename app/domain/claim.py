@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 MemoryType: TypeAlias = Literal["fact", "instruction", "event", "task"]
 """What a memory is, by what it states."""
+PERHAPS: Final = "Perhaps "
+"""What the key of a doubtful fact begins with (ADR 0035); no other key does, for all are in lower case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +23,8 @@ class Claim:
 
     @property
     def subject(self) -> str:
-        """Of whom or what the key is."""
-        return self.key.partition("/")[0]
+        """Of whom or what the key is, though it be doubtful."""
+        return self.key.removeprefix(PERHAPS).partition("/")[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
+from app.domain.claim import PERHAPS
 from app.domain.errors import InvalidRequest
 from app.domain.json_types import Json
 from app.domain.limits import (
@@ -21,7 +22,7 @@ from app.domain.limits import (
 FACT_KEY: Final = "fact"
 """The metadata key of a memory that is a fact."""
 DOUBTFUL_BELOW: Final = 0.5
-"""The confidence below which a fact is doubtful: then any fact that is not holds over it."""
+"""The confidence below which a fact is doubtful: then whatever is sure of its subject and predicate holds over it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ def fact_in(metadata: Mapping[str, Json]) -> Fact | None:
 
 def of_key(key: str, value: str) -> Fact:
     """Return the fact that a claim of this key and value makes: "user/lives_in" is "oslo"."""
-    subject, _, relation = key.partition("/")
+    subject, _, relation = key.removeprefix(PERHAPS).partition("/")
     told = relation.partition("/")[0].replace("_", " ")
     return Fact(subject[:_CLIPPED] or "user", told[:_CLIPPED] or "is", value[: 4 * _CLIPPED] or "?")
 

@@ -3,13 +3,14 @@
 Its key is that of the statements which the rules know: a fact (user, lives in, Oslo) and "I live in Rome" are of one
 key, so that the later of both holds. Which relation a predicate names is found by reading it with values of each kind
 in the place of the object: so a subject and a predicate have one key, whatever the object is. A predicate that the
-rules do not know has one value at a time too, unless it is listed among those that have many.
+rules do not know has one value at a time too, unless it is listed among those that have many. A doubtful fact has a key
+of its own kind beside it (``app.domain.claim.PERHAPS``): so it supersedes doubtful ones alone.
 """
 
 from functools import lru_cache
 from typing import Final
 
-from app.domain.claim import Claim, Stated
+from app.domain.claim import PERHAPS, Claim, Stated
 from app.domain.facts import About, Fact
 from app.domain.messages import digest
 from app.statements import values
@@ -18,9 +19,9 @@ from app.statements.rules import Statement, statements
 from app.statements.tokens import folded, tokens
 from app.statements.topics import USER, WE, one_form
 
-_MAX_KEY = 200
-_MAX_PART = 60
-"""Characters of a part of a key that is too long."""
+_MAX_KEY = 200 - len(PERHAPS)
+_MAX_SUBJECT, _MAX_PREDICATE, _MAX_VALUE = 90, 60, 40
+"""Characters of the parts of a key that no rule knows, which together fit: of a longer one the rest is a digest."""
 _PROBES: Final = (
     *(("Oslo", "Lyon"), ("Ann", "Jonas"), ("Acme", "Initech")),
     *(("12", "31"), ("8080", "9090"), ("3 May", "4 June"), ("12 minutes", "31 minutes"), ("3.11", "3.12")),
@@ -45,7 +46,12 @@ _USERS = frozenset(("user", "the user", "i", "me", "myself", "my"))
 def read_fact(fact: Fact) -> Stated:
     """Return what a fact states: one claim, which is all that its memory says."""
     key, value = _claim(fact.subject, fact.predicate, fact.object)
-    return Stated([Claim(key, value, whole=True)], "fact")
+    return Stated([Claim(key if fact.confident else doubted(key), value, whole=True)], "fact")
+
+
+def doubted(key: str) -> str:
+    """Return the key of a doubtful fact of which this would be the key if it were sure."""
+    return PERHAPS + key
 
 
 def about(subject: str | None, predicate: str | None) -> About:
@@ -54,8 +60,10 @@ def about(subject: str | None, predicate: str | None) -> About:
         return About()
     key = _one_key(subject or USER, predicate) if predicate is not None else f"{subject_of(subject or USER)}/"
     of, _, relation = key.partition("/")
-    subjects = None if subject is None else sorted({of, subject_of(subject), *((WE,) if of == USER else ())})
-    return About(subjects, relation or None, subject, predicate)
+    if subject is None:
+        return About(None, relation or None, subject, predicate)
+    subjects = sorted({of, subject_of(subject), *((WE,) if of == USER else ())})
+    return About([*subjects, *map(doubted, subjects)], relation or None, subject, predicate)
 
 
 @lru_cache(1024)
@@ -66,16 +74,17 @@ def subject_of(subject: str) -> str:
         return USER
     named = _keyed(f"{words} lives in Oslo")
     if named is not None and named[1] == "oslo" and named[0].endswith("/lives_in"):
-        return named[0].partition("/")[0]
+        return _fitting(named[0].partition("/")[0], _MAX_SUBJECT)
     pack = pack_of(tokens(words))
-    return " ".join(sorted({one_form(word, pack, RULES) for word in words.split()})) or words
+    return _fitting(" ".join(sorted({one_form(word, pack, RULES) for word in words.split()})) or words, _MAX_SUBJECT)
 
 
 def _claim(subject: str, predicate: str, said: str) -> tuple[str, str]:
     words = tokens(said)
     plain = _plain(said)
     if _plain(predicate) in RULES.many:
-        return _listed(subject, predicate, said) or (_fitting(f"{_one_key(subject, predicate)}/{plain}"), plain)
+        one = f"{_one_key(subject, predicate)}/{_fitting(plain, _MAX_VALUE)}"
+        return _listed(subject, predicate, said) or (one, plain)
     key = _one_key(subject, predicate)
     kind = RULES.kinds.get(key.partition("/")[2], "any")
     return key, (values.value(kind, words, pack_of(words)) if kind != "any" and words else None) or plain
@@ -84,7 +93,9 @@ def _claim(subject: str, predicate: str, said: str) -> tuple[str, str]:
 def _listed(subject: str, predicate: str, said: str) -> tuple[str, str] | None:
     """Return the claim of a fact whose predicate and object together name a relation: "uses pnpm"."""
     found = _keyed(f"{_subject_said(subject)} {_plain(predicate)} {_plain(said)}")
-    return found if found is not None and found[0].partition("/")[2] in RULES.kinds else None
+    if found is None or found[0].partition("/")[2] not in RULES.kinds:
+        return None
+    return found if _fits(found[0], subject) else None
 
 
 @lru_cache(4096)
@@ -94,7 +105,7 @@ def _one_key(subject: str, predicate: str) -> str:
     known = (
         None if told in RULES.many else next(filter(None, (_probed(subject, told, *each) for each in _PROBES)), None)
     )
-    return known or _fitting(f"{subject_of(subject)}/{told.replace(' ', '_').replace('/', '_')}")
+    return known or f"{subject_of(subject)}/{_fitting(told.replace(' ', '_').replace('/', '_'), _MAX_PREDICATE)}"
 
 
 def _probed(subject: str, predicate: str, first: str, second: str) -> str | None:
@@ -105,7 +116,7 @@ def _probed(subject: str, predicate: str, first: str, second: str) -> str | None
         claims = [_keyed(sentence) for sentence in said]
         keys = {None if claim is None else claim[0] for claim in claims}
         key = keys.pop()
-        if keys or key is None or key.partition("/")[0] not in (subject_of(subject), WE):
+        if keys or key is None or not _fits(key, subject):
             continue
         relation = key.partition("/")[2]
         if first in _WORDS or (relation in RULES.kinds and relation not in _MEASURES):
@@ -132,10 +143,12 @@ def _plain(text: str) -> str:
     return " ".join(words).strip(" .,;:!?") or " ".join(words) or folded(text)
 
 
-def _fitting(key: str) -> str:
-    """Return a key that is as long as keys may be."""
-    if len(key) <= _MAX_KEY:
-        return key
-    subject, _, relation = key.partition("/")
-    relation, mark, _ = relation.partition("/")
-    return f"{subject[:_MAX_PART]}/{relation[:_MAX_PART]}{mark}{digest(key)}"
+def _fits(key: str, subject: str) -> bool:
+    """Tell whether a key that the rules know is of a subject, and short enough for a doubtful fact to have it too."""
+    return key.partition("/")[0] in (subject_of(subject), WE) and len(key) <= _MAX_KEY
+
+
+def _fitting(part: str, most: int) -> str:
+    """Return a part of a key that is as long as it may be."""
+    mark = digest(part)
+    return part if len(part) <= most else f"{part[: most - len(mark) - 1]} {mark}"

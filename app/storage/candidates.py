@@ -17,7 +17,7 @@ from app.storage import filters
 from app.storage.scoped import ScopedStatement
 
 _TEXT = Path(__file__).with_name("candidates.sql").read_text(encoding="utf-8")
-_ABOUT = "TRUE /* about: put in where a recall asks for it (filters.py) */"
+_STATES = "TRUE /* what it is and states: put in where a recall asks for it (filters.py) */"
 _MAX_POOL = 100
 """How many candidates the section ``neighbours`` gives at most."""
 
@@ -87,8 +87,8 @@ def find_candidates(scope: Scope, query: CandidateQuery) -> ScopedStatement:
     """
     where: dict[str, Json] = {"where": filters.argument(query.where)} if query.where else {}
     sql = _SQL[query.search_words, query.for_answer]
-    if query.where.about is not None:
-        sql = sql.replace(_ABOUT, filters.states(query.where, "long_term_memory"))
+    if query.where.looks_into_the_database:
+        sql = sql.replace(_STATES, filters.states(query.where, "long_term_memory"))
     return ScopedStatement.read(
         scope,
         sql,

@@ -31,8 +31,7 @@ own AS NOT MATERIALIZED (
     CASE WHEN (SELECT ?1 -> 'where' IS NULL) THEN TRUE ELSE (
       created_at > coalesce(?1 ->> '$.where.created_after', -1e18)
       AND created_at < coalesce(?1 ->> '$.where.created_before', 1e18)
-      AND CASE WHEN (SELECT ?1 -> '$.where.type' IS NULL) THEN TRUE ELSE type = ?1 ->> '$.where.type' END
-      AND TRUE /* about: put in where a recall asks for it (filters.py) */
+      AND TRUE /* what it is and states: put in where a recall asks for it (filters.py) */
       AND NOT EXISTS (
         SELECT 1 FROM json_each(?1, '$.where.metadata') AS wanted WHERE NOT EXISTS (
           SELECT 1 FROM json_each(metadata) AS present

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 
+from app.domain.claim import PERHAPS
 from app.domain.json_types import Json
 from app.domain.query import Filter
 from app.ports.database import NOW
@@ -52,6 +53,44 @@ _RELATION = """
   OR substr(substr({key}, instr({key}, '/') + 1) || '/', 1, length(?1 ->> '$.where.about.relation') + 1)
     = ?1 ->> '$.where.about.relation' || '/')
 """
+# A doubtful fact holds only where nothing sure of its key does, whenever that was said (ADR 0035).
+_OVERRIDDEN = """
+(substr({claim}.key, 1, {length}) = '{perhaps}' AND EXISTS (
+  SELECT 1 FROM claim AS sure CROSS JOIN long_term_memory AS surer
+  WHERE sure.tenant_id = ?1 ->> 'tenant_id' AND sure.agent_id = {claim}.agent_id
+    AND sure.key = substr({claim}.key, {length} + 1) AND {stands}
+    AND surer.tenant_id = ?1 ->> 'tenant_id' AND surer.agent_id = {claim}.agent_id AND surer.id = sure.memory_id
+    AND {living} AND surer.forgotten_at IS NULL AND {shown}
+))
+"""
+_NOT_OVERRIDDEN = """
+NOT EXISTS (
+  SELECT 1 FROM claim AS doubt INDEXED BY claim_of_memory
+  WHERE doubt.tenant_id = ?1 ->> 'tenant_id' AND doubt.agent_id = {table}.agent_id AND doubt.memory_id = {table}.id
+    AND {overridden}
+)
+"""
+
+
+def stands(claim: str) -> str:
+    """Return a boolean SQL expression: a claim is of the version of its key that holds.
+
+    What says of itself that it happens more than a day from now does not hold yet, as in ``candidates.sql``.
+    """
+    horizon = f"{NOW} + 86400000"
+    return f"({claim}.happened_at <= {horizon} AND coalesce({claim}.superseded_at > {horizon}, TRUE))"
+
+
+def overridden(claim: str) -> str:
+    """Return a boolean SQL expression: a claim is a doubtful fact's, and something sure of its key holds."""
+    return _OVERRIDDEN.format(
+        claim=claim,
+        length=len(PERHAPS),
+        perhaps=PERHAPS,
+        stands=stands("sure"),
+        living=living("surer"),
+        shown=kept_by_no_program("surer"),
+    )
 
 
 def of_key(key: str, metadata: str) -> str:
@@ -62,9 +101,11 @@ def of_key(key: str, metadata: str) -> str:
 def states(where: Filter, table: str) -> str:
     """Return a boolean SQL expression over ``long_term_memory``: a memory is and states what a filter asks for.
 
-    ``candidates.sql`` says the same.
+    A doubtful fact passes no such filter where something sure holds in its place.
     """
-    parts = ["TRUE"]
+    if not where.looks_into_the_database:
+        return "TRUE"
+    parts = [_NOT_OVERRIDDEN.format(table=table, overridden=overridden("doubt"))]
     if where.type is not None:
         parts.append(_OF_TYPE.format(table=table))
     if where.about is not None:

@@ -56,9 +56,18 @@ class FactPage:
 
 
 class SemanticMemory:
-    """Learns, recalls and lists the facts of one tenant's agents.
+    """Learns, recalls and lists the facts of one tenant's agents (ADR 0035).
 
-    Facts that agents of one type share are the memories of the agent whose id is that type.
+    A fact is a memory of a sentence. Subject and predicate make its key, which it has in common with the statements of
+    texts: of what was said of a key, the last holds. Order is by when it was said, not by when it arrived.
+
+    The rule of confidence: a fact of 0.5 or more is sure, and is in that one chain, however sure it is. A fact below
+    is doubtful, and says "Perhaps". It supersedes nothing sure, before or after it, and is superseded by nothing sure;
+    among the doubtful ones of a key the last holds. It holds only where nothing sure of its key does.
+
+    Facts of one sentence, of one moment where it is given, are one memory. It keeps what was told of it first, unless
+    its teller may replace what others have stored. Facts that agents of one type share are the memories of the agent
+    whose id is that type.
     """
 
     def __init__(self, backends: TenantBackends) -> None:
@@ -75,7 +84,7 @@ class SemanticMemory:
         only_agent: str | None = None,
         warn: Warn | None = None,
     ) -> Learned:
-        """Store a fact; the same fact again, as sure or as doubtful as before, is the same memory.
+        """Store a fact; the same fact again, as sure or as doubtful as before, is the same memory where it holds.
 
         ``only_agent``: the only agent of whose runs it may have been learned; None: of any of the tenant's.
 
@@ -103,15 +112,17 @@ class SemanticMemory:
 
         Raises as ``LongTermMemoryGateway.recall`` does.
         """
-        where = replace(query.where, type="fact", about=_about(subject, predicate))
+        asked = _about(subject, predicate)
+        where = replace(query.where, type="fact", about=asked)
         found = await self._gateway.recall(agent_id, replace(query, where=where))
         told = {entry.id: fact_in(entry.metadata) for entry in found.entries}
         unknown = [id_ for id_, fact in told.items() if fact is None]
         if unknown:
             database = AgentDatabase(self._backends, agent_id)
-            (rows,) = await database.run([Facts(database.scope).of_memories(unknown)])
+            (rows,) = await database.run([Facts(database.scope).of_memories(unknown, asked)])
             for held in read_rows(Held, rows):
-                told[held.memory_id] = told[held.memory_id] or of_key(held.key, held.value)
+                if held.holds:
+                    told[held.memory_id] = told[held.memory_id] or of_key(held.key, held.value)
         return RecalledFacts([Recalled(entry, told[entry.id]) for entry in found.entries], found.degraded)
 
     async def facts(

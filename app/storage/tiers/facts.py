@@ -9,13 +9,11 @@ from dataclasses import asdict, dataclass
 from app.domain.facts import About
 from app.domain.json_types import Json
 from app.domain.memory import Scope
-from app.ports.database import NOW
-from app.storage.filters import kept_by_no_program, living, of_key
+from app.storage.filters import kept_by_no_program, living, of_key, overridden, stands
 from app.storage.listing import Place
 from app.storage.scoped import ScopedStatement
 
-# What says of itself that it happens more than a day from now does not hold yet, as in candidates.sql.
-_HOLDS = f"(claim.happened_at <= {NOW} + 86400000 AND coalesce(claim.superseded_at > {NOW} + 86400000, TRUE))"
+_HOLDS = f"({stands('claim')} AND NOT {overridden('claim')})"
 # What a model has learned of a topic has a key without "/".
 _CLAIMS = f"""
 SELECT claim.memory_id, claim.key, claim.value, memory.content, memory.metadata, claim.happened_at AS since,
@@ -34,7 +32,7 @@ _LAST = f"""
 {_HOLDS} AND NOT EXISTS (
   SELECT 1 FROM claim AS later CROSS JOIN long_term_memory AS other
   WHERE later.tenant_id = ?1 ->> 'tenant_id' AND later.agent_id = ?1 ->> 'agent_id' AND later.key = claim.key
-    AND {_HOLDS.replace("claim.", "later.")}
+    AND {stands("later")}
     AND (later.happened_at, later.memory_id) > (claim.happened_at, claim.memory_id)
     AND other.tenant_id = ?1 ->> 'tenant_id' AND other.agent_id = ?1 ->> 'agent_id' AND other.id = later.memory_id
     AND {living("other")} AND other.forgotten_at IS NULL AND {kept_by_no_program("other")}
@@ -57,19 +55,19 @@ class Facts:
         """Return a row where the tenant has the run, and it is the only agent's where one is named."""
         return ScopedStatement.read(self.scope, _RUN, run_id=run_id, only_agent=only_agent)
 
-    def of_memories(self, ids: Sequence[str]) -> ScopedStatement:
-        """Read what memories state."""
-        return ScopedStatement.read(self.scope, f"{_CLAIMS} AND {_OF_MEMORIES} {_ORDER}", ids=list(ids), limit=1000)
+    def of_memories(self, ids: Sequence[str], about: About | None = None) -> ScopedStatement:
+        """Read what memories state, or what they state of something."""
+        conditions, where = _asked(about)
+        sql = " AND ".join([_CLAIMS, _OF_MEMORIES, *conditions])
+        return ScopedStatement.read(self.scope, f"{sql} {_ORDER}", ids=list(ids), limit=1000, **where)
 
     def page(
         self, about: About | None, *, run_id: str | None, history: bool, limit: int, after: Place | None
     ) -> ScopedStatement:
         """Read the next facts, the newest first: what holds, or with ``history`` all versions."""
-        conditions: list[str] = [] if history else [_LAST]
-        where: dict[str, Json] = {}
-        if about is not None:
-            where["where"] = {"about": asdict(about)}
-            conditions.append(of_key("claim.key", "memory.metadata"))
+        conditions, where = _asked(about)
+        if not history:
+            conditions.append(_LAST)
         if run_id is not None:
             conditions.append(_OF_RUN)
         if after is not None:
@@ -77,6 +75,13 @@ class Facts:
             where |= {"at": after.created_at, "after": after.id}
         sql = " AND ".join([_CLAIMS, *conditions])
         return ScopedStatement.read(self.scope, f"{sql} {_ORDER}", run_id=run_id, limit=limit, **where)
+
+
+def _asked(about: About | None) -> tuple[list[str], dict[str, Json]]:
+    """Return the condition that a claim is about something, if that is asked for, and the argument that it reads."""
+    if about is None:
+        return [], {}
+    return [of_key("claim.key", "memory.metadata")], {"where": {"about": asdict(about)}}
 
 
 def place_of(since: int, memory_id: str, key: str) -> Place:

@@ -24,6 +24,7 @@ from tests.support.audit_probes import AUDIT_PROBES
 from tests.support.blob_probes import BLOB_PROBES
 from tests.support.context_probes import CONTEXT_PROBES
 from tests.support.episodic_probes import EPISODIC_PROBES
+from tests.support.facts_probes import FACTS_PROBES
 from tests.support.generation import examples
 from tests.support.service import settings_for
 from tests.support.workflow_probes import WORKFLOW_PROBES
@@ -156,13 +157,14 @@ POSITIVE, NEGATIVE = schemathesis.GenerationMode.POSITIVE, schemathesis.Generati
         *((operation, mode, 10) for operation in AGENT_MEMORY_PROBES for mode in (POSITIVE, NEGATIVE)),
         *((operation, mode, 20) for operation in BLOB_PROBES for mode in (POSITIVE, NEGATIVE)),
         *((operation, mode, 15) for operation in AUDIT_PROBES for mode in (POSITIVE, NEGATIVE)),
+        *((operation, mode, 15) for operation in FACTS_PROBES for mode in (POSITIVE, NEGATIVE)),
     ],
 )
 def test_an_answer_is_as_the_document_says(
     serving: Serving, operation: str, mode: schemathesis.GenerationMode, cases: int
 ) -> None:
     operations = serving.operations
-    assert len(operations) == 83, "a new operation belongs in this test's list"
+    assert len(operations) == 86, "a new operation belongs in this test's list"
     tenant = operation.partition(" ")[2].strip("/").split("/")[0]  # nobody else's memories are erased
     credential = serving.runtime.credentials.issue(tenant, now=0, admin=True)
 
@@ -172,6 +174,9 @@ def test_an_answer_is_as_the_document_says(
     @given(case=operations[operation].as_strategy(generation_mode=mode))
     def every_case(case: Any) -> None:
         assume(mode == NEGATIVE or not (case.query or {}).get("cursor"))  # no schema says which was given out
+        if mode == POSITIVE and operation in FACTS_PROBES:  # nor that one of agent_id and agent_type is there
+            part = "query" if operation.startswith("GET") else "body"
+            setattr(case, part, {"agent_id": "bot", **(getattr(case, part) or {})})
         if operation == "DELETE /tenant":
             case.query = {"confirm": tenant}  # and that this is the credential's own
         case.call_and_validate(headers={"Authorization": f"Bearer {credential}"}, checks=CHECKS)
@@ -193,4 +198,4 @@ def test_schemathesis_itself_finds_nothing_at_the_examples_and_the_bounds(servin
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "79 selected / 79 total" in done.stdout
+    assert "86 selected / 86 total" in done.stdout

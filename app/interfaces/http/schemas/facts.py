@@ -70,7 +70,7 @@ class LearnFactRequest(Request):
         float,
         Number,
         Within(limits.CONFIDENCE),
-        Field(description="How sure it is. A fact below 0.5 is doubtful: any surer one of the same holds over it."),
+        Field(description="How sure it is. Below 0.5 it is doubtful: it holds only where nothing sure says otherwise."),
     ] = 1.0
     learned_from_run_id: _Run = _absent("The run that it was learned from.")
     fact_id: _FactId = _absent("Your own id of it, which is kept with it.")
@@ -119,7 +119,10 @@ class FactsQuery(Request):
     subject: Annotated[_SomeSubject, Field(description="Only those of this subject.")] = None
     predicate: Annotated[_SomePredicate, Field(description="Only those of this predicate.")] = None
     learned_from_run_id: Annotated[_Run, Field(description="Only those that were learned from this run.")] = None
-    history: Annotated[bool, Field(description="Those too that hold no more.")] = False
+    history: Annotated[
+        bool,
+        Field(description="Those too that hold no more, or not yet.", json_schema_extra={"examples": [True]}),
+    ] = False
     limit: Annotated[
         int,
         Digits,
