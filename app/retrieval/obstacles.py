@@ -76,7 +76,7 @@ def _with_more_entries(search: Search, query: Query, memory: Candidate) -> Query
 
 
 def failing(where: Filter, memory: Candidate) -> Filter:
-    """Return the conditions that the memory does not meet."""
+    """Return the conditions that the memory does not meet, of those that a caller of an explanation can set."""
     after, before = where.created_after, where.created_before
     held = memory.metadata
     unlike = {key: value for key, value in where.metadata.items() if key not in held or not _same(held[key], value)}
@@ -93,7 +93,8 @@ def _place(search: Search, query: Query, memory: Candidate) -> int:
 
 
 def _without(where: Filter, failing_: Filter) -> Filter:
-    return Filter(
+    return replace(
+        where,
         created_after=None if failing_.created_after is not None else where.created_after,
         created_before=None if failing_.created_before is not None else where.created_before,
         metadata={key: value for key, value in where.metadata.items() if key not in failing_.metadata},

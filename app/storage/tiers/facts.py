@@ -25,6 +25,7 @@ WHERE claim.tenant_id = ?1 ->> 'tenant_id' AND claim.agent_id = ?1 ->> 'agent_id
 """
 _ORDER = "ORDER BY claim.happened_at DESC, claim.memory_id || ' ' || claim.key DESC LIMIT ?1 ->> 'limit'"
 _AFTER = "(claim.happened_at, claim.memory_id || ' ' || claim.key) < (?1 ->> 'at', ?1 ->> 'after')"
+_BY_MEMORY = ("FROM claim CROSS", "FROM claim INDEXED BY claim_of_memory CROSS")
 _OF_MEMORIES = "claim.memory_id IN (SELECT value FROM json_each(?1, '$.ids'))"
 _OF_RUN = "memory.metadata ->> '$.fact.learned_from_run_id' = ?1 ->> 'run_id'"
 # Of several that say the same of a key, the last.
@@ -58,7 +59,7 @@ class Facts:
     def of_memories(self, ids: Sequence[str], about: About | None = None) -> ScopedStatement:
         """Read what memories state, or what they state of something."""
         conditions, where = _asked(about)
-        sql = " AND ".join([_CLAIMS, _OF_MEMORIES, *conditions])
+        sql = " AND ".join([_CLAIMS.replace(*_BY_MEMORY), _OF_MEMORIES, *conditions])
         return ScopedStatement.read(self.scope, f"{sql} {_ORDER}", ids=list(ids), limit=1000, **where)
 
     def page(

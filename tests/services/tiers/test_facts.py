@@ -160,3 +160,73 @@ async def test_pages_of_facts_miss_none(bench: Bench) -> None:
             break
     assert sorted(seen) == [f"{number} kg" for number in range(7)]
     assert [each.fact.object for each in await service.holding("bot", 3)] == seen[:3]
+
+
+async def test_a_doubtful_fact_neither_supersedes_a_sure_one_nor_is_superseded_by_it(bench: Bench) -> None:
+    assert (await learn(bench, "user", "lives in", "Lima", day=1, confidence=0.49)).holds
+    await say(bench, "I live in Rome", 2)
+    assert not (await learn(bench, "user", "lives in", "Kyoto", day=3, confidence=0.0)).holds
+    (fact,) = await held(bench)
+    assert (fact.value, fact.until, fact.holds) == ("rome", None, True)
+    history = [(each.value, each.holds, each.until is None) for each in await held(bench, history=True)]
+    assert history == [("kyoto", False, True), ("rome", True, True), ("lima", False, False)]
+    for asked in ({"subject": "the user"}, {"predicate": "lives_in"}, {"subject": "user", "predicate": "moved to"}):
+        assert await objects(bench, history=True, **asked) == ["Kyoto", "rome", "Lima"]
+    found = await tier(bench).recall("bot", Query("Where does the user live?", 20), subject="user")
+    assert [each.entry.content for each in found.entries] == ["I live in Rome"]
+    assert {"I live in Rome", "Perhaps user lives in Kyoto"} == {*await bench.contents("user Rome Kyoto Lima")}
+
+
+async def test_a_doubtful_fact_holds_again_once_nothing_sure_does(bench: Bench) -> None:
+    rome = await say(bench, "I live in Rome", 2)
+    doubtful = await learn(bench, "user", "lives in", "Lima", day=1, confidence=0.2)
+    assert await objects(bench) == ["rome"]
+    await bench.change(f"UPDATE long_term_memory SET forgotten_at = 1 WHERE id = '{rome}'")
+    assert await objects(bench) == ["Lima"]
+    await bench.change(f"UPDATE long_term_memory SET forgotten_at = NULL, expires_at = 1 WHERE id = '{rome}'")
+    assert await objects(bench) == ["Lima"]
+    await bench.gateway.delete("bot", rome)
+    (fact,) = await held(bench)
+    assert (fact.memory_id, fact.fact.confidence, fact.content) == (
+        doubtful.memory_id,
+        0.2,
+        "Perhaps user lives in Lima",
+    )
+
+
+async def test_what_is_said_of_the_day_after_tomorrow_overrides_no_doubt_yet(bench: Bench) -> None:
+    now = bench.backends.clock()
+    sure = Fact("user", "lives in", "Oslo")
+    await tier(bench).learn("bot", sure, occurred_at=now + 2 * DAY)
+    await learn(bench, "user", "lives in", "Lima", confidence=0.1)
+    assert await objects(bench) == ["Lima"]
+
+
+async def test_a_fact_of_one_agent_overrides_no_doubt_of_another(bench: Bench) -> None:
+    await tier(bench).learn("other", Fact("user", "lives in", "Oslo"))
+    await tier(bench, tenant="other").learn("bot", Fact("user", "lives in", "Oslo"))
+    assert (await learn(bench, "user", "lives in", "Lima", confidence=0.1)).holds
+    found = await tier(bench).recall("bot", Query("user lives", 20))
+    assert [each.fact.object for each in found.entries if each.fact] == ["Lima"]
+
+
+async def test_a_doubtful_fact_comes_before_no_sure_one_as_its_correction(bench: Bench) -> None:
+    await learn(bench, "user", "lives in", "Oslo", day=1)
+    await learn(bench, "user", "lives in", "Lima", day=2, confidence=0.3)
+    assert (await bench.contents("Where does the user live?"))[0] == "user lives in Oslo"
+
+
+async def test_an_author_who_speaks_for_some_doubts_of_these_alone(bench: Bench) -> None:
+    ann = tier(bench, replace(ADMINISTRATOR, speakers=frozenset(("ann",))))
+    assert (await ann.learn("bot", Fact("Ann", "lives in", "Oslo", 0.1))).holds
+    assert not (await ann.learn("bot", Fact("Joe", "lives in", "Oslo", 0.1))).holds
+
+
+async def test_a_recall_names_of_a_text_what_was_asked_for_and_holds(bench: Bench) -> None:
+    await say(bench, "I live in Rome. My dentist is Dr. Hale.", 1)
+    for predicate, said in (("lives in", "rome"), ("dentist", "hale")):
+        found = await tier(bench).recall("bot", Query("Rome dentist", 5), subject="user", predicate=predicate)
+        assert [each.fact and each.fact.object for each in found.entries] == [said]
+    await learn(bench, "user", "lives in", "Oslo", day=2)
+    found = await tier(bench).recall("bot", Query("Rome dentist Oslo", 5))
+    assert {each.fact and each.fact.object for each in found.entries} == {"hale", "Oslo"}

@@ -130,7 +130,7 @@ async def check(bench: Bench, told: Sequence[Said], order: Random) -> None:
             assert recalled.fact.object == VALUES[one.key][one.value].lower()
 
 
-@pytest.mark.parametrize("name", ["embedded", "cloudflare"])
+@pytest.mark.parametrize("name", ["embedded", pytest.param("cloudflare", marks=pytest.mark.cloudflare)])
 @settings(deadline=None, max_examples=examples(40))
 @given(told=st.lists(said, min_size=1, max_size=8, unique_by=lambda each: each.day), order=st.randoms())
 def test_what_holds_is_as_a_model_says_in_whatever_order_it_arrives(

@@ -1,0 +1,104 @@
+"""What a run has taught by facts is taken back, as the dry run has said, and what it had superseded holds again."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.domain.author import Author
+from app.domain.facts import Fact
+from app.domain.memory import NewMemory
+from app.domain.query import Query
+from app.domain.undoing import Selected
+from app.services.tiers.facts import SemanticMemory
+from tests.services.test_undo_taught import AGENT_RUN, OTHER_RUN, RUN, as_said
+from tests.support.backends import Backend
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+from tests.support.generation import examples
+
+DAY = 86_400_000
+USUAL = Author("usual", "http")
+OTHER_AGENT_RUN = AGENT_RUN.replace(RUN, OTHER_RUN)
+
+
+@pytest.fixture
+async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
+    async with bench_on(tmp_path, backend) as made:
+        await made.change(AGENT_RUN)
+        await made.change(OTHER_AGENT_RUN)
+        yield made
+
+
+def tier(bench: Bench, author: Author = ADMINISTRATOR) -> SemanticMemory:
+    return SemanticMemory(bench.backends.of_tenant("acme", author))
+
+
+async def objects(bench: Bench, agent_id: str = "bot") -> list[str]:
+    return [each.fact.object for each in (await tier(bench).facts(agent_id)).facts]
+
+
+async def test_what_a_run_learned_is_undone_and_what_it_had_superseded_holds_again(bench: Bench) -> None:
+    await bench.gateway.store("bot", NewMemory("I live in Rome", occurred_at=DAY))
+    await tier(bench).learn("bot", Fact("api", "port", "8080"), occurred_at=DAY)
+    await tier(bench).learn("bot", Fact("api", "port", "7070", 0.2), occurred_at=2 * DAY)
+    for agent_id in ("bot", "support"):
+        for parts in (("user", "lives in", "Oslo"), ("api", "port", "9090")):
+            fact = Fact(*parts, learned_from_run_id=RUN)
+            await tier(bench).learn(agent_id, fact, occurred_at=3 * DAY)
+    assert sorted(await objects(bench)) == ["9090", "Oslo"]
+    await as_said(bench, Selected(run_id=RUN))
+    assert sorted(await objects(bench)) == ["8080", "rome"]
+    assert await objects(bench, "support") == []
+    (entry,) = (await tier(bench).recall("bot", Query("Where does the user live?", 1))).entries
+    assert entry.entry.content == "I live in Rome"
+
+
+async def test_a_fact_that_two_runs_have_told_goes_with_the_first_of_them(bench: Bench) -> None:
+    for run_id in (RUN, OTHER_RUN):
+        await tier(bench, USUAL).learn("bot", Fact("user", "lives in", "Oslo", learned_from_run_id=run_id))
+    await as_said(bench, Selected(run_id=OTHER_RUN))
+    assert await objects(bench) == ["Oslo"]
+    await as_said(bench, Selected(run_id=RUN))
+    assert await objects(bench) == []
+
+
+Told: TypeAlias = tuple[int, int, float, str | None]
+"""Key, value, confidence and run."""
+KEYS = (("user", "lives in", ("Rome", "Oslo", "Lima")), ("api", "port", ("8080", "9090", "7070")))
+told = st.lists(
+    st.tuples(
+        st.integers(0, 1), st.integers(0, 2), st.sampled_from([0.3, 1.0]), st.sampled_from([None, RUN, RUN, OTHER_RUN])
+    ),
+    min_size=2,
+    max_size=8,
+)
+
+
+async def state(path: Path, tellings: list[tuple[int, Told]], *, undone: bool) -> object:
+    path.mkdir()
+    async with bench_on(path) as bench:
+        await bench.change(AGENT_RUN)
+        await bench.change(OTHER_AGENT_RUN)
+        for day, (key, value, sureness, run_id) in tellings:
+            subject, predicate, values = KEYS[key]
+            fact = Fact(subject, predicate, values[value], sureness, learned_from_run_id=run_id)
+            await tier(bench).learn("bot", fact, occurred_at=day * DAY)
+        if undone:
+            await as_said(bench, Selected(run_id=RUN))
+        page = (await tier(bench).facts("bot", history=True, limit=100)).facts
+        return [(each.fact, each.since, each.until, each.holds) for each in page], await objects(bench)
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(told)
+def test_once_a_run_is_undone_all_is_as_if_it_had_never_learned_a_fact(said: list[Told]) -> None:
+    numbered = list(enumerate(said, 1))
+    others = [each for each in numbered if each[1][3] != RUN]
+    with tempfile.TemporaryDirectory() as path:
+        undone = asyncio.run(state(Path(path) / "undone", numbered, undone=True))
+        assert undone == asyncio.run(state(Path(path) / "never", others, undone=False))

@@ -1,0 +1,79 @@
+"""What the statements of facts read: claims and memories of one agent, and no other's."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from app.domain.memory import Scope
+from app.domain.query import Filter
+from app.ports.database import Statement
+from app.statements.facts import about
+from app.storage.candidates import CandidateQuery, find_candidates
+from app.storage.listing import Place
+from app.storage.tiers.facts import Facts
+from tests.support import migrated
+
+SCOPE = Scope("acme", "bot")
+RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
+
+
+@pytest.fixture
+def connection(tmp_path: Path) -> sqlite3.Connection:
+    migrated.prepare(tmp_path)
+    return sqlite3.connect(tmp_path / "memory.sqlite3")
+
+
+def plan(connection: sqlite3.Connection, statement: Statement) -> list[str]:
+    rows = connection.execute(f"EXPLAIN QUERY PLAN {statement.sql}", statement.parameters)
+    return [detail for *_, detail in rows.fetchall()]
+
+
+def scanned(details: list[str]) -> list[str]:
+    """Return which tables are read from one end to the other."""
+    tables = ("claim", "memory", "long_term_memory", "later", "other", "sure", "surer", "told", "doubt", "run")
+    return [each for each in details if each.startswith("SCAN") and each.split()[1] in tables]
+
+
+@pytest.mark.parametrize("history", [False, True])
+@pytest.mark.parametrize("asked", [None, about("user", "lives in"), about("user", None)])
+@pytest.mark.parametrize("run_id", [None, RUN])
+@pytest.mark.parametrize("after", [None, Place(5, f"{RUN} user/lives_in")])
+def test_a_listing_reads_the_agents_claims_alone_and_looks_up_the_rest(
+    connection: sqlite3.Connection, asked: object, run_id: str | None, after: Place | None, *, history: bool
+) -> None:
+    page = Facts(SCOPE).page(asked, run_id=run_id, history=history, limit=21, after=after)  # type: ignore[arg-type]
+    details = plan(connection, page)
+    assert details[0].startswith("SEARCH claim USING PRIMARY KEY (tenant_id=? AND agent_id=?")
+    (memory,) = [each for each in details if each.startswith("SEARCH memory ")]
+    assert "id=?)" in memory
+    assert scanned(details) == []
+    for name in ("sure", *(() if history else ("later",))):
+        (read,) = {each for each in details if each.startswith(f"SEARCH {name} ")}
+        assert read.startswith(f"SEARCH {name} USING PRIMARY KEY (tenant_id=? AND agent_id=? AND key=?")
+
+
+def test_what_memories_state_and_a_run_are_looked_up(connection: sqlite3.Connection) -> None:
+    details = plan(connection, Facts(SCOPE).of_memories([RUN]))
+    assert details[0].startswith("SEARCH claim USING INDEX claim_of_memory (tenant_id=? AND agent_id=? AND memory_id=?")
+    assert scanned(details) == []
+    (run,) = plan(connection, Facts(SCOPE).run(RUN, None))
+    assert run.startswith("SEARCH run USING PRIMARY KEY (tenant_id=? AND id=?")
+
+
+@pytest.mark.parametrize("asked", [None, about("user", "lives in")])
+def test_a_recall_of_facts_reads_memories_of_its_agent_and_their_claims_alone(
+    connection: sqlite3.Connection, asked: object
+) -> None:
+    where = Filter(type="fact", about=asked)  # type: ignore[arg-type]
+    query = CandidateQuery({"lexical": ['"oslo"'], "semantic": [[RUN, 0.5]]}, "index", 10, where=where, fill=5)
+    details = plan(connection, find_candidates(SCOPE, query))
+    assert scanned(details) == []
+    for name in ("sure", *(() if asked is None else ("told",))):
+        read = {each for each in details if each.startswith(f"SEARCH {name} ")}
+        assert read
+        for each in read:
+            assert "(tenant_id=? AND agent_id=? AND " in each
+    own = [each for each in details if each.startswith("SEARCH long_term_memory ")]
+    assert own
+    assert all("(tenant_id=? AND agent_id=?" in each or "(rowid=?)" in each or "(id=?)" in each for each in own), own
