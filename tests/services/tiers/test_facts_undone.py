@@ -80,7 +80,6 @@ told = st.lists(
 
 
 async def state(path: Path, tellings: list[tuple[int, Told]], *, undone: bool) -> object:
-    path.mkdir()
     async with bench_on(path) as bench:
         await bench.change(AGENT_RUN)
         await bench.change(OTHER_AGENT_RUN)
@@ -100,5 +99,7 @@ def test_once_a_run_is_undone_all_is_as_if_it_had_never_learned_a_fact(said: lis
     numbered = list(enumerate(said, 1))
     others = [each for each in numbered if each[1][3] != RUN]
     with tempfile.TemporaryDirectory() as path:
+        for name in ("undone", "never"):
+            (Path(path) / name).mkdir()
         undone = asyncio.run(state(Path(path) / "undone", numbered, undone=True))
         assert undone == asyncio.run(state(Path(path) / "never", others, undone=False))
