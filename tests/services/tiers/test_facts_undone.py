@@ -15,7 +15,9 @@ from app.domain.facts import Fact
 from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.domain.undoing import Selected
+from app.services.gateway import LongTermMemoryGateway
 from app.services.tiers.facts import SemanticMemory
+from app.services.undo_taught import UndoTaught
 from tests.services.test_undo_taught import AGENT_RUN, OTHER_RUN, RUN, as_said
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
@@ -23,6 +25,8 @@ from tests.support.generation import examples
 
 DAY = 86_400_000
 USUAL = Author("usual", "http")
+CLAIMS = "SELECT key, value, memory_id, superseded_by, superseded_at FROM claim ORDER BY key, happened_at"
+TYPES = "SELECT id, type, superseded_at FROM long_term_memory ORDER BY id"
 OTHER_AGENT_RUN = AGENT_RUN.replace(RUN, OTHER_RUN)
 
 
@@ -65,6 +69,34 @@ async def test_a_fact_that_two_runs_have_told_goes_with_the_first_of_them(bench:
     assert await objects(bench) == ["Oslo"]
     await as_said(bench, Selected(run_id=RUN))
     assert await objects(bench) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "fact", "then"),
+    [
+        ("api owner Bob", Fact("api", "owner", "Bob", learned_from_run_id=RUN), "Al"),
+        ("user lives in Oslo", Fact("user", "lives in", "Oslo", learned_from_run_id=RUN), "oslo"),
+        ("Perhaps api owner Bob", Fact("api", "owner", "Bob", 0.1, learned_from_run_id=RUN), "Al"),
+    ],
+)
+async def test_words_that_others_had_stored_before_say_again_what_they_said(
+    bench: Bench, text: str, fact: Fact, then: str
+) -> None:
+    await tier(bench).learn("bot", Fact(fact.subject, fact.predicate, "Al"), occurred_at=DAY)
+    usual = LongTermMemoryGateway(bench.backends.of_tenant("acme", USUAL))
+    memory_id = await usual.store("bot", NewMemory(text, occurred_at=2 * DAY))
+    claims, types = [await bench.rows(sql) for sql in (CLAIMS, TYPES)]
+    await tier(bench, USUAL).learn("bot", fact, occurred_at=2 * DAY)
+    await tier(bench).learn("bot", Fact("api", "owner", "Cy"), occurred_at=3 * DAY)
+    for days in (1, 2):  # the second time, what the run had taught was superseded by something that is gone
+        done = await UndoTaught(bench.backends.of_tenant("acme", ADMINISTRATOR)).run(Selected(run_id=RUN))
+        assert (done.memories, done.changed) == (0, 2 - days)
+    for row in await bench.rows("SELECT id FROM long_term_memory WHERE content LIKE '%Cy'"):
+        await bench.gateway.delete("bot", str(row["id"]))
+    assert await objects(bench) == [then]
+    assert (await bench.rows(CLAIMS), await bench.rows(TYPES)) == (claims, types)
+    (row,) = await bench.rows(f"SELECT metadata, statements_read FROM long_term_memory WHERE id = '{memory_id}'")
+    assert (row["metadata"], row["statements_read"]) == ("{}", 1)
 
 
 Told: TypeAlias = tuple[int, int, float, str | None]
