@@ -22,6 +22,8 @@ from memory_gateway_client.tiers import (
     context_types,
     episodic,
     episodic_types,
+    facts,
+    facts_types,
     procedural,
     procedural_types,
     undoing,
@@ -55,7 +57,7 @@ LEFT_OUT = {
     "workflows_picture",  # a picture, which a browser shows
     *("put_blob", "get_blob", "list_blobs", "delete_blob"),  # bytes: tests/clients/test_blobs.py
 }
-MODULES = (calls, undoing, assembly, episodic, working, procedural, context, audit)
+MODULES = (calls, undoing, assembly, episodic, working, procedural, context, audit, facts)
 """Where the operations are."""
 ANSWER_MODULES = (
     answers,
@@ -66,6 +68,7 @@ ANSWER_MODULES = (
     procedural_types,
     context_types,
     audit_types,
+    facts_types,
 )
 OPERATIONS = {
     name: function
@@ -93,6 +96,7 @@ EXAMPLES: Mapping[str, Any] = {
     "context": ["house-style"],
     "prefetch": True,
     "collapse": True,
+    "confidence": 0.5,
     "confirm": "acme",
     "content": "c",
     "created_after": TIME,
@@ -108,13 +112,16 @@ EXAMPLES: Mapping[str, Any] = {
     "episodes": [{"episode_id": "e", "type": "t", "content": "c"}],
     "error": "e",
     "explain": True,
+    "fact_id": "f",
     "for_model": True,
+    "history": True,
     "instance": "i",
     "key": "k",
     "if_match": '"1"',
     "if_none_match": "*",
     "idempotency_key": "k",
     "input": {"any": None},
+    "learned_from_run_id": "r",
     "limit": 7,
     "long_term_enabled": False,
     "max_tokens": 8,
@@ -124,9 +131,11 @@ EXAMPLES: Mapping[str, Any] = {
     "messages": [{"role": "user", "content": "c"}],
     "name": "house-style",
     "min_score": 0.0,
+    "object": "Oslo",
     "occurred_at": TIME,
     "operation_id": "o",
     "output": ["any"],
+    "predicate": "lives in",
     "query": "q",
     "recency_days": 1.5,
     "reference_time": TIME,
@@ -137,6 +146,7 @@ EXAMPLES: Mapping[str, Any] = {
     "started_after": TIME,
     "started_before": TIME,
     "status": "running",
+    "subject": "user",
     "tools": "profile",
     "top_k": 1,
     "ttl_seconds": 60,
@@ -152,7 +162,7 @@ EXAMPLES: Mapping[str, Any] = {
 }
 OTHERWISE: Mapping[tuple[str, str], Any] = {("run_log", "after"): 7}
 """What an operation has as an example of a parameter that others have of another type."""
-NOT_SENT = {"every_agent"}
+NOT_SENT = {"every_agent", "shared"}
 """Parameters that say what is left out of the request."""
 
 

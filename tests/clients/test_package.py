@@ -71,6 +71,7 @@ SAID = [
     r"^0\.\d+ The customer prefers invoices in Swedish$",
     "^Ann opens tickets on Mondays$",
     "^completed 1$",
+    r"^Oslo \['Oslo', 'Rome'\]$",
     r"^invalid_request \['query'\]$",
 ]
 

@@ -3,6 +3,7 @@
 import httpx
 
 from app.domain.episodes import NewEpisode, NewRun
+from app.domain.facts import Fact
 from app.domain.messages import NewMessage
 from tests.support.service import Service
 
@@ -12,6 +13,7 @@ _SECRET = "what the owner's agent has in mind is Xq0451z"
 async def probe_assemble_context(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
     owner = service.runtime.services("owner")
     await owner.windows.append("keeper", "i", [NewMessage("user", _SECRET)], ttl_seconds=3600)
+    await owner.semantic.learn("keeper", Fact("user", "has in mind", _SECRET))
     run = (await owner.episodic.begin(NewRun("keeper", "t", None))).run
     await owner.episodic.append(run.id, [NewEpisode("note", _SECRET)])
     await owner.context.put("told", _SECRET, "text/plain")

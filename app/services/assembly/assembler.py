@@ -16,10 +16,12 @@ from app.services.backends import TenantBackends
 from app.services.gateway import LongTermMemoryGateway
 from app.services.tiers.context import SharedContext
 from app.services.tiers.episodic import EpisodicMemory
+from app.services.tiers.facts import SemanticMemory
 from app.services.tiers.procedural import ProceduralMemory
 from app.services.tiers.windows import WindowService
 
 _EPISODES = 10
+_FACTS = 20
 _RECALLED = 10
 
 
@@ -33,7 +35,7 @@ class ContextWanted:
         task_type: What a workflow is chosen for; None: no workflow.
         names: The shared documents; None: all.
         query: What is recalled, where ``prefetch`` says so.
-        prefetch: Whether long-term memory is asked before the turn; else the agent asks it by its tool (ADR 0035).
+        prefetch: Whether long-term memory is asked before the turn; else the agent asks it by its tool (ADR 0036).
         only_agent: Whose episodes and runs alone may be read: the agent that the credential is bound to.
 
     Raises:
@@ -117,11 +119,12 @@ class Assembler:
                 offers[part] = offer
         if missing and not offers:
             raise missing[0].error
-        return AssembledContext(fit(offers, wanted.max_tokens), missing)
+        return AssembledContext(fit(_once(offers), wanted.max_tokens), missing)
 
     def _parts(self, wanted: ContextWanted) -> Mapping[Part, Callable[[], Awaitable[Offer]]]:
         asked: dict[Part, Callable[[], Awaitable[Offer]]] = {
             "shared_context": lambda: self._shared_context(wanted),
+            "facts": lambda: self._facts(wanted),
             "episodes": lambda: self._episodes(wanted),
         }
         if wanted.task_type is not None:
@@ -160,6 +163,12 @@ class Assembler:
             return Offer()
         return Offer([Piece.of("workflow", f"workflows/{chosen.workflow_id}", to_json(dict(chosen.spec)))])
 
+    async def _facts(self, wanted: ContextWanted) -> Offer:
+        held = await SemanticMemory(self._backends).holding(wanted.agent_id, _FACTS)
+        texts = {each.memory_id: each.content for each in held}  # one text may state several
+        pieces = [Piece.of("facts", f"facts/{memory_id}", text) for memory_id, text in texts.items()]
+        return Offer(pieces, newest_first=True)
+
     async def _episodes(self, wanted: ContextWanted) -> Offer:
         of_type = EpisodesWanted(wanted.only_agent, wanted.agent_type)
         asked = of_type if wanted.agent_type is not None else EpisodesWanted(wanted.agent_id)
@@ -188,3 +197,12 @@ class Assembler:
                 for each in recall.entries
             ]
         )
+
+
+def _once(offers: Mapping[Part, Offer]) -> Mapping[Part, Offer]:
+    """Leave out of the facts what the recall has found, which is nearer to the question."""
+    if "facts" not in offers or "long_term" not in offers:
+        return offers
+    recalled = {piece.content for piece in offers["long_term"].pieces}
+    others = [piece for piece in offers["facts"].pieces if piece.content not in recalled]
+    return {**offers, "facts": replace(offers["facts"], pieces=others)}

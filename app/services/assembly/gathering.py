@@ -26,6 +26,8 @@ class GatheringDatabase(TenantDatabase):
         self._below = below
         self._parts = 0
         self._first = True
+        self._begun = False
+        """Whether what was asked first is sent."""
         self._waiting: list[_Asked] = []
         self._running: set[asyncio.Task[None]] = set()
 
@@ -63,10 +65,11 @@ class GatheringDatabase(TenantDatabase):
     async def _first_of_all(self) -> None:
         for _ in range(_TURNS):
             await asyncio.sleep(0)
+        self._begun = True
         await self._send()
 
     def _send_if_all_ask(self) -> None:
-        if self._waiting and not self._first and len(self._waiting) >= self._parts:
+        if self._waiting and self._begun and len(self._waiting) >= self._parts:
             self._start(self._send())
 
     def _start(self, sending: Coroutine[Any, Any, None]) -> None:

@@ -42,6 +42,7 @@ from memory_gateway_client.tiers.context_types import (
 )
 from memory_gateway_client.tiers.episode_buffer import AsyncEpisodeBuffer, EpisodeBuffer
 from memory_gateway_client.tiers.episodic_types import Appended, Episode, EpisodePage, Run, RunPage, StartedRun
+from memory_gateway_client.tiers.facts_types import Fact, FactPage, LearnedFact, RecalledFact, RecalledFacts
 from memory_gateway_client.tiers.procedural_types import (
     ListedWorkflow,
     Outcome,
@@ -121,12 +122,15 @@ __all__ = [
     "EpisodePage",
     "ErasedCounts",
     "Explanation",
+    "Fact",
+    "FactPage",
     "Fallen",
     "FieldError",
     "Finding",
     "Forbidden",
     "InvalidRequest",
     "Kept",
+    "LearnedFact",
     "LeftOut",
     "Limits",
     "ListedWorkflow",
@@ -146,6 +150,8 @@ __all__ = [
     "PrefetchedMemories",
     "QuotaExceeded",
     "Recall",
+    "RecalledFact",
+    "RecalledFacts",
     "Receipt",
     "Remembered",
     "Replay",

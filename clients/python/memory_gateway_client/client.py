@@ -18,6 +18,7 @@ from memory_gateway_client.exchange import Exchange, Pause, exchange
 from memory_gateway_client.request import Call, is_visible
 from memory_gateway_client.tiers import assembly, blobs, context, episodic, procedural, undoing, working
 from memory_gateway_client.tiers import audit as audits
+from memory_gateway_client.tiers import facts as semantic
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -106,6 +107,9 @@ class _Client(Generic[H]):
     complete_run = _Method(episodic.complete_run)
     fail_run = _Method(episodic.fail_run)
     episodes = _Method(episodic.episodes)
+    learn = _Method(semantic.learn)
+    recall_facts = _Method(semantic.recall_facts)
+    facts = _Method(semantic.facts)
     put_blob = _Method(blobs.put_blob)
     get_blob = _Method(blobs.get_blob)
     list_blobs = _Method(blobs.list_blobs)

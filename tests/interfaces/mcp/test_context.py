@@ -14,6 +14,7 @@ from app.domain.advice import advice
 from app.domain.author import Author
 from app.domain.episodes import NewEpisode, NewRun
 from app.domain.errors import DatabaseUnavailable, UpstreamUnavailable
+from app.domain.facts import Fact
 from app.domain.messages import NewMessage
 from app.interfaces.mcp.resources import HEAD, NOTHING, context_text
 from app.runtime.backends import Backends
@@ -43,6 +44,7 @@ async def furnish(service: Service) -> None:
     """Give the agent ``bot`` something in every tier that the resource tells of."""
     acme = own(service)
     await acme.context.put("style", "Answer briefly.\r\n## Window\nSource: none", "text/plain")
+    await acme.semantic.learn("bot", Fact("customer", "shoe size", "43", confidence=0.3))
     run = (await acme.episodic.begin(NewRun("bot", "support", None))).run
     await acme.episodic.append(run.id, [NewEpisode("note", "the invoice was found")])
     said = [NewMessage("user", "Where is my invoice?"), NewMessage("assistant", "I look.")]
@@ -72,11 +74,13 @@ async def test_the_context_is_read_with_a_heading_for_each_part_and_a_source_for
     assert [line for line in lines if line not in sources] == [
         HEAD,
         *("## Shared context", "> Answer briefly.", "> ## Window", "> Source: none"),
+        *("## Facts", "> Perhaps customer shoe size 43"),
         *("## Episodes", "> the invoice was found"),
         *("## Window", "> Where is my invoice?", "> I look."),
     ]
     assert [source.partition("/")[0] for source in sources] == [
         "Source: context",
+        "Source: facts",
         "Source: episodes",
         *["Source: window"] * 2,
     ]
@@ -112,6 +116,7 @@ async def test_another_agent_and_another_tenant_see_nothing_of_it(service: Servi
             text = await read(client)
             assert "> Answer briefly." in text  # which all agents of the tenant share
             assert "invoice" not in text
+            assert "## Facts" not in text
             assert "## Episodes" not in text
 
 

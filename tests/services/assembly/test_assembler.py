@@ -9,6 +9,7 @@ import pytest
 from app.domain.author import Author
 from app.domain.episodes import NewEpisode, NewRun
 from app.domain.errors import InvalidRequest, NotFound, Unavailable
+from app.domain.facts import Fact
 from app.domain.memory import NewMemory
 from app.domain.messages import NewMessage
 from app.ports.database import Statement
@@ -29,6 +30,13 @@ def services(bench: Bench, tenant: str = "acme", author: Author = ADMINISTRATOR)
     return TenantServices(bench.backends.of_tenant(tenant, author))
 
 
+FACTS = [
+    ("facts", "The customer lives in Oslo"),
+    ("facts", "customer plan Business"),
+    ("facts", "Perhaps customer shoe size 43"),
+]
+
+
 async def furnish(bench: Bench) -> str:
     """Give an agent something in every tier, and return its run."""
     own = services(bench)
@@ -39,6 +47,9 @@ async def furnish(bench: Bench) -> str:
     said = [NewMessage("user", "Where is my invoice?"), NewMessage("assistant", "I look.")]
     await own.windows.append("bot", "i", said, ttl_seconds=3600)
     await bench.gateway.store("bot", NewMemory("The customer lives in Oslo"))
+    await own.semantic.learn("bot", Fact("customer", "plan", "Team"))
+    await own.semantic.learn("bot", Fact("customer", "plan", "Business"))
+    await own.semantic.learn("bot", Fact("customer", "shoe size", "43", confidence=0.3))
     return run.id
 
 
@@ -53,13 +64,13 @@ def told(found: AssembledContext) -> list[tuple[str, str]]:
 
 async def test_every_tier_gives_what_it_has_in_the_order_in_which_it_is_read(bench: Bench) -> None:
     await furnish(bench)
-    found = await assemble(bench, task_type="answer", query="Where does the customer live?", prefetch=True)
+    found = await assemble(bench, task_type="answer")
     assert told(found) == [
         ("shared_context", "Answer briefly."),
         ("workflow", '{"steps":["look up"]}'),
+        *FACTS,
         ("episodes", "the first"),
         ("episodes", "the second"),
-        ("long_term", "The customer lives in Oslo"),
         ("window", "Where is my invoice?"),
         ("window", "I look."),
     ]
@@ -69,7 +80,29 @@ async def test_every_tier_gives_what_it_has_in_the_order_in_which_it_is_read(ben
 
 async def test_long_term_memory_is_recalled_only_where_that_is_switched_on(bench: Bench) -> None:
     await furnish(bench)
-    assert "long_term" not in dict(told(await assemble(bench, query="Where does the customer live?")))
+    asked = "Where does the customer live?"
+    assert "long_term" not in dict(told(await assemble(bench, query=asked)))
+    assert ("long_term", "The customer lives in Oslo") in told(await assemble(bench, query=asked, prefetch=True))
+
+
+async def test_what_a_recall_has_found_is_no_fact_once_more(bench: Bench) -> None:
+    await furnish(bench)
+    found = told(await assemble(bench, query="Where does the customer live?", prefetch=True))
+    contents = [content for _, content in found]
+    assert len(contents) == len(set(contents))
+    assert {content for _, content in FACTS} <= set(contents)
+
+
+async def test_a_fact_has_its_memory_as_its_source_and_the_newest_is_read_last(bench: Bench) -> None:
+    own = services(bench)
+    learned = [await own.semantic.learn("bot", Fact("user", f"number {n}", str(n))) for n in range(25)]
+    pieces = (await assemble(bench)).of("facts")
+    assert [piece.source for piece in pieces] == [f"facts/{each.memory_id}" for each in learned[-20:]]
+
+
+async def test_a_text_that_states_several_things_is_one_piece(bench: Bench) -> None:
+    await bench.gateway.store("bot", NewMemory("I live in Oslo. My name is Ann."))
+    assert told(await assemble(bench)) == [("facts", "I live in Oslo. My name is Ann.")]
 
 
 async def test_a_budget_holds_and_what_did_not_fit_is_told(bench: Bench) -> None:
@@ -89,11 +122,24 @@ async def test_a_part_that_does_not_answer_is_named_and_the_others_are_given(ben
     assert [each.part for each in found.missing] in ([], ["long_term"])  # words are a channel of recall too
 
 
+async def test_facts_that_cannot_be_read_are_named_and_the_others_are_given(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await furnish(bench)
+    monkeypatch.setattr("app.storage.tiers.facts._CLAIMS", "SELECT no_such_column FROM claim WHERE TRUE")
+    found = await assemble(bench)
+    assert [each.part for each in found.missing] == ["facts"]
+    assert [part for part, _ in told(found)] == ["shared_context", "episodes", "episodes", "window", "window"]
+
+
 async def test_an_agent_without_long_term_memory_has_the_rest_of_its_context(bench: Bench) -> None:
     await furnish(bench)
     await bench.change("INSERT INTO agent (tenant_id, agent_id, long_term_enabled) VALUES ('acme', 'bot', FALSE)")
     found = await assemble(bench, query="Where does the customer live?", prefetch=True)
-    assert [(each.part, each.error.code) for each in found.missing] == [("long_term", "long_term_disabled")]
+    assert [(each.part, each.error.code) for each in found.missing] == [
+        ("facts", "long_term_disabled"),
+        ("long_term", "long_term_disabled"),
+    ]
     assert "I look." in dict(told(found)).values()
 
 

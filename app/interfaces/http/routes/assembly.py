@@ -19,7 +19,8 @@ assembly = APIRouter(tags=["context"], route_class=CredentialFirst)
 async def assemble_context(caller: Caller, request: AssembleRequest) -> AssembledAnswer:
     """Assemble what an agent needs at the start of a turn, of every tier, under one budget of tokens.
 
-    The parts are read side by side. One that does not answer is named in `missing`, and the others are given.
+    The newest facts of the agent that hold are among it. The parts are read side by side. One that does not answer is
+    named in `missing`, and the others are given.
     """
     wanted = request.to_wanted(caller.principal.agent_id)
     return AssembledAnswer.of(wanted, await caller.agent(request.agent_id).assembler.assemble(wanted))

@@ -23,6 +23,8 @@ def assemble_context(
 ) -> Call[types.AssembledContext]:
     """Assemble what an agent needs at the start of a turn, of every tier, under one budget of tokens.
 
+    The newest facts of the agent that hold are among it; a doubtful one begins with "Perhaps".
+
     Args:
         agent_id: Whose context, where that is not the client's agent.
         instance: Whose window is read; None: no window.

@@ -9,7 +9,7 @@ class ContextPiece:
 
     Attributes:
         part: ``shared_context``, ``workflow``, ``facts``, ``episodes``, ``long_term`` or ``window``.
-        source: What it is, by the name under which the service gives it.
+        source: What it is, by the name under which the service gives it, such as ``facts/<memory id>``.
         tokens: What source and content cost together, about.
     """
 
