@@ -13,7 +13,7 @@ _SECRET = "what the owner's agent has in mind is Xq0451z"
 async def probe_assemble_context(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
     owner = service.runtime.services("owner")
     await owner.windows.append("keeper", "i", [NewMessage("user", _SECRET)], ttl_seconds=3600)
-    await owner.semantic.learn("keeper", Fact("user", "has in mind", _SECRET))
+    await owner.semantic.learn("knows", Fact("user", "has in mind", _SECRET))
     run = (await owner.episodic.begin(NewRun("keeper", "t", None))).run
     await owner.episodic.append(run.id, [NewEpisode("note", _SECRET)])
     await owner.context.put("told", _SECRET, "text/plain")
