@@ -1,0 +1,49 @@
+"""After ten runs that taught 200 facts, a question in natural words finds the fact that answers it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.support.service import Service, serving
+
+DATA = Path(__file__).parents[2] / "data/facts"
+FOUND = 0.9
+"""Of how many questions the fact is among the first five, at least; tests/data/facts/ORIGIN.md has the figures."""
+
+
+def lines(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (DATA / name).read_text("utf-8").splitlines()]
+
+
+async def teach(service: Service) -> None:
+    """Run the agent ten times; each run learns its facts, among them corrections of earlier ones."""
+    facts = lines("facts.jsonl")
+    for number in range(1, 11):
+        begun = await service.post("/runs", {"agent_id": "bot", "agent_type": "assistant", "input": number})
+        run_id = begun.json()["run_id"]
+        for fact in (each for each in facts if each["run"] == number):
+            told = {name: value for name, value in fact.items() if name != "run"}
+            answer = await service.post("/facts", {"agent_id": "bot", **told, "learned_from_run_id": run_id})
+            assert answer.status_code == 201, answer.text
+        ended = await service.post(f"/runs/{run_id}/complete", {"output": None})
+        assert ended.status_code == 200, ended.text
+
+
+async def missed(service: Service, questions: list[dict[str, Any]]) -> list[str]:
+    """Return the questions whose fact is not among the first five."""
+    without = []
+    for asked in questions:
+        body = {"agent_id": "bot", "query": asked["question"], "top_k": 5}
+        found = (await service.post("/facts/recall", body)).json()["entries"]
+        if asked["fact_id"] not in [entry.get("fact_id") for entry in found]:
+            without.append(asked["question"])
+    return without
+
+
+async def test_a_question_in_natural_words_finds_its_fact_among_the_first_five(tmp_path: Path) -> None:
+    questions = lines("open.jsonl") + lines("sealed.jsonl")
+    async with serving(tmp_path, embedder="local") as service:
+        await teach(service)
+        without = await missed(service, questions)
+    assert len(questions) == 50
+    assert len(without) <= (1 - FOUND) * len(questions), without
