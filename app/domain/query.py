@@ -74,6 +74,8 @@ class Query:
     """Whether a language model is to answer from the entries: what was learned of messages comes before these."""
     as_of: int | None = None
     """As of which moment (ms since the epoch) memories are recalled: what had happened, and held, then; None: now."""
+    embedded: str | None = None
+    """What is embedded in place of the text; None: the text without its names."""
 
     def __post_init__(self) -> None:
         """Check the bounds of all fields, under the names that callers know them by."""

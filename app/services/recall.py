@@ -22,6 +22,7 @@ from app.retrieval.fusion import Fusion
 from app.retrieval.pool import Candidate, Pool, ScopeStats
 from app.retrieval.query.analysis import Analysis, synonym_terms
 from app.retrieval.query.clipping import clipped
+from app.retrieval.query.names import without_names
 from app.retrieval.query.periods import periods
 from app.retrieval.query.terms import terms
 from app.retrieval.search import Search
@@ -160,7 +161,7 @@ class Recaller:
 
     async def _begin(self, vectors: VectorSearch, query: Query, analysing: Analysing | None, depth: int) -> Analysis:
         """Ask the index for what is near the query, and what is near how its analysis words an answer."""
-        await vectors.embed(query.text)
+        await vectors.embed(query.embedded or without_names(query.text))
         await vectors.ask(depth)
         analysis = Analysis() if analysing is None else await analysing()
         if analysis.statement:

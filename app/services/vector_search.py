@@ -13,7 +13,6 @@ from app.domain.query import Filter
 from app.ports.database import Row
 from app.ports.vector_index import Hits
 from app.retrieval.channels import vector
-from app.retrieval.query import names
 from app.services.backends import TenantBackends
 from app.storage.outbox import MAX_PENDING, score
 
@@ -79,7 +78,7 @@ class VectorSearch:
         """
         self._backends.embedder_of(self.config)  # a config that this process cannot embed with is no outage to bear
         try:
-            embedded = await self._backends.embed_query(self.config, names.without_names(query))
+            embedded = await self._backends.embed_query(self.config, query)
         except Unavailable as error:
             self._query.away = _embedder_away(error)
             return

@@ -13,6 +13,7 @@ from app.retrieval.newer.pairs import newer_values
 from app.retrieval.query import names
 from app.retrieval.query.clipping import MAX_READ, clipped
 from app.retrieval.query.periods import periods
+from app.retrieval.query.persons import of_the_user
 from app.retrieval.query.terms import MAX_PHRASE, terms
 from bench.hostile import TEXTS
 from tests.retrieval.pools import candidate
@@ -30,6 +31,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "terms": terms,
     "periods": lambda text: periods(text, 1_700_000_000_000),
     "names": names.without_names,
+    "persons": of_the_user,
     "segments": words.segments,
     "newer values": lambda text: compared("red fox 3C", text),
     "newer values of a query": lambda text: compared(text, "the red fox has 3 cubs. " * 400),
