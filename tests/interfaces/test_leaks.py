@@ -3,6 +3,7 @@
 All probes of an outsider run in one service, one after the other.
 """
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -110,6 +111,12 @@ def told(answer: httpx.Response) -> tuple[int, str]:
     made = r"[0-9a-f]{32}|\b1[0-9]{12}\b|01[0-9A-HJKMNP-TV-Z]{24}|20\d\d-[^\"]*Z|ms\":[\d.]+"
     rows = r'{"type":"tier",.*\n|"rows":[0-9]+,'
     return answer.status_code, re.sub(made, "*", re.sub(rows, "", answer.text))
+
+
+def test_what_is_made_for_an_answer_tells_nothing_however_many_digits_it_has() -> None:
+    ids, versions = ("1" * 32, "f1" * 16), (1_790_000_000_001, 1_790_000_000_002)
+    texts = [json.dumps({"request_id": each, "version": version}) for each, version in zip(ids, versions, strict=True)]
+    assert len({told(httpx.Response(404, text=text)) for text in texts}) == 1
 
 
 async def test_a_query_another_tenant_asked_is_embedded_anew(tmp_path: Path, backend: Backend) -> None:
