@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from app.adapters.local.transformer import packaged_model_dir
+from bench.assembly import assembly
 from bench.channels import channels
 from bench.data import one_agent, tenants
 from bench.mcp import mcp
@@ -81,6 +82,7 @@ async def _measure(loads: Sequence[Load]) -> list[Figure]:
     figures += await profiles()
     _tell("on Cloudflare's double")
     figures += await upstream()
+    figures += await assembly()
     for load in loads:
         _tell(f"{load.name}, {load.embedder}")
         figures += await under_load(load)

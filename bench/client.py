@@ -25,9 +25,20 @@ def post_json(path: str, body: object, headers: Mapping[str, str]) -> bytes:
     return _post(path, json.dumps(body).encode(), headers)
 
 
-def _post(path: str, content: bytes, headers: Mapping[str, str]) -> bytes:
+def get(path: str, headers: Mapping[str, str]) -> bytes:
+    """Write a request without a body."""
+    lines = [f"GET {path} HTTP/1.1", f"Host: {HOST}", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def put_json(path: str, body: object, headers: Mapping[str, str]) -> bytes:
+    """Write one request that puts any JSON body."""
+    return _post(path, json.dumps(body).encode(), headers, "PUT")
+
+
+def _post(path: str, content: bytes, headers: Mapping[str, str], method: str = "POST") -> bytes:
     lines = [
-        f"POST {path} HTTP/1.1",
+        f"{method} {path} HTTP/1.1",
         f"Host: {HOST}",
         "Content-Type: application/json",
         f"Content-Length: {len(content)}",

@@ -22,6 +22,7 @@ the start of the process to the first 200 on POST /recall. Queries are distinct 
 On Cloudflare's double an embedding takes 100 ms and every other call 40 ms; "its calls alone" are the same
 three calls made without the service, from as many clients. One at a time the processor sleeps between the
 calls and wakes with cold caches: the same work then takes about twice the CPU time, so that no limit is set.
+An assembly and each of its parts take turns, one request at a time; its "x floor" is the slowest part alone.
 """
 
 

@@ -33,14 +33,14 @@ async def upstream() -> list[Figure]:
     requests, others = Requests(one_agent(), seed=_SEED), Requests(one_agent("other"), seed=_SEED)
     (first,) = requests.recalls(1)
     with tempfile.TemporaryDirectory() as directory:
-        async with _account(Path(directory)) as settings, service(Path(directory), settings, first) as server:
+        async with account(Path(directory)) as settings, service(Path(directory), settings, first) as server:
             for agent in (requests, others):
                 await drive(server.port, agent.stores(_WARM_UP))
             await drive(server.port, requests.recalls(_WARM_UP))
             await asyncio.sleep(_INDEXED_SECONDS)
             await drive(server.port, requests.stores(1))  # a later write, so that the index's mark passes the others
             await asyncio.sleep(_CONFIRMED_SECONDS)
-            _slow_down(settings["OPENAI_BASE_URL"].removesuffix("/v1"))
+            slow_down(settings["OPENAI_BASE_URL"].removesuffix("/v1"))
             path, figures = _calls(settings), [await _pending(server, requests, others)]
             for name, make in (("recall", requests.recalls), ("store", requests.stores)):
                 for clients, operations in _OPERATIONS.items():
@@ -123,7 +123,7 @@ def _calls(settings: Mapping[str, str]) -> _Path:
 
 
 @asynccontextmanager
-async def _account(directory: Path) -> AsyncIterator[Mapping[str, str]]:
+async def account(directory: Path) -> AsyncIterator[Mapping[str, str]]:
     """Run a double whose clocks run fast, provision it, and yield the service's settings for it."""
     port = free_port()
     url = f"http://{HOST}:{port}"
@@ -147,7 +147,7 @@ async def _account(directory: Path) -> AsyncIterator[Mapping[str, str]]:
         yield {**settings, **dict(line.split("=", 1) for line in env_file.read_text("utf-8").splitlines())}
 
 
-def _slow_down(url: str) -> None:
+def slow_down(url: str) -> None:
     """Let the double's clocks run as the world's, and every answer take its time."""
     _control(url, "PUT", "options", {"time_scale": 1})
     for operation, seconds in (
