@@ -1,4 +1,4 @@
-"""What assembling a context takes beside its slowest part alone: on Cloudflare's double, each in turn in one service."""
+"""What an assembly takes beside its slowest part alone: on Cloudflare's double, each in turn in one service."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -115,11 +115,7 @@ async def _furnish(server: Server, agent_id: str, admin: Mapping[str, str]) -> N
         post_json("/runs", run, admin),
         post_json(f"/runs/{_RUN}/episodes", {"episodes": [{"type": "note", "content": text} for text in texts]}, admin),
         post_json("/facts", fact, admin),
-        post_json(
-            f"/working/{agent_id}/i/messages",
-            {"messages": [{"role": "user", "content": text} for text in texts]},
-            admin,
-        ),
+        post_json(f"/working/{agent_id}/i/messages", {"messages": said}, admin),
         *(post_json("/store", {"agent_id": agent_id, "content": text}, admin) for text in texts),
     ]
     for request in requests:
