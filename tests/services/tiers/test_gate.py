@@ -1,6 +1,7 @@
 """The gate of every tier: nothing is written in a scope that is being erased, whichever tier it is."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
 @pytest.mark.parametrize("tier", [tier for tier in TIER_TABLES if tier.key], ids=lambda tier: tier.kind)
 async def test_no_row_of_a_tier_is_written_while_its_scope_is_erased(bench: Bench, tier: TierTable) -> None:
     backends = bench.backends.of_tenant("acme")
-    insert = TierRows("acme", tier).insert([row_of(tier, 1)])
+    insert = TierRows("acme", replace(tier, parent=None, limits=())).insert([row_of(tier, 1)], [])
     await bench.gateway.store("bot", NewMemory("red"))
     await bench.gateway.erase("bot" if tier.of_agent else None)
     with pytest.raises(Erasing):
