@@ -9,7 +9,6 @@ from app.ports.database import Database
 from app.runtime.runtime import Runtime
 from app.settings import Settings
 from tests.services.tiers.test_facts import *  # noqa: F403 - the same suites, not copies of them
-from tests.services.tiers.test_facts_undone import *  # noqa: F403
 
 
 @pytest.fixture(autouse=True)

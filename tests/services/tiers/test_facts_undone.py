@@ -1,14 +1,9 @@
 """What a run has taught by facts is taken back, as the dry run has said, and what it had superseded holds again."""
 
-import asyncio
-import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TypeAlias
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from app.domain.author import Author
 from app.domain.facts import Fact
@@ -21,7 +16,6 @@ from app.services.undo_taught import UndoTaught
 from tests.services.test_undo_taught import AGENT_RUN, OTHER_RUN, RUN, as_said
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
-from tests.support.generation import examples
 
 DAY = 86_400_000
 USUAL = Author("usual", "http")
@@ -97,41 +91,3 @@ async def test_words_that_others_had_stored_before_say_again_what_they_said(
     assert (await bench.rows(CLAIMS), await bench.rows(TYPES)) == (claims, types)
     (row,) = await bench.rows(f"SELECT metadata, statements_read FROM long_term_memory WHERE id = '{memory_id}'")
     assert (row["metadata"], row["statements_read"]) == ("{}", 1)
-
-
-Told: TypeAlias = tuple[int, int, float, str | None]
-"""Key, value, confidence and run."""
-KEYS = (("user", "lives in", ("Rome", "Oslo", "Lima")), ("api", "port", ("8080", "9090", "7070")))
-told = st.lists(
-    st.tuples(
-        st.integers(0, 1), st.integers(0, 2), st.sampled_from([0.3, 1.0]), st.sampled_from([None, RUN, RUN, OTHER_RUN])
-    ),
-    min_size=2,
-    max_size=8,
-)
-
-
-async def state(path: Path, tellings: list[tuple[int, Told]], *, undone: bool) -> object:
-    async with bench_on(path) as bench:
-        await bench.change(AGENT_RUN)
-        await bench.change(OTHER_AGENT_RUN)
-        for day, (key, value, sureness, run_id) in tellings:
-            subject, predicate, values = KEYS[key]
-            fact = Fact(subject, predicate, values[value], sureness, learned_from_run_id=run_id)
-            await tier(bench).learn("bot", fact, occurred_at=day * DAY)
-        if undone:
-            await as_said(bench, Selected(run_id=RUN))
-        page = (await tier(bench).facts("bot", history=True, limit=100)).facts
-        return [(each.fact, each.since, each.until, each.holds) for each in page], await objects(bench)
-
-
-@settings(max_examples=examples(40), deadline=None)
-@given(told)
-def test_once_a_run_is_undone_all_is_as_if_it_had_never_learned_a_fact(said: list[Told]) -> None:
-    numbered = list(enumerate(said, 1))
-    others = [each for each in numbered if each[1][3] != RUN]
-    with tempfile.TemporaryDirectory() as path:
-        for name in ("undone", "never"):
-            (Path(path) / name).mkdir()
-        undone = asyncio.run(state(Path(path) / "undone", numbered, undone=True))
-        assert undone == asyncio.run(state(Path(path) / "never", others, undone=False))
