@@ -16,16 +16,21 @@ from app.storage.scoped import ScopedStatement
 _HOLDS = f"({stands('claim')} AND NOT {overridden('claim')})"
 # What a model has learned of a topic has a key without "/".
 _CLAIMS = f"""
-SELECT claim.memory_id, claim.key, claim.value, memory.content, memory.metadata, claim.happened_at AS since,
+SELECT claim.memory_id, claim.key, claim.value, memory.content, memory.metadata, memory.happened_at AS since,
   claim.superseded_at AS until, {_HOLDS} AS holds
-FROM claim CROSS JOIN long_term_memory AS memory
+FROM {{tables}}
 WHERE claim.tenant_id = ?1 ->> 'tenant_id' AND claim.agent_id = ?1 ->> 'agent_id' AND instr(claim.key, '/')
   AND memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id' AND memory.id = claim.memory_id
   AND {living("memory")} AND memory.forgotten_at IS NULL AND {kept_by_no_program("memory")}
 """
-_ORDER = "ORDER BY claim.happened_at DESC, claim.memory_id || ' ' || claim.key DESC LIMIT ?1 ->> 'limit'"
-_AFTER = "(claim.happened_at, claim.memory_id || ' ' || claim.key) < (?1 ->> 'at', ?1 ->> 'after')"
-_BY_MEMORY = ("FROM claim CROSS", "FROM claim INDEXED BY claim_of_memory CROSS")
+_NEWEST = "long_term_memory AS memory INDEXED BY long_term_memory_happened CROSS JOIN claim INDEXED BY claim_of_memory"
+_TAUGHT = _NEWEST.replace("_happened", "_taught")
+_NAMED = "claim INDEXED BY claim_of_memory CROSS JOIN long_term_memory AS memory"
+_ORDER = "ORDER BY memory.happened_at DESC, claim.memory_id || ' ' || claim.key DESC LIMIT ?1 ->> 'limit'"
+_AFTER = """
+(memory.happened_at <= ?1 ->> 'at'
+  AND (memory.happened_at, claim.memory_id || ' ' || claim.key) < (?1 ->> 'at', ?1 ->> 'after'))
+"""
 _OF_MEMORIES = "claim.memory_id IN (SELECT value FROM json_each(?1, '$.ids'))"
 _OF_RUN = "memory.metadata ->> '$.fact.learned_from_run_id' = ?1 ->> 'run_id'"
 # Of several that say the same of a key, the last.
@@ -59,7 +64,7 @@ class Facts:
     def of_memories(self, ids: Sequence[str], about: About | None = None) -> ScopedStatement:
         """Read what memories state, or what they state of something."""
         conditions, where = _asked(about)
-        sql = " AND ".join([_CLAIMS.replace(*_BY_MEMORY), _OF_MEMORIES, *conditions])
+        sql = " AND ".join([_CLAIMS.format(tables=_NAMED), _OF_MEMORIES, *conditions])
         return ScopedStatement.read(self.scope, f"{sql} {_ORDER}", ids=list(ids), limit=1000, **where)
 
     def page(
@@ -74,7 +79,8 @@ class Facts:
         if after is not None:
             conditions.append(_AFTER)
             where |= {"at": after.created_at, "after": after.id}
-        sql = " AND ".join([_CLAIMS, *conditions])
+        tables = _NEWEST if run_id is None else _TAUGHT
+        sql = " AND ".join([_CLAIMS.format(tables=tables), *conditions])
         return ScopedStatement.read(self.scope, f"{sql} {_ORDER}", run_id=run_id, limit=limit, **where)
 
 

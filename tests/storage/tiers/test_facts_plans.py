@@ -39,14 +39,17 @@ def scanned(details: list[str]) -> list[str]:
 @pytest.mark.parametrize("asked", [None, about("user", "lives in"), about("user", None)])
 @pytest.mark.parametrize("run_id", [None, RUN])
 @pytest.mark.parametrize("after", [None, Place(5, f"{RUN} user/lives_in")])
-def test_a_listing_reads_the_agents_claims_alone_and_looks_up_the_rest(
+def test_a_listing_reads_the_agents_newest_memories_or_those_of_a_run_and_looks_up_the_rest(
     connection: sqlite3.Connection, asked: object, run_id: str | None, after: Place | None, *, history: bool
 ) -> None:
     page = Facts(SCOPE).page(asked, run_id=run_id, history=history, limit=21, after=after)  # type: ignore[arg-type]
     details = plan(connection, page)
-    assert details[0].startswith("SEARCH claim USING PRIMARY KEY (tenant_id=? AND agent_id=?")
-    (memory,) = [each for each in details if each.startswith("SEARCH memory ")]
-    assert "id=?)" in memory
+    index = "happened (tenant_id=? AND agent_id=?" if run_id is None else "taught (tenant_id=? AND <expr>=?"
+    assert details[0].startswith(f"SEARCH memory USING INDEX long_term_memory_{index}")
+    (claim,) = [each for each in details if each.startswith("SEARCH claim ")]
+    assert "claim_of_memory (tenant_id=? AND agent_id=? AND memory_id=?" in claim
+    (sorts,) = [each for each in details if each.startswith("USE TEMP")]
+    assert (sorts == "USE TEMP B-TREE FOR ORDER BY") == (run_id is not None)  # else the newest are read first
     assert scanned(details) == []
     for name in ("sure", *(() if history else ("later",))):
         (read,) = {each for each in details if each.startswith(f"SEARCH {name} ")}
