@@ -88,6 +88,8 @@ class Run:
         episode_ids: The episodes that it was given when it began.
         output: What it was completed with; of a completed run None is null too.
         workflow_id: The workflow that was selected for it last.
+        input_blob, output_blob: The blobs that they are, where they are too large for a row: pointers stand in their
+            place then.
     """
 
     id: str
@@ -101,6 +103,8 @@ class Run:
     output: Json = None
     error: str | None = None
     workflow_id: str | None = None
+    input_blob: str | None = None
+    output_blob: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,3 +9,8 @@ Json: TypeAlias = "Scalar | Sequence[Json] | Mapping[str, Json]"
 
 to_json: Callable[[Json], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 """Writes compact JSON; the one form in which JSON is stored, measured and sent."""
+
+
+def same_json(one: Json, other: Json) -> bool:
+    """Tell whether two values are the same JSON, whatever the order of their keys."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

@@ -19,7 +19,7 @@ from app.domain.bounds import (
 
 # Runs and their episodes.
 
-RUN_VALUE_BYTES = 32 * 1024
+RUN_VALUE_BYTES = 200 * 1024
 """Of the input and of the output of a run, as JSON."""
 RUN_ERROR_BYTES = 4 * 1024
 MAX_RUNS = 100_000

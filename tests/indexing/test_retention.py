@@ -204,9 +204,10 @@ async def test_prune_deletes_old_keys_audit_rows_receipts_ingestions_and_spend_o
         workflow_outcomes=0,
         tool_calls=0,
         recalls=0,
+        blobs=0,
     )
     assert told == [2, 4, 6, 8, 10, 12, 14, 16, 17]
-    assert await prune_all(bench, []) == Pruned(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    assert await prune_all(bench, []) == Pruned(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     for table in ("pass", "proposal"):
         left = await bench.rows(f"SELECT ingestion_id FROM {table} ORDER BY 1")
         assert [row["ingestion_id"] for row in left] == ["2", "3"]

@@ -16,6 +16,7 @@ _VALUES: Mapping[str, Scalar] = {
     "agent_type": "support",
     "alpha": 1.5,
     "beta": 2,
+    "blob_id": None,
     "bytes": 100,  # enough for what each table holds below
     "called_at": None,
     "content": 'said "é\U0001f600"',
@@ -32,6 +33,7 @@ _VALUES: Mapping[str, Scalar] = {
     "fallen_since": None,
     "fallen_until": None,
     "input": '{"input":1,"episode_ids":[]}',
+    "input_blob": None,
     "input_hash": _HASH,
     "issued_at": None,
     "media_type": "text/plain",
@@ -40,6 +42,7 @@ _VALUES: Mapping[str, Scalar] = {
     "number": 1,
     "outcome": "ok",
     "output": None,
+    "output_blob": None,
     "over": 0,
     "role": "user",
     "score": 0.25,

@@ -6,9 +6,11 @@ Nothing is kept between two chunks: a prune that stops is simply run again, and 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from app.indexing.jobs.erase_blobs import remove_objects
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Database, Statement
-from app.storage.system import episodes, pruning
+from app.ports.object_store import NoObjectStore, ObjectStore
+from app.storage.system import blobs, episodes, pruning
 from app.storage.system.clock import database_time
 
 MAX_CHUNK = 500
@@ -34,6 +36,8 @@ class Pruned:
     workflow_outcomes: int
     tool_calls: int
     recalls: int
+    blobs: int
+    """Large values of rows that were overwritten or deleted, by this run or before it."""
 
 
 class Prune:
@@ -47,8 +51,11 @@ class Prune:
         episode_days: int,
         rate_limiter: RateLimiter,
         report: Callable[[int], None],
+        objects: ObjectStore | None = None,
     ) -> None:
         """Take the database, a rate limiter, and a callback that is given the number of rows deleted so far.
+
+        ``objects`` is the object store; None: there is none.
 
         ``audit_days``: how old audit rows, the tool calls of runs, the rows of recalls, the receipts of erasures,
         finished ingestions, the outcomes of workflows and the counts of what models have cost become;
@@ -59,6 +66,7 @@ class Prune:
         self._episode_days = episode_days
         self._rate_limiter = rate_limiter
         self._report = report
+        self._objects = NoObjectStore() if objects is None else objects
         self._deleted = 0
 
     async def run(self) -> Pruned:
@@ -67,7 +75,7 @@ class Prune:
         The memories' vectors become pending deletes, which the indexer of a running server carries out.
 
         Raises:
-            Unavailable: the database does not answer; running it again continues from there.
+            Unavailable: the database or the object store does not answer; running it again continues from there.
         """
         await self._rate_limiter.spend()
         now = await database_time(self._database)
@@ -86,6 +94,7 @@ class Prune:
             workflow_outcomes=await self._repeat(pruning.delete_outcomes(audited_until, MAX_CHUNK)),
             tool_calls=await self._repeat(pruning.delete_tool_calls(audited_until, MAX_CHUNK)),
             recalls=await self._repeat(pruning.delete_recalls(audited_until, MAX_CHUNK)),
+            blobs=await self._let_go(),
         )
 
     async def _repeat(self, statements: Sequence[Statement]) -> int:
@@ -97,4 +106,20 @@ class Prune:
             if not deleted:
                 return self._deleted - before
             self._deleted += len(deleted)
+            self._report(self._deleted)
+
+    async def _let_go(self) -> int:
+        """Remove the objects of blobs that nobody has any more, and then their rows; return how many."""
+        before = self._deleted
+        while True:
+            await self._rate_limiter.spend()
+            (rows,) = await self._database.run([blobs.let_go()])
+            if not rows:
+                return self._deleted - before
+            gone = [(str(row["tenant_id"]), str(row["id"])) for row in rows]
+            for tenant_id in {tenant_id for tenant_id, _ in gone}:
+                await remove_objects(self._objects, tenant_id, [id_ for whose, id_ in gone if whose == tenant_id])
+            await self._rate_limiter.spend()
+            await self._database.run([blobs.remove_let_go(gone)])
+            self._deleted += len(gone)
             self._report(self._deleted)

@@ -5,12 +5,13 @@ from dataclasses import asdict
 
 import click
 
-from app.bootstrap import open_database, wall_clock
+from app.bootstrap import build_objects, open_database, wall_clock
 from app.indexing.jobs.prune import Prune, Pruned
 from app.indexing.jobs.weekly import every_week
 from app.indexing.rate_limiter import RateLimiter
 from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
 from app.interfaces.cli.reconcile import rate_option
+from app.observability.metrics import Metrics
 from app.runtime.maintenance import UNMETERED
 from app.settings import Settings
 
@@ -23,8 +24,8 @@ def prune(*, calls_per_minute: float, weekly: bool, as_json: bool) -> None:
     """Delete what has expired or is too old, of all tenants.
 
     These are expired memories and working memory, and old audit rows, tool calls of runs, rows of recalls, receipts,
-    ingestions, counts of model calls, idempotency keys, episodes, runs and outcomes of workflows. It is made for cron,
-    and safe beside running servers.
+    ingestions, counts of model calls, idempotency keys, episodes, runs and outcomes of workflows, and large values that
+    no row has any more. It is made for cron, and safe beside running servers.
     """
     settings = quiet_settings()
 
@@ -41,7 +42,7 @@ def _print(pruned: Pruned, *, as_json: bool) -> None:
         f"receipts, {pruned.ingestions} ingestions, {pruned.model_spend} counts of model calls, {pruned.episodes} "
         f"episodes, {pruned.runs} runs, {pruned.workflow_outcomes} outcomes of workflows, {pruned.tool_calls} tool "
         f"calls and {pruned.recalls} rows of recalls deleted.\n"
-        f"{pruned.working} expired rows of working memory deleted."
+        f"{pruned.working} expired rows of working memory and {pruned.blobs} large values deleted."
     )
     others = {name: count for name, count in asdict(pruned).items() if name != "memories"}
     print_answer({"pruned": pruned.memories} | others, said, as_json)
@@ -57,6 +58,7 @@ async def _prune(settings: Settings, calls_per_minute: float) -> Pruned:
             episode_days=settings.episode_days,
             rate_limiter=rate_limiter,
             report=_tell,
+            objects=build_objects(settings, Metrics(), embedded=not settings.on_cloudflare),
         )
         return await job.run()
     finally:

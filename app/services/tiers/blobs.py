@@ -68,6 +68,23 @@ class Blobs:
             Unauthenticated: the credential was revoked; nothing was kept.
             Unavailable: the database or the object store does not answer; a blob may be there that nobody was told of.
         """
+        new_id = (await self.begin(agent_id, data, media_type)).id
+        owner = self._owner(agent_id)
+        try:
+            _, stored = await write(self._backends, owner, BlobRows(owner).finish(new_id))
+        except (Erasing, Unauthenticated):
+            await self.give_up(agent_id, new_id)
+            raise
+        if not stored:  # it took so long that it was taken for one that was given up
+            await self._objects.delete(new_id)
+            raise UpstreamTimeout("The blob was not kept in time. Send it again.")
+        return read_row(Blob, stored[0])
+
+    async def begin(self, agent_id: str | None, data: bytes, media_type: str) -> Blob:
+        """Keep bytes that nobody sees yet: a row that points to them makes a blob of them (``0026_blobs.sql``).
+
+        What nobody points to is removed by ``give_up``, or an hour later by ``reconcile``. Raises as ``put`` does.
+        """
         limits.check(
             ("agent_id", limits.AGENT_ID, agent_id),
             ("body", limits.BLOB, len(data)),
@@ -89,21 +106,21 @@ class Blobs:
                 await self._objects.delete(new_id)
             await self._database.run([rows.remove(new_id)])
             raise
-        try:
-            _, stored = await write(self._backends, owner, rows.finish(new_id))
-        except (Erasing, Unauthenticated):
-            await self._take_back(rows, new_id)
-            raise
-        if not stored:  # it took so long that it was taken for one that was given up
-            await self._objects.delete(new_id)
-            raise UpstreamTimeout("The blob was not kept in time. Send it again.")
-        return read_row(Blob, stored[0])
+        return blob
 
-    async def _take_back(self, rows: BlobRows, blob_id: str) -> None:
-        """Remove what was begun. No gate stops this: it leaves less, also of what is being erased."""
-        await self._database.run([rows.abandon(blob_id)])
-        await self._objects.delete(blob_id)
-        await self._database.run([rows.remove(blob_id)])
+    async def give_up(self, agent_id: str | None, blob_id: str) -> None:
+        """Remove what was begun; what is a blob by now stays.
+
+        No gate stops this: it leaves less, also of what is being erased.
+
+        Raises:
+            Unavailable: the database or the object store does not answer.
+        """
+        rows = BlobRows(self._owner(agent_id))
+        (abandoned,) = await self._database.run([rows.abandon(blob_id)])
+        if abandoned:
+            await self._objects.delete(blob_id)
+            await self._database.run([rows.remove(blob_id)])
 
     async def get(self, agent_id: str | None, blob_id: str) -> Blob:
         """Return what is known of a blob.

@@ -1,9 +1,8 @@
 """The episodic tier: runs of agents, and what happened in them."""
 
-import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 from ulid import ULID
@@ -17,6 +16,7 @@ from app.domain.moments import moment
 from app.domain.quotas import Use
 from app.ports.database import Row, RunRefused
 from app.services.backends import TenantBackends
+from app.services.tiers.large_values import Kept, LargeValues, is_large
 from app.services.tiers.writing import write
 from app.services.write_outcomes import WARN_FROM
 from app.storage.listing import Place
@@ -72,42 +72,50 @@ class EpisodicMemory:
         """Take what the tenant's services work with; the tenant is bound in it."""
         self._backends = backends
         self._statements = Episodic(backends.tenant_id)
+        self._large = LargeValues(backends)
 
     async def begin(self, run: NewRun, *, only_agent: str | None = None) -> Begun:
         """Begin a run, and give it the last episodes of its agent type; the same run again is answered the same.
 
         Raises:
             Conflict: there is another run of this id; or ``Erasing``: the agent is being erased.
-            QuotaExceeded: the tenant has as many runs as may be kept.
+            QuotaExceeded: the tenant has as many runs as may be kept, or a large input is over its limits of blobs.
+            ContentTooLarge: the input is large, and there is no object store.
         """
         now = self._backends.clock()
         run_id = run.run_id or str(ULID.from_datetime(moment(now)))
-        statements = [
-            self._statements.admit_run(run_id, run.agent_id, limits.MAX_RUNS),
-            self._statements.begin(run_id, run, only_agent),
-            self._statements.run(run_id, run.agent_id),
-            self._statements.given(run_id, run.agent_id),
-        ]
-        *_, found, given = await self._write(Scope(self._backends.tenant_id, run.agent_id), statements)
+        async with self._large.kept(run.agent_id, "input", to_json(run.input)) as kept:
+            statements = [
+                self._statements.admit_run(run_id, run.agent_id, limits.MAX_RUNS),
+                self._statements.begin(run_id, run, only_agent, kept=kept.text, input_blob=kept.blob_id),
+                self._statements.run(run_id, run.agent_id),
+                self._statements.given(run_id, run.agent_id),
+            ]
+            *_, found, given = await self._write(Scope(self._backends.tenant_id, run.agent_id), statements)
         begun = read_rows(Run, found)
-        if not begun or begun[0].agent_type != run.agent_type or not _same(begun[0].input, run.input):
+        if not (
+            begun
+            and begun[0].agent_type == run.agent_type
+            and await self._large.same(begun[0].input, begun[0].input_blob, run.input)
+        ):
             raise Conflict("The run_id names another run. Nothing was changed; take a new one.")
-        return Begun(begun[0], read_rows(Episode, given))
+        return Begun(replace(begun[0], input=run.input), read_rows(Episode, given))
 
     async def run(self, run_id: str, *, only_agent: str | None = None) -> Run:
-        """Return a run.
+        """Return a run with its input and output, however large.
 
         Raises:
-            NotFound: there is no such run.
+            NotFound: there is no such run; or ``BlobGone``: its input or output is lost.
         """
-        limits.check(("run_id", limits.RUN_ID, run_id))
-        (rows,) = await self._backends.database.run([self._statements.run(run_id, only_agent)])
-        if not rows:
-            raise _no_run()
-        return read_rows(Run, rows)[0]
+        run = await self._found(run_id, only_agent)
+        return replace(
+            run,
+            input=await self._large.load(run.input, run.input_blob),
+            output=await self._large.load(run.output, run.output_blob),
+        )
 
     async def runs(self, wanted: RunsWanted, *, limit: int, after: Place | None = None) -> RunPage:
-        """Return the next runs, newest first."""
+        """Return the next runs, newest first; in place of large inputs and outputs they have pointers."""
         limits.check(("limit", limits.LIST_LIMIT, limit))
         (rows,) = await self._backends.database.run([self._statements.runs(wanted, limit=limit + 1, after=after)])
         runs = read_rows(Run, rows[:limit])
@@ -147,12 +155,16 @@ class EpisodicMemory:
             NotFound: there is no such run.
             RunEnded: it has ended otherwise.
             Erasing: the agent is being erased.
+            QuotaExceeded, ContentTooLarge: as for the input of a run that begins.
         """
         limits.check(("output", limits.RUN_VALUE, output))
-        run = await self._end(run_id, "completed", only_agent, output=None if output is None else to_json(output))
-        if run.status != "completed" or not _same(run.output, output):
+        text = to_json(output)
+        agent_id = (await self._found(run_id, only_agent)).agent_id if is_large(text) else ""
+        async with self._large.kept(agent_id, "output", text) as kept:
+            run = await self._end(run_id, "completed", only_agent, output=None if output is None else kept)
+        if run.status != "completed" or not await self._large.same(run.output, run.output_blob, output):
             raise _ended(run)
-        return run
+        return replace(run, output=output)
 
     async def fail(self, run_id: str, error: str, *, only_agent: str | None = None) -> Run:
         """End a run with what has gone wrong; else as ``complete``."""
@@ -170,19 +182,27 @@ class EpisodicMemory:
         last = episodes[-1] if len(rows) > limit else None
         return EpisodePage(episodes, None if last is None else Place(last.created_at, last.id))
 
+    async def _found(self, run_id: str, only_agent: str | None) -> Run:
+        limits.check(("run_id", limits.RUN_ID, run_id))
+        (rows,) = await self._backends.database.run([self._statements.run(run_id, only_agent)])
+        if not rows:
+            raise _no_run()
+        return read_rows(Run, rows)[0]
+
     async def _end(
         self,
         run_id: str,
         status: RunStatus,
         only_agent: str | None,
         *,
-        output: str | None = None,
+        output: Kept | None = None,
         error: str | None = None,
     ) -> Run:
         limits.check(("run_id", limits.RUN_ID, run_id))
+        text, blob_id = (None, None) if output is None else (output.text, output.blob_id)
         statements = [
             self._statements.admit(run_id, only_agent),
-            self._statements.end(run_id, status, output=output, error=error),
+            self._statements.end(run_id, status, output=text, output_blob=blob_id, error=error),
             self._statements.run(run_id, only_agent),
         ]
         *_, rows = await self._write(self._scope(only_agent), statements)
@@ -237,11 +257,6 @@ class EpisodicMemory:
 def _warn_from(most: int) -> int:
     """Return the least whole number of episodes of which a caller is warned."""
     return -int(-(most * WARN_FROM) // 1)
-
-
-def _same(one: Json, other: Json) -> bool:
-    """Tell whether two values are the same JSON, whatever the order of their keys."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _no_run() -> NotFound:

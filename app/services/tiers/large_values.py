@@ -1,89 +1,137 @@
 """Values that are too large for a row: a pointer stands in their place, and the object store has them.
 
-A tier calls ``keep`` before it writes a JSON text and ``load`` after it has read one; both leave small values alone.
+The row names the blob beside the pointer. The triggers of ``0026_blobs.sql`` make a blob 'stored' in the statement that
+writes its row, and 'deleting' in the one that removes or overwrites it: whatever is killed when, no row that is read
+points to what was never there, and no blob stays whose row has gone.
 """
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from app.domain import limits
 from app.domain.blobs import Blob
-from app.domain.errors import BlobGone, NotFound
-from app.domain.json_types import Json, to_json
+from app.domain.errors import BlobGone, ContentTooLarge, FieldError, MemoryGatewayError, UpstreamTimeout
+from app.domain.json_types import Json, same_json, to_json
+from app.ports.database import RunRefused
 from app.services.backends import TenantBackends
 from app.services.tiers.blobs import Blobs
 
 _MEDIA_TYPE = "application/json"
-_POINTER_CHARACTERS = 400
-_FIELDS = {"id", "sha256", "size", "media_type"}
+_LATE = "blob_late"
+"""Why the schema refuses a row whose blob was given up meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a row has of a value: its JSON, or the pointer to a blob and the blob's id."""
+
+    text: str
+    blob_id: str | None = None
 
 
 class LargeValues:
-    """Keeps the large values of one tenant, bound here. They are blobs of the agent, or of the tenant without one."""
+    """Keeps the large values of one tenant, bound here. Each is a blob of the agent whose row it is of."""
 
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with; the tenant is bound in it."""
         self._blobs = Blobs(backends)
+        self._objects = backends.objects
 
-    async def keep(self, agent_id: str | None, text: str) -> str:
-        """Return the JSON text itself, or a pointer to it where it has more than ``limits.LARGE_VALUE_BYTES`` bytes.
-
-        A small value that reads like a pointer goes into the store too, so that nobody can make one up. Where the write
-        of the pointer fails, ``drop`` removes what it points to.
+    @asynccontextmanager
+    async def kept(self, agent_id: str, field: str, text: str) -> AsyncIterator[Kept]:
+        """Give what a row is to have of a JSON text, while the row is written; what no row took is removed.
 
         Raises:
+            ContentTooLarge: the value is large, and there is no object store; it names the field.
+            UpstreamTimeout: the value took so long that it was given up; nothing was written.
             QuotaExceeded, Erasing, Unauthenticated, Unavailable: as ``Blobs.put`` does.
         """
-        data = text.encode()
-        if len(data) <= limits.LARGE_VALUE_BYTES and _pointer(text) is None:
-            return text
-        blob = await self._blobs.put(agent_id, data, _MEDIA_TYPE)
-        told: dict[str, Json] = {"id": blob.id, "sha256": blob.sha256, "size": blob.size, "media_type": blob.media_type}
-        return to_json({"blob": told})
-
-    async def load(self, agent_id: str | None, text: str) -> str:
-        """Return the JSON text that ``keep`` was given.
-
-        Raises:
-            BlobGone: what the pointer names is not there any more.
-            UpstreamRejected: the object store has something else in its place.
-            Unavailable: the database or the object store does not answer.
-        """
-        pointer = _pointer(text)
-        if pointer is None:
-            return text
-        return (await self._blobs.read(await self._found(agent_id, pointer))).decode()
-
-    async def drop(self, agent_id: str | None, text: str) -> None:
-        """Remove what ``keep`` has put into the store; call it once the row that has the pointer is gone.
-
-        Raises:
-            Erasing, Unauthenticated, Unavailable: as ``Blobs.delete`` does.
-        """
-        pointer = _pointer(text)
-        if pointer is not None:
-            await self._blobs.delete(agent_id, str(pointer["id"]))
-
-    async def _found(self, agent_id: str | None, pointer: Mapping[str, Any]) -> Blob:
+        kept = await self.keep(agent_id, field, text)
         try:
-            blob = await self._blobs.get(agent_id, str(pointer["id"]))
-        except NotFound as error:
-            raise BlobGone("The value was in a blob that is not there any more.") from error
-        if (blob.sha256, blob.size) != (pointer["sha256"], pointer["size"]):
-            raise BlobGone("The value was in a blob that is another one now.")
-        return blob
+            yield kept
+        except RunRefused as refusal:
+            await self.let_go(agent_id, kept)
+            if refusal.reason == _LATE:
+                raise UpstreamTimeout("The value was not kept in time. Send it again.") from refusal
+            raise
+        except Exception:
+            await self.let_go(agent_id, kept)
+            raise
+        await self.let_go(agent_id, kept)
+
+    async def keep(self, agent_id: str, field: str, text: str) -> Kept:
+        """Put a JSON text that is too large for a row into the store; the row or ``let_go`` has to follow.
+
+        Raises:
+            ContentTooLarge, QuotaExceeded, Erasing, Unauthenticated, Unavailable: as ``kept`` does.
+        """
+        if not is_large(text):
+            return Kept(text)
+        data = text.encode()
+        if not self._objects.there:
+            message = (
+                f"has {len(data)} bytes as JSON, at most {limits.LARGE_VALUE_BYTES} are allowed where the service "
+                "has no object store"
+            )
+            raise ContentTooLarge(f"{field} {message}.", errors=[FieldError(field, message)])
+        blob = await self._blobs.begin(agent_id, data, _MEDIA_TYPE)
+        told: dict[str, Json] = {"id": blob.id, "sha256": blob.sha256, "size": blob.size, "media_type": blob.media_type}
+        return Kept(to_json({"blob": told}), blob.id)
+
+    async def let_go(self, agent_id: str, kept: Kept) -> None:
+        """Remove what was kept, unless a row has it. What cannot be removed now is found by ``reconcile``."""
+        if kept.blob_id is not None:
+            with suppress(MemoryGatewayError):
+                await self._blobs.give_up(agent_id, kept.blob_id)
+
+    async def remove(self, agent_id: str, blob_id: str | None) -> None:
+        """Remove what a row had. What cannot be removed now is removed by ``prune``."""
+        if blob_id is not None:
+            with suppress(MemoryGatewayError):
+                await self._blobs.delete(agent_id, blob_id)
+
+    async def load(self, held: Json, blob_id: str | None) -> Json:
+        """Return the value of which a row holds this, and names this blob.
+
+        Raises:
+            BlobGone: the object store does not have it any more.
+            UpstreamRejected: the object store has something else in its place.
+            Unavailable: the object store does not answer.
+        """
+        if blob_id is None:
+            return held
+        pointer = _pointer(held)
+        blob = Blob(blob_id, pointer["sha256"], pointer["size"], pointer["media_type"], created_at=0)
+        return json.loads(await self._blobs.read(blob))  # type: ignore[no-any-return]
+
+    async def same(self, held: Json, blob_id: str | None, value: Json) -> bool:
+        """Tell whether a row's value is this one, whatever the order of its keys; a lost one may be taken for another.
+
+        Raises:
+            UpstreamRejected, Unavailable: as ``load`` does.
+        """
+        if blob_id is None:
+            return same_json(held, value)
+        data, pointer = to_json(value).encode(), _pointer(held)
+        if len(data) != pointer["size"]:
+            return False
+        if hashlib.sha256(data).hexdigest() == pointer["sha256"]:
+            return True
+        try:
+            return same_json(await self.load(held, blob_id), value)
+        except BlobGone:
+            return False
 
 
-def _pointer(text: str) -> Mapping[str, Any] | None:
-    """Return what a pointer says; None where the text is none."""
-    if len(text) > _POINTER_CHARACTERS or '"blob"' not in text:
-        return None
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return None
-    blob = value.get("blob") if isinstance(value, dict) and len(value) == 1 else None
-    if not isinstance(blob, dict) or set(blob) != _FIELDS:
-        return None
-    return blob if limits.MEMORY_ID.violation(str(blob["id"])) is None else None
+def is_large(text: str) -> bool:
+    """Tell whether a JSON text is too large for a row."""
+    return len(text) > limits.LARGE_VALUE_BYTES or len(text.encode()) > limits.LARGE_VALUE_BYTES
+
+
+def _pointer(held: Any) -> dict[str, Any]:  # noqa: ANN401 - what ``keep`` has written
+    pointer: dict[str, Any] = held["blob"]
+    return pointer

@@ -12,6 +12,11 @@ class TenantObjects:
         self._tenant_id = tenant_id
         self._objects = objects
 
+    @property
+    def there(self) -> bool:
+        """Whether the service has an object store at all."""
+        return self._objects.backend != "none"
+
     async def put(self, blob_id: str, data: bytes, media_type: str) -> None:
         """Write the bytes of a blob; see ``ObjectStore.put``."""
         await self._objects.put(key_of(self._tenant_id, blob_id), data, media_type)

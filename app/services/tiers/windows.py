@@ -26,7 +26,7 @@ from app.retrieval.selection import tokens
 from app.services.backends import TenantBackends
 from app.services.ingest.identify import check, said_at
 from app.services.ingest.ingester import Ingester
-from app.services.tiers.working import too_many_instances
+from app.services.tiers.working_refusals import too_many_instances
 from app.services.tiers.writing import write
 from app.storage.rows import read_row, read_rows
 from app.storage.tiers.windows import Falling, Turn, Windows, WindowState

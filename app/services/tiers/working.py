@@ -2,17 +2,20 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.domain import limits
-from app.domain.errors import ContentTooLarge, FieldError, NotFound, PreconditionFailed, QuotaExceeded
+from app.domain.errors import BlobGone, ContentTooLarge, FieldError, NotFound
 from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope
 from app.domain.preconditions import Precondition
 from app.ports.database import RunRefused
 from app.services.backends import TenantBackends
+from app.services.tiers.large_values import LargeValues
+from app.services.tiers.working_refusals import NO_RUN, not_as_asked, refused
 from app.services.tiers.writing import write
 from app.storage.rows import read_row, read_rows
+from app.storage.scoped import ScopedStatement
 from app.storage.tiers.working import (
     STATE_KEY,
     Held,
@@ -25,7 +28,6 @@ from app.storage.tiers.working import (
 )
 
 _NO_KEY = "There is no such key, or it has expired."
-_NO_RUN = "There is no such run."
 _NO_STATE = "The run has no state, or it has expired."
 
 
@@ -95,6 +97,7 @@ class WorkingMemory:
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with."""
         self._backends = backends
+        self._large = LargeValues(backends)
 
     async def set(
         self, agent_id: str, instance: str, key: str, value: Json, *, ttl_seconds: int, only: Precondition
@@ -103,8 +106,10 @@ class WorkingMemory:
 
         Raises:
             PreconditionFailed: it is not; nothing was changed.
-            ContentTooLarge: the instance would hold too many bytes; nothing was changed.
-            QuotaExceeded: the instance has too many keys, or the tenant too many instances; nothing was changed.
+            ContentTooLarge: the instance would hold too many bytes, or there is no object store for a large value;
+                nothing was changed.
+            QuotaExceeded: the instance has too many keys, or the tenant too many instances or, for a large value,
+                blobs; nothing was changed.
             InvalidRequest: a field is outside its bounds.
             Erasing, Unauthenticated, Unavailable: as ``write`` says.
         """
@@ -115,18 +120,17 @@ class WorkingMemory:
         """Return what a key holds.
 
         Raises:
-            NotFound: there is no such key, or it has expired.
+            NotFound: there is no such key, or it has expired; or ``BlobGone``: its value is lost.
             InvalidRequest: a name has not the form of one.
             Unavailable: the database does not answer.
         """
         self._check(agent_id, instance, key)
-        (rows,) = await self._backends.database.run([self._keys(agent_id, instance).one(key)])
-        if not rows:
-            raise NotFound(_NO_KEY)
-        return _value(read_row(Held, rows[0]))
+        return await self._read(self._keys(agent_id, instance).one(key), absent=_NO_KEY)
 
     async def list(self, agent_id: str, instance: str) -> Contents:
         """Return all keys of an instance by their names; one that was never used holds nothing.
+
+        In place of a large value there is the pointer to it.
 
         Raises:
             InvalidRequest, Unavailable: as ``get`` says.
@@ -149,10 +153,12 @@ class WorkingMemory:
         if only.absent:
             (rows,) = await self._backends.database.run([keys.one(key)])
             if rows:
-                raise _not_as_asked()
+                raise not_as_asked()
         deleted = [] if only.absent else (await write(self._backends, keys.scope, [keys.delete(key, only)]))[0]
+        for blob_id in (row["blob_id"] for row in deleted):
+            await self._large.remove(agent_id, None if blob_id is None else str(blob_id))
         if only.match is not None and not deleted:
-            raise _not_as_asked()
+            raise not_as_asked()
 
     async def set_state(
         self, run_id: str, value: Json, *, ttl_seconds: int, only: Precondition, only_agent: str | None
@@ -169,15 +175,13 @@ class WorkingMemory:
         """Return the turn state of a run.
 
         Raises:
-            NotFound: there is no such run, or not for the only agent that may be asked for, or it has no state.
+            NotFound: there is no such run, or not for the only agent that may be asked for, or it has no state; or
+                ``BlobGone``: its state is lost.
             InvalidRequest: the id has not the form of one.
             Unavailable: the database does not answer.
         """
         limits.check(("run_id", limits.RUN_ID, run_id))
-        (rows,) = await self._backends.database.run([turn_state(self._backends.tenant_id, run_id, only_agent)])
-        if not rows or rows[0]["key"] is None:
-            raise NotFound(_NO_STATE if rows else _NO_RUN)
-        return _value(read_row(Held, rows[0]))
+        return await self._read(turn_state(self._backends.tenant_id, run_id, only_agent), absent=NO_RUN)
 
     async def append_log(
         self, run_id: str, entries: Sequence[Json], *, ttl_seconds: int, only_agent: str | None
@@ -198,7 +202,7 @@ class WorkingMemory:
         try:
             *_, (end,) = await write(self._backends, scope, append_log(scope, run_id, texts, ttl_seconds))
         except RunRefused as refusal:
-            raise _refused(refusal, field="entries") from refusal
+            raise refused(refusal, field="entries") from refusal
         return Logged(len(texts), int(end["number"] or 0), int(end["expires_at"] or 0))
 
     async def log(self, run_id: str, *, limit: int, after: int, only_agent: str | None) -> LogPage:
@@ -211,15 +215,34 @@ class WorkingMemory:
 
     async def _set(self, keys: WorkingKeys, key: str, value: Json, ttl_seconds: int, only: Precondition) -> Written:
         limits.check(("value", limits.WORKING_VALUE, value), ("ttl_seconds", limits.WORKING_TTL, ttl_seconds))
-        try:
-            before, _, (row,) = await write(
-                self._backends, keys.scope, keys.put(key, to_json(value), ttl_seconds, only)
-            )
-        except RunRefused as refusal:
-            if refusal.reason == "over_budget":
-                raise await self._over_budget(keys) from refusal
-            raise _refused(refusal, field="value") from refusal
-        return Written(_value(read_row(Held, row)), created=not before)
+        text, agent_id = to_json(value), keys.scope.agent_id
+        async with self._large.kept(agent_id, "value", text) as kept:
+            put = keys.put(key, kept.text, ttl_seconds, only, size=len(text.encode()), blob_id=kept.blob_id)
+            try:
+                before, _, (row,) = await write(self._backends, keys.scope, put)
+            except RunRefused as refusal:
+                if refusal.reason == "over_budget":
+                    raise await self._over_budget(keys) from refusal
+                raise refused(refusal, field="value") from refusal
+        for held in read_rows(Held, before):
+            await self._large.remove(agent_id, held.blob_id)
+        return Written(replace(_value(read_row(Held, row)), value=value), created=not before)
+
+    async def _read(self, statement: ScopedStatement, *, absent: str) -> Value:
+        """Read a key with its whole value; again where another write came before the bytes were read."""
+        lost = None
+        while True:
+            (rows,) = await self._backends.database.run([statement])
+            if not rows or rows[0]["key"] is None:
+                raise NotFound(_NO_STATE if rows else absent)
+            held = read_row(Held, rows[0])
+            value = _value(held)
+            try:
+                return replace(value, value=await self._large.load(value.value, held.blob_id))
+            except BlobGone:
+                if held.blob_id == lost:
+                    raise
+                lost = held.blob_id
 
     async def _over_budget(self, keys: WorkingKeys) -> ContentTooLarge:
         ((used,),) = await self._backends.database.run([keys.used()])
@@ -234,7 +257,7 @@ class WorkingMemory:
         limits.check(("run_id", limits.RUN_ID, run_id))
         (rows,) = await self._backends.database.run([agent_of_run(self._backends.tenant_id, run_id, only_agent)])
         if not rows:
-            raise NotFound(_NO_RUN)
+            raise NotFound(NO_RUN)
         return Scope(self._backends.tenant_id, str(rows[0]["agent_id"]))
 
     def _keys(self, agent_id: str, instance: str) -> WorkingKeys:
@@ -246,40 +269,6 @@ class WorkingMemory:
             ("instance", limits.INSTANCE, instance),
             ("key", limits.WORKING_KEY, key),
         )
-
-
-def too_many_instances() -> QuotaExceeded:
-    """Return the refusal of another instance where the tenant has as many as it may."""
-    most = limits.MAX_WORKING_INSTANCES
-    return QuotaExceeded(
-        f"The tenant has {most} instances that hold working memory, as many as it may. Nothing was changed.",
-        reached=f"working_instances;scope=tenant;used={most};limit={most}",
-    )
-
-
-def _refused(refusal: RunRefused, *, field: str) -> Exception:
-    match refusal.reason:
-        case "no_run":
-            return NotFound(_NO_RUN)
-        case "precondition_failed":
-            return _not_as_asked()
-        case "too_many_instances":
-            return too_many_instances()
-        case "too_many_keys":
-            most = limits.MAX_WORKING_KEYS
-            return QuotaExceeded(
-                f"The instance has {most} keys, as many as it may. Nothing was changed.",
-                reached=f"working_keys;scope=instance;used={most};limit={most}",
-            )
-        case "over_log":
-            message = f"do not fit: a run's log holds at most {limits.LOG_BYTES} bytes"
-            return ContentTooLarge(f"{field} {message}. Nothing was appended.", errors=[FieldError(field, message)])
-        case _:
-            return refusal
-
-
-def _not_as_asked() -> PreconditionFailed:
-    return PreconditionFailed("The key is not as If-Match or If-None-Match asks. Nothing was changed.")
 
 
 def _value(held: Held) -> Value:

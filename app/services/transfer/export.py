@@ -1,11 +1,14 @@
 """What a tenant has, as lines, page by page: deterministic, and no more than a page of it in memory."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.json_types import Scalar
 from app.domain.memory import Memory, Tenant
 from app.ports.database import Row
 from app.services.backends import TenantBackends
+from app.services.transfer.large_rows import LargeRows
 from app.services.transfer.lines import (
     Manifest,
     Total,
@@ -25,6 +28,8 @@ from app.storage.tiers.tables import TIER_TABLES, TierTable
 
 RETRY_SECONDS = 60.0
 """How long a transfer over HTTP may wait in all for calls to be let through."""
+_LARGE_AT_ONCE = 8
+"""Rows whose large values are read at once, and are in memory together."""
 
 
 class Export:
@@ -46,6 +51,7 @@ class Export:
         self._retry_budget = retry_budget or RetryBudget(RETRY_SECONDS)
         self._bulk = Bulk(backends.tenant_id, agent_id)
         self._config = backends.configs.active
+        self._large = LargeRows(backends)
         self.total = Total()
         self.memories = 0
         """How many there were when it began."""
@@ -68,8 +74,9 @@ class Export:
         for tier in TIER_TABLES:
             if tier.travels and (tier.of_agent or self._agent_id is None):
                 async for page in self._row_pages(tier):
-                    yield manifest + self._row_lines(tier, page)
-                    manifest = b""
+                    async for lines in self._row_lines(tier, page):
+                        yield manifest + lines
+                        manifest = b""
         yield manifest + write_end(self.total)
 
     async def _row_pages(self, tier: TierTable) -> AsyncIterator[list[Row]]:
@@ -84,13 +91,20 @@ class Export:
                 return
             after = [rows[-1][column] for column in tier.key]
 
-    def _row_lines(self, tier: TierTable, page: Sequence[Row]) -> bytes:
-        lines: list[bytes] = []
-        for row in page:
-            line, digest = write_row(tier, held(tier, row))
-            self.total.add_row(digest)
-            lines.append(line)
-        return b"".join(lines)
+    async def _row_lines(self, tier: TierTable, page: Sequence[Row]) -> AsyncIterator[bytes]:
+        at_once = _LARGE_AT_ONCE if any(row[each.blob] for row in page for each in tier.large) else len(page)
+        for start in range(0, len(page), at_once):
+            lines: list[bytes] = []
+            for row in await asyncio.gather(*(self._whole(tier, row) for row in page[start : start + at_once])):
+                line, digest = write_row(tier, held(tier, row))
+                self.total.add_row(digest)
+                lines.append(line)
+            yield b"".join(lines)
+
+    async def _whole(self, tier: TierTable, row: Row) -> Mapping[str, Scalar]:
+        if not any(row[each.blob] for each in tier.large):
+            return row
+        return await self._retry_budget.of(lambda: self._large.whole(tier, row))
 
     async def _pages(self, last: int, now: int) -> AsyncIterator[list[Row]]:
         after = BEFORE_ALL

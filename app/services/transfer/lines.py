@@ -16,7 +16,7 @@ FORMAT = "memory-gateway"
 VERSION = 3
 """The version that is written; those before it are read too. Version 2 has ``superseded_at``, ``forgotten_at``,
 ``message_id``, ``memory_type`` and ``learned``; version 3 has rows of the tiers."""
-LINE_BYTES = 512 * 1024
+LINE_BYTES = 1024 * 1024
 """The longest line that is read; nothing that the limits allow is written longer."""
 
 _EXACT = 2**53
@@ -147,7 +147,7 @@ def hash_of_row(kind: str, row: Mapping[str, Scalar]) -> str:
 
 def held(tier: TierTable, row: Mapping[str, Scalar]) -> dict[str, Scalar]:
     """Return what a row holds, in the order of its columns; a number is written alike wherever it was kept."""
-    there = {column: row[column] for column in tier.columns if row.get(column) is not None}
+    there = {column: row[column] for column in tier.told if row.get(column) is not None}
     return {
         column: int(value) if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT else value
         for column, value in there.items()

@@ -49,7 +49,7 @@ def _check_row(tier: TierTable, row: Mapping[str, Any]) -> None:
     """
     if "tenant_id" in row:
         bad("a row names no tenant: it is that of the credential")
-    if unknown := row.keys() - set(tier.columns):
+    if unknown := row.keys() - set(tier.told):
         bad(f"the row has a column that is not known: {min(unknown)[:40]!a}")
     needed = {*tier.key, *(["agent_id"] if tier.of_agent else [])}
     if missing := [column for column in sorted(needed) if row.get(column) is None]:

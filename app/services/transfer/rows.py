@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.domain import limits
-from app.domain.errors import DatabaseRejected
+from app.domain.errors import ContentTooLarge, DatabaseRejected, QuotaExceeded
 from app.domain.json_types import Scalar, to_json
 from app.domain.memory import Scope, Tenant
 from app.ports.database import Row, RunRefused
 from app.services.backends import TenantBackends
 from app.services.tiers.writing import write
+from app.services.transfer.large_rows import KeptRow, LargeRows
 from app.services.transfer.lines import BadLineError, RowLine, held, same
 from app.services.transfer.report import Report, Status
 from app.services.transfer.retry_budget import RetryBudget
@@ -36,6 +37,8 @@ class _Entry:
     detail: str | None = None
     missing: bool = False
     """Whether the row that it belongs to is missing."""
+    kept: KeptRow | None = None
+    """The row as it is to be written, where its large values are blobs."""
 
     @property
     def row(self) -> Mapping[str, Scalar]:
@@ -73,6 +76,7 @@ class RowImport:
         self._backends = backends
         self._report = report
         self._retry_budget = retry_budget
+        self._large = LargeRows(backends)
         self._only_agent = only_agent
         self._to_agent = to_agent
         self._entries: list[_Entry] = []
@@ -112,7 +116,12 @@ class RowImport:
             Unavailable: the database does not answer; importing again is safe.
         """
         entries, self._entries, self._bytes = self._entries, [], 0
-        await self._store([entry for entry in entries if entry.status is None])
+        await self._keep_large([entry for entry in entries if entry.status is None])
+        try:
+            await self._store([entry for entry in entries if entry.status is None])
+        finally:
+            for kept in [entry.kept for entry in entries if entry.kept is not None]:
+                await self._large.let_go(kept)
         for entry in entries:
             self._report.add(
                 entry.number,
@@ -142,6 +151,23 @@ class RowImport:
         agents = {entry.agent_id for entry in taken} | {line.agent_id}
         return kinds <= {line.tier.kind} and len(agents) <= _BATCH_AGENTS and self._bytes + size <= _BATCH_BYTES
 
+    async def _keep_large(self, entries: Sequence[_Entry]) -> None:
+        """Put large values into the object store, those of rows that are not there yet; settle the others."""
+        for entry in entries:
+            if entry.line is None or not self._large.has(entry.line.tier, entry.row):
+                continue
+            tier = entry.line.tier
+            known = TierRows(self._backends.tenant_id, tier).known([entry.row])
+            (there,) = await self._retry_budget.of(lambda known=known: self._backends.database.run([known]))  # type: ignore[misc]
+            if there:
+                whole = await self._retry_budget.of(lambda tier=tier, row=there[0]: self._large.whole(tier, row))  # type: ignore[misc]
+                entry.settle(*_became(entry, held(tier, whole), None))
+                continue
+            try:
+                entry.kept = await self._large.kept(tier, entry.row)
+            except (BadLineError, ContentTooLarge, QuotaExceeded) as refusal:
+                entry.settle("rejected", refusal.detail)
+
     async def _store(self, entries: Sequence[_Entry]) -> None:
         """Write rows of one kind. Where their table refuses one of them, the others are written without it."""
         if not entries or entries[0].line is None:
@@ -167,9 +193,10 @@ class RowImport:
         tenant_id = self._backends.tenant_id
         rows = TierRows(tenant_id, tier)
         given = [entry.row for entry in entries]
+        written = [entry.row if entry.kept is None else entry.kept.row for entry in entries]
         agents = sorted({entry.agent_id for entry in entries if entry.agent_id})
         gates = [gate(Scope(tenant_id, agent_id), self._backends.author) for agent_id in agents]
-        statements = [*gates, rows.known(given), rows.insert(given, self._most(tier)), rows.known(given)]
+        statements = [*gates, rows.known(given), rows.insert(written, self._most(tier)), rows.known(given)]
         if tier.parent is not None:
             statements.insert(0, rows.orphans(given))
         results = await self._retry_budget.of(lambda: write(self._backends, Tenant(tenant_id), statements))

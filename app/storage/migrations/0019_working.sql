@@ -26,6 +26,8 @@ CREATE TABLE working_key (
   bytes INTEGER NOT NULL CHECK (bytes BETWEEN 1 AND 131072),
   version INTEGER NOT NULL,
   expires_at INTEGER NOT NULL,
+  -- The blob that the value is, where it is too large: `value` has a pointer then, `bytes` its size (0026_blobs.sql).
+  blob_id TEXT,
   value TEXT NOT NULL,
   PRIMARY KEY (tenant_id, agent_id, instance, key)
 ) STRICT, WITHOUT ROWID;
@@ -87,7 +89,8 @@ CREATE TABLE working_turn (
 ) STRICT, WITHOUT ROWID;
 
 CREATE VIEW working_put AS
-SELECT NULL AS tenant_id, NULL AS agent_id, NULL AS instance, NULL AS key, NULL AS value, NULL AS bytes, NULL AS ttl_ms,
+SELECT NULL AS tenant_id, NULL AS agent_id, NULL AS instance, NULL AS key, NULL AS value, NULL AS blob_id, NULL AS bytes,
+  NULL AS ttl_ms,
   -- Whether the instance is a run, which has to be there.
   NULL AS of_run,
   -- The versions of which the key has to have one, as a JSON array of texts, "*" for any; and whether it has to be new.
@@ -128,12 +131,14 @@ BEGIN
   VALUES (new.tenant_id, new.agent_id, new.instance, 1, new.ttl_ms, new.now, new.most_instances);
   DELETE FROM working_key
   WHERE tenant_id = new.tenant_id AND agent_id = new.agent_id AND instance = new.instance AND expires_at <= new.now;
-  INSERT INTO working_key (tenant_id, agent_id, instance, key, bytes, version, expires_at, value)
-  SELECT new.tenant_id, new.agent_id, new.instance, new.key, new.bytes, used.version, new.now + new.ttl_ms, new.value
+  INSERT INTO working_key (tenant_id, agent_id, instance, key, bytes, version, expires_at, blob_id, value)
+  SELECT new.tenant_id, new.agent_id, new.instance, new.key, new.bytes, used.version, new.now + new.ttl_ms, new.blob_id,
+    new.value
   FROM working_instance AS used
   WHERE used.tenant_id = new.tenant_id AND used.agent_id = new.agent_id AND used.instance = new.instance
   ON CONFLICT (tenant_id, agent_id, instance, key) DO UPDATE SET
-    bytes = excluded.bytes, version = excluded.version, expires_at = excluded.expires_at, value = excluded.value;
+    bytes = excluded.bytes, version = excluded.version, expires_at = excluded.expires_at, blob_id = excluded.blob_id,
+    value = excluded.value;
 END;
 
 -- Gives out so many versions of an instance, the last of which its row has then.

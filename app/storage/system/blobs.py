@@ -46,6 +46,18 @@ blob.tenant_id = ?1 ->> 'tenant_id' AND blob.id IN (SELECT value FROM json_each(
 _CONDEMN = f"UPDATE blob SET state = 'deleting' WHERE {_GIVEN_UP} AND blob.state = 'writing'"
 _REMOVE = f"DELETE FROM blob WHERE {_GIVEN_UP} AND blob.state = 'deleting'"
 
+# The index has what is not stored.
+_LET_GO = f"""
+SELECT blob.tenant_id, blob.id FROM blob INDEXED BY blob_unfinished
+WHERE blob.state <> 'stored' AND blob.state = 'deleting'
+ORDER BY blob.created_at, blob.tenant_id, blob.id LIMIT {MAX_ERASED}
+"""
+_REMOVE_LET_GO = """
+DELETE FROM blob
+WHERE (blob.tenant_id, blob.id) IN (SELECT gone.value ->> 0, gone.value ->> 1 FROM json_each(?1, '$.gone') AS gone)
+  AND blob.state = 'deleting'
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class ErasedBlob:
@@ -79,6 +91,16 @@ def erased(erasure: RunningErasure, ids: Sequence[str]) -> list[Statement]:
 def waits(erasure: RunningErasure) -> Statement:
     """Let other erasures come first."""
     return Statement.write(_WAIT, repeatable=True, **erasure.argument)
+
+
+def let_go() -> Statement:
+    """Read the ``tenant_id`` and ``id`` of the next blobs whose objects go, as their rows are 'deleting'."""
+    return Statement.read(_LET_GO)
+
+
+def remove_let_go(gone: Sequence[tuple[str, str]]) -> Statement:
+    """Remove the rows of such blobs, each with its tenant, once their objects are gone."""
+    return Statement.write(_REMOVE_LET_GO, repeatable=True, gone=[list(each) for each in gone])
 
 
 def tenants(after: str) -> Statement:

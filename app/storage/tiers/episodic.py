@@ -22,7 +22,8 @@ SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'run_id', coalesce(?1 ->> '
 """
 _RUN = """
 SELECT run.id, run.agent_id, run.agent_type, run.status, run.input -> '$.input' AS input,
-  run.input -> '$.episode_ids' AS episode_ids, run.output, run.error, run.workflow_id, run.started_at, run.ended_at
+  run.input -> '$.episode_ids' AS episode_ids, run.output, run.error, run.workflow_id, run.started_at, run.ended_at,
+  run.input_blob, run.output_blob
 FROM agent_runs AS run
 """
 _COLUMNS = """
@@ -36,9 +37,9 @@ _NEWEST_EPISODES = "ORDER BY episode.created_at DESC, episode.id DESC"
 _NEWEST_RUNS = "ORDER BY run.started_at DESC, run.id DESC"
 # What is logged with the input is what the answer reads, in the same run of the database.
 _BEGIN = """
-INSERT INTO agent_runs (tenant_id, id, agent_id, agent_type, status, input, started_at)
+INSERT INTO agent_runs (tenant_id, id, agent_id, agent_type, status, input_blob, input, started_at)
 SELECT ?1 ->> 'tenant_id', ?1 ->> 'run_id', ?1 ->> 'agent_id', ?1 ->> 'agent_type', 'running',
-  '{{"input":' || (?1 ->> 'input') || ',"episode_ids":' || (
+  ?1 ->> 'input_blob', '{{"input":' || (?1 ->> 'input') || ',"episode_ids":' || (
     SELECT json_group_array(id) FROM (
       SELECT episode.id FROM memory_episodes AS episode INDEXED BY {index} WHERE {where}
       ORDER BY episode.created_at DESC, episode.id DESC LIMIT ?1 ->> 'episodes'
@@ -72,7 +73,8 @@ SELECT coalesce(sum(held.runs), 0) AS runs, coalesce(sum(held.episodes), 0) AS e
 WHERE held.tenant_id = ?1 ->> 'tenant_id'
 """
 _END = f"""
-UPDATE agent_runs AS run SET status = ?1 ->> 'status', output = ?1 ->> 'output', error = ?1 ->> 'error',
+UPDATE agent_runs AS run SET status = ?1 ->> 'status', output = ?1 ->> 'output',
+  output_blob = ?1 ->> 'output_blob', error = ?1 ->> 'error',
   ended_at = max({NOW}, run.started_at)
 WHERE {_OF_RUN} AND run.status = 'running'
 """
@@ -90,8 +92,13 @@ class Episodic:
             Scope(self.tenant_id, agent_id), _ADMIT, run_id=run_id, begins=True, most_runs=most
         )
 
-    def begin(self, run_id: str, run: NewRun, only_agent: str | None) -> ScopedStatement:
-        """Begin a run, unless there is one of this id, and log which episodes it is given: of the one agent, or all."""
+    def begin(
+        self, run_id: str, run: NewRun, only_agent: str | None, *, kept: str, input_blob: str | None
+    ) -> ScopedStatement:
+        """Begin a run, unless there is one of this id, and log which episodes it is given: of the one agent, or all.
+
+        ``kept`` is its input as JSON, or where this is a blob, the pointer to it.
+        """
         scope = Scope(self.tenant_id, run.agent_id)
         where, index = _conditions(EpisodesWanted(agent_type=run.agent_type, agent_id=only_agent))
         return ScopedStatement.write(
@@ -99,7 +106,8 @@ class Episodic:
             _BEGIN.format(index=index, where=where, now=NOW),
             run_id=run_id,
             agent_type=run.agent_type,
-            input=to_json(run.input),
+            input=kept,
+            input_blob=input_blob,
             episodes=run.episodes,
         )
 
@@ -137,9 +145,13 @@ class Episodic:
         """Read how many runs and episodes the tenant has: one row."""
         return ScopedStatement.read(self._tenant, _COUNT)
 
-    def end(self, run_id: str, status: RunStatus, *, output: str | None, error: str | None) -> ScopedStatement:
-        """End a run that is running; ``output`` is JSON."""
-        return ScopedStatement.write(self._tenant, _END, run_id=run_id, status=status, output=output, error=error)
+    def end(
+        self, run_id: str, status: RunStatus, *, output: str | None, output_blob: str | None, error: str | None
+    ) -> ScopedStatement:
+        """End a run that is running; ``output`` is JSON or, where it is a blob, the pointer to it."""
+        return ScopedStatement.write(
+            self._tenant, _END, run_id=run_id, status=status, output=output, output_blob=output_blob, error=error
+        )
 
     def runs(self, wanted: RunsWanted, *, limit: int, after: Place | None) -> ScopedStatement:
         """Read the next runs, newest first."""

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from app.domain import limits
 from app.domain.context import CONFIGURATION
-from app.domain.limits import LOG_OVERHEAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,23 @@ class Parent:
 
 
 @dataclass(frozen=True, slots=True)
+class Large:
+    """A value that is a blob where it is too large for its row, which has the pointer to it then.
+
+    Attributes:
+        column: The column of the value, which is JSON.
+        blob: The column that names the blob.
+        most: How many bytes it may have as JSON.
+        within: The name of the value in the object that the column has; None: the column is the value.
+    """
+
+    column: str
+    blob: str
+    most: int
+    within: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TierTable:
     """A table whose rows belong to a tenant.
 
@@ -62,6 +79,7 @@ class TierTable:
         weighs: The columns whose bytes its column ``bytes`` counts, and what it counts for each row beside them.
         day: Whether a row expires within a day of its writing, as all of working memory does.
         integers: The columns of the key that are integers; the others are texts.
+        large: The values that may be blobs; lines of an export have the values, and name no blobs.
         exported: Whether an export has its rows: those of objects would point to nothing where they are imported.
     """
 
@@ -81,6 +99,12 @@ class TierTable:
     weighs: tuple[tuple[str, ...], int] | None = None
     day: bool = False
     integers: tuple[str, ...] = ()
+    large: tuple[Large, ...] = ()
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The columns that a line of an export may have."""
+        return tuple(column for column in self.columns if column not in {each.blob for each in self.large})
 
     @property
     def travels(self) -> bool:
@@ -100,11 +124,15 @@ _EPISODIC = (
         "agent_runs",
         (
             *("id", "agent_id", "agent_type", "status", "input", "output", "error", "workflow_id"),
-            *("started_at", "ended_at"),
+            *("started_at", "ended_at", "input_blob", "output_blob"),
         ),
         ("id",),
         json=("input", "output"),
         limits=(Limit("MAX_RUNS", used=_COUNT.format("runs")),),
+        large=(
+            Large("input", "input_blob", limits.RUN_VALUE_BYTES, within="input"),
+            Large("output", "output_blob", limits.RUN_VALUE_BYTES),
+        ),
     ),
     TierTable(
         "episodes",
@@ -144,7 +172,7 @@ _WORKING = (
     TierTable(
         kind="working_keys",
         table="working_key",
-        columns=("agent_id", "instance", "key", "bytes", "version", "expires_at", "value"),
+        columns=("agent_id", "instance", "key", "bytes", "version", "expires_at", "blob_id", "value"),
         key=("agent_id", "instance", "key"),
         expires=True,
         json=("value",),
@@ -153,6 +181,7 @@ _WORKING = (
         parent=Parent("working_instance", (("agent_id", "agent_id"), ("instance", "instance")), "has no instance"),
         weighs=(("key", "value"), 0),
         day=True,
+        large=(Large("value", "blob_id", limits.WORKING_BYTES),),
     ),
     TierTable(
         kind="working_log_entries",
@@ -165,7 +194,7 @@ _WORKING = (
         limits=(Limit("LOG_BYTES", of=("agent_id", "run_id"), amount="bytes"),),
         over="is over the limit of its log",
         parent=_RUN,
-        weighs=(("entry",), LOG_OVERHEAD),
+        weighs=(("entry",), limits.LOG_OVERHEAD),
         day=True,
     ),
     TierTable(

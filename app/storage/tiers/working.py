@@ -20,20 +20,20 @@ _INSTANCE = """
 """
 _LIVING = f"{_INSTANCE.format(table='held')} AND held.expires_at > {NOW}"
 _ONE = f"{_LIVING} AND held.key = ?1 ->> 'key'"
-_COLUMNS = "held.key, held.value, held.bytes, held.version, held.expires_at"
+_COLUMNS = "held.key, held.value, held.blob_id, held.bytes, held.version, held.expires_at"
 _PUT = f"""
-INSERT INTO working_put (tenant_id, agent_id, instance, key, value, bytes, ttl_ms, of_run, if_match, if_none_match,
-  now, most_bytes, most_keys, most_instances)
-SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'instance', ?1 ->> 'key', ?1 ->> 'value', ?1 ->> 'bytes',
-  ?1 ->> 'ttl_ms', ?1 ->> 'of_run', ?1 ->> 'if_match', ?1 ->> 'if_none_match', {NOW}, ?1 ->> 'most_bytes',
-  ?1 ->> 'most_keys', ?1 ->> 'most_instances'
+INSERT INTO working_put (tenant_id, agent_id, instance, key, value, blob_id, bytes, ttl_ms, of_run, if_match,
+  if_none_match, now, most_bytes, most_keys, most_instances)
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'instance', ?1 ->> 'key', ?1 ->> 'value', ?1 ->> 'blob_id',
+  ?1 ->> 'bytes', ?1 ->> 'ttl_ms', ?1 ->> 'of_run', ?1 ->> 'if_match', ?1 ->> 'if_none_match', {NOW},
+  ?1 ->> 'most_bytes', ?1 ->> 'most_keys', ?1 ->> 'most_instances'
 """
 _DELETE = f"""
 DELETE FROM working_key AS held WHERE {_ONE} AND (
   ?1 ->> 'if_match' IS NULL OR EXISTS (
     SELECT 1 FROM json_each(?1 ->> 'if_match') AS wanted WHERE wanted.value IN ('*', CAST(held.version AS TEXT))
   )
-) RETURNING key
+) RETURNING key, blob_id
 """
 # A run is of one agent for ever.
 _RUN = """
@@ -73,7 +73,8 @@ class Held:
 
     key: str
     value: str
-    """JSON text."""
+    """JSON text or, where the value is a blob, the pointer to it."""
+    blob_id: str | None
     bytes: int
     version: int
     expires_at: int
@@ -98,8 +99,12 @@ class WorkingKeys:
     instance: str
     of_run: bool = False
 
-    def put(self, key: str, value: str, ttl_seconds: int, only: Precondition) -> list[ScopedStatement]:
-        """Set a key; the first statement tells whether there was one, the last reads the ``Held``.
+    def put(
+        self, key: str, value: str, ttl_seconds: int, only: Precondition, *, size: int, blob_id: str | None = None
+    ) -> list[ScopedStatement]:
+        """Set a key; the first statement reads the ``Held`` that there was, the last the one that there is.
+
+        ``size`` is that of the value in bytes, also where the value is a blob and ``value`` the pointer to it.
 
         The run raises ``RunRefused`` with ``no_run``, ``precondition_failed``, ``over_budget``, ``too_many_keys`` or
         ``too_many_instances``. It is not made again by itself: another write may have come between.
@@ -108,7 +113,8 @@ class WorkingKeys:
             _PUT,
             key=key,
             value=value,
-            bytes=len(value.encode()) + len(key),
+            blob_id=blob_id,
+            bytes=size + len(key),
             ttl_ms=ttl_seconds * 1000,
             of_run=self.of_run,
             most_bytes=limits.WORKING_BYTES,
@@ -119,7 +125,7 @@ class WorkingKeys:
         return [self.one(key), written, self.one(key)]
 
     def delete(self, key: str, only: Precondition) -> ScopedStatement:
-        """Delete a key where it is as asked; returns a row where it was deleted."""
+        """Delete a key where it is as asked; returns its ``blob_id`` in a row where it was deleted."""
         return self._write(_DELETE, key=key, **only.argument)
 
     def one(self, key: str) -> ScopedStatement:

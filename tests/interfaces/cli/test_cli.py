@@ -387,7 +387,7 @@ def test_prune_deletes_what_has_expired_and_says_how_much(line: Line) -> None:
             "2 expired memories deleted.\n"
             "Too old: 0 idempotency keys, 0 audit rows, 0 receipts, 0 ingestions, 0 counts of model calls, "
             "0 episodes, 0 runs, 0 outcomes of workflows, 0 tool calls and 0 rows of recalls deleted.\n"
-            "0 expired rows of working memory deleted.\n"
+            "0 expired rows of working memory and 0 large values deleted.\n"
         ),
         "... 2 deleted\n",
     )
@@ -404,6 +404,7 @@ def test_prune_deletes_what_has_expired_and_says_how_much(line: Line) -> None:
         "workflow_outcomes": 0,
         "tool_calls": 0,
         "recalls": 0,
+        "blobs": 0,
     }
 
 

@@ -36,6 +36,29 @@ async def get(service: Service, path: str, agent: str | None = None, **query: An
     return await service.client.get(path, params=query, headers=service.credential(agent=agent))
 
 
+async def test_a_large_input_and_output_come_back_and_a_lost_one_is_gone(service: Service) -> None:
+    large = {"text": "é" * 90_000}
+    started = await start(service, run_id=RUN, input=large)
+    assert started["input"] == large
+    ended = await service.post(f"/runs/{RUN}/complete", {"output": large})
+    assert (ended.status_code, ended.json()["output"]) == (200, large)
+    run = (await get(service, f"/runs/{RUN}")).json()
+    assert (run["input"], run["output"]) == (large, large)
+    (listed,) = (await get(service, "/runs")).json()["runs"]
+    steps = (await get(service, f"/runs/{RUN}/replay")).json()["steps"]
+    for held in (listed["input"], listed["output"], steps[0]["run"]["input"], steps[-1]["run"]["output"]):
+        assert (held["blob"]["size"], held["blob"]["media_type"]) == (180_011, "application/json")
+    for name in ("input", "output"):
+        blob = await get(service, f"/blobs/{listed[name]['blob']['id']}", agent_id="bot")
+        assert json.loads(blob.content) == large
+    deleted = await service.client.delete(
+        f"/blobs/{listed['output']['blob']['id']}", params={"agent_id": "bot"}, headers=service.credential(admin=True)
+    )
+    assert deleted.status_code == 204
+    assert_problem(await get(service, f"/runs/{RUN}"), 410, "blob_gone")
+    assert (await get(service, "/runs")).json()["runs"] == [listed]
+
+
 async def test_a_run_goes_from_its_start_over_its_episodes_to_its_end(service: Service) -> None:
     started = await start(service, run_id=RUN, input={"a": None, "b": [1, 2.5]})
     assert started == {
@@ -130,7 +153,7 @@ async def test_from_eighty_percent_a_write_is_answered_with_a_warning_and_over_t
     ("path", "body", "field"),
     [
         ("/runs", {"agent_id": "bot", "agent_type": "t"}, "input"),
-        ("/runs", {"agent_id": "bot", "agent_type": "t", "input": "x" * 33_000}, "input"),
+        ("/runs", {"agent_id": "bot", "agent_type": "t", "input": "x" * 205_000}, "input"),
         ("/runs", {"agent_id": "bot", "agent_type": "t", "input": "\0"}, "input"),
         ("/runs", {"agent_id": "bot", "agent_type": "t", "input": 1, "episodes": 51}, "episodes"),
         ("/runs", {"agent_id": "bot", "agent_type": "t", "input": 1, "run_id": "1"}, "run_id"),

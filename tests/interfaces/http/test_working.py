@@ -46,6 +46,19 @@ async def test_a_key_is_set_read_listed_and_deleted(service: Service) -> None:
     assert_problem(await get(service), 404, "not_found")
 
 
+async def test_a_large_value_comes_back_and_a_list_has_a_pointer_to_it(service: Service) -> None:
+    large = "x" * 120_000
+    answer = await service.client.put(f"{PATH}/k", json={"value": large}, headers=service.credential())
+    assert (answer.status_code, answer.json()["bytes"]) == (201, 120_003)
+    read = await service.client.get(f"{PATH}/k", headers=service.credential())
+    assert read.json()["value"] == large
+    listed = (await service.client.get(PATH, headers=service.credential())).json()
+    assert listed["budget"]["used_bytes"] == 120_003
+    blob_id = listed["keys"][0]["value"]["blob"]["id"]
+    await service.client.delete(f"/blobs/{blob_id}", params={"agent_id": "bot"}, headers=service.credential(admin=True))
+    assert_problem(await service.client.get(f"{PATH}/k", headers=service.credential()), 410, "blob_gone")
+
+
 async def test_headers_make_a_write_conditional(service: Service) -> None:
     first = (await put(service, 1, If_None_Match="*")).headers["etag"]
     assert_problem(await put(service, 2, If_None_Match="*"), 412, "precondition_failed")

@@ -439,7 +439,7 @@ async def test_prune_deletes_old_tool_calls_and_recalls_of_all_tenants_in_chunks
     told: list[int] = []
     limiter, of_runs = RateLimiter(1e9), 40_000  # days: the runs began with the epoch, and are to stay
     job = Prune(bench.database, audit_days=400, episode_days=of_runs, rate_limiter=limiter, report=told.append)
-    assert await job.run() == Pruned(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, tool_calls=6, recalls=6)
+    assert await job.run() == Pruned(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, tool_calls=6, recalls=6, blobs=0)
     assert told == [2, 4, 6, 8, 10, 12]
     assert [each.number for each in calls_of(await replayed(bench))] == [4, 5]
     assert len(await bench.rows("SELECT 1 FROM recall_log")) == 2

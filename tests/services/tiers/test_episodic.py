@@ -10,6 +10,7 @@ import pytest
 import structlog
 from ulid import ULID
 
+from app.domain import limits
 from app.domain.episodes import EpisodesWanted, NewEpisode, NewRun, RunsWanted
 from app.domain.errors import Conflict, Erasing, InvalidRequest, NotFound, QuotaExceeded, RunEnded
 from app.domain.memory import NewMemory
@@ -302,7 +303,7 @@ async def test_nothing_is_written_for_an_agent_that_is_being_erased(bench: Bench
 async def test_a_field_that_is_over_its_bounds_is_named(bench: Bench) -> None:
     service = tier(bench)
     for field, make in (
-        ("input", lambda: new(input="x" * 32 * 1024)),
+        ("input", lambda: new(input="x" * limits.RUN_VALUE_BYTES)),
         ("input", lambda: new(input={"a": [float("nan")]})),
         ("input", lambda: new(input="nul \0")),
         ("agent_type", lambda: new(agent_type="a b")),

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,29 +12,37 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.domain import limits
+from app.domain.episodes import NewRun
 from app.domain.errors import Erasing, Unavailable
-from app.domain.json_types import Scalar
+from app.domain.json_types import Scalar, to_json
 from app.domain.memory import NewMemory
+from app.ports.object_store import NoObjectStore
+from app.services.tiers.episodic import EpisodicMemory
+from app.services.tiers.working import WorkingMemory
 from app.services.transfer.importer import Import
 from app.services.transfer.intake import import_lines
-from app.services.transfer.lines import Manifest, Total, held, write_end, write_manifest, write_row
+from app.services.transfer.lines import LINE_BYTES, Manifest, Total, held, write_end, write_manifest, write_row
 from app.services.transfer.report import Report
 from app.services.transfer.rows import RowImport
 from app.services.transfer.verify import verify
 from app.storage.tiers import rows as tier_rows
 from app.storage.tiers.tables import TIER_TABLES, TierTable
+from app.storage.tiers.working import Precondition
 from tests.services.transfer.corpus import SCHEMA, changed, exported, imported, in_chunks
 from tests.support.backends import Backend
-from tests.support.gateways import Bench, bench_on
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.generation import examples
+from tests.support.objects import keys
 from tests.support.tier_rows import LATER, added, row_of
 
 VALIDATOR = jsonschema_rs.validator_for(json.loads(SCHEMA.read_text(encoding="utf-8")))
 TRAVELS = [tier for tier in TIER_TABLES if tier.travels]
 OF_AGENTS = [tier for tier in TRAVELS if tier.of_agent]
-RUNS, EPISODES, CALLS = (
-    next(tier for tier in TIER_TABLES if tier.kind == kind) for kind in ("runs", "episodes", "tool_calls")
+RUNS, EPISODES, CALLS, WORKING_KEYS = (
+    next(tier for tier in TIER_TABLES if tier.kind == kind)
+    for kind in ("runs", "episodes", "tool_calls", "working_keys")
 )
+RUN = "01K2Z7A1B2C3D4E5F6G7H8J9KM"
 AGENTS = ("bot", "other")
 
 
@@ -227,6 +236,85 @@ async def test_an_episode_is_of_a_run_of_its_agent(bench: Bench, monkeypatch: py
     report = await imported(bench, file_of_rows([(EPISODES, row) for row in [*rows, others]]))
     assert [line["status"] for line in report[:-1]] == ["rejected", "rejected", "imported", "imported", "rejected"]
     assert {report[place]["detail"] for place in (0, 1, 4)} == {"its agent has no such run"}
+
+
+async def test_large_values_travel_with_their_rows(bench: Bench, target: Bench) -> None:
+    large = {"quotes": '"\\' * 50_000}
+    await large_values(bench, large)
+    data = await exported(bench)
+    assert max(map(len, data.splitlines())) <= LINE_BYTES
+    assert verify([data]).flaws == 0
+    assert all("blob" not in column for row in rows_in(data) for column in row["row"])
+    for expected in ("imported", "unchanged"):
+        assert statuses(await imported(target, data)) == {expected: len(rows_in(data))}
+    assert (await exported(target)).splitlines()[1:] == data.splitlines()[1:]
+    run = await EpisodicMemory(target.backends.of_tenant("acme")).run(RUN)
+    assert (run.input, run.output) == (large, large)
+    held = await WorkingMemory(target.backends.of_tenant("acme")).get("bot", "i", "k")
+    assert held.value == "x" * limits.LARGE_VALUE_BYTES
+    assert len(await keys(target.backends.objects)) == 3
+    assert {row["state"] for row in await target.rows("SELECT state FROM blob")} == {"stored"}
+
+
+async def test_a_large_value_that_is_lost_travels_as_its_pointer(bench: Bench, target: Bench) -> None:
+    await large_values(bench, {"quotes": "x" * limits.LARGE_VALUE_BYTES})
+    for key in await keys(bench.backends.objects):
+        await bench.backends.objects.delete(key)
+    data = await exported(bench)
+    assert statuses(await imported(bench, data)) == {"unchanged": len(rows_in(data))}
+    assert statuses(await imported(target, data)) == {"imported": len(rows_in(data))}
+    run: Any = await EpisodicMemory(target.backends.of_tenant("acme")).run(RUN)
+    assert set(run.input["blob"]) == set(run.output["blob"]) == {"id", "sha256", "size", "media_type"}
+
+
+async def test_a_line_names_no_blob_and_its_values_are_within_their_limits(bench: Bench) -> None:
+    run, key = row_of(RUNS, 1), row_of(WORKING_KEYS, 1)
+    too_large = to_json("x" * limits.RUN_VALUE_BYTES)
+    rows = [
+        (RUNS, run | {"input": f'{{"input":{too_large},"episode_ids":[]}}'}),
+        (RUNS, run | {"input": too_large}),
+        (RUNS, run | {"output": too_large}),
+        (WORKING_KEYS, key | {"value": too_large}),
+    ]
+    lines = file_of_rows(rows).splitlines(keepends=True)
+    good = json.loads(file_of_rows([(RUNS, run)]).splitlines()[1])
+    lines.insert(1, changed((json.dumps(good) + "\n").encode(), row=good["row"] | {"input_blob": RUN}))
+    *report, _ = await imported(bench, b"".join(lines))
+    assert [line["status"] for line in report] == ["rejected"] * 5
+    assert await keys(bench.backends.objects) == []
+
+
+async def test_a_large_value_that_has_no_room_is_rejected_by_its_line(
+    bench: Bench, target: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await large_values(bench, "x" * limits.LARGE_VALUE_BYTES)
+    data = await exported(bench)
+    monkeypatch.setattr(limits, "MAX_BLOBS", 1)
+    report = await imported(target, data)
+    assert statuses(report) == {"rejected": 1, "imported": len(rows_in(data)) - 1}
+    monkeypatch.undo()
+    target.backends = replace(target.backends, objects=NoObjectStore())
+    another = row_of(RUNS, 1) | {"output": to_json("x" * limits.LARGE_VALUE_BYTES)}
+    assert "object store" in (await imported(target, file_of_rows([(RUNS, another)])))[0]["detail"]
+
+
+async def test_a_row_that_is_not_taken_leaves_no_large_value(
+    bench: Bench, target: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await large_values(bench, "x" * limits.LARGE_VALUE_BYTES)
+    data = await exported(bench)
+    monkeypatch.setattr(limits, "MAX_RUNS", 0)
+    assert statuses(await imported(target, data)) == {"rejected": 1, "imported": len(rows_in(data)) - 1}
+    assert len(await keys(target.backends.objects)) == 1
+
+
+async def large_values(bench: Bench, value: Any) -> None:
+    """Have a run with a large input and output, and a key with a large value."""
+    backends = bench.backends.of_tenant("acme", ADMINISTRATOR)
+    await EpisodicMemory(backends).begin(NewRun("bot", "type", value, RUN, 0))
+    await EpisodicMemory(backends).complete(RUN, value)
+    large = "x" * limits.LARGE_VALUE_BYTES
+    await WorkingMemory(backends).set("bot", "i", "k", large, ttl_seconds=3600, only=Precondition())
 
 
 async def keeps_to_four(bench: Bench, tier: TierTable) -> None:

@@ -61,7 +61,7 @@ def test_the_newest_runs_are_the_first_of_an_index_and_nothing_is_sorted(
 
 @pytest.mark.parametrize("only", [None, "a"])
 def test_a_run_begins_with_the_first_of_an_index_alone(connection: sqlite3.Connection, only: str | None) -> None:
-    details = plan(connection, STATEMENTS.begin(RUN, NewRun("a", "t", 1), only))
+    details = plan(connection, STATEMENTS.begin(RUN, NewRun("a", "t", 1), only, kept="1", input_blob=None))
     (read,) = [each for each in details if "episode" in each]
     index = "of_type" if only is None else "of_agent_type"
     assert read.startswith(f"SEARCH episode USING COVERING INDEX memory_episodes_{index} (")
@@ -79,7 +79,7 @@ def test_a_write_looks_up_its_run_and_its_ids(connection: sqlite3.Connection) ->
     for statement in (
         STATEMENTS.admit(RUN, None, ids=[RUN], most=1),
         STATEMENTS.append(RUN, {RUN: NewEpisode("t", "c")}),
-        STATEMENTS.end(RUN, "failed", output=None, error="e"),
+        STATEMENTS.end(RUN, "failed", output=None, output_blob=None, error="e"),
         STATEMENTS.run(RUN, None),
         STATEMENTS.count(),
         STATEMENTS.warn(1),

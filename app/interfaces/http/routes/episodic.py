@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query, Response
 
 from app.domain.errors import (
+    BlobGone,
     Conflict,
     Erasing,
     InvalidCursor,
@@ -62,7 +63,7 @@ async def start_run(caller: Caller, request: StartRunRequest) -> StartedRunAnswe
 
 @episodic.get("/runs", name="runs", responses=responses(*_READS, InvalidCursor))
 async def runs(caller: Caller, query: Annotated[RunsQuery, Query()]) -> RunsAnswer:
-    """List runs, newest first."""
+    """List runs, newest first. In place of an input or output over 100,000 bytes they have a pointer to its blob."""
     services, agent_id = caller.shared(query.agent_id)
     wanted, now = query.wanted(agent_id), caller.runtime.backends.clock()
     cursors = Cursors(caller.runtime.credentials, RunListing(caller.principal.tenant_id, wanted))
@@ -76,10 +77,10 @@ async def runs(caller: Caller, query: Annotated[RunsQuery, Query()]) -> RunsAnsw
     "/runs/{run_id}",
     name="get_run",
     dependencies=[Depends(no_query)],
-    responses=responses(*_READS, NotFound),
+    responses=responses(*_READS, NotFound, BlobGone),
 )
 async def get_run(caller: Caller, run_id: Annotated[RunId, Path()]) -> RunAnswer:
-    """Return a run."""
+    """Return a run, with an input and output of any size. Where the object store has lost one, the answer is 410."""
     services, agent_id = caller.shared()
     return RunAnswer.model_validate(await services.episodic.run(run_id, only_agent=agent_id))
 
@@ -107,7 +108,7 @@ async def append_episode(
 @episodic.post(
     "/runs/{run_id}/complete",
     name="complete_run",
-    responses=responses(*_WRITES, NotFound, RunEnded),
+    responses=responses(*_WRITES, NotFound, RunEnded, QuotaExceeded),
 )
 async def complete_run(caller: Caller, run_id: Annotated[RunId, Path()], request: CompleteRunRequest) -> RunAnswer:
     """End a run with what it has come to. The same again is answered the same."""

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query, Response
 
 from app.domain.errors import (
+    BlobGone,
     ContentTooLarge,
     Erasing,
     InvalidRequest,
@@ -74,7 +75,7 @@ async def set_working(
     f"{WORKING}/{{key:working_key}}",
     name="get_working",
     dependencies=[Depends(no_query)],
-    responses={200: ETAG, **responses(*_READS, NotFound)},
+    responses={200: ETAG, **responses(*_READS, NotFound, BlobGone)},
 )
 async def get_working(
     caller: Caller, response: Response, agent_id: Annotated[AgentId, Path()], instance: Instance, key: WorkingKey
@@ -87,7 +88,7 @@ async def get_working(
 
 @working.get(WORKING, name="list_working", dependencies=[Depends(no_query)], responses=responses(*_READS))
 async def list_working(caller: Caller, agent_id: Annotated[AgentId, Path()], instance: Instance) -> WorkingAnswer:
-    """Return all keys of an instance with what they hold, and its budget."""
+    """Return all keys of an instance with what they hold, and its budget. Over 100,000 bytes it is a pointer."""
     return WorkingAnswer.of(await caller.agent(agent_id).working.list(agent_id, instance))
 
 
@@ -143,7 +144,7 @@ async def set_turn_state(
     f"{_RUN}/state",
     name="get_turn_state",
     dependencies=[Depends(no_query)],
-    responses={200: ETAG, **responses(*_READS, NotFound)},
+    responses={200: ETAG, **responses(*_READS, NotFound, BlobGone)},
 )
 async def get_turn_state(caller: Caller, response: Response, run_id: RunId) -> TurnStateAnswer:
     """Return the turn state of a run."""

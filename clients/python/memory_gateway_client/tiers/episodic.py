@@ -23,7 +23,7 @@ def start_run(
 
     Args:
         agent_type: What kind of agent it is: agents of one type learn of each other's episodes.
-        input: What it is started with, any JSON of at most 32 KiB.
+        input: What it is started with, any JSON of at most 200 KiB.
         agent_id: Which agent, where that is not the client's.
         run_id: A ULID by which the same run begun again is the same run; None: a fresh one.
         episodes: How many episodes it is given, 0 to 50; None: 10.
@@ -128,7 +128,7 @@ def complete_run(
 
     Args:
         run_id: The run.
-        output: Any JSON of at most 32 KiB.
+        output: Any JSON of at most 200 KiB.
 
     Raises:
         NotFound: there is no such run.
