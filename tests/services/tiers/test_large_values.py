@@ -27,6 +27,7 @@ from app.domain.errors import (
     UpstreamTimeout,
 )
 from app.domain.json_types import to_json
+from app.domain.preconditions import Precondition
 from app.indexing.jobs.prune import Prune, Pruned
 from app.indexing.jobs.reconcile_blobs import BlobFindings, ReconcileBlobs
 from app.indexing.rate_limiter import RateLimiter
@@ -35,7 +36,6 @@ from app.ports.object_store import NoObjectStore
 from app.services.tiers.blobs import Blobs
 from app.services.tiers.episodic import EpisodicMemory
 from app.services.tiers.working import Value, WorkingMemory
-from app.storage.tiers.working import Precondition
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.objects import WatchedObjects, keys

@@ -16,6 +16,7 @@ from app.domain.episodes import NewRun
 from app.domain.errors import Erasing, Unavailable
 from app.domain.json_types import Scalar, to_json
 from app.domain.memory import NewMemory
+from app.domain.preconditions import Precondition
 from app.ports.object_store import NoObjectStore
 from app.services.tiers.episodic import EpisodicMemory
 from app.services.tiers.working import WorkingMemory
@@ -27,7 +28,6 @@ from app.services.transfer.rows import RowImport
 from app.services.transfer.verify import verify
 from app.storage.tiers import rows as tier_rows
 from app.storage.tiers.tables import TIER_TABLES, TierTable
-from app.storage.tiers.working import Precondition
 from tests.services.transfer.corpus import SCHEMA, changed, exported, imported, in_chunks
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
