@@ -1,5 +1,7 @@
 """A weekly job runs on Sundays at 03:00 UTC, whatever the clock does."""
 
+from pathlib import Path
+
 import pytest
 
 from app.domain.errors import Unavailable
@@ -77,3 +79,8 @@ async def test_a_clock_that_jumps_over_the_moment_starts_the_job_at_once() -> No
 
     clock.sleep = suspended  # type: ignore[method-assign]
     assert await started(clock) == ["2026-11-29T09:30:00.000Z"]
+
+
+@pytest.mark.parametrize("file", ["compose.yaml", "deploy/README.md", "docs/operations.md", "docs/tiers.md"])
+def test_the_moment_is_told_alike_wherever_it_is_set(file: str) -> None:
+    assert "0 3 * * 0" in (Path(__file__).parents[2] / file).read_text("utf-8")

@@ -58,9 +58,15 @@ async def tools(service: Service) -> set[str]:
     return names
 
 
-async def test_every_route_and_every_tool_has_a_probe(tmp_path: Path, backend: Backend) -> None:
+async def resources(service: Service) -> set[str]:
+    listed = (await service.mcp("resources/list", {})).json()["result"]["resources"]
+    templates = (await service.mcp("resources/templates/list", {})).json()["result"]["resourceTemplates"]
+    return {each["uri"] for each in listed} | {each["uriTemplate"] for each in templates}
+
+
+async def test_every_route_tool_and_resource_has_a_probe(tmp_path: Path, backend: Backend) -> None:
     async with serving(tmp_path, on=backend) as service:
-        assert await routes(service) | await tools(service) == set(PROBES)
+        assert await routes(service) | await tools(service) | await resources(service) == set(PROBES)
 
 
 # The names are the gateway's business, whatever it runs on: on Cloudflare, the nearest two are tried.

@@ -6,6 +6,7 @@ kinds of things, and again on a copy in which they hold nothing.
 """
 
 import asyncio
+import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -22,6 +23,7 @@ from app.domain.stages import Stage
 from app.ports.database import Row, Statement
 from app.services.ingest.ingester import Ingester
 from app.storage.scoped import ScopedStatement, TenantDatabase
+from app.storage.tiers.tables import TIER_TABLES, TierTable
 from tests.support.probes import PROBES, SECRET
 from tests.support.scripted_model import ScriptedModel, classes, failing
 from tests.support.service import Service, serving
@@ -54,6 +56,10 @@ async def work(service: Service) -> None:
     await service.recall("what was the launch code in January 2026?", tenant=TENANT)
     for tenant in ("owner", "globex", TENANT):
         await learn(service, tenant)
+    for tenant in ("owner", TENANT):  # what is left of a deleted document
+        context = service.runtime.services(tenant).context
+        await context.put("dropped", SECRET, "text/plain")
+        await context.delete("dropped")
     for probe in PROBES.values():
         await probe(service, TENANT, "bot")
 
@@ -195,6 +201,16 @@ def test_the_workload_sends_statements_of_every_kind(distinct: list[ScopedStatem
     texts = {statement.sql for statement in distinct}
     assert len(texts) >= 25, "every route and tool was asked"
     assert any(statement.writes for statement in distinct)
+
+
+@pytest.mark.parametrize("tier", TIER_TABLES, ids=lambda tier: tier.table)
+def test_the_workload_reaches_every_tier_s_table_where_other_tenants_hold_rows(
+    crowded: sqlite3.Connection, distinct: list[ScopedStatement], tier: TierTable
+) -> None:
+    others = crowded.execute(f"SELECT count(*) FROM {tier.table} WHERE tenant_id <> ?", (TENANT,)).fetchone()[0]
+    reading = [each for each in distinct if re.search(rf"\b{tier.table}\b", each.sql)]
+    assert others > 0
+    assert reading
 
 
 def test_a_statement_names_its_tenant_in_its_argument(distinct: list[ScopedStatement]) -> None:

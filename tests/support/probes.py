@@ -1,4 +1,4 @@
-"""Probes: everything one can ask of each route and each MCP tool to learn of what another one stored."""
+"""Probes: everything one can ask of each route, MCP tool and MCP resource to learn of what another one stored."""
 
 import json
 import re
@@ -21,6 +21,7 @@ from tests.support.context_probes import CONTEXT_PROBES
 from tests.support.episodic_probes import EPISODIC_PROBES
 from tests.support.facts_probes import FACTS_PROBES
 from tests.support.profile_probes import PROFILE_PROBES
+from tests.support.resource_probes import RESOURCE_PROBES
 from tests.support.service import Service
 from tests.support.tier_rows import row_of
 from tests.support.workflow_probes import WORKFLOW_PROBES
@@ -303,6 +304,7 @@ PROBES: dict[str, Probe] = {
     **AUDIT_PROBES,
     **CONTEXT_PROBES,
     **ASSEMBLY_PROBES,
+    **RESOURCE_PROBES,
     "POST /store": probe_store,
     "POST /recall": probe_recall,
     "POST /recall/explain": probe_explain,
@@ -333,5 +335,5 @@ PROBES: dict[str, Probe] = {
     "DELETE /agents/{agent_id}": probe_erase,
     "DELETE /tenant": probe_erase_tenant,
 }
-"""By route or tool, in an order in which none spoils a later one: the import makes a memory of the owner's id, which
-then stands in the outsider's own answers, and while something is erased nothing is stored."""
+"""By route, tool or resource, so that none spoils a later one: the import makes a memory of the owner's id,
+which then stands in the outsider's own answers, and while something is erased nothing is stored."""

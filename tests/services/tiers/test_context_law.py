@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
@@ -15,8 +16,9 @@ from app.domain.preconditions import Precondition
 from app.ports.database import Row, Statement
 from app.services.context_cache import ContextCache
 from app.services.tiers.context import SharedContext
+from tests.support.backends import Backend, BackendName, running_on
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
-from tests.support.generation import examples
+from tests.support.generation import ON_THE_DOUBLE, examples
 
 SECONDS, KEPT = 30, 3
 TENANTS, NAMES, PROCESSES = ("acme", "globex"), ("a", "b"), (0, 1)
@@ -172,19 +174,33 @@ class World:
                     assert (await fresh.get(name, version)).document.content == content
 
 
-@settings(deadline=None, max_examples=examples(160))
-@given(done=st.lists(acts, min_size=4, max_size=30))
-def test_documents_are_as_the_model_has_them(done: list[Act], tmp_path_factory: pytest.TempPathFactory) -> None:
+def as_the_model(done: list[Act], directory: Path, on: BackendName) -> None:
     async def all_of_it() -> None:
-        async with bench_on(tmp_path_factory.mktemp("law")) as bench:
-            world = World(bench)
-            for act in done:
-                await world.act(*act)
-            await world.compared()
+        with running_on(on) as backend:
+            async with bench_on(directory, backend) as bench:
+                world = World(bench)
+                for act in done:
+                    await world.act(*act)
+                await world.compared()
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "MAX_CONTEXT_VERSIONS", KEPT)
         asyncio.run(all_of_it())
+
+
+@settings(deadline=None, max_examples=examples(160))
+@given(done=st.lists(acts, min_size=4, max_size=30))
+def test_documents_are_as_the_model_has_them(done: list[Act], tmp_path_factory: pytest.TempPathFactory) -> None:
+    as_the_model(done, tmp_path_factory.mktemp("law"), "embedded")
+
+
+@pytest.mark.cloudflare
+@settings(deadline=None, max_examples=ON_THE_DOUBLE)
+@given(done=st.lists(acts, min_size=4, max_size=30))
+def test_documents_are_as_the_model_has_them_on_the_double(
+    done: list[Act], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    as_the_model(done, tmp_path_factory.mktemp("law"), "cloudflare")
 
 
 class Broken:
@@ -207,9 +223,9 @@ class Broken:
 
 @pytest.mark.parametrize("executed", [1, 2, 3, 4])
 async def test_a_write_of_which_only_the_beginning_was_executed_can_be_made_again(
-    executed: int, tmp_path_factory: pytest.TempPathFactory
+    executed: int, tmp_path: Path, backend: Backend
 ) -> None:
-    async with bench_on(tmp_path_factory.mktemp("broken")) as bench:
+    async with bench_on(tmp_path, backend) as bench:
         whole = SharedContext(bench.backends.of_tenant("acme", ADMINISTRATOR))
         await whole.put("a", "1", "text/plain")
         backends = replace(bench.backends, database=Broken(bench.backends.database, executed))

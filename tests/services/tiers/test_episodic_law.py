@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
@@ -16,8 +17,9 @@ from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Row, Statement
 from app.services.tiers.episodic import EpisodicMemory
 from tests.services.tiers.test_episodic import COUNTED, THERE, later
+from tests.support.backends import BackendName, running_on
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
-from tests.support.generation import examples
+from tests.support.generation import ON_THE_DOUBLE, examples
 
 DAYS, DAY_MS, LIMIT = 90, 24 * 3600 * 1000, 4
 TENANTS, AGENTS, TYPES = ("acme", "globex"), ("bot", "other"), ("t", "u")
@@ -218,16 +220,30 @@ def outcome(expected: Callable[[], None]) -> type[MemoryGatewayError] | None:
     return None
 
 
+def as_the_model(done: list[Act], directory: Path, on: BackendName) -> None:
+    async def all_of_it() -> None:
+        with running_on(on) as backend:
+            async with bench_on(directory, backend) as bench:
+                world = World(bench)
+                for run, agent in zip(RUNS, AGENTS, strict=True):
+                    await world.act("begin", "acme", run, agent, "t", [])
+                for act in done:
+                    await world.act(*act)
+                await world.compared()
+
+    asyncio.run(all_of_it())
+
+
 @settings(deadline=None, max_examples=examples(160))
 @given(done=st.lists(acts, min_size=4, max_size=24))
 def test_runs_and_episodes_are_as_the_model_has_them(done: list[Act], tmp_path_factory: pytest.TempPathFactory) -> None:
-    async def all_of_it() -> None:
-        async with bench_on(tmp_path_factory.mktemp("law")) as bench:
-            world = World(bench)
-            for run, agent in zip(RUNS, AGENTS, strict=True):
-                await world.act("begin", "acme", run, agent, "t", [])
-            for act in done:
-                await world.act(*act)
-            await world.compared()
+    as_the_model(done, tmp_path_factory.mktemp("law"), "embedded")
 
-    asyncio.run(all_of_it())
+
+@pytest.mark.cloudflare
+@settings(deadline=None, max_examples=ON_THE_DOUBLE)
+@given(done=st.lists(acts, min_size=4, max_size=24))
+def test_runs_and_episodes_are_as_the_model_has_them_on_the_double(
+    done: list[Act], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    as_the_model(done, tmp_path_factory.mktemp("law"), "cloudflare")

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from app.services.tiers.procedural import ProceduralMemory
 from tests.domain.test_posterior import chances
+from tests.support.backends import BackendName, running_on
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
-from tests.support.generation import examples
+from tests.support.generation import ON_THE_DOUBLE, examples
 from tests.support.workflows import run_id, runs_sql, workflow
 
 RATES = (0.2, 0.35, 0.5, 0.65, 0.8)
@@ -134,32 +135,46 @@ async def test_once_the_best_workflow_changes_a_discount_finds_it_sooner(memory:
     assert all(sooner > 1.5 * later for sooner, later in zip(fading, lasting, strict=True))
 
 
-@settings(max_examples=examples(40))
-@given(
-    posted=st.lists(
-        st.tuples(st.integers(0, 9), st.floats(0, 1) | st.sampled_from([0.1, 0.2, 0.3, 0.7])), min_size=1, max_size=20
-    ),
-    chance=st.randoms(use_true_random=False),
+POSTED = st.lists(
+    st.tuples(st.integers(0, 9), st.floats(0, 1) | st.sampled_from([0.1, 0.2, 0.3, 0.7])), min_size=1, max_size=20
 )
-def test_outcomes_in_any_order_and_however_often_end_with_the_same_counts(
-    tmp_path_factory: pytest.TempPathFactory, posted: list[tuple[int, float]], chance: random.Random
-) -> None:
+
+
+def counted_alike(posted: list[tuple[int, float]], chance: random.Random, directory: Path, on: BackendName) -> None:
     scores = dict(posted)  # a run has one score
     again = [*scores.items(), *scores.items()]
     chance.shuffle(again)
 
     async def ends() -> None:
-        async with bench_on(tmp_path_factory.mktemp("data")) as made:
-            await made.change(runs_sql(range(10)))
-            memory = ProceduralMemory(made.backends.of_tenant("acme", ADMINISTRATOR))
-            for name in ("in-order", "shuffled"):
-                await memory.put(workflow(name))
-            for run, score in scores.items():
-                await memory.outcome("in-order", run_id(run), score)
-            counted = [(await memory.outcome("shuffled", run_id(run), score)).counted for run, score in again]
-            assert sum(counted) == len(scores)
-            in_order, shuffled = await memory.get("in-order"), await memory.get("shuffled")
-            assert (in_order.alpha, in_order.beta) == (shuffled.alpha, shuffled.beta)
-            assert in_order.alpha == pytest.approx(1 + sum(scores.values()), abs=1e-5)
+        with running_on(on) as backend:
+            async with bench_on(directory, backend) as made:
+                await made.change(runs_sql(range(10)))
+                memory = ProceduralMemory(made.backends.of_tenant("acme", ADMINISTRATOR))
+                for name in ("in-order", "shuffled"):
+                    await memory.put(workflow(name))
+                for run, score in scores.items():
+                    await memory.outcome("in-order", run_id(run), score)
+                counted = [(await memory.outcome("shuffled", run_id(run), score)).counted for run, score in again]
+                assert sum(counted) == len(scores)
+                in_order, shuffled = await memory.get("in-order"), await memory.get("shuffled")
+                assert (in_order.alpha, in_order.beta) == (shuffled.alpha, shuffled.beta)
+                assert in_order.alpha == pytest.approx(1 + sum(scores.values()), abs=1e-5)
 
     asyncio.run(ends())
+
+
+@settings(max_examples=examples(40))
+@given(posted=POSTED, chance=st.randoms(use_true_random=False))
+def test_outcomes_in_any_order_and_however_often_end_with_the_same_counts(
+    tmp_path_factory: pytest.TempPathFactory, posted: list[tuple[int, float]], chance: random.Random
+) -> None:
+    counted_alike(posted, chance, tmp_path_factory.mktemp("data"), "embedded")
+
+
+@pytest.mark.cloudflare
+@settings(deadline=None, max_examples=ON_THE_DOUBLE)
+@given(posted=POSTED, chance=st.randoms(use_true_random=False))
+def test_outcomes_in_any_order_end_with_the_same_counts_on_the_double(
+    tmp_path_factory: pytest.TempPathFactory, posted: list[tuple[int, float]], chance: random.Random
+) -> None:
+    counted_alike(posted, chance, tmp_path_factory.mktemp("data"), "cloudflare")
