@@ -162,6 +162,11 @@ def metadata(max_bytes: int, depth: int, *, filter_keys: int | None = None) -> B
     return Bound(violation)
 
 
+_NUMBER = (int, float)
+_SCALAR = (str, *_NUMBER, type(None))
+"""What has nothing in it: of many thousand values each is looked at once."""
+
+
 def _flaws(within: Json, depth: int, max_bytes: int, *, named: int | None = None) -> Iterator[str]:
     """Walk a value, never deeper than allowed, and no further than its bytes can reach.
 
@@ -172,7 +177,9 @@ def _flaws(within: Json, depth: int, max_bytes: int, *, named: int | None = None
     for _ in range(depth):
         if not level:
             return
-        values = [child for value in level for child in _children(value)]
+        values: list[Json] = []
+        for value in level:
+            values += _children(value)
         left -= len(values)
         if left < 0:
             yield f"has more than {max_bytes} bytes as JSON"
@@ -180,19 +187,17 @@ def _flaws(within: Json, depth: int, max_bytes: int, *, named: int | None = None
         for value in values:
             if isinstance(value, str) and (unstorable := _unstorable(value)) is not None:
                 yield f"must not contain {unstorable} in a key or a value"
-            if isinstance(value, int | float) and not -MAX_NUMBER <= value <= MAX_NUMBER:
+            elif isinstance(value, _NUMBER) and not -MAX_NUMBER <= value <= MAX_NUMBER:
                 yield f"must not contain a number beyond {MAX_NUMBER}"
-        level = values
+        level = [value for value in values if not isinstance(value, _SCALAR)]
     if any(isinstance(value, list | Mapping) for value in level):
         yield f"must not be nested deeper than {named or depth} levels"
 
 
-def _children(value: Json) -> Iterator[Json]:
+def _children(value: Json) -> Sequence[Json]:
     if isinstance(value, Mapping):
-        yield from value
-        yield from value.values()
-    elif isinstance(value, list):
-        yield from value
+        return [*value, *value.values()]
+    return value if isinstance(value, list) else ()
 
 
 def _unstorable(text: str) -> str | None:

@@ -17,6 +17,7 @@ import pytest
 
 from bench.hostile import SHAPES, TEXTS, import_line
 from bench.stalls import watched
+from tests.attack.tier_fields import RUN, TIER_SHAPES, TIER_TEXTS
 from tests.support.cost import longest_step, within
 from tests.support.hostile import cases
 from tests.support.service import Service, serving
@@ -91,6 +92,7 @@ TEXT_FIELDS = {
     "unknown field": Field("POST /store", BODY, lambda text: {"agent_id": "bot", "content": "text", text: 1}),
     "cursor": Field("GET /memories", PARAMETER, lambda text: {"agent_id": "bot", "cursor": text}),
     "imported content": Field("POST /import", CONTENT, lambda text: import_line("bot", text)),
+    **{name: Field(*each) for name, each in TIER_TEXTS.items()},
 }
 SHAPE_FIELDS = {
     "metadata": Field("POST /store", BODY, lambda made: {"agent_id": "bot", "content": "text", "metadata": made}),
@@ -100,6 +102,7 @@ SHAPE_FIELDS = {
         "POST /mcp", BODY, lambda made: _call("store_memory", {"content": "text", "metadata": made})
     ),
     "tool's message": Field("POST /mcp", BODY, lambda made: made),
+    **{name: Field(*each) for name, each in TIER_SHAPES.items()},
     "list filter": Field("GET /memories", PARAMETER, lambda made: {"agent_id": "bot", "metadata": json.dumps(made)}),
 }
 
@@ -112,6 +115,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ser
             for agent in ("bot", "four"):
                 content = f"red fox {number} w{number} \u6f22 text 5/6/2023"
                 await service.store(content, agent_id=agent, metadata={"a": number})
+        await service.post("/runs", {"agent_id": "bot", "agent_type": "t", "input": None, "run_id": RUN})
         headers = service.credential(admin=True)
         await service.client.put("/agents/four", json={"tools": "profile"}, headers=headers)
         yield service
