@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 
 from app.adapters.local.transformer import packaged_model_dir
 from bench.assembly import assembly
+from bench.audit import audit
 from bench.channels import channels
 from bench.data import one_agent, tenants
 from bench.mcp import mcp
@@ -80,6 +81,8 @@ async def _measure(loads: Sequence[Load]) -> list[Figure]:
     figures += await mcp()
     _tell("recalls of profiles")
     figures += await profiles()
+    _tell("what the audit of recalls costs")
+    figures += await audit()
     _tell("on Cloudflare's double")
     figures += await upstream()
     figures += await assembly()
