@@ -1,18 +1,24 @@
 """What the proofs against software of others stand on. ``make conformance`` installs it."""
 
 import os
+from collections import defaultdict
 from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 
 from app.adapters.cloudflare.call_budget import CallBudget
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.d1 import D1Database
+from app.bootstrap import build_runtime
 from app.observability.metrics import Metrics
 from app.ports.database import Database
-from tests.conformance.d1_engine import D1Engine, running_engine
+from app.runtime.runtime import Runtime
+from app.settings import Settings
+from tests.conformance.d1_engine import D1Engine, EngineDatabase, running_engine
 from tests.conformance.toolchain import missing
 from tests.contracts.conftest import Opened, database, double
 
@@ -41,20 +47,46 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[D1Engine]:
         yield engine
 
 
-@asynccontextmanager
-async def engine_database(engine: D1Engine, database_id: str) -> AsyncIterator[Database]:
-    client = CloudflareClient(
+def client_of(database: EngineDatabase) -> CloudflareClient:
+    return CloudflareClient(
         account_id="0" * 32,
         api_token="no token is asked for",
-        base_url=f"{engine.url}/client/v4",
+        base_url=f"{database.url}/client/v4",
         call_budget=CallBudget(limit=None),
         metrics=Metrics(),
     )
-    yield D1Database(client, database_id)
+
+
+@asynccontextmanager
+async def engine_database(database: EngineDatabase) -> AsyncIterator[Database]:
+    client = client_of(database)
+    yield D1Database(client, database.id)
     await client.close()
 
 
 @pytest.fixture
 def open_database(engine: D1Engine) -> Opened:
     """Each call opens the same database anew, as another process would."""
-    return partial(engine_database, engine, engine.empty_database())
+    return partial(engine_database, engine.empty_database())
+
+
+@pytest.fixture
+def on_the_engine(engine: D1Engine, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a database of the engine under every gateway that the test makes, one for each data directory.
+
+    A directory stands for a database, so that what opens it anew finds what it kept. A test that is not a coroutine
+    is left as it is: it has no gateway, or a law that makes one for each of its examples.
+    """
+    if "anyio_backend" not in request.fixturenames:
+        return
+    databases: defaultdict[Path, EngineDatabase] = defaultdict(engine.empty_database)
+
+    def build(settings: Settings) -> Runtime:
+        runtime = build_runtime(settings)
+        database = databases[settings.data_dir]
+        client = client_of(database)
+        runtime.backends = replace(runtime.backends, database=D1Database(client, database.id))
+        runtime.closers = [*runtime.closers, client.close]
+        return runtime
+
+    monkeypatch.setattr("tests.support.gateways.build_runtime", build)

@@ -145,7 +145,8 @@ def ask(http: httpx.Client, double: Handle, engine: D1Engine) -> Ask:
     options = double.double.options
     path = f"/accounts/{options.account_id}/d1/database"
     of_double = f"{double.cloudflare_url}{path}/{double.double.create_database(f'like-{uuid4()}')}/query"
-    of_engine = f"{engine.url}/client/v4{path}/{engine.empty_database()}/query"
+    database = engine.empty_database()
+    of_engine = f"{database.url}/client/v4{path}/{database.id}/query"
     headers = {"Authorization": f"Bearer {options.api_token}"}
 
     def asked(statements: list[Any]) -> tuple[httpx.Response, httpx.Response]:

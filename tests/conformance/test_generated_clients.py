@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from app.services.credentials import Credentials
@@ -34,6 +35,7 @@ METADATA: dict[str, Any] = {
     "list": [1, "two", None, [3.5, {"four": []}]],
     "object": {"deep": {"deeper": [True, {}]}},
 }
+GIVEN = {"metadata": METADATA, "data": {"yes": True}, "lines": file_of(numbered(2, agent_id="other")).decode()}
 SECONDS = 600
 """Go compiles its standard library when it is first used."""
 
@@ -64,7 +66,7 @@ class Workshop:
             "MEMORY_GATEWAY_URL": self.server.url,
             "URL": self.server.url,
             "TOKEN": Credentials({"test": SECRET}).issue("test", now=now, admin=True),
-            "GIVEN": json.dumps({"metadata": METADATA, "lines": file_of(numbered(2, agent_id="other")).decode()}),
+            "GIVEN": json.dumps(GIVEN),
         }
         done = subprocess.run(
             command,
@@ -92,7 +94,11 @@ class Workshop:
 @pytest.fixture
 async def workshop(tmp_path: Path, start: Start) -> Workshop:
     (tmp_path / "clients").mkdir()
-    return Workshop(tmp_path / "clients", await start())
+    server = await start()
+    # The document is made when it is first asked for, and openapi-python-client waits for five seconds only.
+    async with httpx.AsyncClient(timeout=SECONDS, trust_env=False) as client:
+        assert (await client.get(f"{server.url}/openapi.json")).is_success
+    return Workshop(tmp_path / "clients", server)
 
 
 def holds(printed: str, *, imported: int = 2) -> None:
@@ -103,6 +109,9 @@ def holds(printed: str, *, imported: int = 2) -> None:
     assert json.loads(answers["report"].splitlines()[-1])["imported"] == imported
     *_, end = map(json.loads, answers["exported"].splitlines())
     assert (end["type"], end["memories"]) == ("end", 1 + imported)
+    assert answers["tiers"] == [METADATA, 1, METADATA, True]
+    (assembled,) = answers["assembled"]
+    assert "a white owl" in assembled
     assert answers["refused"] == [422, "invalid_request", ["expires_at"]]
 
 

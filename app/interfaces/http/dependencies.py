@@ -192,5 +192,13 @@ Administrator = Annotated[Access, Depends(_Credential(admin=True))]
 """Anyone with a credential of the scope ``memory admin``."""
 NDJSON, OCTETS = LINES_TYPES = ("application/x-ndjson", "application/octet-stream")
 """The media types of lines. Some generated clients can send and read only the second."""
+
+
+def octets_or(media_type: str, request: Request) -> str:
+    """Return the media type to answer with: bytes for who names them and not this media type."""
+    accepted = request.headers.get("accept", "").lower()
+    return OCTETS if OCTETS in accepted and media_type not in accepted else media_type
+
+
 Importer = Annotated[Access, Depends(_Credential(admin=True, media_types=LINES_TYPES, channel="import"))]
 """The same, with a body of lines."""

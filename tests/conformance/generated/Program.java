@@ -9,12 +9,22 @@ import java.util.List;
 import java.util.Map;
 import org.openapitools.client.ApiClient;
 import org.openapitools.client.ApiException;
+import org.openapitools.client.api.ContextApi;
 import org.openapitools.client.api.DataApi;
+import org.openapitools.client.api.EpisodesApi;
+import org.openapitools.client.api.FactsApi;
 import org.openapitools.client.api.MemoryApi;
 import org.openapitools.client.api.TransferApi;
+import org.openapitools.client.api.WorkingMemoryApi;
+import org.openapitools.client.model.AppendEpisodesRequest;
+import org.openapitools.client.model.AssembleRequest;
+import org.openapitools.client.model.EpisodeRequest;
+import org.openapitools.client.model.LearnFactRequest;
 import org.openapitools.client.model.Problem;
 import org.openapitools.client.model.RecallRequest;
+import org.openapitools.client.model.StartRunRequest;
 import org.openapitools.client.model.StoreRequest;
+import org.openapitools.client.model.WorkingRequest;
 
 public class Program {
   @SuppressWarnings("unchecked")
@@ -38,6 +48,27 @@ public class Program {
     TransferApi transfer = new TransferApi(client);
     answers.put("report", Files.readString(transfer.callImport(lines.toFile()).toPath()));
     answers.put("exported", Files.readString(transfer.export(null, null).toPath()));
+
+    EpisodesApi runs = new EpisodesApi(client);
+    var started = new StartRunRequest().agentId("bot").agentType("support").input(given.get("metadata"));
+    var run = runs.startRun(started);
+    var episode = new EpisodeRequest().type("answer").content("a white owl");
+    episode.setData((Map<String, Object>) given.get("data"));
+    var appended = runs.appendEpisode(run.getRunId(), new AppendEpisodesRequest().addEpisodesItem(episode));
+    WorkingMemoryApi keys = new WorkingMemoryApi(client);
+    keys.setWorking("bot", "one", "plan", new WorkingRequest().value(given.get("metadata")), null, null);
+    var working = keys.getWorking("bot", "one", "plan");
+    var white = new LearnFactRequest().agentId("bot").subject("the owl").predicate("is")._object("white");
+    var fact = new FactsApi(client).learn(white);
+    answers.put("tiers", List.of(run.getInput(), appended.getWritten(), working.getValue(), fact.getHolds()));
+    var wanted = new AssembleRequest().agentId("bot").agentType("support");
+    answers.put(
+        "assembled",
+        new ContextApi(client)
+            .assembleContext(wanted).getPieces().stream()
+                .filter(piece -> piece.getPart().getValue().equals("episodes"))
+                .map(piece -> piece.getContent())
+                .toList());
 
     StoreRequest bear = new StoreRequest().agentId("bot").content("a bear");
     bear.setExpiresAt(OffsetDateTime.parse("2026-01-02T00:00:00Z"));

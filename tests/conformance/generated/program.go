@@ -23,6 +23,7 @@ func must[T any](value T, err error) T {
 func main() {
 	var given struct {
 		Metadata object
+		Data     object
 		Lines    string
 	}
 	must(0, json.Unmarshal([]byte(os.Getenv("GIVEN")), &given))
@@ -46,6 +47,29 @@ func main() {
 	exported, _, err := client.TransferAPI.Export(asking).Execute()
 	must(exported, err)
 
+	run, _, err := client.EpisodesAPI.StartRun(asking).
+		StartRunRequest(*gateway.NewStartRunRequest("bot", "support", given.Metadata)).Execute()
+	must(run, err)
+	episode := gateway.NewEpisodeRequest("answer", "a white owl")
+	episode.Data = given.Data
+	episodes := *gateway.NewAppendEpisodesRequest([]gateway.EpisodeRequest{*episode})
+	appended, _, err := client.EpisodesAPI.AppendEpisode(asking, run.RunId).AppendEpisodesRequest(episodes).Execute()
+	must(appended, err)
+	keys := client.WorkingMemoryAPI
+	written, _, err := keys.SetWorking(asking, "bot", "one", "plan").
+		WorkingRequest(*gateway.NewWorkingRequest(given.Metadata)).Execute()
+	must(written, err)
+	working, _, err := keys.GetWorking(asking, "bot", "one", "plan").Execute()
+	must(working, err)
+	white := gateway.NewLearnFactRequest("the owl", "is", "white")
+	white.SetAgentId("bot")
+	fact, _, err := client.FactsAPI.Learn(asking).LearnFactRequest(*white).Execute()
+	must(fact, err)
+	wanted := gateway.NewAssembleRequest("bot")
+	wanted.SetAgentType("support")
+	assembled, _, err := client.ContextAPI.AssembleContext(asking).AssembleRequest(*wanted).Execute()
+	must(assembled, err)
+
 	bear := gateway.NewStoreRequest("bot", "a bear")
 	bear.SetExpiresAt(time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
 	_, answer, err := client.MemoryAPI.Store(asking).StoreRequest(*bear).Execute()
@@ -65,12 +89,20 @@ func main() {
 	for _, each := range listed.Memories {
 		all = append(all, each.Metadata)
 	}
+	told := []string{}
+	for _, piece := range assembled.Pieces {
+		if piece.Part == "episodes" {
+			told = append(told, piece.Content)
+		}
+	}
 	must(0, json.NewEncoder(os.Stdout).Encode(object{
-		"stored":   stored.GetStored(),
-		"recalled": found,
-		"listed":   all,
-		"report":   string(must(os.ReadFile(report.Name()))),
-		"exported": string(must(os.ReadFile(exported.Name()))),
-		"refused":  []interface{}{answer.StatusCode, problem.Code, fields},
+		"stored":    stored.GetStored(),
+		"recalled":  found,
+		"listed":    all,
+		"report":    string(must(os.ReadFile(report.Name()))),
+		"exported":  string(must(os.ReadFile(exported.Name()))),
+		"tiers":     []interface{}{run.Input, appended.Written, working.Value, fact.Holds},
+		"assembled": told,
+		"refused":   []interface{}{answer.StatusCode, problem.Code, fields},
 	}))
 }

@@ -67,6 +67,20 @@ async def test_lines_are_bytes_that_every_generator_can_send_and_read(document: 
         assert all(each["schema"] == {"type": "string", "format": "binary"} for each in body["content"].values())
 
 
+async def test_every_body_has_a_media_type_that_every_generator_can_send_and_read(document: dict[str, Any]) -> None:
+    readable = {"application/json", "application/problem+json", "application/octet-stream", "text/plain"}
+    operations = [operation for path in document["paths"].values() for operation in path.values()]
+    bodies = [body for each in operations for body in (each.get("requestBody", {}), *each["responses"].values())]
+    contents = [set(body["content"]) for body in bodies if "content" in body]
+    assert [content for content in contents if not readable & content] == []
+
+
+async def test_no_schema_has_fields_and_alternatives_beside_each_other(document: dict[str, Any]) -> None:
+    """The generators of TypeScript and Go make code of both that does not compile."""
+    schemas = document["components"]["schemas"]
+    assert [name for name, schema in schemas.items() if schema.keys() & {"oneOf", "anyOf", "allOf"}] == []
+
+
 def nested(depth: int) -> Any:
     return {"k": [nested(depth - 2)]} if depth > 1 else {"k": 1} if depth else 1
 

@@ -166,6 +166,9 @@ async def test_the_picture_shows_each_workflow_with_its_id_mean_and_interval(ser
     texts = [each.text for each in picture.iter(f"{SVG}text")]
     assert {"answer by support", "good", "bad", "0.667", "0.500", "0.158 to 0.987", "0.025 to 0.975"} <= {*texts}
     assert texts.index("good") < texts.index("bad"), "the best first"
+    octets = {"Accept": "application/octet-stream", **service.credential()}
+    same = await service.client.get("/workflows.svg", params=TASK, headers=octets)
+    assert (same.headers["content-type"], same.content) == (octets["Accept"], answer.content)
     unasked = await service.client.get("/workflows.svg", headers=service.credential())
     assert named(unasked) == ["agent_type", "task_type"]
 

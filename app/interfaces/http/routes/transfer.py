@@ -12,7 +12,15 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from app.domain.errors import Erasing, InvalidRequest, MalformedRequest, MemoryGatewayError, UnsupportedMediaType
-from app.interfaces.http.dependencies import LINES_TYPES, NDJSON, OCTETS, Administrator, CredentialFirst, Importer
+from app.interfaces.http.dependencies import (
+    LINES_TYPES,
+    NDJSON,
+    OCTETS,
+    Administrator,
+    CredentialFirst,
+    Importer,
+    octets_or,
+)
 from app.interfaces.http.failures import ACCESS, OUTAGE
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas import examples
@@ -91,7 +99,7 @@ async def export(caller: Administrator, query: Annotated[ExportQuery, Query()], 
     running = Export(services.backends, agent_id=agent_id, vectors=query.vectors == "true")
     chunks = running.chunks()
     first = await anext(chunks)  # a failure before the first chunk is answered as a problem
-    return ExportResponse(_with_first(first, chunks), media_type=_accepted(request))
+    return ExportResponse(_with_first(first, chunks), media_type=octets_or(NDJSON, request))
 
 
 @transfer.post(
@@ -117,13 +125,7 @@ async def import_(caller: Importer, request: Request) -> Response:
     except BaseException:
         report.close()
         raise
-    return StreamingResponse(_chunks(report), media_type=_accepted(request))
-
-
-def _accepted(request: Request) -> str:
-    """Return the media type to answer with: bytes for who names them and not lines."""
-    accepted = request.headers.get("accept", "").lower()
-    return OCTETS if OCTETS in accepted and NDJSON not in accepted else NDJSON
+    return StreamingResponse(_chunks(report), media_type=octets_or(NDJSON, request))
 
 
 async def _with_first(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

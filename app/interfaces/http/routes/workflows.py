@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from app.domain import limits
@@ -17,7 +17,7 @@ from app.domain.errors import (
 )
 from app.interfaces.http import workflows_svg
 from app.interfaces.http.cursors import Cursors, WorkflowListing
-from app.interfaces.http.dependencies import Administrator, Caller, CredentialFirst, no_query
+from app.interfaces.http.dependencies import OCTETS, Administrator, Caller, CredentialFirst, no_query, octets_or
 from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas import examples
@@ -37,9 +37,11 @@ from app.interfaces.http.schemas.workflows import (
 from app.storage.listing import Place
 
 _READS = (*ACCESS, InvalidRequest, Unavailable, *UPSTREAM)
+_SVG = {"schema": {"type": "string", "format": "binary"}, "example": examples.PICTURE}
 _PICTURE: dict[int | str, dict[str, Any]] = {
     200: {
-        "content": {workflows_svg.MEDIA_TYPE: {"schema": {"type": "string"}, "example": examples.PICTURE}},
+        # A generator that does not know the first media type would leave the operation out.
+        "content": {workflows_svg.MEDIA_TYPE: _SVG, OCTETS: _SVG},
         "description": "The picture.",
     }
 }
@@ -105,13 +107,14 @@ async def list_workflows(caller: Caller, query: Annotated[WorkflowsQuery, Query(
 
 
 @workflows.get("/workflows.svg", response_class=Response, responses={**_PICTURE, **responses(*_READS)})
-async def workflows_picture(caller: Caller, query: Annotated[PictureQuery, Query()]) -> Response:
+async def workflows_picture(request: Request, caller: Caller, query: Annotated[PictureQuery, Query()]) -> Response:
     """Draw the posteriors of the workflows of a task, the 20 with the best means, as SVG."""
     services, _ = caller.shared()
     most = limits.MAX_WORKFLOWS_OF_TASK
     page = await services.workflows.page(query.agent_type, query.task_type, limit=most)
     picture = workflows_svg.render(query.agent_type, query.task_type, page.workflows)
-    return Response(picture, media_type=workflows_svg.MEDIA_TYPE, headers=workflows_svg.HEADERS)
+    media_type = octets_or(workflows_svg.MEDIA_TYPE, request)
+    return Response(picture, media_type=media_type, headers=workflows_svg.HEADERS)
 
 
 @workflows.post(

@@ -43,10 +43,17 @@ def absent(description: str | None = None) -> Any:  # noqa: ANN401 - as pydantic
     return Field(None, description=description, json_schema_extra=_without_default)
 
 
+# Under "then", which generators of clients pass over: of a "oneOf" beside properties they make code that fails.
+_INPUT_OR_HASH: dict[str, Any] = {
+    "if": {"type": "object"},
+    "then": {"oneOf": [{"required": ["input"]}, {"required": ["input_hash"]}]},
+}
+
+
 class ToolCallRequest(Request):
     """A tool call of a run. It has `input` or `input_hash`, not both."""
 
-    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["input"]}, {"required": ["input_hash"]}]})
+    model_config = ConfigDict(json_schema_extra=_INPUT_OR_HASH)
 
     call_id: Annotated[
         Annotated[str, Field(strict=True), Within(limits.TOOL_CALL_ID)] | None, WithJsonSchema(_ULID)
