@@ -10,6 +10,7 @@ from app.domain.memory import NewMemory
 from app.domain.query import Entry, Query
 from app.domain.quotas import Use
 from app.retrieval.channels.channel import Channel
+from app.retrieval.channels.fact_words import FactWords
 from app.retrieval.channels.lexical import Lexical
 from app.retrieval.query.persons import of_the_user
 from app.services.agent_database import AgentDatabase
@@ -77,7 +78,7 @@ class SemanticMemory:
         """Take what the tenant's services work with; the tenant is bound in it."""
         self._backends = backends
         self._gateway = LongTermMemoryGateway(backends)
-        self._recalling = LongTermMemoryGateway(replace(backends, channels=_with_fewer_words(backends.channels)))
+        self._recalling = LongTermMemoryGateway(replace(backends, channels=_for_facts(backends.channels)))
 
     async def learn(
         self,
@@ -178,15 +179,9 @@ def whose(agent_id: str | None, agent_type: str | None) -> str:
     return owner
 
 
-class _Words(Lexical):
-    """The lexical channel where texts are facts: in so few words one that they share with a query tells less."""
-
-    weight = 0.4
-
-
-def _with_fewer_words(channels: Sequence[Channel]) -> Sequence[Channel]:
+def _for_facts(channels: Sequence[Channel]) -> Sequence[Channel]:
     """Return the channels of a recall of facts."""
-    return [_Words() if isinstance(channel, Lexical) else channel for channel in channels]
+    return [FactWords() if isinstance(channel, Lexical) else channel for channel in channels]
 
 
 def _about(subject: str | None, predicate: str | None) -> About | None:
