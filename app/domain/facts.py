@@ -63,12 +63,12 @@ class Fact:
     def sentence(self) -> str:
         """The fact in a sentence. A doubtful one says so: it and the same fact told surely are two memories.
 
-        The colon shows the model that embeds it where the object begins, whatever the predicate is
+        The dash shows the model that embeds it where the object begins, whatever the predicate is
         (tests/data/facts/ORIGIN.md).
         """
         parts = (self.subject, self.predicate.replace("_", " "), self.object)
         subject, predicate, said = (" ".join(part.split()) for part in parts)
-        told = f"{subject} {predicate}: {said}"
+        told = f"{subject} {predicate} - {said}"
         return told if self.confident else f"Perhaps {told}"
 
     @property

@@ -47,7 +47,7 @@ async def test_an_agent_s_day_goes_as_it_is_written(service: Service, monkeypatc
     lines = [line for line in told.getvalue().splitlines() if not line.startswith("20")]  # without the log
     parts = [line.split()[0] for line in lines[:-2]]
     assert parts == ["shared_context", "workflow", "facts", "window"]
-    assert lines[2].endswith(" customer prefers to be paid back by bank transfer")
+    assert lines[2].endswith(" customer prefers to be paid back by - bank transfer")
     assert lines[-2:] == ["Order 17 is lost: refund granted.", "['started', 'tool_call', 'episode', 'ended']"]
 
 

@@ -34,7 +34,7 @@ async def test_a_fact_is_learned_recalled_and_listed_with_the_run_that_it_was_le
     parts = {"subject": "user", "predicate": "lives in", "object": "Oslo", "fact_id": "home"}
     memory_id = answer.json()["memory_id"]
     assert answer.json() == {**parts, "memory_id": memory_id, "holds": True}
-    known = {**parts, "memory_id": memory_id, "content": "user lives in Oslo", "confidence": 0.75}
+    known = {**parts, "memory_id": memory_id, "content": "user lives in - Oslo", "confidence": 0.75}
     known |= {"learned_from_run_id": RUN}
     (fact,) = (await listed(service)).json()["facts"]
     assert fact == {**known, "since": "2026-01-31T09:30:00.000Z", "holds": True}
@@ -65,7 +65,7 @@ async def test_the_later_fact_holds_and_a_doubtful_one_where_nothing_sure_does(s
     assert [("until" in each) for each in history] == [False, True, False]
     found = (await service.post("/facts/recall", {"agent_id": "bot", "query": "user", "subject": "user"})).json()
     assert [each["object"] for each in found["entries"]] == ["Bergen"]
-    assert {"Perhaps user lives in Lima", "user lives in Bergen"} == {*await service.contents("user lives")}
+    assert {"Perhaps user lives in - Lima", "user lives in - Bergen"} == {*await service.contents("user lives")}
 
 
 async def test_what_agents_of_a_type_share_is_apart_from_what_each_knows(service: Service) -> None:

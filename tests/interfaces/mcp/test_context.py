@@ -74,7 +74,7 @@ async def test_the_context_is_read_with_a_heading_for_each_part_and_a_source_for
     assert [line for line in lines if line not in sources] == [
         HEAD,
         *("## Shared context", "> Answer briefly.", "> ## Window", "> Source: none"),
-        *("## Facts", "> Perhaps customer shoe size 43"),
+        *("## Facts", "> Perhaps customer shoe size - 43"),
         *("## Episodes", "> the invoice was found"),
         *("## Window", "> Where is my invoice?", "> I look."),
     ]

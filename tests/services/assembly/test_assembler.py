@@ -32,8 +32,8 @@ def services(bench: Bench, tenant: str = "acme", author: Author = ADMINISTRATOR)
 
 FACTS = [
     ("facts", "The customer lives in Oslo"),
-    ("facts", "customer plan Business"),
-    ("facts", "Perhaps customer shoe size 43"),
+    ("facts", "customer plan - Business"),
+    ("facts", "Perhaps customer shoe size - 43"),
 ]
 
 

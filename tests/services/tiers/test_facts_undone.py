@@ -68,9 +68,9 @@ async def test_a_fact_that_two_runs_have_told_goes_with_the_first_of_them(bench:
 @pytest.mark.parametrize(
     ("text", "fact", "then"),
     [
-        ("api owner Bob", Fact("api", "owner", "Bob", learned_from_run_id=RUN), "Al"),
-        ("user lives in Oslo", Fact("user", "lives in", "Oslo", learned_from_run_id=RUN), "oslo"),
-        ("Perhaps api owner Bob", Fact("api", "owner", "Bob", 0.1, learned_from_run_id=RUN), "Al"),
+        ("api owner - Bob", Fact("api", "owner", "Bob", learned_from_run_id=RUN), "Al"),
+        ("user lives in - Oslo", Fact("user", "lives in", "Oslo", learned_from_run_id=RUN), "oslo"),
+        ("Perhaps api owner - Bob", Fact("api", "owner", "Bob", 0.1, learned_from_run_id=RUN), "Al"),
     ],
 )
 async def test_words_that_others_had_stored_before_say_again_what_they_said(

@@ -9,7 +9,7 @@ _PARTS: dict[str, Any] = {"subject": "user", "predicate": "lives in", "object": 
 LEARN: dict[str, Any] = {"agent_id": AGENT_ID, **_PARTS, "confidence": 0.9, "fact_id": "home"}
 LEARNED: dict[str, Any] = {"fact_id": "home", "memory_id": MEMORY_ID, **_PARTS, "holds": True}
 RECALL: dict[str, Any] = {"agent_id": AGENT_ID, "query": "Where is the customer at home?", "top_k": 3}
-_FACT: dict[str, Any] = {"memory_id": MEMORY_ID, "content": "user lives in: Oslo", **_PARTS, "confidence": 0.9}
+_FACT: dict[str, Any] = {"memory_id": MEMORY_ID, "content": "user lives in - Oslo", **_PARTS, "confidence": 0.9}
 RECALLED: dict[str, Any] = {
     "entries": [{**_FACT, "fact_id": "home", "score": 0.93, "created_at": MOMENT}],
 }
