@@ -26,7 +26,7 @@ CREATE TABLE working_key (
   bytes INTEGER NOT NULL CHECK (bytes BETWEEN 1 AND 131072),
   version INTEGER NOT NULL,
   expires_at INTEGER NOT NULL,
-  -- The blob that the value is, where it is too large: `value` has a pointer then, `bytes` its size (0026_blobs.sql).
+  -- The blob that the value is, where it is too large: `value` has a pointer then, `bytes` its size (0025_blobs.sql).
   blob_id TEXT,
   value TEXT NOT NULL,
   PRIMARY KEY (tenant_id, agent_id, instance, key)

@@ -13,7 +13,7 @@ CREATE TABLE agent_runs (
   workflow_id TEXT,
   started_at INTEGER NOT NULL,
   ended_at INTEGER CHECK ((ended_at IS NULL) = (status = 'running')),
-  -- The blobs that the input and the output are, where they are too large: the columns have pointers then (0026_blobs.sql).
+  -- The blobs that the input and the output are, where they are too large: the columns have pointers then (0025_blobs.sql).
   input_blob TEXT,
   output_blob TEXT,
   PRIMARY KEY (tenant_id, id)
