@@ -3,6 +3,7 @@
 All probes of an outsider run in one service, one after the other.
 """
 
+import asyncio
 import json
 import re
 from pathlib import Path
@@ -98,10 +99,24 @@ async def seen_inside(service: Service) -> list[dict[str, Any]]:
     return [{**entry, **{name: round(entry[name], 5) for name in rounded}} for entry in entries]
 
 
+@pytest.fixture
+def nothing_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no work come between two requests at a moment of its own, however long the requests take.
+
+    What the indexer confirms would be scored by an approximate index from then on, and recalls are written where a
+    probe asks for it, by one writer.
+    """
+
+    async def rest(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("app.runtime.runtime.Runtime._work", rest)
+    monkeypatch.setattr("app.runtime.runtime.keep_recalls", rest)
+
+
+@pytest.mark.usefixtures("nothing_in_the_background")
 async def test_an_outsider_is_answered_as_if_nothing_were_there(tmp_path: Path, backend: Backend) -> None:
-    # What the indexer confirms meanwhile would be scored by an approximate index from then on.
-    slow: dict[str, Any] = {"on": backend, "indexer_seconds": 30}
-    async with serving(tmp_path / "full", **slow) as full, serving(tmp_path / "empty", **slow) as empty:
+    async with serving(tmp_path / "full", on=backend) as full, serving(tmp_path / "empty", on=backend) as empty:
         await full.store(SECRET, tenant="owner", agent_id="keeper")
         await empty.store(SECRET, tenant="owner", agent_id="keeper")
         await full.store("more " * 50, tenant="owner", agent_id="keeper")
@@ -112,17 +127,34 @@ async def test_an_outsider_is_answered_as_if_nothing_were_there(tmp_path: Path, 
                 assert [told(answer) for answer in with_owner] == [told(answer) for answer in without], route
 
 
-def told(answer: httpx.Response) -> tuple[int, str]:
-    """What an answer says, but for ids made for it, the time, and rows of an export: they come in the order of ids."""
+def told(answer: httpx.Response) -> tuple[int, list[str]]:
+    """What an answer says, but for ids made for it, the time, rows of an export, which come in the order of ids, and
+    the order of audit events: a recall is dated when it is written, and falls behind what came after it.
+    """
     made = r"[0-9a-f]{32}|\b1[0-9]{12}\b|01[0-9A-HJKMNP-TV-Z]{24}|20\d\d-[^\"]*Z|ms\":[\d.]+"
     rows = r'{"type":"tier",.*\n|"rows":[0-9]+,'
-    return answer.status_code, re.sub(made, "*", re.sub(rows, "", answer.text))
+    text = re.sub(rows, "", answer.text)
+    parts = [text]
+    if text.startswith('{"events":['):
+        body = json.loads(text)
+        parts = [json.dumps(each, separators=(",", ":")) for each in [*body.pop("events"), body]]
+    return answer.status_code, sorted(re.sub(made, "*", part) for part in parts)
 
 
 def test_what_is_made_for_an_answer_tells_nothing_however_many_digits_it_has() -> None:
     ids, versions = ("1" * 32, "f1" * 16), (1_790_000_000_001, 1_790_000_000_002)
     texts = [json.dumps({"request_id": each, "version": version}) for each, version in zip(ids, versions, strict=True)]
-    assert len({told(httpx.Response(404, text=text)) for text in texts}) == 1
+    assert told(httpx.Response(404, text=texts[0])) == told(httpx.Response(404, text=texts[1]))
+
+
+def test_the_order_of_audit_events_tells_nothing_and_what_they_are_does() -> None:
+    recalled, stored = {"at": "2026-01-01T00:00:00.000Z", "event": "recall"}, {"event": "stored"}
+
+    def answer(*events: dict[str, str]) -> httpx.Response:
+        return httpx.Response(200, text=json.dumps({"events": events}, separators=(",", ":")))
+
+    assert told(answer(recalled, stored)) == told(answer(stored, recalled))
+    assert told(answer(recalled, stored)) != told(answer(stored, stored))
 
 
 async def test_a_query_another_tenant_asked_is_embedded_anew(tmp_path: Path, backend: Backend) -> None:
