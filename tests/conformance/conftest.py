@@ -3,7 +3,7 @@
 import os
 from collections import defaultdict
 from collections.abc import AsyncIterator, Generator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -70,15 +70,12 @@ def open_database(engine: D1Engine) -> Opened:
     return partial(engine_database, engine.empty_database())
 
 
-@pytest.fixture
-def on_the_engine(engine: D1Engine, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put a database of the engine under every gateway that the test makes, one for each data directory.
+@contextmanager
+def databases_under_gateways(engine: D1Engine) -> Iterator[None]:
+    """Put a database of the engine under every gateway that tests make meanwhile, one for each data directory.
 
-    A directory stands for a database, so that what opens it anew finds what it kept. A test that is not a coroutine
-    is left as it is: it has no gateway, or a law that makes one for each of its examples.
+    A directory stands for a database, so that what opens it anew finds what it kept.
     """
-    if "anyio_backend" not in request.fixturenames:
-        return
     databases: defaultdict[Path, EngineDatabase] = defaultdict(engine.empty_database)
 
     def build(settings: Settings) -> Runtime:
@@ -89,4 +86,17 @@ def on_the_engine(engine: D1Engine, request: pytest.FixtureRequest, monkeypatch:
         runtime.closers = [*runtime.closers, client.close]
         return runtime
 
-    monkeypatch.setattr("tests.support.gateways.build_runtime", build)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tests.support.gateways.build_runtime", build)
+        yield
+
+
+@pytest.fixture
+def on_the_engine(engine: D1Engine, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Put a database of the engine under every gateway that the test makes.
+
+    A test that is not a coroutine is left as it is: it has no gateway, or a law that makes one for each of its
+    examples. ``test_tier_laws_on_d1_engine.py`` has such laws, with fewer examples.
+    """
+    with databases_under_gateways(engine) if "anyio_backend" in request.fixturenames else nullcontext():
+        yield

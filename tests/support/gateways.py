@@ -90,6 +90,8 @@ async def bench_on(data_dir: Path, backend: Backend | None = None, **overrides: 
     journal.clear()
     indexer = Indexer(database, backends.index_of, backends.acknowledgements, holder="bench", objects=backends.objects)
     gateway = LongTermMemoryGateway(backends.of_tenant("acme", ADMINISTRATOR))
-    yield Bench(gateway, database, index, embedder, indexer, backends)
-    for close in runtime.closers:
-        await close()
+    try:
+        yield Bench(gateway, database, index, embedder, indexer, backends)
+    finally:  # a law makes many, and one that finds a counterexample goes on
+        for close in runtime.closers:
+            await close()

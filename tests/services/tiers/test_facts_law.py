@@ -130,19 +130,26 @@ async def check(bench: Bench, told: Sequence[Said], order: Random) -> None:
             assert recalled.fact.object == VALUES[one.key][one.value].lower()
 
 
-@pytest.mark.parametrize("name", ["embedded", pytest.param("cloudflare", marks=pytest.mark.cloudflare)])
-@settings(deadline=None, max_examples=examples(40))
-@given(told=st.lists(said, min_size=1, max_size=8, unique_by=lambda each: each.day), order=st.randoms())
-def test_what_holds_is_as_a_model_says_in_whatever_order_it_arrives(
-    name: BackendName, told: list[Said], order: Random
-) -> None:
+TOLD = st.lists(said, min_size=1, max_size=8, unique_by=lambda each: each.day)
+
+
+def as_the_model(told: Sequence[Said], order: Random, on: BackendName) -> None:
     async def run(path: Path) -> None:
-        with running_on(name) as backend:
+        with running_on(on) as backend:
             async with bench_on(path, backend) as bench:
                 await check(bench, told, order)
 
     with tempfile.TemporaryDirectory() as path:
         asyncio.run(run(Path(path)))
+
+
+@pytest.mark.parametrize("name", ["embedded", pytest.param("cloudflare", marks=pytest.mark.cloudflare)])
+@settings(deadline=None, max_examples=examples(40))
+@given(told=TOLD, order=st.randoms())
+def test_what_holds_is_as_a_model_says_in_whatever_order_it_arrives(
+    name: BackendName, told: list[Said], order: Random
+) -> None:
+    as_the_model(told, order, name)
 
 
 texts = st.text(min_size=1, max_size=256).filter(lambda text: text.strip() and len(text.encode()) <= 256)

@@ -41,9 +41,7 @@ async def state(path: Path, tellings: list[tuple[int, Told]], *, undone: bool) -
         return [(each.fact, each.since, each.until, each.holds) for each in page], await objects(bench)
 
 
-@settings(max_examples=examples(40), deadline=None)
-@given(told)
-def test_once_a_run_is_undone_all_is_as_if_it_had_never_learned_a_fact(said: list[Told]) -> None:
+def as_if_never_learned(said: list[Told]) -> None:
     numbered = list(enumerate(said, 1))
     others = [each for each in numbered if each[1][3] != RUN]
     with tempfile.TemporaryDirectory() as path:
@@ -51,3 +49,9 @@ def test_once_a_run_is_undone_all_is_as_if_it_had_never_learned_a_fact(said: lis
             (Path(path) / name).mkdir()
         undone = asyncio.run(state(Path(path) / "undone", numbered, undone=True))
         assert undone == asyncio.run(state(Path(path) / "never", others, undone=False))
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(told)
+def test_once_a_run_is_undone_all_is_as_if_it_had_never_learned_a_fact(said: list[Told]) -> None:
+    as_if_never_learned(said)

@@ -135,6 +135,19 @@ async def test_once_the_best_workflow_changes_a_discount_finds_it_sooner(memory:
     assert all(sooner > 1.5 * later for sooner, later in zip(fading, lasting, strict=True))
 
 
+def as_the_textbook(rounds: int, directory: Path) -> None:
+    """Play fewer rounds, where each takes long."""
+
+    async def play() -> None:
+        async with bench_on(directory) as made:
+            await made.change(runs_sql(range(rounds)))
+            table = rewards(RATES, rounds, 0)
+            chosen = await played(ProceduralMemory(made.backends.of_tenant("acme", ADMINISTRATOR)), "t", table, 0)
+            assert chosen == textbook(table, np.random.default_rng)
+
+    asyncio.run(play())
+
+
 POSTED = st.lists(
     st.tuples(st.integers(0, 9), st.floats(0, 1) | st.sampled_from([0.1, 0.2, 0.3, 0.7])), min_size=1, max_size=20
 )

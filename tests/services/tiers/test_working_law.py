@@ -1,10 +1,11 @@
 """Laws of working memory: keys against a memory of plain Python on virtual time, and windows among faults and kills."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
 
 import pytest
 from hypothesis import given, settings
@@ -18,12 +19,14 @@ from app.runtime.ingestions import resume_once
 from app.runtime.windows import settle_once
 from app.services.tiers.windows import WindowService
 from app.services.tiers.working import WorkingMemory
+from tests.services.tiers.test_working import later
 from tests.simulation import clock
 from tests.simulation.intercept import Effect, PortCall
 from tests.simulation.killer import KilledError, Killer, Moment
 from tests.simulation.world import Replica, World, world
-from tests.support.gateways import ADMINISTRATOR
-from tests.support.generation import examples
+from tests.support.backends import BackendName, running_on
+from tests.support.gateways import ADMINISTRATOR, bench_on
+from tests.support.generation import ON_THE_DOUBLE, examples
 
 T = TypeVar("T")
 
@@ -35,18 +38,20 @@ ACTS = st.one_of(
     st.tuples(st.just("delete"), KEYS, st.sampled_from(["current", "old", "any", "absent", "none"])),
     st.tuples(st.just("wait"), st.sampled_from([0.0, 30.0, 61.0, 400.0])),
 )
+Act: TypeAlias = tuple[Any, ...]
 
 
 @dataclass
 class Model:
     """What an instance must hold: by key the value, its version and when it ends; and every version ever given."""
 
+    now: Callable[[], float] = clock.now
     held: dict[str, tuple[Any, int, float]] = field(default_factory=dict)
     old: dict[str, int] = field(default_factory=dict)
     versions: set[int] = field(default_factory=set)
 
     def living(self) -> dict[str, tuple[Any, int, float]]:
-        return {key: each for key, each in self.held.items() if each[2] > clock.now()}
+        return {key: each for key, each in self.held.items() if each[2] > self.now()}
 
     def condition(self, key: str, kind: str) -> tuple[Precondition, bool]:
         """Return a precondition of a kind, and whether it holds."""
@@ -90,7 +95,7 @@ async def _set(memory: WorkingMemory, model: Model, key: str, value: Any, ttl: i
         if key in model.held:
             model.old[key] = model.held[key][1]
         model.versions.add(version)
-        model.held[key] = (value, version, clock.now() + ttl)
+        model.held[key] = (value, version, model.now() + ttl)
 
 
 async def _delete(memory: WorkingMemory, model: Model, key: str, kind: str) -> None:
@@ -105,35 +110,68 @@ async def _delete(memory: WorkingMemory, model: Model, key: str, kind: str) -> N
             model.old[key] = model.held.pop(key)[1]
 
 
+async def _as_the_model(
+    memory: WorkingMemory, model: Model, acts: Sequence[Act], wait: Callable[[float], Awaitable[None]]
+) -> None:
+    """Do the same to the memory and to the model, and compare them after each act."""
+    for act in acts:
+        match act:
+            case "put", key, value, ttl:
+                await _set(memory, model, key, value, ttl, "none")
+            case "swap", key, kind, value:
+                await _set(memory, model, key, value, 300, kind)
+            case "delete", key, kind:
+                await _delete(memory, model, key, kind)
+            case _, seconds:
+                await wait(seconds)
+        contents = await memory.list("bot", "i")
+        living = {key: each[:2] for key, each in model.living().items()}
+        assert {each.key: (each.value, each.version) for each in contents.keys} == living
+        assert contents.used_bytes == sum(_size(key, each[0]) for key, each in living.items())
+        for key in "abc":
+            try:
+                held = await memory.get("bot", "i", key)
+            except NotFound:
+                assert key not in living
+            else:
+                assert (held.value, held.version) == living[key]
+
+
 @given(st.lists(ACTS, max_size=30))
 @settings(max_examples=examples(100))
-def test_keys_are_what_a_memory_of_plain_python_holds(acts: list[tuple[Any, ...]]) -> None:
+def test_keys_are_what_a_memory_of_plain_python_holds(acts: list[Act]) -> None:
     async def live() -> None:
         async with world("embedded", 1) as made:
-            memory, model = WorkingMemory(_tenant(made.replica())), Model()
-            for act in acts:
-                match act:
-                    case "put", key, value, ttl:
-                        await _set(memory, model, key, value, ttl, "none")
-                    case "swap", key, kind, value:
-                        await _set(memory, model, key, value, 300, kind)
-                    case "delete", key, kind:
-                        await _delete(memory, model, key, kind)
-                    case _, seconds:
-                        await asyncio.sleep(seconds)
-                contents = await memory.list("bot", "i")
-                living = {key: each[:2] for key, each in model.living().items()}
-                assert {each.key: (each.value, each.version) for each in contents.keys} == living
-                assert contents.used_bytes == sum(_size(key, each[0]) for key, each in living.items())
-                for key in "abc":
-                    try:
-                        held = await memory.get("bot", "i", key)
-                    except NotFound:
-                        assert key not in living
-                    else:
-                        assert (held.value, held.version) == living[key]
+            await _as_the_model(WorkingMemory(_tenant(made.replica())), Model(), acts, asyncio.sleep)
 
     clock.run(live())
+
+
+def keys_as_the_model(acts: Sequence[Act], directory: Path, on: BackendName) -> None:
+    """Hold the law on the clock of the database: what waits makes its rows older."""
+
+    async def live() -> None:
+        with running_on(on) as backend:
+            async with bench_on(directory, backend) as bench:
+                waited: list[float] = []
+
+                async def wait(seconds: float) -> None:
+                    await later(bench, int(seconds))
+                    waited.append(seconds)
+
+                memory = WorkingMemory(bench.backends.of_tenant("acme", ADMINISTRATOR))
+                await _as_the_model(memory, Model(lambda: sum(waited)), acts, wait)
+
+    asyncio.run(live())
+
+
+@pytest.mark.cloudflare
+@given(acts=st.lists(ACTS, max_size=30))
+@settings(deadline=None, max_examples=ON_THE_DOUBLE)
+def test_keys_are_what_a_memory_of_plain_python_holds_on_the_double(
+    acts: list[Act], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    keys_as_the_model(acts, tmp_path_factory.mktemp("law"), "cloudflare")
 
 
 class _Faults:
