@@ -56,8 +56,8 @@ STEPS = st.one_of(
 FAULTS = st.sampled_from([None, None, None, 0, 1, 2, _ALL])
 BROKEN = st.builds(
     Broken,
-    st.lists(STEPS, min_size=2, max_size=10),
-    st.lists(FAULTS, max_size=30),
+    st.lists(STEPS, min_size=4, max_size=12),
+    st.lists(FAULTS, min_size=10, max_size=40),
     st.sampled_from([None, None, 3, 8, 15, 20, 30]),
 )
 
@@ -179,7 +179,7 @@ def nothing_is_lost(broken: Broken, directory: Path, on: BackendName) -> None:
         asyncio.run(live())
 
 
-@settings(deadline=None, max_examples=examples(40))
+@settings(deadline=None, max_examples=examples(160))
 @given(broken=BROKEN)
 def test_a_message_is_in_the_window_or_in_long_term_memory_whatever_breaks(
     broken: Broken, tmp_path_factory: pytest.TempPathFactory
