@@ -41,6 +41,7 @@ _MEASURES = frozenset(("amount", "duration", "when", "date"))
 _OF_VERBS = frozenset(("a teacher",))
 """With these any noun is read as what somebody is."""
 _USERS = frozenset(("user", "the user", "i", "me", "myself", "my"))
+_OURS = frozenset(("we", "us", "our", "ourselves"))
 
 
 def read_fact(fact: Fact) -> Stated:
@@ -70,13 +71,19 @@ def about(subject: str | None, predicate: str | None) -> About:
 def subject_of(subject: str) -> str:
     """Return a subject as keys have it: "the user" is "user", and "the staging server" is "server staging"."""
     words = _plain(subject)
-    if words in _USERS:
-        return USER
-    named = _keyed(f"{words} lives in Oslo")
-    if named is not None and named[1] == "oslo" and named[0].endswith("/lives_in"):
-        return _fitting(named[0].partition("/")[0], _MAX_SUBJECT)
+    if words in _USERS or words in _OURS:
+        return USER if words in _USERS else WE
     pack = pack_of(tokens(words))
-    return _fitting(" ".join(sorted({one_form(word, pack, RULES) for word in words.split()})) or words, _MAX_SUBJECT)
+    forms = [one_form(word, pack, RULES) for word in words.split()]
+    found = _keyed(f"{words} lives in Oslo")
+    if found is not None and found[1] == "oslo" and found[0].endswith("/lives_in"):
+        named = found[0].partition("/")[0]
+        # Where the rules find nobody they take the user; and of "plan A" they leave out the letter, a word to them.
+        if named not in (USER, WE) and forms[-1] in named.split():
+            return _fitting(named, _MAX_SUBJECT)
+    kept = set(forms[1:] if len(forms) > 1 and forms[0] == "the" else forms)
+    own = " ".join(sorted(kept))
+    return _fitting(words if own in ("", USER, WE) else own, _MAX_SUBJECT)
 
 
 def _claim(subject: str, predicate: str, said: str) -> tuple[str, str]:
@@ -145,7 +152,8 @@ def _plain(text: str) -> str:
 
 def _fits(key: str, subject: str) -> bool:
     """Tell whether a key that the rules know is of a subject, and short enough for a doubtful fact to have it too."""
-    return key.partition("/")[0] in (subject_of(subject), WE) and len(key) <= _MAX_KEY
+    of = subject_of(subject)
+    return key.partition("/")[0] in (of, WE if of == USER else of) and len(key) <= _MAX_KEY
 
 
 def _fitting(part: str, most: int) -> str:
