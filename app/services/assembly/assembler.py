@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from app.domain import limits
 from app.domain.episodes import EpisodesWanted
-from app.domain.errors import InvalidRequest, MemoryGatewayError, NotFound
+from app.domain.errors import FieldError, InvalidRequest, MemoryGatewayError, NotFound
 from app.domain.json_types import to_json
 from app.domain.moments import format_moment
 from app.domain.query import Query
@@ -68,14 +68,18 @@ class ContextWanted:
             *(("context", limits.CONTEXT_NAME, name) for name in self.names or ()),
         )
         if self.prefetch and self.query is None:
-            raise InvalidRequest("query is missing: prefetch recalls what it asks.")
+            raise _lacks("query", "is missing: prefetch recalls what it asks")
         if self.task_type is not None and self.agent_type is None:
-            raise InvalidRequest("agent_type is missing: a workflow is chosen for an agent type and a task type.")
+            raise _lacks("agent_type", "is missing: a workflow is chosen for an agent type and a task type")
+
+
+def _lacks(name: str, message: str) -> InvalidRequest:
+    return InvalidRequest(f"{name} {message}.", errors=[FieldError(name, message)])
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A part that did not answer."""
+    """A part that did not answer, or what was asked of it by name and is not there."""
 
     part: Part
     error: MemoryGatewayError
@@ -119,6 +123,9 @@ class Assembler:
                 offers[part] = offer
         if missing and not offers:
             raise missing[0].error
+        missing += [
+            Missing(part, NotFound(f"There is no {name}.")) for part, offer in offers.items() for name in offer.absent
+        ]
         return AssembledContext(fit(_once(offers), wanted.max_tokens), missing)
 
     def _parts(self, wanted: ContextWanted) -> Mapping[Part, Callable[[], Awaitable[Offer]]]:
@@ -146,8 +153,11 @@ class Assembler:
 
     async def _shared_context(self, wanted: ContextWanted) -> Offer:
         documents = await SharedContext(self._backends).documents(wanted.names)
+        there = {each.name for each in documents}
+        absent = [f"document {name}" for name in wanted.names or () if name not in there]
         return Offer(
-            [Piece.of("shared_context", f"context/{each.name}@{each.version}", each.content) for each in documents]
+            [Piece.of("shared_context", f"context/{each.name}@{each.version}", each.content) for each in documents],
+            absent=absent,
         )
 
     async def _workflow(self, wanted: ContextWanted) -> Offer:

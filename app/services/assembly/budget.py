@@ -47,6 +47,8 @@ class Offer:
     """Whether what is behind a piece that does not fit is not wanted either: a conversation without its middle."""
     newest_first: bool = False
     """Whether a model reads it from the last piece to the first."""
+    absent: Sequence[str] = ()
+    """What was asked for by name and is not there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -210,3 +211,18 @@ async def test_an_agent_type_is_the_tenant_s_and_a_bound_credential_sees_its_own
 async def test_what_cannot_be_is_refused(bench: Bench, wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidRequest):
         await assemble(bench, **wrong)
+
+
+async def test_a_document_that_is_asked_for_by_name_and_is_not_there_is_named(bench: Bench) -> None:
+    await furnish(bench)
+    found = await assemble(bench, names=["nope"])
+    assert [(each.part, each.error.code, each.error.detail) for each in found.missing] == [
+        ("shared_context", "not_found", "There is no document nope.")
+    ]
+
+
+@pytest.mark.parametrize(("asked", "field"), [({"prefetch": True}, "query"), ({"task_type": "refund"}, "agent_type")])
+def test_what_needs_another_field_names_it(asked: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        ContextWanted(agent_id="bot", **asked)
+    assert [error.field for error in caught.value.errors] == [field]

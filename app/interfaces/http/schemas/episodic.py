@@ -62,10 +62,12 @@ RunId: TypeAlias = Annotated[str, Field(strict=True, json_schema_extra=_ID_EXAMP
 RunValue: TypeAlias = Annotated[
     Any, Within(limits.RUN_VALUE), WithJsonSchema({**ANY_JSON_SCHEMA, "description": _VALUE})
 ]
-_OptionalId: TypeAlias = Annotated[
-    Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None,
-    _Given,
-    WithJsonSchema({"type": "string", **limits.RUN_ID.schema, **_ID_EXAMPLES}),
+_ID_SCHEMA = WithJsonSchema({"type": "string", **limits.RUN_ID.schema, **_ID_EXAMPLES})
+_OptionalRunId: TypeAlias = Annotated[
+    Annotated[str, Field(strict=True), Within(limits.RUN_ID)] | None, _Given, _ID_SCHEMA
+]
+_OptionalEpisodeId: TypeAlias = Annotated[
+    Annotated[str, Field(strict=True), Within(limits.EPISODE_ID)] | None, _Given, _ID_SCHEMA
 ]
 _SomeText: TypeAlias = Annotated[str | None, WithJsonSchema({"type": "string"})]
 _SomeMoment: TypeAlias = Annotated[
@@ -101,7 +103,7 @@ class StartRunRequest(Request):
     agent_id: AgentName
     agent_type: AgentType
     input: RunValue
-    run_id: _OptionalId = _absent("A ULID of the caller: the same request again is the same run.")
+    run_id: _OptionalRunId = _absent("A ULID of the caller: the same request again is the same run.")
     episodes: Annotated[
         int,
         Number,
@@ -117,7 +119,7 @@ class StartRunRequest(Request):
 class EpisodeRequest(Request):
     """Something that has happened in a run."""
 
-    episode_id: _OptionalId = _absent("A ULID of the caller: the same id again is the same episode.")
+    episode_id: _OptionalEpisodeId = _absent("A ULID of the caller: the same id again is the same episode.")
     type: Annotated[
         str,
         Field(strict=True, description="What kind of thing happened, in your own words."),
