@@ -79,15 +79,14 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Of what a fact has to tell, as the keys of claims say it or as it was told. None: of anything."""
+    """Of what a fact has to tell, as the keys of claims say it. None: of anything."""
 
     subjects: Sequence[str] | None = None
     """The subjects of keys."""
     relation: str | None = None
     """What a key says of its subject."""
-    subject: str | None = None
-    """As it is told."""
     predicate: str | None = None
+    """What a fact was told to say of its subject, where its key says it otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

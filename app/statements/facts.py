@@ -7,6 +7,7 @@ rules do not know has one value at a time too, unless it is listed among those t
 of its own kind beside it (``app.domain.claim.PERHAPS``): so it supersedes doubtful ones alone.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -60,11 +61,11 @@ def about(subject: str | None, predicate: str | None) -> About:
     if subject is None and predicate is None:
         return About()
     key = _one_key(subject or USER, predicate) if predicate is not None else f"{subject_of(subject or USER)}/"
-    of, _, relation = key.partition("/")
+    relation = key.partition("/")[2]
     if subject is None:
-        return About(None, relation or None, subject, predicate)
-    subjects = sorted({of, subject_of(subject), *((WE,) if of == USER else ())})
-    return About([*subjects, *map(doubted, subjects)], relation or None, subject, predicate)
+        return About(None, relation or None, predicate)
+    subjects = _subjects(subject)
+    return About([*subjects, *map(doubted, subjects)], relation or None, predicate)
 
 
 @lru_cache(1024)
@@ -152,8 +153,13 @@ def _plain(text: str) -> str:
 
 def _fits(key: str, subject: str) -> bool:
     """Tell whether a key that the rules know is of a subject, and short enough for a doubtful fact to have it too."""
+    return key.partition("/")[0] in _subjects(subject) and len(key) <= _MAX_KEY
+
+
+def _subjects(subject: str) -> Sequence[str]:
+    """Return of whom the keys of a subject's facts may be: what "we" have chosen, the user has."""
     of = subject_of(subject)
-    return key.partition("/")[0] in (of, WE if of == USER else of) and len(key) <= _MAX_KEY
+    return (of, WE) if of == USER else (of,)
 
 
 def _fitting(part: str, most: int) -> str:

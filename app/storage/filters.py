@@ -3,6 +3,7 @@
 from dataclasses import asdict
 
 from app.domain.claim import PERHAPS
+from app.domain.facts import About
 from app.domain.json_types import Json
 from app.domain.query import Filter
 from app.ports.database import NOW
@@ -35,23 +36,27 @@ def condition(where: Filter, table: str) -> str:
 
 
 _OF_TYPE = "{table}.type = ?1 ->> '$.where.type'"
-# A key is "subject/relation", or "subject/relation/value" where the relation has many values. A fact is found by the
-# words that it was told in too.
+# A fact has the subject of its key. Its predicate may be another than that of its key, and is compared as it was told
+# too: "uses" is "package_manager" where pnpm is used.
+_RELATION = """
+(substr(substr({claim}.key, instr({claim}.key, '/') + 1) || '/', 1, length(?1 ->> '$.where.about.relation') + 1)
+    = ?1 ->> '$.where.about.relation' || '/'
+  OR {metadata} ->> '$.fact.predicate' = ?1 ->> '$.where.about.predicate')
+"""
 _ABOUT = """
+{table}.id IN (
+  SELECT told.memory_id FROM {tables}
+  WHERE told.tenant_id = ?1 ->> 'tenant_id' AND told.agent_id = ?1 ->> 'agent_id' AND {about}
+)
+"""
+_TELLER = """(SELECT teller.metadata FROM long_term_memory AS teller
+  WHERE teller.tenant_id = ?1 ->> 'tenant_id' AND teller.agent_id = ?1 ->> 'agent_id' AND teller.id = told.memory_id)"""
+_ABOUT_ONE = """
 EXISTS (
   SELECT 1 FROM claim AS told INDEXED BY claim_of_memory
   WHERE told.tenant_id = ?1 ->> 'tenant_id' AND told.agent_id = {table}.agent_id AND told.memory_id = {table}.id
     AND {about}
 )
-"""
-_SUBJECT = """
-(?1 ->> '$.where.about.subject' IS NULL OR {metadata} ->> '$.fact.subject' = ?1 ->> '$.where.about.subject'
-  OR substr({key}, 1, instr({key}, '/') - 1) IN (SELECT value FROM json_each(?1, '$.where.about.subjects')))
-"""
-_RELATION = """
-(?1 ->> '$.where.about.predicate' IS NULL OR {metadata} ->> '$.fact.predicate' = ?1 ->> '$.where.about.predicate'
-  OR substr(substr({key}, instr({key}, '/') + 1) || '/', 1, length(?1 ->> '$.where.about.relation') + 1)
-    = ?1 ->> '$.where.about.relation' || '/')
 """
 # A doubtful fact holds only where nothing sure of its key does, whenever that was said (ADR 0035).
 _OVERRIDDEN = """
@@ -93,9 +98,45 @@ def overridden(claim: str) -> str:
     )
 
 
-def of_key(key: str, metadata: str) -> str:
-    """Return a boolean SQL expression: a claim is about what ``$.where.about`` names."""
-    return f"{_SUBJECT.format(key=key, metadata=metadata)} AND {_RELATION.format(key=key, metadata=metadata)}"
+def claims_of_subjects(claims: str) -> str:
+    """Return the tables of a FROM clause: claims, of which ``of_subject`` is to be asked."""
+    return f"json_each(?1, '$.where.about.subjects') AS named CROSS JOIN {claims}"
+
+
+def of_subject(claim: str) -> str:
+    """Return a boolean SQL expression: a claim of ``claims_of_subjects`` is of a subject that is named.
+
+    A key is "subject/relation", or "subject/relation/value" where the relation has many values; "0" comes after "/". So
+    the claims of a subject are a range of their primary key.
+    """
+    return f"({claim}.key >= named.value || '/' AND {claim}.key < named.value || '0')"
+
+
+def claims_of(about: About | None, claims: str) -> str:
+    """Return the tables of a FROM clause: claims, of which ``of_key`` is to be asked."""
+    return claims if about is None or about.subjects is None else claims_of_subjects(claims)
+
+
+def of_key(about: About, claim: str, metadata: str) -> str:
+    """Return a boolean SQL expression: a claim of ``claims_of`` is about what ``$.where.about`` names.
+
+    ``metadata`` is that of the memory which states the claim, as an SQL expression.
+    """
+    parts = [] if about.subjects is None else [of_subject(claim)]
+    if about.predicate is not None:
+        parts.append(_RELATION.format(claim=claim, metadata=metadata))
+    return " AND ".join(parts) or "TRUE"
+
+
+def _of_subjects(where: Filter, table: str) -> str:
+    """Return a boolean SQL expression over memories of the agent ``agent_id``: they state what is asked of a subject.
+
+    The claims are searched once, by their keys, and not for each memory. Without a subject it is true.
+    """
+    if where.about is None or where.about.subjects is None:
+        return "TRUE"
+    claims, about = claims_of_subjects("claim AS told"), of_key(where.about, "told", _TELLER)
+    return _ABOUT.format(table=table, tables=claims, about=about)
 
 
 def states(where: Filter, table: str) -> str:
@@ -108,9 +149,9 @@ def states(where: Filter, table: str) -> str:
     parts = [_NOT_OVERRIDDEN.format(table=table, overridden=overridden("doubt"))]
     if where.type is not None:
         parts.append(_OF_TYPE.format(table=table))
-    if where.about is not None:
-        parts.append(_ABOUT.format(table=table, about=of_key("told.key", f"{table}.metadata")))
-    return " AND ".join(parts)
+    if where.about is not None and where.about.subjects is None:
+        parts.append(_ABOUT_ONE.format(table=table, about=of_key(where.about, "told", f"{table}.metadata")))
+    return " AND ".join([_of_subjects(where, table), *parts])
 
 
 def kept_by_no_program(table: str) -> str:

@@ -4,12 +4,21 @@ They only read: facts are memories, and are written as these are. Rows are for `
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from app.domain.facts import About
 from app.domain.json_types import Json
 from app.domain.memory import Scope
-from app.storage.filters import kept_by_no_program, living, of_key, overridden, stands
+from app.storage.filters import (
+    claims_of,
+    claims_of_subjects,
+    kept_by_no_program,
+    living,
+    of_key,
+    of_subject,
+    overridden,
+    stands,
+)
 from app.storage.listing import Place
 from app.storage.scoped import ScopedStatement
 
@@ -25,11 +34,22 @@ WHERE claim.tenant_id = ?1 ->> 'tenant_id' AND claim.agent_id = ?1 ->> 'agent_id
 """
 _NEWEST = "long_term_memory AS memory INDEXED BY long_term_memory_happened CROSS JOIN claim INDEXED BY claim_of_memory"
 _TAUGHT = _NEWEST.replace("_happened", "_taught")
-_NAMED = "claim INDEXED BY claim_of_memory CROSS JOIN long_term_memory AS memory"
-_ORDER = "ORDER BY memory.happened_at DESC, claim.memory_id || ' ' || claim.key DESC LIMIT ?1 ->> 'limit'"
+_OF_IDS = "claim INDEXED BY claim_of_memory CROSS JOIN long_term_memory AS memory"
+# The claims of a subject, the newest first, an order that CROSS JOIN and LIMIT keep: memories are looked up until a
+# page is full. A memory happened when its claims did.
+_OF_SUBJECT = f"""
+(
+  SELECT claim.* FROM {claims_of_subjects("claim")}
+  WHERE claim.tenant_id = ?1 ->> 'tenant_id' AND claim.agent_id = ?1 ->> 'agent_id' AND {of_subject("claim")}
+    AND {{after}}
+  ORDER BY claim.happened_at DESC, claim.memory_id || ' ' || claim.key DESC LIMIT -1
+) AS claim CROSS JOIN long_term_memory AS memory
+"""
+_ORDER = "ORDER BY memory.happened_at DESC, claim.memory_id || ' ' || claim.key DESC"
+_LIMIT = "LIMIT ?1 ->> 'limit'"
 _AFTER = """
-(memory.happened_at <= ?1 ->> 'at'
-  AND (memory.happened_at, claim.memory_id || ' ' || claim.key) < (?1 ->> 'at', ?1 ->> 'after'))
+({table}.happened_at <= ?1 ->> 'at'
+  AND ({table}.happened_at, claim.memory_id || ' ' || claim.key) < (?1 ->> 'at', ?1 ->> 'after'))
 """
 _OF_MEMORIES = "claim.memory_id IN (SELECT value FROM json_each(?1, '$.ids'))"
 _OF_RUN = "memory.metadata ->> '$.fact.learned_from_run_id' = ?1 ->> 'run_id'"
@@ -64,8 +84,8 @@ class Facts:
     def of_memories(self, ids: Sequence[str], about: About | None = None) -> ScopedStatement:
         """Read what memories state, or what they state of something."""
         conditions, where = _asked(about)
-        sql = " AND ".join([_CLAIMS.format(tables=_NAMED), _OF_MEMORIES, *conditions])
-        return ScopedStatement.read(self.scope, f"{sql} {_ORDER}", ids=list(ids), limit=1000, **where)
+        sql = " AND ".join([_CLAIMS.format(tables=claims_of(about, _OF_IDS)), _OF_MEMORIES, *conditions])
+        return ScopedStatement.read(self.scope, f"{sql} {_ORDER} {_LIMIT}", ids=list(ids), limit=1000, **where)
 
     def page(
         self, about: About | None, *, run_id: str | None, history: bool, limit: int, after: Place | None
@@ -74,21 +94,24 @@ class Facts:
         conditions, where = _asked(about)
         if not history:
             conditions.append(_LAST)
-        if run_id is not None:
-            conditions.append(_OF_RUN)
         if after is not None:
-            conditions.append(_AFTER)
             where |= {"at": after.created_at, "after": after.id}
-        tables = _NEWEST if run_id is None else _TAUGHT
+        if run_id is None and about is not None and about.subjects is not None:
+            conditions[0] = of_key(replace(about, subjects=None), "claim", "memory.metadata")
+            tables, order = _OF_SUBJECT.format(after="TRUE" if after is None else _AFTER.format(table="claim")), ""
+        else:
+            tables, order = claims_of(about, _NEWEST if run_id is None else _TAUGHT), _ORDER
+            conditions += [] if run_id is None else [_OF_RUN]
+            conditions += [] if after is None else [_AFTER.format(table="memory")]
         sql = " AND ".join([_CLAIMS.format(tables=tables), *conditions])
-        return ScopedStatement.read(self.scope, f"{sql} {_ORDER}", run_id=run_id, limit=limit, **where)
+        return ScopedStatement.read(self.scope, f"{sql} {order} {_LIMIT}", run_id=run_id, limit=limit, **where)
 
 
 def _asked(about: About | None) -> tuple[list[str], dict[str, Json]]:
     """Return the condition that a claim is about something, if that is asked for, and the argument that it reads."""
     if about is None:
         return [], {}
-    return [of_key("claim.key", "memory.metadata")], {"where": {"about": asdict(about)}}
+    return [of_key(about, "claim", "memory.metadata")], {"where": {"about": asdict(about)}}
 
 
 def place_of(since: int, memory_id: str, key: str) -> Place:

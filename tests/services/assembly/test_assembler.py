@@ -224,5 +224,5 @@ async def test_a_document_that_is_asked_for_by_name_and_is_not_there_is_named(be
 @pytest.mark.parametrize(("asked", "field"), [({"prefetch": True}, "query"), ({"task_type": "refund"}, "agent_type")])
 def test_what_needs_another_field_names_it(asked: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        ContextWanted(agent_id="bot", **asked)
+        ContextWanted(agent_id="bot", max_tokens=1000, **asked)
     assert [error.field for error in caught.value.errors] == [field]
