@@ -54,6 +54,12 @@ TIER_TEXTS: dict[str, TierField] = {
     "fact": ("POST /facts", _KIB, lambda text: _fact(object=text)),
     "fact's subject": ("POST /facts", 256, lambda text: _fact(subject=text)),
     "fact's query": ("POST /facts/recall", 32 * _KIB, lambda text: {"agent_id": "bot", "query": text}),
+    "subject of facts to recall": (
+        "POST /facts/recall",
+        256,
+        lambda text: {"agent_id": "bot", "query": "x", "subject": text, "predicate": text},
+    ),
+    "subject of facts to list": ("GET /facts", 256, lambda text: {"agent_id": "bot", "subject": text}),
     "query to prefetch": ("POST /context/assemble", 32 * _KIB, lambda text: _assembled(query=text, prefetch=True)),
     "cursor of runs": ("GET /runs", 4 * _KIB, lambda text: {"cursor": text}),
     "cursor of episodes": ("GET /episodes", 4 * _KIB, lambda text: {"cursor": text}),
