@@ -47,12 +47,10 @@ class GatheringDatabase(TenantDatabase):
             self._send_if_all_ask()
 
     async def run(self, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
-        """Run the statements, with what other parts read; raises as ``TenantDatabase.run`` does.
+        """Run the statements, with what other parts ask; raises as ``TenantDatabase.run`` does.
 
-        What writes is run by itself. A statement that the database refuses fails its own part alone.
+        Where the database refuses a statement, nothing of the run was done: each part runs once more, alone.
         """
-        if any(statement.writes for statement in statements):
-            return await self._below.run(statements)
         asked = _Asked(statements)
         self._waiting.append(asked)
         if self._first:
