@@ -61,8 +61,9 @@ async def test_a_service_that_is_not_there_is_unavailable() -> None:
 async def test_no_whole_answer_by_the_deadline_is_a_timeout_and_the_next_call_is_answered(
     reply: Reply, by: str
 ) -> None:
-    seconds = 0.1 if by == "the service's" else 5.0
-    call = CALL if by == "the service's" else Call("thing.do", "POST", "/thing", b"{}", seconds=0.1)
+    # Long enough for a busy machine to connect: else the second call would meet what waits for the first.
+    seconds = 0.5 if by == "the service's" else 5.0
+    call = CALL if by == "the service's" else Call("thing.do", "POST", "/thing", b"{}", seconds=0.5)
     async with serving(reply, done) as service, upstream_of(service.url, seconds=seconds) as upstream:
         error = await failed(upstream, call)
         assert type(error) is UpstreamTimeout

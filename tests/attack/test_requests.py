@@ -131,9 +131,13 @@ async def check(service: Service, field: Field, make: Callable[[int], Any]) -> N
 
 
 async def cost(service: Service, field: Field, value: Any) -> tuple[float, float]:
-    """Return the seconds of CPU that a request takes, and of its longest step, each the least of three tries."""
-    spent, longest = [], []
-    for _ in range(3):
+    """Return the seconds of CPU that a request takes, and of its longest step, each the least of three tries.
+
+    Where a host that others use too has taken part of each step, there are up to six tries.
+    """
+    spent: list[float] = []
+    longest: list[float] = []
+    while len(longest) < 3 or (len(longest) < 6 and not within(min(longest), STALL_SECONDS)):
         request = field.request(service, value)
         gc.collect()
         with watched() as stalls:
@@ -176,7 +180,8 @@ OF_PROFILE = [
 async def test_many_of_the_largest_memories_hold_nobody_up(tmp_path: Path, text: str) -> None:
     contents = [f"red fox {number} {TEXTS[text](CONTENT - 20)}" for number in range(90)]
     files = [
-        "\n".join(json.dumps(import_line(agent, content)) for content in contents) for agent in ("bot", "bot2", "bot3")
+        "\n".join(json.dumps(import_line(agent, content)) for content in contents)
+        for agent in ("bot", "bot2", "bot3", "bot4", "bot5")
     ]
     async with serving(tmp_path / "data") as service:
         headers = service.credential(admin=True) | {"Content-Type": "application/x-ndjson"}
