@@ -33,7 +33,6 @@ from app.runtime.recall_log import write_recalls
 from app.services.tiers.audit import Auditor, Recorded, Replay
 from app.services.tiers.episodic import EpisodicMemory
 from app.storage.listing import Place
-from app.storage.tiers.audit_listing import events
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.generation import examples
@@ -405,22 +404,6 @@ async def listed(bench: Bench, where: AuditFilter, limit: int = 100) -> list[Any
         if page.after is None:
             return events
         after = page.after
-
-
-async def test_every_filter_alone_goes_by_an_index(bench: Bench) -> None:
-    if bench.database.backend != "sqlite":
-        pytest.skip("the plan is of the embedded database")
-    values = {"agent_id": "a", "event": "deleted", "memory_id": RUN, "run_id": RUN, "written_by": "c", "after": 1}
-    for name, value in values.items():
-        where = AuditFilter(**{name: value})  # type: ignore[arg-type]
-        statement = events("acme", where, limit=5, after=Place(9, "t"))
-        (plan,) = await bench.database.inner.run([Statement(f"EXPLAIN QUERY PLAN {statement.sql}", statement.argument)])
-        details = [str(row["detail"]) for row in plan]
-        assert any("USING INDEX" in each for each in details)
-        assert not any(each.startswith("SCAN") and "(subquery" not in each for each in details), details
-        if name not in {"event", "after"}:
-            reads = [each for each in details if "SEARCH each" in each]
-            assert all(f"{name}=?" in each for each in reads), details
 
 
 async def test_prune_deletes_old_tool_calls_and_recalls_of_all_tenants_in_chunks(

@@ -1,0 +1,35 @@
+"""What a page of the audit reads: the rows that its filter names, from an index."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.domain.audit import AuditFilter
+from app.storage.listing import Place
+from app.storage.tiers.audit_listing import events
+from tests.support import migrated
+
+RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
+FILTERS: dict[str, Any] = {
+    "agent_id": "a",
+    "event": "deleted",
+    "memory_id": RUN,
+    "run_id": RUN,
+    "written_by": "c",
+    "after": 1,
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_every_filter_alone_goes_by_an_index(tmp_path: Path, name: str) -> None:
+    migrated.prepare(tmp_path)
+    statement = events("acme", AuditFilter(**{name: FILTERS[name]}), limit=5, after=Place(9, "t"))
+    with sqlite3.connect(tmp_path / "memory.sqlite3") as connection:
+        rows = connection.execute(f"EXPLAIN QUERY PLAN {statement.sql}", statement.parameters)
+        details = [detail for *_, detail in rows.fetchall()]
+    assert any("USING INDEX" in each for each in details)
+    assert not any(each.startswith("SCAN") and "(subquery" not in each for each in details), details
+    if name not in {"event", "after"}:
+        assert all(f"{name}=?" in each for each in details if "SEARCH each" in each), details
