@@ -1,5 +1,6 @@
 """What a bound of a field is, how values are checked against it, and the kinds of bounds that there are."""
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -162,13 +163,15 @@ def metadata(max_bytes: int, depth: int, *, filter_keys: int | None = None) -> B
     return Bound(violation)
 
 
-_NUMBER = (int, float)
-_SCALAR = (str, *_NUMBER, type(None))
-"""What has nothing in it: of many thousand values each is looked at once."""
+_NUMBERS = frozenset((int, float))
+_SCALARS = frozenset((str, bool, int, float, type(None)))
+"""What has nothing in it."""
 
 
 def _flaws(within: Json, depth: int, max_bytes: int, *, named: int | None = None) -> Iterator[str]:
     """Walk a value, never deeper than allowed, and no further than its bytes can reach.
+
+    Of many thousand values each is looked at as seldom as can be: a request holds up the others meanwhile.
 
     ``named``: how deep the text of a flaw says that it may be, where that is not ``depth``.
     """
@@ -177,27 +180,40 @@ def _flaws(within: Json, depth: int, max_bytes: int, *, named: int | None = None
     for _ in range(depth):
         if not level:
             return
-        values: list[Json] = []
-        for value in level:
-            values += _children(value)
+        values = _children(level)
         left -= len(values)
         if left < 0:
             yield f"has more than {max_bytes} bytes as JSON"
             return
-        for value in values:
-            if isinstance(value, str) and (unstorable := _unstorable(value)) is not None:
+        kinds = set(map(type, values))
+        if str in kinds:
+            text = "".join([value for value in values if isinstance(value, str)])
+            if (unstorable := _unstorable(text)) is not None:
                 yield f"must not contain {unstorable} in a key or a value"
-            elif isinstance(value, _NUMBER) and not -MAX_NUMBER <= value <= MAX_NUMBER:
+        if kinds & _NUMBERS:
+            numbers = values if kinds <= _NUMBERS else [value for value in values if type(value) in _NUMBERS]
+            if not _in_range(numbers):  # type: ignore[arg-type]
                 yield f"must not contain a number beyond {MAX_NUMBER}"
-        level = [value for value in values if not isinstance(value, _SCALAR)]
-    if any(isinstance(value, list | Mapping) for value in level):
+        level = [] if kinds <= _SCALARS else [value for value in values if type(value) not in _SCALARS]
+    if level:
         yield f"must not be nested deeper than {named or depth} levels"
 
 
-def _children(value: Json) -> Sequence[Json]:
-    if isinstance(value, Mapping):
-        return [*value, *value.values()]
-    return value if isinstance(value, list) else ()
+def _in_range(numbers: Sequence[float]) -> bool:
+    """Tell whether all are numbers that can be stored; a sum with what is no number is none."""
+    within = min(numbers) >= -MAX_NUMBER and max(numbers) <= MAX_NUMBER
+    return within and not math.isnan(sum(numbers))
+
+
+def _children(level: Sequence[Json]) -> list[Json]:
+    values: list[Json] = []
+    for value in level:
+        if type(value) is list:
+            values += value
+        elif isinstance(value, Mapping):
+            values += value
+            values += value.values()
+    return values
 
 
 def _unstorable(text: str) -> str | None:

@@ -1,7 +1,6 @@
 """The routes of runs and of the episodes that happened in them."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Response
@@ -56,9 +55,7 @@ async def start_run(caller: Caller, request: StartRunRequest) -> StartedRunAnswe
     """Begin a run, and be given the last episodes of its agent type. With its id the same run again is the same run."""
     services = caller.agent(request.agent_id)
     begun = await services.episodic.begin(request.to_run(), only_agent=caller.principal.agent_id)
-    return StartedRunAnswer.model_validate(
-        {**asdict(begun.run), "run_id": begun.run.id, "episodes": [asdict(each) for each in begun.episodes]}
-    )
+    return StartedRunAnswer.of(begun)
 
 
 @episodic.get("/runs", name="runs", responses=responses(*_READS, InvalidCursor))

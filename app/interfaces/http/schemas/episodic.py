@@ -1,6 +1,6 @@
 """Requests and answers of the routes of runs and episodes."""
 
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
@@ -21,6 +21,7 @@ from app.interfaces.fields import (
 from app.interfaces.http.problems import QUOTA_WARNING
 from app.interfaces.http.schemas import episodic_examples, examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
+from app.services.tiers.episodic import Begun
 
 _VALUE = f"Any JSON: at most {limits.RUN_VALUE_BYTES} bytes, nested at most {limits.JSON_DEPTH} deep."
 _STATUSES: list[str] = ["running", "completed", "failed"]
@@ -237,6 +238,13 @@ class StartedRunAnswer(Answer):
     started_at: Timestamp
     input: Any = Field(description="What it was started with.")
     episodes: list[EpisodeAnswer] = Field(description="Newest first; their ids are kept with the run.")
+
+    @classmethod
+    def of(cls, begun: Begun) -> Self:
+        """Make it of a run that has begun, whose input may be large: it is not copied."""
+        run = begun.run
+        told = {name: getattr(run, name) for name in ("agent_id", "agent_type", "status", "started_at", "input")}
+        return cls.model_validate({**told, "run_id": run.id, "episodes": begun.episodes})
 
 
 class RunAnswer(Answer):
