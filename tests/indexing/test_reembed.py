@@ -302,7 +302,7 @@ async def test_requests_in_flight_while_recalls_are_switched_are_answered_by_one
 
         async def asking(runtime: Runtime, number: int) -> None:
             for n in range(12):
-                text = f"asked {number} {n}"
+                text = f"asked by{number} turn{n}"  # no two of the same words
                 await runtime.services("acme").gateway.store("bot", NewMemory(text))
                 assert (await found(runtime.services("acme").gateway, text))[0] == text
 

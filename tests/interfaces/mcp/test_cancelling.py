@@ -83,7 +83,7 @@ async def test_a_store_cancelled_while_the_command_waits_for_an_upstream_is_whol
         async with over_stdio(data_dir, "--tenant", "acme", "--agent", "bot", **settings) as client:
             for operation in ("d1.query", "vectorize.upsert"):
                 double.reset_calls()
-                double.faults.add(Fault(operation, kind="hang"))
+                double.faults.add(Fault(operation, kind="hang", times=None))  # the indexer's calls too
 
                 async def hangs(operation: str = operation) -> bool:
                     return double.calls().get(operation, 0) > 0
