@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import structlog
 
-from app.domain.errors import MemoryGatewayError
+from app.runtime.attempts import attempt
 from app.runtime.backends import Backends
 from app.services.ingest.ingester import Ingester
 from app.storage.ingestions import LEASE_SECONDS
@@ -21,18 +21,17 @@ _AT_ONCE = 4
 
 async def resume_ingestions(backends: Backends, ready: Callable[[], bool]) -> None:
     """Go on with abandoned ingestions once the service is ready, and look again after a while, until cancelled."""
+
+    async def resume_all() -> None:
+        while ready() and await resume_once(backends):
+            pass
+
     first = True
     while True:
         seconds = LOOK_SECONDS if ready() else _READY_SECONDS
         if ready() and first:  # what the process before this one had begun is its own until its lease has ended
             seconds, first = _LEASED_SECONDS, False
-        try:
-            while ready() and await resume_once(backends):
-                pass
-        except MemoryGatewayError as error:
-            structlog.get_logger().warning("ingestions_wait", code=error.code, reason=error.detail)
-        except Exception:  # noqa: BLE001 - a defect is logged and must not stop the work for good
-            structlog.get_logger().exception("background_failed")
+        await attempt(resume_all, waits="ingestions_wait")
         await asyncio.sleep(seconds)
 
 

@@ -6,8 +6,9 @@ from dataclasses import astuple
 
 import structlog
 
-from app.domain.errors import MemoryGatewayError, Unavailable
+from app.domain.errors import Unavailable
 from app.ports.language_model import STAGES, LanguageModel
+from app.runtime.attempts import attempt
 from app.runtime.backends import Backends
 from app.services.model_spend import DAY_MS
 from app.storage.system import model_spend
@@ -20,13 +21,8 @@ async def keep_spend(backends: Backends, ready: Callable[[], bool], seconds: flo
     """Write what calls have cost every so many seconds while the service is ready, until cancelled."""
     while True:
         await asyncio.sleep(seconds)
-        try:
-            if ready():
-                await write_spend(backends)
-        except MemoryGatewayError as error:
-            structlog.get_logger().warning("model_spend_waits", code=error.code, reason=error.detail)
-        except Exception:  # noqa: BLE001 - a defect is logged and must not stop the work for good
-            structlog.get_logger().exception("background_failed")
+        if ready():
+            await attempt(lambda: write_spend(backends), waits="model_spend_waits")
 
 
 async def write_spend(backends: Backends) -> None:

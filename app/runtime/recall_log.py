@@ -6,7 +6,8 @@ from time import monotonic
 
 import structlog
 
-from app.domain.errors import DatabaseRejected, MemoryGatewayError
+from app.domain.errors import DatabaseRejected
+from app.runtime.attempts import attempt
 from app.runtime.backends import Backends
 from app.storage.system import recall_log
 
@@ -18,13 +19,8 @@ async def keep_recalls(backends: Backends, ready: Callable[[], bool], seconds: f
     """Write what was noted every so many seconds while the service is ready, until cancelled."""
     while True:
         await asyncio.sleep(seconds)
-        try:
-            if ready():
-                await write_recalls(backends)
-        except MemoryGatewayError as error:
-            structlog.get_logger().warning("recall_log_waits", code=error.code, reason=error.detail)
-        except Exception:  # noqa: BLE001 - a defect is logged and must not stop the work for good
-            structlog.get_logger().exception("background_failed")
+        if ready():
+            await attempt(lambda: write_recalls(backends), waits="recall_log_waits")
 
 
 async def write_recalls(backends: Backends) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import structlog
 
-from app.domain.errors import MemoryGatewayError
+from app.runtime.attempts import attempt
 from app.runtime.backends import Backends
 from app.services.tiers.windows import WindowService
 from app.storage.system.windows import READ_DUE, DueWindow, read_due
@@ -19,15 +19,14 @@ async def settle_windows(backends: Backends, ready: Callable[[], bool], seconds:
 
     They are those that hold more than they keep, and those that nobody has used for their time.
     """
+
+    async def settle_all() -> None:
+        while ready() and await settle_once(backends):
+            pass
+
     while True:
         pause = seconds if ready() else _READY_SECONDS
-        try:
-            while ready() and await settle_once(backends):
-                pass
-        except MemoryGatewayError as error:
-            structlog.get_logger().warning("windows_wait", code=error.code, reason=error.detail)
-        except Exception:  # noqa: BLE001 - a defect is logged and must not stop the work for good
-            structlog.get_logger().exception("background_failed")
+        await attempt(settle_all, waits="windows_wait")
         await asyncio.sleep(pause)
 
 

@@ -1,5 +1,6 @@
 """The episodic tier: runs of agents, and what happened in them."""
 
+import math
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -256,7 +257,7 @@ class EpisodicMemory:
 
 def _warn_from(most: int) -> int:
     """Return the least whole number of episodes of which a caller is warned."""
-    return -int(-(most * WARN_FROM) // 1)
+    return math.ceil(most * WARN_FROM)
 
 
 def _no_run() -> NotFound:

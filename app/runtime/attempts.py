@@ -1,0 +1,17 @@
+"""Work in the background of which one failure must not be the last."""
+
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from app.domain.errors import MemoryGatewayError
+
+
+async def attempt(work: Callable[[], Awaitable[object]], *, waits: str) -> None:
+    """Do work that is tried again later: a failure is logged, an outage under the event ``waits``."""
+    try:
+        await work()
+    except MemoryGatewayError as error:
+        structlog.get_logger().warning(waits, code=error.code, reason=error.detail)
+    except Exception:  # noqa: BLE001 - a defect is logged and must not stop the work for good
+        structlog.get_logger().exception("background_failed")
