@@ -21,6 +21,9 @@ from app.adapters.cloudflare.vectorize import VectorizeIndex
 from app.adapters.cloudflare.workers_ai import WorkersAIEmbedder
 from app.adapters.cloudflare.workers_ai_language_model import STRUCTURED_MODEL, SYNTHESIS_MODEL, WorkersAILanguageModel
 from app.adapters.cloudflare.workers_ai_reranker import WorkersAIReranker
+from app.adapters.coalescing.database import CoalescingDatabase
+from app.adapters.coalescing.embedder import CoalescingEmbedder
+from app.adapters.coalescing.index import CoalescingIndex
 from app.adapters.http.language_model import HttpLanguageModel
 from app.adapters.http.reranker import HttpReranker
 from app.adapters.local.hashing import HashingEmbedder
@@ -63,7 +66,7 @@ BLOBS_FOLDER = "blobs"
 _METERED = Pace(indexer_seconds=15.0, look_again_seconds=30.0, windows_seconds=300.0)
 """On Cloudflare every call counts."""
 
-PlainEmbedder = TransformerEmbedder | HashingEmbedder | OpenAIEmbedder | WorkersAIEmbedder
+PlainEmbedder = TransformerEmbedder | HashingEmbedder | CoalescingEmbedder
 OwnedEmbedder = PlainEmbedder | PrefixedEmbedder
 OwnedReranker = HttpReranker | WorkersAIReranker
 OwnedLanguageModel = HttpLanguageModel | WorkersAILanguageModel
@@ -158,17 +161,17 @@ def _plain_embedder(settings: Settings, client: CloudflareClient | None, metrics
     if chosen == "openai":
         if not settings.openai_api_key:
             raise ConfigurationError("EMBEDDER is openai, but OPENAI_API_KEY is not set.")
-        return OpenAIEmbedder(
+        openai = OpenAIEmbedder(
             api_key=settings.openai_api_key,
             metrics=metrics,
             model=settings.embedding_model or "text-embedding-3-small",
             dimensions=settings.embedding_dimensions,
             base_url=settings.openai_base_url,
         )
+        return CoalescingEmbedder(openai)
     if chosen == "workers-ai":
-        return WorkersAIEmbedder(
-            client or build_client(settings, metrics), settings.embedding_model or "@cf/baai/bge-m3"
-        )
+        model = settings.embedding_model or "@cf/baai/bge-m3"
+        return CoalescingEmbedder(WorkersAIEmbedder(client or build_client(settings, metrics), model))
     return HashingEmbedder() if chosen == "hashing" else _local_embedder(settings)
 
 
@@ -352,8 +355,8 @@ def _cloudflare_stack(settings: Settings, metrics: Metrics) -> _Stack:
         return VectorizeIndex(client, config, filterable=settings.filterable_metadata)
 
     return _Stack(
-        database=D1Database(client, database_id),
-        open_index=open_index,
+        database=CoalescingDatabase(D1Database(client, database_id)),
+        open_index=lambda config: CoalescingIndex(open_index(config)),
         prepare_index=lambda config: open_index(config).check(),
         close=client.close,
         pace=_METERED,

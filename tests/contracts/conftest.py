@@ -13,6 +13,8 @@ from app.adapters.cloudflare.call_budget import CallBudget
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.d1 import D1Database
 from app.adapters.cloudflare.vectorize import SCOPE_TYPES, IndexType, VectorizeIndex
+from app.adapters.coalescing.database import CoalescingDatabase
+from app.adapters.coalescing.index import CoalescingIndex
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.sqlite_index import SqliteVectorIndex
@@ -82,6 +84,12 @@ async def d1_database(double: Handle, database_id: str) -> AsyncIterator[Databas
 
 
 @asynccontextmanager
+async def coalesced_database(double: Handle, database_id: str) -> AsyncIterator[Database]:
+    async with d1_database(double, database_id) as below:
+        yield CoalescingDatabase(below)
+
+
+@asynccontextmanager
 async def sqlite_index(path: Path, *, cache_bytes: int) -> AsyncIterator[IndexAdmin]:
     file = SqliteFile(path)
     index = SqliteVectorIndex(file, CONFIG, cache_bytes=cache_bytes)
@@ -96,13 +104,20 @@ async def vectorize_index(double: Handle, config: EmbeddingConfig) -> AsyncItera
         yield VectorizeIndex(client, config, filterable=FILTERABLE)
 
 
-@pytest.fixture(params=["sqlite", "d1-double"])
+@asynccontextmanager
+async def coalesced_index(double: Handle, config: EmbeddingConfig) -> AsyncIterator[IndexAdmin]:
+    async with vectorize_index(double, config) as below:
+        yield CoalescingIndex(below)
+
+
+@pytest.fixture(params=["sqlite", "d1-double", "d1-double-coalesced"])
 def open_database(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
     """Each call opens the same database anew, as another process would."""
     if request.param == "sqlite":
         return partial(sqlite_database, tmp_path / "contract.sqlite3")
     double: Handle = request.getfixturevalue("double")
-    return partial(d1_database, double, double.double.create_database(f"contract-{uuid4()}"))
+    opened = coalesced_database if request.param.endswith("coalesced") else d1_database
+    return partial(opened, double, double.double.create_database(f"contract-{uuid4()}"))
 
 
 @pytest.fixture
@@ -111,15 +126,17 @@ async def database(open_database: Opened) -> AsyncIterator[Database]:
         yield database
 
 
-@pytest.fixture(params=["sqlite", "sqlite-without-memory", "vectorize-double"])
+@pytest.fixture(params=["sqlite", "sqlite-without-memory", "vectorize-double", "vectorize-double-coalesced"])
 def subject(request: pytest.FixtureRequest, tmp_path: Path) -> IndexSubject:
     """An index whose ``open`` opens the same one anew, as another process would."""
-    if request.param == "vectorize-double":
+    if request.param.startswith("vectorize-double"):
         double: Handle = request.getfixturevalue("double")
         config = EmbeddingConfig("test", uuid4().hex, CONFIG.dimensions)
         double.double.create_index(config.index_name, config.dimensions, {**SCOPE_TYPES, **FILTERABLE})
-        opened = partial(vectorize_index, double, config)
-        return IndexSubject(opened, exact=False, orders=False, forgets_cursors=True, config=config)
+        opened = coalesced_index if request.param.endswith("coalesced") else vectorize_index
+        return IndexSubject(
+            partial(opened, double, config), exact=False, orders=False, forgets_cursors=True, config=config
+        )
     cache_bytes = 0 if request.param == "sqlite-without-memory" else 1 << 20
     return IndexSubject(partial(sqlite_index, tmp_path / "contract.sqlite3", cache_bytes=cache_bytes))
 

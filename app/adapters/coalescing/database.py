@@ -1,0 +1,80 @@
+"""A database whose runs that are asked at the same time are one run of the database below."""
+
+import time
+from collections.abc import Callable, Sequence
+
+from app.adapters.coalescing.gatherer import Gatherer, Size
+from app.domain.errors import DatabaseRejected
+from app.ports.database import Database, Row, Statement
+
+MOST = Size(items=100, bytes=1_500_000)
+"""What a call takes: D1's statements, and less bytes than would keep its one thread busy for long."""
+_APART_SECONDS = 10.0
+_Statements = Sequence[Statement]
+_Rows = list[list[Row]]
+
+
+class CoalescingDatabase:
+    """Runs what is asked at the same time as one batch: reads apart from writes. Implements ``Database``.
+
+    A batch is one transaction. If a statement in it is refused, each run is made once more, alone; so a run is put into
+    a batch only if it may be made again. A tenant whose statement was refused runs alone for a while, so that
+    it cannot undo the batches of others again and again.
+    """
+
+    def __init__(self, below: Database, clock: Callable[[], float] = time.monotonic) -> None:
+        """Wrap a database."""
+        self._below = below
+        self._clock = clock
+        self._reads = self._gatherer()
+        self._writes = self._gatherer()
+        self._apart: dict[str, float] = {}
+        """Until when a tenant's writes go alone."""
+
+    @property
+    def backend(self) -> str:
+        """Return the name of the database below."""
+        return self._below.backend
+
+    @property
+    def history_days(self) -> int:
+        """Return for how many days the database below can be restored."""
+        return self._below.history_days
+
+    async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Run the statements in order as a part of one transaction; raises as ``Database.run`` does."""
+        if not statements:
+            return []
+        tenant_id = statements[0].tenant_id
+        if not any(statement.writes for statement in statements):
+            return await self._reads.ask(statements, tenant_id)
+        if self._goes_alone(tenant_id) or not all(each.repeatable for each in statements if each.writes):
+            return await self._below.run(statements)
+        try:
+            return await self._writes.ask(statements, tenant_id)
+        except DatabaseRejected:
+            self._apart[tenant_id] = self._clock() + _APART_SECONDS
+            raise
+
+    async def ping(self) -> None:
+        """Return if the database below answers; raise as ``run`` does if not."""
+        await self._below.ping()
+
+    def _goes_alone(self, tenant_id: str) -> bool:
+        until = self._apart.get(tenant_id)
+        if until is not None and until <= self._clock():
+            del self._apart[tenant_id]
+            return False
+        return until is not None
+
+    def _gatherer(self) -> Gatherer[_Statements, _Rows]:
+        return Gatherer(self._run_all, size=_size, most=MOST, refused=(DatabaseRejected,))
+
+    async def _run_all(self, runs: Sequence[_Statements]) -> list[_Rows]:
+        rows = iter(await self._below.run([statement for statements in runs for statement in statements]))
+        return [[next(rows) for _ in statements] for statements in runs]
+
+
+def _size(statements: _Statements) -> Size:
+    told = sum(len(each.sql) + sum(len(value) for value in each.parameters) for each in statements)
+    return Size(len(statements), told)

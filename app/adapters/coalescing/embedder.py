@@ -1,0 +1,75 @@
+"""An embedder whose texts that are given at the same time are embedded in one call."""
+
+from collections.abc import Sequence
+
+from app.adapters.coalescing.gatherer import Gatherer, Size
+from app.adapters.prefixed import ClosableEmbedder
+from app.domain.embedding import EmbeddingConfig
+from app.domain.errors import UpstreamRejected
+from app.ports.embedder import Embeddings, Purpose
+
+MOST = Size(items=100, bytes=300_000)
+"""What every embedder behind an API takes in one call."""
+_Texts = Sequence[str]
+
+
+class CoalescingEmbedder:
+    """Embeds the texts of concurrent calls in one, each purpose apart. Implements ``Embedder``.
+
+    The vector of a text does not depend on the other texts of its call. Where a call is refused because of one text,
+    the texts of each request are embedded once more, alone.
+    """
+
+    def __init__(self, below: ClosableEmbedder) -> None:
+        """Wrap an embedder."""
+        self._below = below
+        self._of: dict[Purpose, Gatherer[_Texts, Embeddings]] = {
+            "document": self._gatherer("document"),
+            "query": self._gatherer("query"),
+        }
+
+    @property
+    def config(self) -> EmbeddingConfig:
+        """Return the config of the embedder below."""
+        return self._below.config
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:
+        """Embed each text; raises as ``Embedder.embed`` does.
+
+        The tokens of a call are those of its requests by their length, because the API counts them for the whole call.
+        """
+        if not texts:
+            return Embeddings([], 0)
+        return await self._of[purpose].ask(texts, tenant_id)
+
+    async def ping(self) -> None:
+        """Return if the embedder below answers."""
+        await self._below.ping()
+
+    async def close(self) -> None:
+        """Close the embedder below."""
+        await self._below.close()
+
+    def _gatherer(self, purpose: Purpose) -> Gatherer[_Texts, Embeddings]:
+        async def call(requests: Sequence[_Texts]) -> Sequence[Embeddings]:
+            told = await self._below.embed([text for texts in requests for text in texts], purpose)
+            return _split(told, requests)
+
+        return Gatherer(call, size=_size, most=MOST, refused=(UpstreamRejected,))
+
+
+def _size(texts: _Texts) -> Size:
+    return Size(len(texts), sum(len(text.encode()) for text in texts))
+
+
+def _split(told: Embeddings, requests: Sequence[_Texts]) -> list[Embeddings]:
+    """Give each request its vectors, and its part of the tokens, which add up to all."""
+    lengths = [sum(map(len, texts)) for texts in requests]
+    parts: list[Embeddings] = []
+    vectors, characters, left = 0, sum(lengths), told.tokens
+    for texts, length in zip(requests, lengths, strict=True):
+        tokens = None if left is None else round(left * length / characters) if characters else left
+        parts.append(Embeddings(told.vectors[vectors : vectors + len(texts)], tokens))
+        vectors, characters = vectors + len(texts), characters - length
+        left = None if left is None or tokens is None else left - tokens
+    return parts

@@ -1,0 +1,121 @@
+"""What is asked at the same time is one call, and nobody is harmed by whom it shares the call with."""
+
+import asyncio
+from contextvars import ContextVar
+
+import pytest
+
+from app.adapters.coalescing import gatherer as gathering
+from app.adapters.coalescing.gatherer import Gatherer, Size
+from tests.adapters.coalescing.recorded import Recorded, turns
+
+MOST = Size(4, 100)
+
+
+def gatherer(call: Recorded) -> Gatherer[str, str]:
+    return Gatherer(call, size=lambda text: Size(1, len(text)), most=MOST, refused=(ValueError,))
+
+
+async def test_what_is_asked_alone_goes_at_once() -> None:
+    call = Recorded()
+    call.gate.set()
+    asked = gatherer(call)
+    assert [await asked.ask(text, "t") for text in ("a", "b")] == ["A", "B"]
+    assert call.calls == [["a"], ["b"]]
+
+
+async def test_what_is_asked_while_a_call_is_under_way_is_the_next_call() -> None:
+    call = Recorded()
+    asked = gatherer(call)
+    waiting = [asyncio.create_task(asked.ask(text, "t")) for text in "abcd"]
+    await turns()
+    assert call.calls == [["a"]]
+    call.gate.set()
+    assert await asyncio.gather(*waiting) == ["A", "B", "C", "D"]
+    assert call.calls == [["a"], ["b", "c", "d"]]
+
+
+async def test_a_call_holds_no_more_than_it_may() -> None:
+    call = Recorded()
+    asked = gatherer(call)
+    texts = ["first", *"abcde", "x" * 60, "y" * 60, "z" * 200]
+    waiting = [asyncio.create_task(asked.ask(text, "t")) for text in texts]
+    await turns()
+    call.gate.set()
+    assert await asyncio.gather(*waiting) == [text.upper() for text in texts]
+    assert call.calls == [["first"], [*"abcd"], ["e", "x" * 60], ["y" * 60], ["z" * 200]]
+
+
+async def test_tenants_take_turns_in_a_call() -> None:
+    call = Recorded()
+    asked = gatherer(call)
+    waiting = [asyncio.create_task(asked.ask(f"loud {n}", "loud")) for n in range(8)]
+    waiting += [asyncio.create_task(asked.ask(f"quiet {n}", "quiet")) for n in range(2)]
+    await turns()
+    call.gate.set()
+    await asyncio.gather(*waiting)
+    assert call.calls[1] == ["loud 1", "quiet 0", "loud 2", "quiet 1"]
+
+
+async def test_one_bad_request_costs_the_others_of_its_call_one_call_more_and_nothing_else() -> None:
+    call = Recorded()
+    asked = gatherer(call)
+    waiting = [asyncio.create_task(asked.ask(text, "t")) for text in ("first", "a", "bad", "b")]
+    await turns()
+    call.gate.set()
+    first, a, bad, b = await asyncio.gather(*waiting, return_exceptions=True)
+    assert (first, a, b) == ("FIRST", "A", "B")
+    assert isinstance(bad, ValueError)
+    assert sorted(call.calls[2:]) == [["a"], ["b"], ["bad"]]
+
+
+async def test_an_outage_is_told_to_all_and_asked_for_once() -> None:
+    call = Recorded()
+    call.error = OSError("away")
+    asked = gatherer(call)
+    waiting = [asyncio.create_task(asked.ask(text, "t")) for text in "abc"]
+    await turns()
+    call.gate.set()
+    assert [type(each) for each in await asyncio.gather(*waiting, return_exceptions=True)] == [OSError] * 3
+    assert len(call.calls) == 2
+
+
+@pytest.mark.parametrize("under_way", [True, False])
+async def test_a_cancelled_request_takes_nobody_with_it(*, under_way: bool) -> None:
+    call = Recorded()
+    asked = gatherer(call)
+    waiting = [asyncio.create_task(asked.ask(text, "t")) for text in "abc"]
+    await turns()
+    waiting[0 if under_way else 1].cancel()
+    await turns()
+    call.gate.set()
+    answers = await asyncio.gather(*waiting, return_exceptions=True)
+    kept = [answer for answer in answers if isinstance(answer, str)]
+    assert kept == (["B", "C"] if under_way else ["A", "C"])
+    assert call.calls == ([["a"], ["b", "c"]] if under_way else [["a"], ["c"]])
+
+
+async def test_a_slow_call_keeps_the_next_one_waiting_for_a_moment_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathering, "PATIENCE_SECONDS", 0.01)
+    call = Recorded()
+    asked = gatherer(call)
+    waiting = [asyncio.create_task(asked.ask(text, "t")) for text in "abc"]
+    while len(call.calls) < 2:
+        await asyncio.sleep(0.005)
+    assert call.calls == [["a"], ["b", "c"]]
+    call.gate.set()
+    await asyncio.gather(*waiting)
+
+
+async def test_a_call_is_made_in_no_requests_own_context() -> None:
+    whose: ContextVar[str] = ContextVar("whose", default="nobody's")
+    seen: list[str] = []
+
+    async def call(requests: list[str]) -> list[str]:
+        seen.append(whose.get())
+        return requests
+
+    whose.set("the first request's")
+    asked: Gatherer[str, str] = Gatherer(call, size=lambda _: Size(1, 1), most=MOST, refused=())  # type: ignore[arg-type]
+    await asked.ask("a", "t")
+    assert seen == ["nobody's"]
