@@ -1,11 +1,12 @@
 """Joins what is asked at the same time into one call."""
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import Context
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
+
+from app.domain.turns import Turns
 
 _R = TypeVar("_R")
 _A = TypeVar("_A")
@@ -49,7 +50,7 @@ class Gatherer(Generic[_R, _A]):
         self._size = size
         self._most = most
         self._refused = refused
-        self._waiting: _Turns[_Asked[_R, _A]] = _Turns()
+        self._waiting: Turns[_Asked[_R, _A]] = Turns()
         self._calls: set[asyncio.Task[None]] = set()
         self._began = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -58,7 +59,7 @@ class Gatherer(Generic[_R, _A]):
         """Return the answer to a request; raises what the call raises."""
         loop = asyncio.get_running_loop()
         asked: _Asked[_R, _A] = _Asked(request, self._size(request), loop.create_future())
-        self._waiting.add(tenant_id, asked)
+        self._waiting.put(tenant_id, asked)
         patience = self._began + PATIENCE_SECONDS - loop.time()
         if not self._calls or patience <= 0:
             self._next()
@@ -87,14 +88,16 @@ class Gatherer(Generic[_R, _A]):
 
     def _gathered(self) -> "list[_Asked[_R, _A]]":
         gathered: list[_Asked[_R, _A]] = []
-        items = size = 0
-        while (asked := self._waiting.first()) is not None:
+        room = self._most
+
+        def fits(asked: _Asked[_R, _A]) -> bool:
+            return not gathered or (asked.size.items <= room.items and asked.size.bytes <= room.bytes)
+
+        while (taken := self._waiting.take(fits)) is not None:
+            _, asked = taken
             if not asked.answer.done():  # else its request was cancelled
-                items, size = items + asked.size.items, size + asked.size.bytes
-                if gathered and (items > self._most.items or size > self._most.bytes):
-                    break
                 gathered.append(asked)
-            self._waiting.pop()
+                room = Size(room.items - asked.size.items, room.bytes - asked.size.bytes)
         return gathered
 
     async def _send(self, gathered: "Sequence[_Asked[_R, _A]]") -> None:
@@ -132,28 +135,3 @@ class _Asked(Generic[_R, _A]):
     def fail(self, error: Exception) -> None:
         if not self.answer.done():
             self.answer.set_exception(error)
-
-
-_W = TypeVar("_W")
-
-
-class _Turns(Generic[_W]):
-    """What waits: of each tenant in the order in which it came, and of the tenants in turn."""
-
-    def __init__(self) -> None:
-        self._of: dict[str, deque[_W]] = {}
-
-    def add(self, tenant_id: str, waiting: _W) -> None:
-        self._of.setdefault(tenant_id, deque()).append(waiting)
-
-    def first(self) -> _W | None:
-        """Return whose turn it is; None where nobody waits."""
-        return next((queue[0] for queue in self._of.values()), None)
-
-    def pop(self) -> None:
-        """Take it out; the next is the next tenant's."""
-        tenant_id = next(iter(self._of))
-        queue = self._of.pop(tenant_id)
-        queue.popleft()
-        if queue:
-            self._of[tenant_id] = queue
