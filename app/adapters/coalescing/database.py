@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 
-from app.adapters.coalescing.gatherer import Gatherer, Size
+from app.adapters.coalescing.gatherer import Charge, Gatherer, Size, charge_nobody
 from app.domain.errors import DatabaseRejected
 from app.ports.database import Database, Row, Statement
 
@@ -22,9 +22,12 @@ class CoalescingDatabase:
     it cannot undo the batches of others again and again.
     """
 
-    def __init__(self, below: Database, clock: Callable[[], float] = time.monotonic) -> None:
-        """Wrap a database."""
+    def __init__(
+        self, below: Database, charge: Charge = charge_nobody, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Wrap a database; ``charge`` is told of each run of it."""
         self._below = below
+        self._charge = charge
         self._clock = clock
         self._reads = self._gatherer()
         self._writes = self._gatherer()
@@ -49,7 +52,7 @@ class CoalescingDatabase:
         if not any(statement.writes for statement in statements):
             return await self._reads.ask(statements, tenant_id)
         if self._goes_alone(tenant_id) or not all(each.repeatable for each in statements if each.writes):
-            return await self._below.run(statements)
+            return await self._run(statements)
         try:
             return await self._writes.ask(statements, tenant_id)
         except DatabaseRejected:
@@ -70,8 +73,12 @@ class CoalescingDatabase:
     def _gatherer(self) -> Gatherer[_Statements, _Rows]:
         return Gatherer(self._run_all, size=_size, most=MOST, refused=(DatabaseRejected,))
 
+    async def _run(self, statements: _Statements) -> _Rows:
+        self._charge({statement.tenant_id for statement in statements} - {""})
+        return await self._below.run(statements)
+
     async def _run_all(self, runs: Sequence[_Statements]) -> list[_Rows]:
-        rows = iter(await self._below.run([statement for statements in runs for statement in statements]))
+        rows = iter(await self._run([statement for statements in runs for statement in statements]))
         return [[next(rows) for _ in statements] for statements in runs]
 
 

@@ -1,8 +1,9 @@
 """An embedder whose texts that are given at the same time are embedded in one call."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from app.adapters.coalescing.gatherer import Gatherer, Size
+from app.adapters.coalescing.gatherer import Charge, Gatherer, Size, charge_nobody
 from app.adapters.prefixed import ClosableEmbedder
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import UpstreamRejected
@@ -10,7 +11,13 @@ from app.ports.embedder import Embeddings, Purpose
 
 MOST = Size(items=100, bytes=300_000)
 """What every embedder behind an API takes in one call."""
-_Texts = Sequence[str]
+
+
+class _Request(NamedTuple):
+    """The texts of a tenant's request."""
+
+    tenant_id: str
+    texts: Sequence[str]
 
 
 class CoalescingEmbedder:
@@ -20,10 +27,11 @@ class CoalescingEmbedder:
     the texts of each request are embedded once more, alone.
     """
 
-    def __init__(self, below: ClosableEmbedder) -> None:
-        """Wrap an embedder."""
+    def __init__(self, below: ClosableEmbedder, charge: Charge = charge_nobody) -> None:
+        """Wrap an embedder; ``charge`` is told of each call of it."""
         self._below = below
-        self._of: dict[Purpose, Gatherer[_Texts, Embeddings]] = {
+        self._charge = charge
+        self._of: dict[Purpose, Gatherer[_Request, Embeddings]] = {
             "document": self._gatherer("document"),
             "query": self._gatherer("query"),
         }
@@ -40,7 +48,7 @@ class CoalescingEmbedder:
         """
         if not texts:
             return Embeddings([], 0)
-        return await self._of[purpose].ask(texts, tenant_id)
+        return await self._of[purpose].ask(_Request(tenant_id, texts), tenant_id)
 
     async def ping(self) -> None:
         """Return if the embedder below answers."""
@@ -50,24 +58,25 @@ class CoalescingEmbedder:
         """Close the embedder below."""
         await self._below.close()
 
-    def _gatherer(self, purpose: Purpose) -> Gatherer[_Texts, Embeddings]:
-        async def call(requests: Sequence[_Texts]) -> Sequence[Embeddings]:
-            told = await self._below.embed([text for texts in requests for text in texts], purpose)
+    def _gatherer(self, purpose: Purpose) -> Gatherer[_Request, Embeddings]:
+        async def call(requests: Sequence[_Request]) -> Sequence[Embeddings]:
+            self._charge({request.tenant_id for request in requests} - {""})
+            told = await self._below.embed([text for request in requests for text in request.texts], purpose)
             return _split(told, requests)
 
         return Gatherer(call, size=_size, most=MOST, refused=(UpstreamRejected,))
 
 
-def _size(texts: _Texts) -> Size:
-    return Size(len(texts), sum(len(text.encode()) for text in texts))
+def _size(request: _Request) -> Size:
+    return Size(len(request.texts), sum(len(text.encode()) for text in request.texts))
 
 
-def _split(told: Embeddings, requests: Sequence[_Texts]) -> list[Embeddings]:
+def _split(told: Embeddings, requests: Sequence[_Request]) -> list[Embeddings]:
     """Give each request its vectors, and its part of the tokens, which add up to all."""
-    lengths = [sum(map(len, texts)) for texts in requests]
+    lengths = [sum(map(len, texts)) for _, texts in requests]
     parts: list[Embeddings] = []
     vectors, characters, left = 0, sum(lengths), told.tokens
-    for texts, length in zip(requests, lengths, strict=True):
+    for (_, texts), length in zip(requests, lengths, strict=True):
         tokens = None if left is None else round(left * length / characters) if characters else left
         parts.append(Embeddings(told.vectors[vectors : vectors + len(texts)], tokens))
         vectors, characters = vectors + len(texts), characters - length

@@ -1,17 +1,23 @@
 """Joins what is asked at the same time into one call."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextvars import Context
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from app.domain.turns import Turns
 
 _R = TypeVar("_R")
 _A = TypeVar("_A")
+Charge: TypeAlias = Callable[[Collection[str]], None]
+"""Is told, before a call goes out, the tenants whose requests are in it; none where the service asks for itself."""
 PATIENCE_SECONDS = 0.25
 """How long a call that is under way keeps the next one waiting: one slow call does not stop all others."""
+
+
+def charge_nobody(tenant_ids: Collection[str]) -> None:
+    """Let a call be free: the ``Charge`` where no budget is shared."""
 
 
 class Size(NamedTuple):

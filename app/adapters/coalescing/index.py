@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from contextvars import Context
 
-from app.adapters.coalescing.gatherer import Gatherer, Size
+from app.adapters.coalescing.gatherer import Charge, Gatherer, Size, charge_nobody
 from app.domain.embedding import Vector
 from app.domain.errors import VectorRefused
 from app.domain.memory import Scope
@@ -25,9 +25,10 @@ class CoalescingIndex:
     what the index may not show yet, for longer than any query takes (docs/architecture.md).
     """
 
-    def __init__(self, below: IndexAdmin) -> None:
-        """Wrap an index."""
+    def __init__(self, below: IndexAdmin, charge: Charge = charge_nobody) -> None:
+        """Wrap an index; ``charge`` is told of each call of it that is for tenants."""
         self._below = below
+        self._charge = charge
         self._upserts: Gatherer[Sequence[IndexedVector], int] = Gatherer(
             self._upsert_all, size=_size, most=MOST, refused=(VectorRefused,)
         )
@@ -63,6 +64,7 @@ class CoalescingIndex:
         question = (scope, vector.tobytes(), top_k, repr(where))
         asked = self._under_way.get(question)
         if asked is None:
+            self._charge({scope.tenant_id})
             query = self._below.query(scope, vector, top_k=top_k, where=where)
             asked = asyncio.get_running_loop().create_task(query, context=Context())
             self._under_way[question] = asked
@@ -86,14 +88,17 @@ class CoalescingIndex:
             there = newest.get((vector.scope, vector.id))
             if there is None or there.revision <= vector.revision:
                 newest[vector.scope, vector.id] = vector
+        self._charge({scope.tenant_id for scope, _ in newest})
         return [await self._below.upsert(list(newest.values()))] * len(requests)
 
     async def delete(self, scope: Scope, ids: Sequence[str]) -> int:
         """Remove vectors of the scope; see ``VectorIndex.delete``."""
+        self._charge({scope.tenant_id})
         return await self._below.delete(scope, ids)
 
     async def vectors(self, tenant_id: str, ids: Sequence[str]) -> Mapping[str, Vector]:
         """Return the tenant's vectors of these ids; see ``VectorIndex.vectors``."""
+        self._charge({tenant_id})
         return await self._below.vectors(tenant_id, ids)
 
     async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
@@ -106,6 +111,7 @@ class CoalescingIndex:
 
     async def sample(self, tenant_id: str, agent_id: str | None = None) -> Sequence[str]:
         """Return ids of some vectors; see ``IndexAdmin.sample``."""
+        self._charge({tenant_id})
         return await self._below.sample(tenant_id, agent_id)
 
     async def watermark(self) -> int:

@@ -96,7 +96,7 @@ async def test_where_one_statement_is_refused_the_others_are_written_once(below:
 
 async def test_a_tenant_whose_statement_was_refused_breaks_no_other_batch_for_a_while(below: Slow) -> None:
     now = [0.0]
-    database = CoalescingDatabase(below, lambda: now[0])
+    database = CoalescingDatabase(below, clock=lambda: now[0])
 
     async def round_of(bad: int) -> list[int]:
         below.runs.clear()
@@ -151,3 +151,13 @@ def test_together_or_alone_the_same_is_written_and_answered(asked: list[tuple[st
                 assert await kept(below) == sorted(n for _, n, writes in asked if writes and n < 100)
 
     asyncio.run(both())
+
+
+async def test_each_run_below_is_charged_once_to_the_tenants_in_it(below: Slow) -> None:
+    charged: list[set[str]] = []
+    database = CoalescingDatabase(below, lambda tenant_ids: charged.append(set(tenant_ids)))
+    runs = [database.run([read(0, tenant)]) for tenant in ("a", "b", "c", "b", "")]
+    await asyncio.gather(*runs)
+    await database.run([write(1, "d", repeatable=False)])
+    await database.run([read(0, "")])
+    assert charged == [{"a"}, {"b", "c"}, {"d"}, set()]

@@ -79,3 +79,10 @@ async def test_a_limit_is_told_to_all_with_its_wait() -> None:
 @pytest.mark.parametrize("texts", [[], [""]])
 async def test_nothing_is_embedded_too(texts: list[str]) -> None:
     assert len((await CoalescingEmbedder(Slow()).embed(texts, "query")).vectors) == len(texts)
+
+
+async def test_each_call_below_is_charged_once_to_the_tenants_in_it() -> None:
+    charged: list[set[str]] = []
+    embedder = CoalescingEmbedder(Slow(), lambda tenant_ids: charged.append(set(tenant_ids)))
+    await asyncio.gather(*(embedder.embed(["a"], "query", tenant_id=tenant) for tenant in ("a", "b", "c", "b", "")))
+    assert charged == [{"a"}, {"b", "c"}]

@@ -113,3 +113,12 @@ async def test_a_vector_that_is_refused_leaves_the_others_written(below: Slow) -
     answers = await asyncio.gather(*(index.upsert([vector(n)]) for n in range(5)), return_exceptions=True)
     assert [isinstance(answer, VectorRefused) for answer in answers] == [n == 2 for n in range(5)]
     assert len((await index.query(SCOPE, axis(0), top_k=10, where=Filter())).hits) == 4
+
+
+async def test_each_call_below_is_charged_once_to_the_tenants_in_it(below: Slow) -> None:
+    charged: list[set[str]] = []
+    index = CoalescingIndex(below, lambda tenant_ids: charged.append(set(tenant_ids)))
+    await asyncio.gather(*(index.upsert([vector(n, scope)]) for n, scope in enumerate((SCOPE, SCOPE, OTHER))))
+    await asyncio.gather(*(index.query(SCOPE, axis(0), top_k=3, where=Filter()) for _ in range(3)))
+    await index.delete(OTHER, [vector(2).id])
+    assert charged == [{"t"}, {"t", "u"}, {"t"}, {"u"}]
