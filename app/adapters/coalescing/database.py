@@ -83,5 +83,5 @@ class CoalescingDatabase:
 
 
 def _size(statements: _Statements) -> Size:
-    told = sum(len(each.sql) + sum(len(value) for value in each.parameters) for each in statements)
+    told = sum(len(text.encode()) for each in statements for text in (each.sql, *each.parameters))
     return Size(len(statements), told)

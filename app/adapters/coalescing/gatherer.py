@@ -30,8 +30,9 @@ class Size(NamedTuple):
 class Gatherer(Generic[_R, _A]):
     """Makes one call of all that is asked while another call is under way.
 
-    What is asked while none is under way goes at once, so an idle service waits for nothing. Tenants take turns in
-    a call, so that one who asks much does not keep others out of it. A request that is cancelled takes nobody with
+    Where none is under way, a call begins in the next turn of the event loop: an idle service waits for nothing, and
+    what comes in one turn, such as the next requests of all who were just answered, goes together. Tenants take turns
+    in a call, so that one who asks much does not keep others out of it. A request that is cancelled takes nobody with
     it: if its call is under way, the call goes on for the others.
     """
 
@@ -58,39 +59,52 @@ class Gatherer(Generic[_R, _A]):
         self._refused = refused
         self._waiting: Turns[_Asked[_R, _A]] = Turns()
         self._calls: set[asyncio.Task[None]] = set()
+        self._newest: asyncio.Task[None] | None = None
+        """The call that keeps the next one waiting, while it is under way."""
         self._began = 0.0
-        self._timer: asyncio.TimerHandle | None = None
+        self._next: asyncio.Handle | None = None
+        """Begins the next call; None where nobody waits."""
 
     async def ask(self, request: _R, tenant_id: str) -> _A:
         """Return the answer to a request; raises what the call raises."""
         loop = asyncio.get_running_loop()
         asked: _Asked[_R, _A] = _Asked(request, self._size(request), loop.create_future())
         self._waiting.put(tenant_id, asked)
-        patience = self._began + PATIENCE_SECONDS - loop.time()
-        if not self._calls or patience <= 0:
-            self._next()
-        elif self._timer is None:
-            self._timer = loop.call_later(patience, self._next)
+        if self._next is None:
+            self._plan()
         return await asked.answer
 
-    def _next(self) -> None:
-        """Begin a call for those who wait, if there are any."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def _plan(self) -> None:
+        """Let the next call begin in the next turn, or once the one under way has kept it waiting for long."""
+        loop = asyncio.get_running_loop()
+        if self._newest is None:
+            self._next = loop.call_soon(self._begin)
+        else:
+            self._next = loop.call_at(self._began + PATIENCE_SECONDS, self._begin)
+
+    def _begin(self) -> None:
+        """Begin a call for those who wait."""
+        self._next = None
         gathered = self._gathered()
-        if not gathered:
+        if not gathered:  # they were all cancelled
             return
         loop = asyncio.get_running_loop()
         self._began = loop.time()
         # A context of its own: what the call logs is of no request alone.
-        task = loop.create_task(self._send(gathered), context=Context())
+        self._newest = task = loop.create_task(self._send(gathered), context=Context())
         self._calls.add(task)
         task.add_done_callback(self._ended)
+        if self._waiting:
+            self._plan()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._calls.discard(task)
-        self._next()
+        if task is not self._newest:  # a slow one: others have begun meanwhile
+            return
+        self._newest = None
+        if self._next is not None:
+            self._next.cancel()
+            self._plan()
 
     def _gathered(self) -> "list[_Asked[_R, _A]]":
         gathered: list[_Asked[_R, _A]] = []

@@ -1,6 +1,7 @@
 """What is asked at the same time is one call, and nobody is harmed by whom it shares the call with."""
 
 import asyncio
+from collections.abc import Sequence
 from contextvars import ContextVar
 
 import pytest
@@ -16,6 +17,15 @@ def gatherer(call: Recorded) -> Gatherer[str, str]:
     return Gatherer(call, size=lambda text: Size(1, len(text)), most=MOST, refused=(ValueError,))
 
 
+async def behind_a_call(asked: Gatherer[str, str], texts: Sequence[str]) -> list[asyncio.Task[str]]:
+    """Ask for the first text, and for the others while its call is under way."""
+    first = asyncio.create_task(asked.ask(texts[0], "t"))
+    await turns()
+    others = [asyncio.create_task(asked.ask(text, "t")) for text in texts[1:]]
+    await turns()
+    return [first, *others]
+
+
 async def test_what_is_asked_alone_goes_at_once() -> None:
     call = Recorded()
     call.gate.set()
@@ -24,11 +34,40 @@ async def test_what_is_asked_alone_goes_at_once() -> None:
     assert call.calls == [["a"], ["b"]]
 
 
+async def test_what_is_asked_in_one_turn_of_the_event_loop_goes_together() -> None:
+    call = Recorded()
+    call.gate.set()
+    asked = gatherer(call)
+    assert await asyncio.gather(*(asked.ask(text, "t") for text in "abc")) == ["A", "B", "C"]
+    assert call.calls == [["a", "b", "c"]]
+
+
+async def test_a_call_that_takes_long_keeps_nobody_waiting_once_others_have_begun(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stuck, calls = asyncio.Event(), list[list[str]]()
+
+    async def call(requests: Sequence[str]) -> Sequence[str]:
+        calls.append(list(requests))
+        if "stuck" in requests:
+            await stuck.wait()
+        return requests
+
+    asked: Gatherer[str, str] = Gatherer(call, size=lambda text: Size(1, len(text)), most=MOST, refused=())
+    monkeypatch.setattr(gathering, "PATIENCE_SECONDS", 0.01)
+    waiting = await behind_a_call(asked, ["stuck", "a"])
+    await waiting[1]
+    monkeypatch.setattr(gathering, "PATIENCE_SECONDS", 3600)
+    assert await asyncio.wait_for(asked.ask("b", "t"), 5) == "b"
+    stuck.set()
+    await waiting[0]
+    assert calls == [["stuck"], ["a"], ["b"]]
+
+
 async def test_what_is_asked_while_a_call_is_under_way_is_the_next_call() -> None:
     call = Recorded()
     asked = gatherer(call)
-    waiting = [asyncio.create_task(asked.ask(text, "t")) for text in "abcd"]
-    await turns()
+    waiting = await behind_a_call(asked, "abcd")
     assert call.calls == [["a"]]
     call.gate.set()
     assert await asyncio.gather(*waiting) == ["A", "B", "C", "D"]
@@ -39,8 +78,7 @@ async def test_a_call_holds_no_more_than_it_may() -> None:
     call = Recorded()
     asked = gatherer(call)
     texts = ["first", *"abcde", "x" * 60, "y" * 60, "z" * 200]
-    waiting = [asyncio.create_task(asked.ask(text, "t")) for text in texts]
-    await turns()
+    waiting = await behind_a_call(asked, texts)
     call.gate.set()
     assert await asyncio.gather(*waiting) == [text.upper() for text in texts]
     assert call.calls == [["first"], [*"abcd"], ["e", "x" * 60], ["y" * 60], ["z" * 200]]
@@ -49,19 +87,19 @@ async def test_a_call_holds_no_more_than_it_may() -> None:
 async def test_tenants_take_turns_in_a_call() -> None:
     call = Recorded()
     asked = gatherer(call)
-    waiting = [asyncio.create_task(asked.ask(f"loud {n}", "loud")) for n in range(8)]
+    waiting = await behind_a_call(asked, ["first"])
+    waiting += [asyncio.create_task(asked.ask(f"loud {n}", "loud")) for n in range(8)]
     waiting += [asyncio.create_task(asked.ask(f"quiet {n}", "quiet")) for n in range(2)]
     await turns()
     call.gate.set()
     await asyncio.gather(*waiting)
-    assert call.calls[1] == ["loud 1", "quiet 0", "loud 2", "quiet 1"]
+    assert call.calls[1] == ["loud 0", "quiet 0", "loud 1", "quiet 1"]
 
 
 async def test_one_bad_request_costs_the_others_of_its_call_one_call_more_and_nothing_else() -> None:
     call = Recorded()
     asked = gatherer(call)
-    waiting = [asyncio.create_task(asked.ask(text, "t")) for text in ("first", "a", "bad", "b")]
-    await turns()
+    waiting = await behind_a_call(asked, ("first", "a", "bad", "b"))
     call.gate.set()
     first, a, bad, b = await asyncio.gather(*waiting, return_exceptions=True)
     assert (first, a, b) == ("FIRST", "A", "B")
@@ -73,8 +111,7 @@ async def test_an_outage_is_told_to_all_and_asked_for_once() -> None:
     call = Recorded()
     call.error = OSError("away")
     asked = gatherer(call)
-    waiting = [asyncio.create_task(asked.ask(text, "t")) for text in "abc"]
-    await turns()
+    waiting = await behind_a_call(asked, "abc")
     call.gate.set()
     assert [type(each) for each in await asyncio.gather(*waiting, return_exceptions=True)] == [OSError] * 3
     assert len(call.calls) == 2
@@ -84,8 +121,7 @@ async def test_an_outage_is_told_to_all_and_asked_for_once() -> None:
 async def test_a_cancelled_request_takes_nobody_with_it(*, under_way: bool) -> None:
     call = Recorded()
     asked = gatherer(call)
-    waiting = [asyncio.create_task(asked.ask(text, "t")) for text in "abc"]
-    await turns()
+    waiting = await behind_a_call(asked, "abc")
     waiting[0 if under_way else 1].cancel()
     await turns()
     call.gate.set()
@@ -99,7 +135,7 @@ async def test_a_slow_call_keeps_the_next_one_waiting_for_a_moment_only(monkeypa
     monkeypatch.setattr(gathering, "PATIENCE_SECONDS", 0.01)
     call = Recorded()
     asked = gatherer(call)
-    waiting = [asyncio.create_task(asked.ask(text, "t")) for text in "abc"]
+    waiting = await behind_a_call(asked, "abc")
     while len(call.calls) < 2:
         await asyncio.sleep(0.005)
     assert call.calls == [["a"], ["b", "c"]]
