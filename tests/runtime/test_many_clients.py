@@ -114,9 +114,13 @@ async def test_one_text_of_sixty_four_that_is_too_long_is_refused_alone(service:
 async def test_a_call_that_the_embedder_refuses_for_one_text_is_made_once_more_for_each(
     service: Service, slow: Handle
 ) -> None:
-    slow.double.faults.add(Fault("openai.embeddings", status=400))
-    stores = [post(service, client, "/store", body_of(client, 0, "content")) for client in range(CLIENTS)]
-    assert {answer.status_code for answer in await _answers(stores)} == {201}
+    slow.double.faults.add(Fault("openai.embeddings", delay_seconds=0.5, times=1))
+    first = asyncio.create_task(post(service, 0, "/store", body_of(0, 0, "content")))
+    while not slow.double.calls():
+        await asyncio.sleep(0.001)
+    slow.double.faults.add(Fault("openai.embeddings", status=400))  # of the next call, which has gathered meanwhile
+    stores = [post(service, client, "/store", body_of(client, 0, "content")) for client in range(1, CLIENTS)]
+    assert {answer.status_code for answer in [*await _answers(stores), await first]} == {201}
     assert slow.double.calls()["openai.embeddings"] <= CLIENTS + 4
 
 

@@ -12,7 +12,7 @@ _R = TypeVar("_R")
 _A = TypeVar("_A")
 Charge: TypeAlias = Callable[[Collection[str]], None]
 """Is told, before a call goes out, the tenants whose requests are in it; none where the service asks for itself."""
-PATIENCE_SECONDS = 0.25
+PATIENCE_SECONDS = 1.0
 """How long a call that is under way keeps the next one waiting: one slow call does not stop all others."""
 
 
