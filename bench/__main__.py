@@ -13,6 +13,7 @@ from app.adapters.local.transformer import packaged_model_dir
 from bench.assembly import assembly
 from bench.audit import audit
 from bench.channels import channels
+from bench.coalescing import coalescing
 from bench.data import one_agent, tenants
 from bench.mcp import mcp
 from bench.prefill import prefill
@@ -85,6 +86,7 @@ async def _measure(loads: Sequence[Load]) -> list[Figure]:
     figures += await audit()
     _tell("on Cloudflare's double")
     figures += await upstream()
+    figures += await coalescing()
     figures += await assembly()
     for load in loads:
         _tell(f"{load.name}, {load.embedder}")
