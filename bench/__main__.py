@@ -15,6 +15,7 @@ from bench.audit import audit
 from bench.channels import channels
 from bench.coalescing import coalescing
 from bench.data import one_agent, tenants
+from bench.load import measure_load
 from bench.mcp import mcp
 from bench.prefill import prefill
 from bench.profiles import profiles
@@ -37,6 +38,8 @@ def main() -> None:
         figures = asyncio.run(_measure(loads))
     write(figures, time.monotonic() - started)
     print(table(figures))
+    _tell("under rising load")
+    measure_load()
     sys.exit(any(figure.over for figure in figures))
 
 

@@ -75,7 +75,7 @@ async def _client(port: int, waiting: Iterator[bytes]) -> list[float]:
             started = time.perf_counter()
             writer.write(request)
             head = await reader.readuntil(b"\r\n\r\n")
-            body = await reader.readexactly(_length(head))
+            body = await reader.readexactly(length_of_body(head))
             status = int(head[9:12])
             taken.append(time.perf_counter() - started)
             if status not in _OK:
@@ -85,6 +85,7 @@ async def _client(port: int, waiting: Iterator[bytes]) -> list[float]:
     return taken
 
 
-def _length(head: bytes) -> int:
+def length_of_body(head: bytes) -> int:
+    """Return the bytes of an answer's body, of its head; 0 where it names none."""
     _, found, rest = head.lower().partition(b"content-length:")
     return int(rest.partition(b"\r\n")[0]) if found else 0

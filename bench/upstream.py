@@ -159,6 +159,17 @@ def slow_down(url: str) -> None:
         _control(url, "PUT", "faults", fault)
 
 
+def calls_of(url: str) -> Mapping[str, int]:
+    """Return how often each operation of the double was called since they were last forgotten."""
+    counted: dict[str, int] = json.loads(_control(url, "GET", "calls"))
+    return counted
+
+
+def forget_calls(url: str) -> None:
+    """Let the double count its calls from 0."""
+    _control(url, "DELETE", "calls")
+
+
 async def _until_up(url: str) -> None:
     async with asyncio.timeout(_START_SECONDS):
         while True:
@@ -170,10 +181,11 @@ async def _until_up(url: str) -> None:
                 return
 
 
-def _control(url: str, method: str, path: str, body: Mapping[str, object] | None = None) -> None:
+def _control(url: str, method: str, path: str, body: Mapping[str, object] | None = None) -> bytes:
     content = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(  # noqa: S310 - the double of this run
         f"{url}/_double/{path}", content, {"Content-Type": "application/json"}, method=method
     )
     with urllib.request.urlopen(request, timeout=5) as answer:  # noqa: S310 - the same
-        answer.read()
+        content_read: bytes = answer.read()
+    return content_read
