@@ -1,0 +1,172 @@
+// Cloudflare's REST paths, bodies and envelopes for D1, Vectorize and Workers AI, answered from a Worker's bindings.
+// Nothing here asks who calls: `worker.ts` and `container.ts` decide who may.
+
+import { boundedText, failure, found, hitsAsJson, object, Refusal, success } from "./wire.ts";
+
+export interface Env {
+  /** The name of the binding of each database, by the database's id. */
+  DATABASES: Record<string, string>;
+  /** The binding of each index, by the index's name, and its metadata indexes, which a binding cannot tell. */
+  INDEXES: Record<string, { binding: string; metadata: Record<string, string> }>;
+  /** The models of Workers AI that may be run. */
+  MODELS?: string[];
+  AI?: Ai;
+}
+
+type Call = { env: Env; name: string; method: string; bookmark: string; text: () => Promise<string> };
+type Route = [method: string, path: RegExp, answer: (call: Call) => Promise<Response>];
+type Statement = { sql: string; params: unknown[] };
+
+const BODY_BYTES = 16 * 1024 * 1024;
+const STATEMENTS = 100; // in a batch: https://developers.cloudflare.com/d1/platform/limits/
+const BOOKMARK = /^[A-Za-z0-9-]{1,128}$/;
+const INDEX = "/vectorize/v2/indexes/([^/]+)";
+const ROUTES: Route[] = [
+  ["GET", at("/capabilities"), capabilities],
+  ["POST", at("/recall-fused"), recallFused],
+  ["POST", at("/d1/database/([^/]+)/query"), query],
+  ["GET", at(`${INDEX}/info`), info],
+  ["GET", at(`${INDEX}/metadata_index/list`), metadataIndexes],
+  ["POST", at(`${INDEX}/(query|upsert|insert|get_by_ids|delete_by_ids)`), vectors],
+  ["POST", at("/ai/run/(@[A-Za-z0-9_./-]+)"), run],
+];
+const ELSEWHERE = at("/(?:d1/database|vectorize/v2/indexes|ai)(?:/.*)?"); // what no binding has an answer for
+
+function at(path: string): RegExp {
+  return new RegExp(`^(?:/client/v4)?(?:/accounts/[A-Za-z0-9_-]{1,64})?${path}$`);
+}
+
+/** Answers one request of whoever may ask. It throws nothing. */
+export async function answer(request: Request, env: Env): Promise<Response> {
+  try {
+    const path = new URL(request.url).pathname;
+    const there = ROUTES.filter(([, each]) => each.test(path));
+    const route = there.find(([method]) => method === request.method);
+    if (route === undefined) throw lost(request.method, path, there.length > 0);
+    const [, name = "", method = ""] = route[1].exec(path) ?? [];
+    const bookmark = request.headers.get("x-d1-bookmark") ?? "first-primary";
+    if (!BOOKMARK.test(bookmark)) throw new Refusal(400, 7400, "The header x-d1-bookmark holds no bookmark.");
+    return await route[2]({ env, name, method, bookmark, text: () => boundedText(request, BODY_BYTES) });
+  } catch (error) {
+    await boundedText(request, 0).catch(() => undefined); // a body left unread breaks the kept-alive connection
+    return failure(error instanceof Refusal ? error : new Refusal(500, 7500, `internal error: ${said(error)}`));
+  }
+}
+
+function lost(method: string, path: string, isThere: boolean): Refusal {
+  if (!isThere && !ELSEWHERE.test(path)) return new Refusal(404, 7003, "Could not route to the path of this request.");
+  return new Refusal(405, 7001, `The bindings of a Worker do not answer ${method} here: see deploy/edge/README.md.`);
+}
+
+async function capabilities({ env }: Call): Promise<Response> {
+  const [databases, indexes] = [Object.keys(env.DATABASES), Object.keys(env.INDEXES)];
+  return success({ version: 1, databases, indexes, models: env.MODELS ?? [], features: ["recall-fused", "sessions"] });
+}
+
+async function query({ env, name, bookmark, text }: Call): Promise<Response> {
+  return success(...(await batch(d1(env, name), statements(object(await text())), bookmark)));
+}
+
+/** Asks an index, puts its hits into the parameters in place of the text `hits`, and runs the batch. */
+async function recallFused({ env, bookmark, text }: Call): Promise<Response> {
+  const body = object(await text());
+  const [index, database] = [vectorize(env, body.index), d1(env, body.database)];
+  const [reads, question, hits] = [statements(body), object(body.query), body.hits];
+  const has = (param: unknown): param is string => typeof param === "string" && param.includes(String(hits));
+  if (typeof hits !== "string" || hits.length < 16 || !reads.some(({ params }) => params.some(has))) {
+    throw new Refusal(400, 7400, "No parameter has the text of hits, which stands for what the index finds.");
+  }
+  const matches = await search(index, question);
+  const json = hitsAsJson(matches.matches);
+  const complete = (param: unknown) => (has(param) ? param.replaceAll(hits, () => json) : param);
+  const completed = reads.map(({ sql, params }) => ({ sql, params: params.map(complete) }));
+  const [results, latest] = await batch(database, completed, bookmark);
+  return success({ query: matches, batch: results }, latest);
+}
+
+async function info({ env, name }: Call): Promise<Response> {
+  const told = await vectorize(env, name).describe().catch(vectorizeRefusal);
+  const at: unknown = told.processedUpToDatetime; // a text by its documentation, a number by its type
+  return success({ ...told, processedUpToDatetime: typeof at === "number" ? new Date(at) : at });
+}
+
+async function metadataIndexes({ env, name }: Call): Promise<Response> {
+  vectorize(env, name);
+  const declared = Object.entries(env.INDEXES[name]?.metadata ?? {});
+  return success({ metadataIndexes: declared.map(([propertyName, indexType]) => ({ propertyName, indexType })) });
+}
+
+async function vectors({ env, name, method, text }: Call): Promise<Response> {
+  const index = vectorize(env, name);
+  const sent = await text();
+  if (method === "query") return success(await search(index, object(sent)));
+  if (method === "upsert" || method === "insert") {
+    const lines: unknown[] = sent.split("\n").filter((line) => line.trim() !== "").map(object);
+    return success(await index[method](lines as VectorizeVector[]).catch(vectorizeRefusal));
+  }
+  const { ids } = object(sent);
+  if (!Array.isArray(ids)) throw new Refusal(400, 40026, "ids is no array.");
+  const asked: Promise<unknown> = method === "get_by_ids" ? index.getByIds(ids) : index.deleteByIds(ids);
+  return success(await asked.catch(vectorizeRefusal));
+}
+
+async function run({ env, name, text }: Call): Promise<Response> {
+  const ai = env.AI as unknown as { run(model: string, inputs: unknown): Promise<unknown> } | undefined;
+  if (ai === undefined || !env.MODELS?.includes(name)) throw new Refusal(404, 5007, `MODELS or AI lack ${name}.`);
+  return success(await ai.run(name, object(await text())).catch(aiRefusal));
+}
+
+async function search(index: Vectorize, { vector, ...options }: Record<string, unknown>): Promise<VectorizeMatches> {
+  if (!Array.isArray(vector)) throw new Refusal(400, 40026, "vector is no array.");
+  return await index.query(vector, options).catch(vectorizeRefusal);
+}
+
+async function batch(database: D1Database, all: Statement[], bookmark: string): Promise<[D1Result[], string | null]> {
+  try {
+    const session = database.withSession(bookmark);
+    const results = await session.batch(all.map(({ sql, params }) => session.prepare(sql).bind(...params)));
+    return [results, session.getBookmark()];
+  } catch (error) {
+    const text = said(error).replace(/^D1_ERROR: /, "");
+    throw new Refusal(/SQLITE_|D1_TYPE_ERROR|Wrong number of parameter/.test(text) ? 400 : 500, 7500, text);
+  }
+}
+
+function statements(body: Record<string, unknown>): Statement[] {
+  const list = Array.isArray(body.batch) ? (body.batch as unknown[]) : [body];
+  if (list.length === 0 || list.length > STATEMENTS) throw new Refusal(400, 7400, `A batch has 1 to ${STATEMENTS}.`);
+  return list.map((each) => {
+    const { sql, params = [] } = object(each);
+    if (typeof sql === "string" && Array.isArray(params)) return { sql, params };
+    throw new Refusal(400, 7400, "A statement has sql and params.");
+  });
+}
+
+function d1(env: Env, id: unknown): D1Database {
+  return bound(env, found(env.DATABASES, id), new Refusal(404, 7404, `The database ${id} could not be found.`));
+}
+
+function vectorize(env: Env, name: unknown): Vectorize {
+  return bound(env, found(env.INDEXES, name)?.binding, new Refusal(404, 3000, `The index ${name} was not found.`));
+}
+
+function bound<T>(env: object, binding: string | undefined, unknown: Refusal): T {
+  const value = found(env as Record<string, T>, binding);
+  if (value === undefined) throw unknown;
+  return value;
+}
+
+// Bindings tell a code in their message, and no status.
+const vectorizeRefusal = refusing(/\(code = (\d+)\)/, /^400..$/, { 3000: 404, 3005: 410, 40041: 429 });
+const aiRefusal = refusing(/\b(\d{4}):/, /^5/, { 3036: 429, 3040: 429, 3007: 408, 3008: 408, 3006: 413 });
+
+function refusing(coded: RegExp, callers: RegExp, statuses: Record<number, number>) {
+  return (error: unknown): never => {
+    const code = Number(coded.exec(said(error))?.[1] ?? 0);
+    throw new Refusal(statuses[code] ?? (callers.test(String(code)) ? 400 : 503), code, said(error));
+  };
+}
+
+function said(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,57 @@
+// Both entries of deploy/edge, over as many databases and indexes as the tests bind, and what only a test has: the path
+// says which entry is asked and whose bindings it has (/worker/3/...), what reached a binding is counted, and a replica of
+// a database stays as far behind as its bookmark allows.
+
+import worker from "../../../deploy/edge/src/worker.ts";
+import { ContainerProxy, MemoryGateway } from "../../../deploy/edge/src/container.ts";
+import { lagging } from "./lagging-replica.ts";
+
+export { ContainerProxy, MemoryGateway };
+
+type Env = Parameters<typeof worker.fetch>[1] & Record<string, unknown>;
+
+const reached: string[] = [];
+
+export default {
+  async fetch(request: Request, env: Env, ctx: ExecutionContext): Promise<Response> {
+    const url = new URL(request.url);
+    const [, entry = "", slot = "", ...path] = url.pathname.split("/");
+    if (entry === "reached") return Response.json(reached.splice(0));
+    const own = bindings(env, slot, entry === "replicated");
+    if (entry === "worker" || entry === "replicated") {
+      return worker.fetch(new Request(`https://edge.example/${path.join("/")}`, request) as never, own, ctx);
+    }
+    const asked = new Request(`http://memory.internal/${path.join("/")}`, request);
+    if (entry === "proxy") {
+      const props = { className: "MemoryGateway", containerId: "c", enableInternet: false };
+      return (ctx as any).exports.ContainerProxy({ props }).fetch(asked);
+    }
+    const context = { containerId: "c", className: "MemoryGateway" };
+    return MemoryGateway.outboundByHost!["memory.internal"]!(asked, own, context as never);
+  },
+};
+
+/** The bindings of one test, as a Worker of its own has them. */
+function bindings(env: Env, slot: string, replicated: boolean): Env {
+  const all = JSON.parse(env.SLOTS as string)[slot] as Pick<Env, "DATABASES" | "INDEXES">;
+  const own: Record<string, unknown> = { ...all, EDGE_SECRET: env.EDGE_SECRET };
+  for (const name of Object.values(all.DATABASES)) {
+    const database = env[name] as D1Database;
+    own[name] = counted(replicated ? lagging(name, database, env[`${name}_REPLICA`] as D1Database) : database, name);
+  }
+  for (const { binding } of Object.values(all.INDEXES)) own[binding] = counted(env[binding] as Vectorize, binding);
+  return own as Env;
+}
+
+function counted<T extends object>(binding: T, name: string): T {
+  return new Proxy(binding, {
+    get(target, method) {
+      const value = Reflect.get(target, method) as unknown;
+      if (typeof value !== "function") return value;
+      return (...given: unknown[]) => {
+        reached.push(`${name}.${String(method)}`);
+        return value.apply(target, given);
+      };
+    },
+  });
+}
