@@ -354,10 +354,14 @@ def _cloudflare_stack(settings: Settings, metrics: Metrics) -> _Stack:
     def open_index(config: EmbeddingConfig) -> VectorizeIndex:
         return VectorizeIndex(client, config, filterable=settings.filterable_metadata)
 
+    async def prepare_index(config: EmbeddingConfig) -> None:
+        (await client.discover()).check(database_id, config.index_name)
+        await open_index(config).check()
+
     return _Stack(
-        database=CoalescingDatabase(D1Database(client, database_id)),
+        database=CoalescingDatabase(D1Database(client, database_id, reads=settings.cloudflare_d1_reads)),
         open_index=lambda config: CoalescingIndex(open_index(config)),
-        prepare_index=lambda config: open_index(config).check(),
+        prepare_index=prepare_index,
         close=client.close,
         pace=_METERED,
         client=client,

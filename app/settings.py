@@ -93,6 +93,13 @@ class Settings(BaseSettings):
             "owner share; 0 counts none."
         ),
     )
+    cloudflare_d1_reads: Literal["primary", "replicas"] = Field(
+        "primary",
+        description=(
+            "Where D1 answers reads behind `deploy/edge`. `replicas` is for one process alone: it sees its own writes "
+            "there, and those of others late."
+        ),
+    )
     filterable_metadata: Annotated[dict[str, Literal["string", "number", "boolean"]], NoDecode] = Field(
         default_factory=dict,
         description=(

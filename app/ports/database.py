@@ -6,6 +6,7 @@ from typing import Protocol, Self, TypeAlias
 
 from app.domain.errors import DatabaseRejected
 from app.domain.json_types import Json, Scalar, to_json
+from app.ports.vector_index import AwaitedHits
 
 Row: TypeAlias = Mapping[str, Scalar]
 """One row of a result, by column name."""
@@ -30,6 +31,8 @@ class Statement:
             that an adapter may make a run again whose end it does not know.
         tenant_id: Whose it is: an adapter that computes on this machine lets tenants take turns. The service's own
             statements have none.
+        awaits: Hits that stand in the argument and are not known yet; an adapter beside the index that gave them asks
+            for them within the run, any other runs the statement as it is.
     """
 
     sql: str
@@ -37,6 +40,7 @@ class Statement:
     writes: bool = False
     repeatable: bool = False
     tenant_id: str = ""
+    awaits: AwaitedHits | None = None
 
     @classmethod
     def read(cls, sql: str, /, **values: Json) -> Self:

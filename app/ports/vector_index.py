@@ -1,11 +1,13 @@
 """An index over the database's vectors: it suggests, the database decides."""
 
-from collections.abc import Collection, Mapping, Sequence
+import secrets
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from app.domain.embedding import Vector
-from app.domain.json_types import Json
+from app.domain.errors import Unavailable
+from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope
 from app.domain.query import Filter
 
@@ -48,6 +50,47 @@ class Hits:
     hits: Sequence[Hit]
     filtered: bool = True
     more: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class AwaitedHits:
+    """Hits that are found in the same call as what is read with them: the database's adapter asks the index.
+
+    Until then one hit, which no memory has, stands for them in the argument of the statement that reads with them.
+    After the run there are ``hits`` or an ``error``; neither where the database's adapter does not ask.
+
+    Attributes:
+        index_name: The index.
+        question: What it is asked, in the terms of the adapters.
+        read: Makes hits of what the index answers; raises ``Unavailable`` where it is not readable.
+        marker: The id that stands for those of the hits.
+    """
+
+    index_name: str
+    question: Mapping[str, Any]
+    read: Callable[[Any], Hits]
+    marker: str = field(default_factory=lambda: secrets.token_hex(16))
+    hits: Hits | None = None
+    error: Unavailable | None = None
+
+    @property
+    def until_then(self) -> Hits:
+        """What stands for the hits."""
+        return Hits([Hit(self.marker, 1.0)])
+
+    @property
+    def text(self) -> str:
+        """What stands in an argument for ``[[id, points], ...]``: the hits, with points from 1 for the best to 0."""
+        return to_json([[self.marker, 1.0]])
+
+
+@runtime_checkable
+class AsksWithin(Protocol):
+    """An index that a run of the database can ask in the same call. An adapter may be one; no index has to be."""
+
+    def ask_within(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> AwaitedHits | None:
+        """Return what a statement takes along to its run in place of ``VectorIndex.query``; None if not now."""
+        ...
 
 
 class VectorIndex(Protocol):

@@ -14,7 +14,7 @@ from app.domain.quotas import EPISODES, Defaults
 from app.indexing.delivery import AcknowledgementSink
 from app.ports.database import Row
 from app.ports.embedder import Embedder
-from app.ports.vector_index import Hits, IndexedVector, VectorIndex
+from app.ports.vector_index import AsksWithin, AwaitedHits, Hits, IndexedVector, VectorIndex
 from app.retrieval.channels.channel import Channel
 from app.services.background import Background
 from app.services.context_cache import ContextCache
@@ -69,6 +69,12 @@ class TenantIndex:
         """Return the most similar vectors of the scope; see ``VectorIndex.query``."""
         self._check(scope)
         return await self._index.query(scope, vector, top_k=top_k, where=where)
+
+    def ask_within(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> AwaitedHits | None:
+        """Return what a run of the database asks in the same call; None where none can."""
+        self._check(scope)
+        index = self._index
+        return index.ask_within(scope, vector, top_k=top_k, where=where) if isinstance(index, AsksWithin) else None
 
     async def upsert(self, vectors: Sequence[IndexedVector]) -> int:
         """Add or replace vectors; see ``VectorIndex.upsert``."""

@@ -9,12 +9,11 @@ from typing import TypeAlias
 import structlog
 
 from app.domain.audit import RecallNote
-from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import DatabaseRejected, LongTermDisabled, Unavailable
 from app.domain.memory import Scope
 from app.domain.query import Entry, Query
 from app.ports.database import Row
-from app.ports.vector_index import Hits
+from app.ports.vector_index import AwaitedHits, Hits
 from app.retrieval import selection
 from app.retrieval.channels import vector
 from app.retrieval.channels.channel import ParsedQuery, Recency
@@ -160,9 +159,12 @@ class Recaller:
         return await reranked(Search(fusion, list(dict.fromkeys(missing))), query, self._backends.reranker)
 
     async def _begin(self, vectors: VectorSearch, query: Query, analysing: Analysing | None, depth: int) -> Analysis:
-        """Ask the index for what is near the query, and what is near how its analysis words an answer."""
+        """Ask the index for what is near the query, and what is near how its analysis words an answer.
+
+        Without an analysis, which takes its time meanwhile, the run that reads candidates may ask the index.
+        """
         await vectors.embed(query.embedded or without_names(query.text))
-        await vectors.ask(depth)
+        await vectors.ask(depth, within=analysing is None)
         analysis = Analysis() if analysing is None else await analysing()
         if analysis.statement:
             await vectors.suppose(analysis.statement, depth)
@@ -188,7 +190,10 @@ class Recaller:
                 as_of=query.as_of,
                 for_answer=query.for_answer,
             )
-            gathered = await self._gather(scope, vectors.config, found, wanted)
+            gathered = await self._gather(scope, vectors, found, wanted)
+            if not await vectors.settle(width * vector.DEPTH) or not (vectors.hits.filtered or wanted.fill):
+                continue  # what the run has found out in passing, or has not, asks for another
+            gathered = replace(gathered, parsed=replace(found, hits=vectors.hits.hits))
             if query.collapse:
                 await _fold(gathered.candidates)
             crowded = _is_crowded(vectors.hits, gathered.candidates, query)
@@ -211,7 +216,7 @@ class Recaller:
         return ParsedQuery(text, own, periods(text, reference), keys, recency, synonyms=other_words)
 
     async def _gather(
-        self, scope: Scope, config: EmbeddingConfig, parsed: ParsedQuery, wanted: CandidateQuery
+        self, scope: Scope, vectors: VectorSearch, parsed: ParsedQuery, wanted: CandidateQuery
     ) -> "_Gathered":
         """Read the candidates and what the index may not show yet, in one run.
 
@@ -222,15 +227,15 @@ class Recaller:
         """
         degraded: list[str] = []
         try:
-            state, pending, rows, known = await self._read(scope, wanted)
+            state, pending, rows, known = await self._read(scope, wanted, vectors.awaited)
         except DatabaseRejected as error:
             structlog.get_logger().error("lexical_away", code=error.code, reason=error.detail)
-            state, pending, rows, known = await self._read(scope, replace(wanted, search_words=False))
+            state, pending, rows, known = await self._read(scope, replace(wanted, search_words=False), vectors.awaited)
             degraded.append("lexical_unavailable")
         seen = self._backends.observe(state)
         if state["disabled"]:
             raise LongTermDisabled
-        if seen is not None and seen.active != config:
+        if seen is not None and seen.active != vectors.config:
             raise EmbeddingConfigChanged
         if len(pending) > MAX_PENDING:
             degraded.append("pending_bound")
@@ -238,12 +243,14 @@ class Recaller:
         named = [str(row["topic"]) for row in known]
         return _Gathered(read_rows(Candidate, rows), stats, pending, degraded, parsed, named)
 
-    async def _read(self, scope: Scope, wanted: CandidateQuery) -> tuple[Row, list[Row], list[Row], list[Row]]:
+    async def _read(
+        self, scope: Scope, wanted: CandidateQuery, awaited: AwaitedHits | None
+    ) -> tuple[Row, list[Row], list[Row], list[Row]]:
         """Read what the run learns in passing, what is queued for the index, the candidates, and the scope's topics."""
         reading = [
             request_state.read_for_recall(scope),
             Outbox(scope).pending(wanted.where, wanted.index_name, for_model=wanted.for_model),
-            find_candidates(scope, wanted),
+            replace(find_candidates(scope, wanted), awaits=awaited),
         ]
         if wanted.for_answer:
             reading.append(topics(scope))

@@ -11,7 +11,7 @@ from app.domain.errors import Unavailable
 from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.database import Row
-from app.ports.vector_index import Hits
+from app.ports.vector_index import AwaitedHits, Hits
 from app.retrieval.channels import vector
 from app.services.backends import TenantBackends
 from app.storage.outbox import MAX_PENDING, score
@@ -99,9 +99,41 @@ class VectorSearch:
         self._hypothetical.begin(embedded.vectors[0])
         await self._ask(self._hypothetical, depth)
 
-    async def ask(self, depth: int) -> None:
-        """Ask for so many hits for the query, where there may be more than were given."""
-        await self._ask(self._query, depth)
+    @property
+    def awaited(self) -> AwaitedHits | None:
+        """The query's hits, where the run that reads with them is to ask for them."""
+        return self._query.awaited
+
+    async def ask(self, depth: int, *, within: bool = False) -> None:
+        """Ask for so many hits for the query, where there may be more than were given.
+
+        ``within``: let the run that reads with them ask, where it can; ``settle`` then tells what it has found.
+        """
+        asked = self._query
+        if within and asked.vector is not None:
+            index = self._backends.index_of(self.config)
+            asked.awaited = index.ask_within(self._scope, asked.vector, top_k=depth, where=self._where)
+        if asked.awaited is None:
+            await self._ask(asked, depth)
+            return
+        if self._note is not None:
+            self._note.index_queries += 1
+        asked.hits = asked.awaited.until_then
+
+    async def settle(self, depth: int) -> bool:
+        """Take the hits that a run was to ask for; return whether it has read with them. Where it has not, ask now."""
+        asked, awaited = self._query, self._query.awaited
+        if awaited is None:
+            return True
+        asked.awaited = None
+        if awaited.hits is not None:
+            asked.hits = awaited.hits
+        elif awaited.error is not None:
+            asked.lose(awaited.error)
+        else:
+            asked.hits = replace(asked.hits, more=True)
+            await self._ask(asked, depth)
+        return awaited.hits is not None
 
     def cosines(self, pending: Sequence[Row], present: Collection[str] | None) -> Mapping[str, float]:
         """Return the cosines of what was found and of what is queued for the index; with ``present`` only of these."""
@@ -127,8 +159,7 @@ class VectorSearch:
             asked.hits = await index.query(self._scope, asked.vector, top_k=depth, where=self._where)
             asked.away = None
         except Unavailable as error:
-            structlog.get_logger().warning("index_away", code=error.code, reason=error.detail)
-            asked.hits, asked.away = Hits([], filtered=False), Away("index_unavailable", error)
+            asked.lose(error)
 
 
 @dataclass(slots=True)
@@ -136,6 +167,12 @@ class _Asked:
     vector: Vector | None = None
     hits: Hits = field(default_factory=lambda: Hits([], filtered=False))
     away: Away | None = None
+    awaited: AwaitedHits | None = None
+
+    def lose(self, error: Unavailable) -> None:
+        """Go without hits, and say why."""
+        structlog.get_logger().warning("index_away", code=error.code, reason=error.detail)
+        self.hits, self.away = Hits([], filtered=False), Away("index_unavailable", error)
 
     def begin(self, embedded: Vector) -> None:
         """Begin with a vector, of which nothing was asked yet."""

@@ -19,6 +19,7 @@ from app.ports.database import Database
 from app.runtime.runtime import Runtime
 from app.settings import Settings
 from tests.conformance.d1_engine import D1Engine, EngineDatabase, running_engine
+from tests.conformance.edge import Edge, running_edge
 from tests.conformance.toolchain import missing
 from tests.contracts.conftest import Opened, database, double
 
@@ -45,6 +46,12 @@ def _installed() -> None:
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[D1Engine]:
     with running_engine(tmp_path_factory.mktemp("d1-engine")) as engine:
         yield engine
+
+
+@pytest.fixture(scope="session")
+def edge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Edge]:
+    with running_edge(tmp_path_factory.mktemp("edge")) as edge:
+        yield edge
 
 
 def client_of(database: EngineDatabase) -> CloudflareClient:

@@ -39,6 +39,7 @@ def missing() -> list[str]:
         "inspector": INSPECTOR,
         "esbuild": _MODULES / "esbuild",
         "workers-types": _WORKERS_TYPES,
+        "containers": _MODULES / "@cloudflare" / "containers",
         "compose schema": COMPOSE_SCHEMA,
         "openapi-typescript": _TYPES,
     }

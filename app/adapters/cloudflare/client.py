@@ -13,7 +13,9 @@ import httpx
 import orjson
 import structlog
 
+from app.adapters.cloudflare import bookmark
 from app.adapters.cloudflare.call_budget import WINDOW_SECONDS, CallBudget
+from app.adapters.cloudflare.transport import REST, Transport, read_capabilities
 from app.adapters.upstream import Call, Upstream
 from app.domain.errors import (
     CredentialsRefused,
@@ -60,6 +62,8 @@ class CloudflareAnswer:
     result: Any
     at: int | None
     info: Any = None
+    bookmark: str | None = None
+    """Which state of the D1 database a run has seen; only the edge tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,9 @@ class CloudflareClient:
         """Open no connection yet; ``seconds`` is the deadline of a call that sets none itself."""
         self._call_budget = call_budget
         self._metrics = metrics
+        self.transport = REST
+        """What answers, as far as ``discover`` has found out."""
+        self._may_be_an_edge = base_url.rstrip("/") != BASE_URL
         self._upstream = Upstream(
             "Cloudflare",
             base_url=f"{base_url.rstrip('/')}/accounts/{account_id}",
@@ -100,7 +107,25 @@ class CloudflareClient:
         )
         self._seconds = seconds
         self._background = asyncio.Semaphore(_BACKGROUND_AT_ONCE)
-        metrics.budget(call_budget.left)
+        metrics.budget(lambda: self._call_budget.left())  # noqa: PLW0108 - behind an edge it is another
+
+    async def discover(self) -> Transport:
+        """Find out what answers at the base URL: Cloudflare's REST API or the Worker of ``deploy/edge``.
+
+        The limit on calls of the REST API does not concern a Worker, so behind one no call is counted.
+
+        Raises:
+            Unavailable: it cannot be told now, because nothing answers.
+        """
+        if self._may_be_an_edge and self.transport is REST:
+            try:
+                answer = await self.call(Call("edge.capabilities", "GET", "/capabilities"))
+            except UpstreamRejected:  # it knows no such path
+                self._may_be_an_edge = False
+            else:
+                self.transport = read_capabilities(answer.result)
+                self._call_budget = CallBudget(None)
+        return self.transport
 
     async def call(self, call: Call, meaning: RefusalMap | None = None) -> CloudflareAnswer:
         """Make one call within the account; ``meaning`` is the first to map a refusal.
@@ -115,7 +140,8 @@ class CloudflareClient:
             if response.is_success:
                 body = self._upstream.read_json(response)
                 if isinstance(body, dict) and body.get("success") is True:
-                    return CloudflareAnswer(body.get("result"), _moment(response), body.get("result_info"))
+                    seen = response.headers.get(bookmark.HEADER)
+                    return CloudflareAnswer(body.get("result"), _moment(response), body.get("result_info"), seen)
             raise self._refused(call.operation, response, meaning)
 
     async def call_compatible(self, call: Call, meaning: RefusalMap) -> bytes:

@@ -6,12 +6,15 @@ https://developers.cloudflare.com/api/resources/d1/subresources/database/methods
 import asyncio
 import random
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
 
 import orjson
 
+from app.adapters.cloudflare.bookmark import HEADER, Bookmark
 from app.adapters.cloudflare.client import CloudflareAnswer, CloudflareClient, Refusal
+from app.adapters.cloudflare.transport import SESSIONS
 from app.adapters.upstream import Call
 from app.domain.errors import (
     DatabaseRejected,
@@ -26,6 +29,7 @@ from app.domain.errors import (
     UpstreamUnavailable,
 )
 from app.ports.database import Row, RunRefused, Statement
+from app.ports.vector_index import AwaitedHits
 
 # https://developers.cloudflare.com/d1/platform/limits/
 _MAX_STATEMENTS = 100
@@ -38,7 +42,9 @@ _ATTEMPTS = 3
 _PAUSE_SECONDS = 0.05
 
 _OPERATION = "d1.query"
+_FUSED = "d1.recall_fused"
 _SQL_ERROR = 7500
+_OF_D1 = {7400, 7404, _SQL_ERROR}
 _INVALID_REQUEST = 400
 _NOT_FOUND = 404
 
@@ -67,53 +73,105 @@ _FULL = ("SQLITE_FULL", "maximum DB size")
 class D1Database:
     """Runs statements in one REST call, as one batch. Implements ``app.ports.database.Database``.
 
-    REST always reaches the primary, so a read sees every acknowledged write. A run of reads and of
-    statements that are ``repeatable`` is retried at most twice when D1 reports a transient failure; an
+    REST always reaches the primary, so a read sees every acknowledged write. An edge does so too, unless ``reads``
+    is ``replicas``: then a read sees at least every write that was acknowledged to this process. A run of reads and
+    of statements that are ``repeatable`` is retried at most twice when D1 reports a transient failure; an
     overloaded D1 is not retried.
     """
 
-    backend = "cloudflare-d1"
     history_days = 30  # Time Travel, on the paid plan: https://developers.cloudflare.com/d1/reference/time-travel/
 
-    def __init__(self, client: CloudflareClient, database_id: str) -> None:
+    def __init__(
+        self, client: CloudflareClient, database_id: str, *, reads: Literal["primary", "replicas"] = "primary"
+    ) -> None:
         """Use a client that the caller closes."""
         self._client = client
+        self._id = database_id
         self._path = f"/d1/database/{database_id}/query"
+        self._bookmark = Bookmark() if reads == "replicas" else None
+
+    @property
+    def backend(self) -> str:
+        """The product, and what it is reached through."""
+        return self._client.transport.of("cloudflare-d1")
 
     async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        """Run the statements as one batch.
+        """Run the statements as one batch, and ask for the hits that they await in the same call.
 
         It is not documented that a REST batch is one transaction, so the statements of a run are in an order
         in which every prefix is harmless (docs/architecture.md).
         """
         if not statements:
             return []
-        body = _body(statements)
+        batch = _batch(statements)
         attempts = _ATTEMPTS if all(s.repeatable or not s.writes for s in statements) else 1
-        try:
-            async with asyncio.timeout(_RUN_SECONDS):
-                answer = await self._attempt(body, attempts)
-        except TimeoutError as error:
-            raise UpstreamTimeout("D1 did not answer in time.") from error
-        return _rows(answer, len(statements))
+        awaited = {id(each.awaits): each.awaits for each in statements if each.awaits is not None}
+        if awaited:
+            try:
+                return await self._run_with_hits(batch, list(awaited.values()), attempts, len(statements))
+            except (UpstreamTimeout, UpstreamRejected) as error:  # the index is away, or was not asked
+                for each in awaited.values():
+                    each.error = error
+        answer = await self._within_time(Call(_OPERATION, "POST", self._path, _encoded({"batch": batch})), attempts)
+        return _rows(answer.result, len(statements))
 
     async def ping(self) -> None:
         """Run a minimal statement."""
         await self.run([Statement("SELECT 1 AS one")])
 
-    async def _attempt(self, body: bytes, attempts: int) -> CloudflareAnswer:
-        call = Call(_OPERATION, "POST", self._path, body)
+    async def _run_with_hits(
+        self, batch: Sequence[Mapping[str, Any]], awaited: Sequence[AwaitedHits], attempts: int, count: int
+    ) -> list[list[Row]]:
+        """Ask for the hits and run the batch with them in one call of an edge."""
+        queries = [{"index": each.index_name, "query": each.question, "hits": each.text} for each in awaited]
+        body = _encoded({"database": self._id, "queries": queries, "batch": batch})
+        result = (await self._within_time(Call(_FUSED, "POST", "/recall-fused", body), attempts)).result
+        found = result.get("queries") if isinstance(result, dict) else None
+        if not isinstance(found, list) or len(found) != len(awaited):
+            raise UpstreamRejected("The edge answered a fused recall in another form.")
+        rows = _rows(result.get("batch"), count)
+        for each, told in zip(awaited, found, strict=True):
+            each.hits = each.read(told)
+        return rows
+
+    async def _within_time(self, call: Call, attempts: int) -> CloudflareAnswer:
+        try:
+            async with asyncio.timeout(_RUN_SECONDS):
+                return await self._attempt(call, attempts)
+        except TimeoutError as error:
+            raise UpstreamTimeout("D1 did not answer in time.") from error
+
+    async def _attempt(self, call: Call, attempts: int) -> CloudflareAnswer:
         for attempt in range(1, attempts):
             try:
-                return await self._client.call(call, _meaning)
+                return await self._call(call)
             except UpstreamUnavailable:
-                self._client.retried(_OPERATION)
+                self._client.retried(call.operation)
                 await asyncio.sleep(random.uniform(0, _PAUSE_SECONDS * 2**attempt))  # noqa: S311 - jitter, no secret
-        return await self._client.call(call, _meaning)
+        return await self._call(call)
+
+    async def _call(self, call: Call) -> CloudflareAnswer:
+        """Make a call, with the bookmark where replicas may answer it."""
+        meaning = _meaning if call.operation == _OPERATION else _meaning_of_fused
+        if self._bookmark is None or SESSIONS not in self._client.transport.features:
+            return await self._client.call(call, meaning)
+        sent, period = self._bookmark.to_send()
+        try:
+            answer = await self._client.call(call if sent is None else replace(call, headers={HEADER: sent}), meaning)
+        except MemoryGatewayError:
+            if sent is not None:
+                self._bookmark.lost(period)
+            raise
+        self._bookmark.told(answer.bookmark, sent, period)
+        return answer
 
 
-def _body(statements: Sequence[Statement]) -> bytes:
-    """Encode the body of the request.
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    return orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+def _batch(statements: Sequence[Statement]) -> list[dict[str, Any]]:
+    """Return the statements as D1 takes them.
 
     Raises:
         DatabaseRejected: the statements are over D1's limits; nothing was sent.
@@ -130,12 +188,11 @@ def _body(statements: Sequence[Statement]) -> bytes:
         if any(len(parameter.encode()) > _VALUE_BYTES for parameter in parameters):
             raise DatabaseRejected(f"A value is larger than the {_VALUE_BYTES} bytes that D1 takes.")
         batch.append({"sql": statement.sql, "params": parameters})
-    return orjson.dumps({"batch": batch})
+    return batch
 
 
-def _rows(answer: CloudflareAnswer, count: int) -> list[list[Row]]:
+def _rows(results: Any, count: int) -> list[list[Row]]:  # noqa: ANN401 - as JSON has it
     """Return each statement's rows; every statement must report success."""
-    results = answer.result
     if not isinstance(results, list) or len(results) != count:
         raise UpstreamRejected(f"D1 answered {count} statements with something else than {count} results.")
     if not all(isinstance(result, dict) and result.get("success") is True for result in results):
@@ -158,6 +215,13 @@ def _meaning(refusal: Refusal) -> MemoryGatewayError | None:
     if error is None and refusal.status == _NOT_FOUND:
         return DatabaseUnavailable("The D1 database does not exist. Check CLOUDFLARE_D1_DATABASE_ID.")
     return error
+
+
+def _meaning_of_fused(refusal: Refusal) -> MemoryGatewayError | None:
+    """Map what the database refused as ever; what is not the database's is the index's."""
+    if refusal.code in _OF_D1:
+        return _meaning(refusal)
+    return UpstreamRejected(f"The edge could not ask the index ({refusal.status}/{refusal.code}): {refusal.message}.")
 
 
 def _unavailable(message: str, detail: str) -> Unavailable | None:

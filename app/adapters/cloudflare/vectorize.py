@@ -12,6 +12,7 @@ import structlog
 
 from app.adapters.cloudflare import vectorize_answers as answers
 from app.adapters.cloudflare.client import CloudflareAnswer, CloudflareClient, Refusal
+from app.adapters.cloudflare.transport import RECALL_FUSED
 from app.adapters.upstream import Call
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.errors import (
@@ -27,7 +28,7 @@ from app.domain.memory import Scope
 from app.domain.moments import milliseconds, parse_moment
 from app.domain.query import Filter
 from app.ports.index_admin import Held, IdPage
-from app.ports.vector_index import Hits, IndexedVector
+from app.ports.vector_index import AwaitedHits, Hits, IndexedVector
 from app.storage.outbox import GRACE_MS
 
 IndexType: TypeAlias = Literal["string", "number", "boolean"]
@@ -72,7 +73,6 @@ class VectorizeIndex:
     the one that arrives last wins.
     """
 
-    backend = "cloudflare-vectorize"
     visible_at_once = False
     confirm_seconds = 180.0
     """The margin of 120 s, and up to a minute for the processing of a batch."""
@@ -88,9 +88,28 @@ class VectorizeIndex:
         self.filterable = frozenset(filterable)
         self._path = f"/vectorize/v2/indexes/{config.index_name}"
 
+    @property
+    def backend(self) -> str:
+        """The product, and what it is reached through."""
+        return self._client.transport.of("cloudflare-vectorize")
+
     async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
         """Return the most similar vectors of the scope, always as many as Vectorize returns at once."""
         del top_k  # the additional hits replace those whose memory is gone, without another call
+        condition, in_full = self._condition(scope, where)
+        return _hits((await self._search(vector, _TOP_K, condition)).result, in_full=in_full)
+
+    def ask_within(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> AwaitedHits | None:
+        """Return what ``D1Database.run`` asks in its call, where an edge answers both."""
+        del top_k
+        if RECALL_FUSED not in self._client.transport.features:
+            return None
+        condition, in_full = self._condition(scope, where)
+        question = _question(vector, _TOP_K, condition)
+        return AwaitedHits(self._config.index_name, question, lambda result: _hits(result, in_full=in_full))
+
+    def _condition(self, scope: Scope, where: Filter) -> tuple[Mapping[str, Json], bool]:
+        """Return the filter as far as the index can apply it, and whether that is all of it."""
         condition: dict[str, Json] = {**_scope_filter(scope), **_time_filter(where)}
         in_full = not where.looks_into_the_database
         for key, value in where.metadata.items():
@@ -98,9 +117,7 @@ class VectorizeIndex:
                 condition = longer
             else:
                 in_full = False
-        hits = answers.read_hits((await self._search(vector, _TOP_K, condition)).result)
-        filtered = in_full or len(hits) < _TOP_K
-        return Hits(hits, filtered=filtered, more=False)
+        return condition, in_full
 
     async def upsert(self, vectors: Sequence[IndexedVector]) -> int:
         """Write the vectors, in as many calls as their size requires."""
@@ -208,14 +225,7 @@ class VectorizeIndex:
             yield await self._post("get_by_ids", {"ids": list(ids[start : start + _GET_IDS])})
 
     async def _search(self, vector: Vector, top_k: int, condition: Mapping[str, Json]) -> CloudflareAnswer:
-        body = {
-            "vector": np.ascontiguousarray(vector),
-            "topK": top_k,
-            "returnValues": False,
-            "returnMetadata": "none",
-            "filter": condition,
-        }
-        return await self._post("query", body)
+        return await self._post("query", _question(vector, top_k, condition))
 
     async def _post(self, method: str, body: Mapping[str, Any]) -> CloudflareAnswer:
         content = orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
@@ -274,6 +284,21 @@ class VectorizeIndex:
         if refusal.status != _BAD_REQUEST:
             return None
         return CursorExpired(f"Vectorize no longer knows the cursor ({refusal.code}): {refusal.message}.")
+
+
+def _question(vector: Vector, top_k: int, condition: Mapping[str, Json]) -> Mapping[str, Any]:
+    return {
+        "vector": np.ascontiguousarray(vector),
+        "topK": top_k,
+        "returnValues": False,
+        "returnMetadata": "none",
+        "filter": condition,
+    }
+
+
+def _hits(result: Any, *, in_full: bool) -> Hits:  # noqa: ANN401 - as JSON has it
+    hits = answers.read_hits(result)
+    return Hits(hits, filtered=in_full or len(hits) < _TOP_K, more=False)
 
 
 def _acknowledged(answer: CloudflareAnswer) -> int:

@@ -6,11 +6,10 @@ import { answer, type Env as Bindings } from "./handler.ts";
 
 export { ContainerProxy };
 
-/** SETTINGS are more settings of the service, by their names. */
 interface Env extends Bindings {
   MEMORY_GATEWAY: DurableObjectNamespace<MemoryGateway>;
   AUTH_SECRETS: string;
-  SETTINGS?: Record<string, string>;
+  SETTINGS?: Record<string, string>; // more of the service, by their names
 }
 
 const HOST = "memory.internal";

@@ -1,15 +1,14 @@
 // Cloudflare's REST paths, bodies and envelopes for D1, Vectorize and Workers AI, answered from a Worker's bindings.
 // Nothing here asks who calls: `worker.ts` and `container.ts` decide who may.
 
-import { boundedText, failure, found, hitsAsJson, object, Refusal, success } from "./wire.ts";
+import { boundedText, failure, hitsAsJson, object, own, Refusal, success } from "./wire.ts";
 
 export interface Env {
   /** The name of the binding of each database, by the database's id. */
   DATABASES: Record<string, string>;
   /** The binding of each index, by the index's name, and its metadata indexes, which a binding cannot tell. */
   INDEXES: Record<string, { binding: string; metadata: Record<string, string> }>;
-  /** The models of Workers AI that may be run. */
-  MODELS?: string[];
+  MODELS?: string[]; // of Workers AI, that may be run
   AI?: Ai;
 }
 
@@ -67,21 +66,23 @@ async function query({ env, name, bookmark, text }: Call): Promise<Response> {
   return success(...(await batch(d1(env, name), statements(object(await text())), bookmark)));
 }
 
-/** Asks an index, puts its hits into the parameters in place of the text `hits`, and runs the batch. */
+/** Asks indexes, puts what each finds into the parameters in place of its text `hits`, and runs the batch. */
 async function recallFused({ env, bookmark, text }: Call): Promise<Response> {
   const body = object(await text());
-  const [index, database] = [vectorize(env, body.index), d1(env, body.database)];
-  const [reads, question, hits] = [statements(body), object(body.query), body.hits];
-  const has = (param: unknown): param is string => typeof param === "string" && param.includes(String(hits));
-  if (typeof hits !== "string" || hits.length < 16 || !reads.some(({ params }) => params.some(has))) {
-    throw new Refusal(400, 7400, "No parameter has the text of hits, which stands for what the index finds.");
-  }
-  const matches = await search(index, question);
-  const json = hitsAsJson(matches.matches);
-  const complete = (param: unknown) => (has(param) ? param.replaceAll(hits, () => json) : param);
+  const [database, reads] = [d1(env, body.database), statements(body)];
+  const asked = (Array.isArray(body.queries) ? body.queries : []).map(object).map((each) => {
+    if (typeof each.hits !== "string" || each.hits.length < 16) throw new Refusal(400, 7400, "hits is no long text.");
+    return { index: vectorize(env, each.index), question: object(each.query), hits: each.hits };
+  });
+  const found = await Promise.all(asked.map(({ index, question }) => search(index, question)));
+  const complete = (param: unknown) => {
+    const put = (text: string, { hits }: { hits: string }, n: number) =>
+      text.replaceAll(hits, () => hitsAsJson(found[n]?.matches ?? []));
+    return typeof param === "string" ? asked.reduce(put, param) : param;
+  };
   const completed = reads.map(({ sql, params }) => ({ sql, params: params.map(complete) }));
   const [results, latest] = await batch(database, completed, bookmark);
-  return success({ query: matches, batch: results }, latest);
+  return success({ queries: found, batch: results }, latest);
 }
 
 async function info({ env, name }: Call): Promise<Response> {
@@ -143,15 +144,15 @@ function statements(body: Record<string, unknown>): Statement[] {
 }
 
 function d1(env: Env, id: unknown): D1Database {
-  return bound(env, found(env.DATABASES, id), new Refusal(404, 7404, `The database ${id} could not be found.`));
+  return bound(env, own(env.DATABASES, id), new Refusal(404, 7404, `The database ${id} could not be found.`));
 }
 
 function vectorize(env: Env, name: unknown): Vectorize {
-  return bound(env, found(env.INDEXES, name)?.binding, new Refusal(404, 3000, `The index ${name} was not found.`));
+  return bound(env, own(env.INDEXES, name)?.binding, new Refusal(404, 3000, `The index ${name} was not found.`));
 }
 
 function bound<T>(env: object, binding: string | undefined, unknown: Refusal): T {
-  const value = found(env as Record<string, T>, binding);
+  const value = own(env as Record<string, T>, binding);
   if (value === undefined) throw unknown;
   return value;
 }

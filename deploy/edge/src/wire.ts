@@ -43,7 +43,7 @@ export function object(given: unknown): Record<string, unknown> {
 }
 
 /** Returns what an object has under a name itself, not what it inherits. */
-export function found<T>(from: Record<string, T>, name: unknown): T | undefined {
+export function own<T>(from: Record<string, T>, name: unknown): T | undefined {
   return typeof name === "string" && Object.hasOwn(from, name) ? from[name] : undefined;
 }
 

@@ -11,12 +11,15 @@ export { ContainerProxy, MemoryGateway };
 type Env = Parameters<typeof worker.fetch>[1] & Record<string, unknown>;
 
 const reached: string[] = [];
+const called: string[] = [];
 
 export default {
   async fetch(request: Request, env: Env, ctx: ExecutionContext): Promise<Response> {
     const url = new URL(request.url);
     const [, entry = "", slot = "", ...path] = url.pathname.split("/");
     if (entry === "reached") return Response.json(reached.splice(0));
+    if (entry === "called") return Response.json(called.splice(0));
+    called.push(`${request.method} ${url.pathname}`);
     const own = bindings(env, slot, entry === "replicated");
     if (entry === "worker" || entry === "replicated") {
       return worker.fetch(new Request(`https://edge.example/${path.join("/")}`, request) as never, own, ctx);
@@ -33,14 +36,19 @@ export default {
 
 /** The bindings of one test, as a Worker of its own has them. */
 function bindings(env: Env, slot: string, replicated: boolean): Env {
-  const all = JSON.parse(env.SLOTS as string)[slot] as Pick<Env, "DATABASES" | "INDEXES">;
+  const all = (env.SLOTS as Record<string, Pick<Env, "DATABASES" | "INDEXES">>)[slot]!;
   const own: Record<string, unknown> = { ...all, EDGE_SECRET: env.EDGE_SECRET };
   for (const name of Object.values(all.DATABASES)) {
     const database = env[name] as D1Database;
-    own[name] = counted(replicated ? lagging(name, database, env[`${name}_REPLICA`] as D1Database) : database, name);
+    own[name] = counted(replicated ? replica(env, name) : database, name);
   }
   for (const { binding } of Object.values(all.INDEXES)) own[binding] = counted(env[binding] as Vectorize, binding);
   return own as Env;
+}
+
+function replica(env: Env, name: string): D1Database {
+  const other = counted(env[`${name}_REPLICA`] as D1Database, `${name}_REPLICA`);
+  return lagging(name, env[name] as D1Database, other);
 }
 
 function counted<T extends object>(binding: T, name: string): T {

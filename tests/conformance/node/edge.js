@@ -1,12 +1,14 @@
 // Runs both entries of deploy/edge on workerd: D1 is its own, Vectorize's binding is Cloudflare's own too, and asks the
-// account of the tests over REST. Takes JSON: the account's URL and token, the secret, and by each slot the databases and
-// indexes with their bindings. Prints one line of JSON when it serves, and stops when its input ends.
+// account of the tests over REST. Takes a file of JSON: the account's URL and token, the secret, and by each slot the
+// databases and indexes with their bindings; those of slot 0 are the Worker's own. Prints one line of JSON when it serves,
+// and stops when its input ends.
 
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { buildSync } from "esbuild";
 import { Miniflare } from "miniflare";
 
-const { account, token, secret, slots, dimensions } = JSON.parse(process.argv[2]);
+const { account, token, secret, slots } = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const METHODS = { getByIds: "get_by_ids", deleteByIds: "delete_by_ids" };
 const databases = Object.values(slots).flatMap(({ DATABASES }) => Object.entries(DATABASES));
 const indexes = Object.values(slots).flatMap(({ INDEXES }) => Object.values(INDEXES));
@@ -55,7 +57,9 @@ const worker = {
   },
   env: {
     EDGE_SECRET: { type: "text", value: secret },
-    SLOTS: { type: "text", value: JSON.stringify(slots) },
+    SLOTS: { type: "json", value: slots },
+    DATABASES: { type: "json", value: slots[0].DATABASES },
+    INDEXES: { type: "json", value: slots[0].INDEXES },
     ...Object.fromEntries(databases.map(([id, binding]) => [binding, { type: "d1", id }])),
     ...Object.fromEntries(databases.map(([id, binding]) => [`${binding}_REPLICA`, { type: "d1", id: `${id}-replica` }])),
     ...Object.fromEntries(

@@ -1,0 +1,40 @@
+"""The newest state of a D1 database that this process has seen, so that a read replica shows it nothing older.
+
+https://developers.cloudflare.com/d1/best-practices/read-replication/
+"""
+
+HEADER = "x-d1-bookmark"
+
+
+class Bookmark:
+    """The latest bookmark of the answers to this process. Bookmarks sort as text, from oldest to newest.
+
+    None is sent until a run that reached the primary has told one: without a bookmark every run goes to the primary.
+    """
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self._latest = ""
+        self._known = False
+        self._period = 0
+
+    def to_send(self) -> tuple[str | None, int]:
+        """Return what a run that begins now sends, None for nothing, and the period to tell ``told`` and ``lost``."""
+        return (self._latest if self._known else None), self._period
+
+    def told(self, bookmark: str | None, sent: str | None, period: int) -> None:
+        """Take an answer's bookmark; ``sent`` and ``period`` are what its run began with."""
+        if not bookmark:
+            return
+        self._latest = max(self._latest, bookmark)
+        if sent is None and period == self._period:
+            self._known = True
+
+    def lost(self, period: int) -> None:
+        """Send none until the primary has told another: a run that sent one has failed, perhaps because of it.
+
+        What other runs are told meanwhile counts; one that began before does not make the bookmark known.
+        """
+        if period == self._period:
+            self._period += 1
+            self._latest, self._known = "", False

@@ -1,0 +1,142 @@
+"""The Worker of ``deploy/edge`` on workerd, by both of its entries: D1 is Cloudflare's own, Vectorize is the double's."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+
+from app.adapters.cloudflare.call_budget import CallBudget
+from app.adapters.cloudflare.client import CloudflareClient
+from app.adapters.cloudflare.vectorize import SCOPE_TYPES
+from app.adapters.local.hashing import HashingEmbedder
+from app.domain.embedding import EmbeddingConfig
+from app.observability.metrics import Metrics
+from memory_gateway_double.account import DoubleOptions
+from memory_gateway_double.server import Handle, running
+from tests.conformance.workerd import running_program
+from tests.contracts.conftest import CONFIG, FILTERABLE
+from tests.support.backends import Backend
+
+ENTRIES = ("worker", "container")
+SECRET = "a-secret-of-the-tests-long-enough-for-an-edge"  # noqa: S105 - opens nothing but a test
+ACCOUNT_ID = "0" * 32
+_SLOTS = 330
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A database and two indexes that no other test has: one for the contracts, one for a service that hashes."""
+
+    number: int
+    database_id: str = field(default_factory=lambda: str(uuid4()))
+
+    @property
+    def config(self) -> EmbeddingConfig:
+        return EmbeddingConfig("test", f"edge-{self.number}", CONFIG.dimensions)
+
+    @property
+    def bindings(self) -> dict[str, Any]:
+        hashing = HashingEmbedder().config.index_name
+        return {
+            "DATABASES": {self.database_id: f"DB_{self.number}"},
+            "INDEXES": {
+                self.config.index_name: {"binding": f"VEC_{self.number}", "metadata": {**SCOPE_TYPES, **FILTERABLE}},
+                hashing: {"binding": f"HASH_{self.number}", "metadata": dict(SCOPE_TYPES)},
+            },
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The running Worker, the account behind its Vectorize, and the slots that nobody has used yet."""
+
+    origin: str
+    double: Handle
+    unused: list[Slot]
+
+    def slot(self) -> Slot:
+        slot, double = self.unused.pop(), self.double.double
+        double.create_index(f"vec_{slot.number}", CONFIG.dimensions, {**SCOPE_TYPES, **FILTERABLE})
+        double.create_index(f"hash_{slot.number}", HashingEmbedder().config.dimensions, SCOPE_TYPES)
+        return slot
+
+    def base_url(self, entry: str, slot: Slot) -> str:
+        """Return what CLOUDFLARE_API_BASE_URL is for an entry: ``worker``, ``container`` or ``replicated``."""
+        return f"{self.origin}/{entry}/{slot.number}/client/v4"
+
+    def reached(self) -> list[str]:
+        """Return what was called of bindings since this was last asked, such as ``DB_3.withSession``."""
+        told: list[str] = httpx.get(f"{self.origin}/reached/", timeout=30).json()
+        return told
+
+    def called(self) -> list[str]:
+        """Return the requests since this was last asked, such as ``POST /recall-fused``."""
+        told: list[str] = httpx.get(f"{self.origin}/called/", timeout=30).json()
+        return [call.split(ACCOUNT_ID)[-1] for call in told]
+
+
+@contextmanager
+def running_edge(temporary: Path) -> Iterator[Edge]:
+    """Run the Worker and the account."""
+    slots = [Slot(number) for number in range(_SLOTS)]
+    with running(DoubleOptions(visibility_seconds=(0.0, 0.0), rate_limit=False)) as double:
+        told = {
+            "account": f"{double.cloudflare_url}/accounts/{double.double.options.account_id}",
+            "token": double.double.options.api_token,
+            "secret": SECRET,
+            "slots": {str(slot.number): slot.bindings for slot in slots},
+        }
+        path = temporary / "edge.json"
+        path.write_text(json.dumps(told), encoding="utf-8")
+        with running_program("edge.js", str(path), temporary) as started:
+            yield Edge(started["url"], double, slots[1:])
+
+
+@asynccontextmanager
+async def edge_client(base_url: str, *, secret: str = SECRET) -> AsyncIterator[CloudflareClient]:
+    """Open a client that has found out that it speaks to an edge."""
+    client = CloudflareClient(
+        account_id=ACCOUNT_ID,
+        api_token=secret,
+        base_url=base_url,
+        call_budget=CallBudget(None),
+        metrics=Metrics(),
+        seconds=30.0,
+    )
+    try:
+        assert (await client.discover()).name == "edge"
+        yield client
+    finally:
+        await client.close()
+
+
+class EdgeBackend(Backend):
+    """A service behind an edge: each data directory has a slot of its own."""
+
+    def __init__(self, edge: Edge, entry: str, **settings: Any) -> None:
+        super().__init__("cloudflare")
+        self.slots: dict[Path, Slot] = {}
+        self._edge = edge
+        self._entry = entry
+        self._more = settings
+
+    def _account(self, data_dir: Path) -> dict[str, Any]:
+        slot = self.slots[data_dir] = self._edge.slot()
+        self.doubles[data_dir] = self._edge.double
+        options = self._edge.double.double.options
+        return {
+            "cloudflare_account_id": ACCOUNT_ID,
+            "cloudflare_api_token": SECRET,
+            "cloudflare_api_base_url": self._edge.base_url(self._entry, slot),
+            "cloudflare_d1_database_id": slot.database_id,
+            "r2_bucket": options.r2_bucket,
+            "r2_access_key_id": options.r2_access_key_id,
+            "r2_secret_access_key": options.r2_secret_access_key,
+            "r2_endpoint": self._edge.double.r2_url,
+            **self._more,
+        }
