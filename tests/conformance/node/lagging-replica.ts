@@ -4,10 +4,12 @@
 type Batch = { sql: string; params: unknown[] }[];
 type Prepared = { sql: string; params: unknown[]; bind(...params: unknown[]): Prepared };
 
-const logs = new Map<string, { batches: Batch[]; applied: number }>();
+type Log = { batches: Batch[]; applied: number; turn: Promise<unknown> };
+
+const logs = new Map<string, Log>();
 
 export function lagging(name: string, primary: D1Database, replica: D1Database): D1Database {
-  const log = logs.get(name) ?? { batches: [], applied: 0 };
+  const log = logs.get(name) ?? { batches: [], applied: 0, turn: Promise.resolve() };
   logs.set(name, log);
   return {
     withSession(constraint: string) {
@@ -15,6 +17,9 @@ export function lagging(name: string, primary: D1Database, replica: D1Database):
       return {
         prepare: prepared,
         async batch(statements: Prepared[]) {
+          return inTurn(log, () => this.run(statements));
+        },
+        async run(statements: Prepared[]) {
           const reads = statements.every(({ sql }) => /^\s*SELECT/i.test(sql));
           if (reads && constraint !== "first-primary") {
             latest = constraint;
@@ -32,6 +37,13 @@ export function lagging(name: string, primary: D1Database, replica: D1Database):
   } as unknown as D1Database;
 }
 
+/** One batch after the other, as a database runs them. */
+function inTurn<T>(log: Log, work: () => Promise<T>): Promise<T> {
+  const done = log.turn.then(work);
+  log.turn = done.catch(() => undefined);
+  return done;
+}
+
 function prepared(sql: string, params: unknown[] = []): Prepared {
   return { sql, params, bind: (...given) => prepared(sql, given) };
 }
@@ -40,6 +52,6 @@ function run(database: D1Database, statements: Batch) {
   return database.batch(statements.map(({ sql, params }) => database.prepare(sql).bind(...params)));
 }
 
-async function catchUp(replica: D1Database, log: { batches: Batch[]; applied: number }, wanted: number): Promise<void> {
+async function catchUp(replica: D1Database, log: Log, wanted: number): Promise<void> {
   for (; log.applied < wanted; log.applied++) await run(replica, log.batches[log.applied] ?? []);
 }
