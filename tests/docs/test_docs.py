@@ -11,6 +11,7 @@ DOCUMENTS = sorted(
         *ROOT.glob("*.md"),
         *(ROOT / "docs").rglob("*.md"),
         ROOT / "deploy" / "README.md",
+        ROOT / "deploy" / "edge" / "README.md",
         ROOT / "double" / "README.md",
         *(path for path in (ROOT / "clients").rglob("README.md") if "node_modules" not in path.parts),
     ]
