@@ -12,7 +12,8 @@ import pytest
 from app.adapters.cloudflare.call_budget import CallBudget
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.d1 import D1Database
-from app.adapters.cloudflare.vectorize import SCOPE_TYPES, IndexType, VectorizeIndex
+from app.adapters.cloudflare.vectorize import SCOPE_TYPES, VectorizeIndex
+from app.adapters.cloudflare.vectorize_conditions import IndexType
 from app.adapters.coalescing.database import CoalescingDatabase
 from app.adapters.coalescing.index import CoalescingIndex
 from app.adapters.local.sqlite_database import SqliteDatabase

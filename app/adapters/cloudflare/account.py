@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from app.adapters.cloudflare.client import CloudflareClient
-from app.adapters.cloudflare.vectorize import IndexType
+from app.adapters.cloudflare.vectorize_conditions import IndexType
 from app.adapters.upstream import Call
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import UpstreamRejected

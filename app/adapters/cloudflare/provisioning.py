@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from app.adapters.cloudflare.account import Account, Placement
-from app.adapters.cloudflare.vectorize import SCOPE_TYPES, IndexType, VectorizeIndex
+from app.adapters.cloudflare.vectorize import SCOPE_TYPES, VectorizeIndex
+from app.adapters.cloudflare.vectorize_conditions import IndexType
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import IndexNotProvisioned, UpstreamTimeout
 from app.domain.json_types import Scalar

@@ -4,15 +4,17 @@ https://developers.cloudflare.com/api/resources/vectorize/subresources/indexes/
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import orjson
 import structlog
 
 from app.adapters.cloudflare import vectorize_answers as answers
+from app.adapters.cloudflare import vectorize_conditions as conditions
 from app.adapters.cloudflare.client import CloudflareAnswer, CloudflareClient, Refusal
 from app.adapters.cloudflare.transport import RECALL_FUSED
+from app.adapters.cloudflare.vectorize_conditions import IndexType
 from app.adapters.upstream import Call
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.errors import (
@@ -23,15 +25,13 @@ from app.domain.errors import (
     UpstreamRejected,
     VectorRefused,
 )
-from app.domain.json_types import Json, Scalar
+from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.domain.moments import milliseconds, parse_moment
 from app.domain.query import Filter
 from app.ports.index_admin import Held, IdPage
 from app.ports.vector_index import AwaitedHits, Hits, IndexedVector
 from app.storage.outbox import GRACE_MS
-
-IndexType: TypeAlias = Literal["string", "number", "boolean"]
 
 SCOPE_TYPES: Mapping[str, IndexType] = {"tenant_id": "string", "agent_id": "string", "created_at": "number"}
 """The metadata indexes of every index; Vectorize allows ten, so seven more can be declared."""
@@ -42,9 +42,6 @@ _LIST_IDS = 1_000
 _UPSERT_VECTORS = 5_000
 _UPSERT_BYTES = 8_000_000
 """Vectorize accepts 100 MB; this size passes a slow line within the deadline of a call."""
-_FILTER_BYTES = 2_048
-_INDEXED_BYTES = 64
-_EXACT_INTEGER = 2**53
 
 # Not documented; modest sizes that have not been refused so far.
 _GET_IDS = 20
@@ -61,7 +58,6 @@ _NOT_FOR_WHAT_WAS_SENT = {401, 403, 404, 408, 410, 429}
 
 _NO_SUCH_INDEX = {3000, 3005}
 _THROTTLED = 40041
-_TYPES: Mapping[IndexType, tuple[type, ...]] = {"string": (str,), "number": (int, float), "boolean": (bool,)}
 
 
 class VectorizeIndex:
@@ -96,7 +92,7 @@ class VectorizeIndex:
     async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
         """Return the most similar vectors of the scope, always as many as Vectorize returns at once."""
         del top_k  # the additional hits replace those whose memory is gone, without another call
-        condition, in_full = self._condition(scope, where)
+        condition, in_full = conditions.condition(scope, where, self._filterable)
         return _hits((await self._search(vector, _TOP_K, condition)).result, in_full=in_full)
 
     def ask_within(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> AwaitedHits | None:
@@ -104,20 +100,9 @@ class VectorizeIndex:
         del top_k
         if RECALL_FUSED not in self._client.transport.features:
             return None
-        condition, in_full = self._condition(scope, where)
-        question = _question(vector, _TOP_K, condition)
+        condition, in_full = conditions.condition(scope, where, self._filterable)
+        question = conditions.question(vector, _TOP_K, condition)
         return AwaitedHits(self._config.index_name, question, lambda result: _hits(result, in_full=in_full))
-
-    def _condition(self, scope: Scope, where: Filter) -> tuple[Mapping[str, Json], bool]:
-        """Return the filter as far as the index can apply it, and whether that is all of it."""
-        condition: dict[str, Json] = {**_scope_filter(scope), **_time_filter(where)}
-        in_full = not where.looks_into_the_database
-        for key, value in where.metadata.items():
-            if self._applies(key, value) and _fits(longer := {key: value, **condition}):
-                condition = longer
-            else:
-                in_full = False
-        return condition, in_full
 
     async def upsert(self, vectors: Sequence[IndexedVector]) -> int:
         """Write the vectors, in as many calls as their size requires."""
@@ -225,21 +210,12 @@ class VectorizeIndex:
             yield await self._post("get_by_ids", {"ids": list(ids[start : start + _GET_IDS])})
 
     async def _search(self, vector: Vector, top_k: int, condition: Mapping[str, Json]) -> CloudflareAnswer:
-        return await self._post("query", _question(vector, top_k, condition))
+        return await self._post("query", conditions.question(vector, top_k, condition))
 
     async def _post(self, method: str, body: Mapping[str, Any]) -> CloudflareAnswer:
         content = orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
         call = Call(f"vectorize.{method}", "POST", f"{self._path}/{method}", content)
         return await self._client.call(call, self._meaning)
-
-    def _applies(self, key: str, value: Scalar) -> bool:
-        """Return whether the index compares this key with this value as exactly as the database does."""
-        kind = self._filterable.get(key)
-        if kind is None or not isinstance(value, _TYPES[kind]) or (kind == "number" and isinstance(value, bool)):
-            return False
-        if isinstance(value, str):
-            return len(value.encode()) < _INDEXED_BYTES
-        return isinstance(value, bool) or abs(value or 0) <= _EXACT_INTEGER
 
     def _line(self, vector: IndexedVector) -> bytes:
         declared = {key: value for key, value in vector.metadata.items() if self._is_declared(key, value)}
@@ -257,9 +233,9 @@ class VectorizeIndex:
     def _is_declared(self, key: str, value: Json) -> bool:
         """Return whether the value is kept for filters. Long texts would exceed the 10 KiB of metadata of a vector."""
         kind = self._filterable.get(key)
-        if isinstance(value, str) and len(value.encode()) >= _INDEXED_BYTES:
+        if isinstance(value, str) and len(value.encode()) >= conditions.INDEXED_BYTES:
             return False
-        return kind is not None and type(value) in _TYPES[kind]
+        return kind is not None and type(value) in conditions.TYPES[kind]
 
     def _meaning(self, refusal: Refusal) -> MemoryGatewayError | None:
         if refusal.code == _THROTTLED:
@@ -286,16 +262,6 @@ class VectorizeIndex:
         return CursorExpired(f"Vectorize no longer knows the cursor ({refusal.code}): {refusal.message}.")
 
 
-def _question(vector: Vector, top_k: int, condition: Mapping[str, Json]) -> Mapping[str, Any]:
-    return {
-        "vector": np.ascontiguousarray(vector),
-        "topK": top_k,
-        "returnValues": False,
-        "returnMetadata": "none",
-        "filter": condition,
-    }
-
-
 def _hits(result: Any, *, in_full: bool) -> Hits:  # noqa: ANN401 - as JSON has it
     hits = answers.read_hits(result)
     return Hits(hits, filtered=in_full or len(hits) < _TOP_K, more=False)
@@ -306,23 +272,6 @@ def _acknowledged(answer: CloudflareAnswer) -> int:
     if answer.at is None:
         raise UpstreamRejected("Vectorize acknowledged a write without a Date that can be read.")
     return answer.at
-
-
-def _scope_filter(scope: Scope) -> dict[str, Json]:
-    return {"tenant_id": scope.tenant_id, "agent_id": scope.agent_id}
-
-
-def _fits(condition: Mapping[str, Json]) -> bool:
-    return len(orjson.dumps(condition)) < _FILTER_BYTES
-
-
-def _time_filter(where: Filter) -> dict[str, Json]:
-    bounds: dict[str, Json] = {}
-    if where.created_after is not None:
-        bounds["$gt"] = where.created_after
-    if where.created_before is not None:
-        bounds["$lt"] = where.created_before
-    return {"created_at": bounds} if bounds else {}
 
 
 def _chunks(lines: Iterator[bytes]) -> Iterator[bytes]:

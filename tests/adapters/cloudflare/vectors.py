@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from app.adapters.cloudflare.vectorize import IndexType
+from app.adapters.cloudflare.vectorize_conditions import IndexType
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.memory import Scope
 from app.ports.vector_index import IndexedVector
