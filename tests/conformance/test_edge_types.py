@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.toolchain import FOLDER, NODE, TSC, WRANGLER
+from tests.deploy.dockerfile import ROOT
 from tests.deploy.test_edge import CONFIGURATIONS, EDGE
 
 _SECONDS = 120
@@ -15,9 +16,12 @@ _SECONDS = 120
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    shutil.copytree(EDGE, tmp_path / "edge", ignore=shutil.ignore_patterns("node_modules", ".wrangler"))
-    (tmp_path / "edge" / "node_modules").symlink_to(FOLDER / "node_modules")
-    return tmp_path / "edge"
+    """A copy, in the place that it has in the repository: a configuration names the Dockerfile from there."""
+    copied = tmp_path / EDGE.relative_to(ROOT)
+    shutil.copytree(EDGE, copied, ignore=shutil.ignore_patterns("node_modules", ".wrangler"))
+    shutil.copy(ROOT / "Dockerfile", tmp_path)
+    (copied / "node_modules").symlink_to(FOLDER / "node_modules")
+    return copied
 
 
 def run(folder: Path, *arguments: str | Path) -> str:
