@@ -24,6 +24,7 @@ from tests.support.backends import Backend
 
 ENTRIES = ("worker", "container")
 SECRET = "a-secret-of-the-tests-long-enough-for-an-edge"
+AUTH_SECRETS = "test=a-secret-for-tests-of-forty-characters-x"
 ACCOUNT_ID = "0" * 32
 _SLOTS = 400
 
@@ -53,9 +54,10 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """The running Worker, the account behind its Vectorize, and the slots that nobody has used yet."""
+    """The running Worker, its own slot, the account behind its Vectorize, and the slots that nobody has used yet."""
 
     origin: str
+    own: Slot
     double: Handle
     unused: list[Slot]
 
@@ -89,12 +91,13 @@ def running_edge(temporary: Path) -> Iterator[Edge]:
             "account": f"{double.cloudflare_url}/accounts/{double.double.options.account_id}",
             "token": double.double.options.api_token,
             "secret": SECRET,
+            "authSecrets": AUTH_SECRETS,
             "slots": {str(slot.number): slot.bindings for slot in slots},
         }
         path = temporary / "edge.json"
         path.write_text(json.dumps(told), encoding="utf-8")
         with running_program("edge.js", str(path), temporary) as started:
-            yield Edge(started["url"], double, slots[1:])
+            yield Edge(started["url"], slots[0], double, slots[1:])
 
 
 @asynccontextmanager

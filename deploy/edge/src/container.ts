@@ -13,6 +13,7 @@ interface Env extends Bindings {
 }
 
 const HOST = "memory.internal";
+const PRUNE = ["memory-gateway", "prune", "--calls-per-minute", "600"];
 const PUBLIC = /^\/(?!(?:metrics|readyz|healthz)\b)[\w.-]*(?:\/|$)/; // the rest asks for a credential
 
 export class MemoryGateway extends Container<Env> {
@@ -37,6 +38,6 @@ export default {
     return getContainer(env.MEMORY_GATEWAY, "service").fetch(request);
   },
   async scheduled(_, env): Promise<void> {
-    await getContainer(env.MEMORY_GATEWAY, "prune").start({ entrypoint: ["memory-gateway", "prune"] });
+    await getContainer(env.MEMORY_GATEWAY, "prune").start({ entrypoint: PRUNE });
   },
 } satisfies ExportedHandler<Env>;

@@ -23,6 +23,7 @@ from app.domain.errors import (
     UpstreamRejected,
     UpstreamUnavailable,
 )
+from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.observability.metrics import Metrics
@@ -72,7 +73,7 @@ def awaiting(client: CloudflareClient, where: Filter | None = None) -> tuple[Awa
     index = VectorizeIndex(client, CONFIG, filterable=FILTERABLE)
     awaited = index.ask_within(SCOPE, unit(1), top_k=5, where=where or Filter())
     assert awaited is not None
-    stands_in = [[hit.id, hit.score] for hit in awaited.until_then.hits]
+    stands_in: list[Json] = [[hit.id, hit.score] for hit in awaited.until_then.hits]
     return awaited, Statement("SELECT 1 AS one", {"semantic": stands_in, "query": "x"}, awaits=awaited)
 
 

@@ -1,24 +1,38 @@
 // Both entries of deploy/edge, over as many databases and indexes as the tests bind, and what only a test has: the path
-// says which entry is asked and whose bindings it has (/worker/3/...), what reached a binding is counted, and a replica of
-// a database stays as far behind as its bookmark allows.
+// says which entry is asked and whose bindings it has (/worker/3/...), what reached a binding is counted, a replica of
+// a database stays as far behind as its bookmark allows, and of a container it is noted how it is started.
 
 import worker from "../../../deploy/edge/src/worker.ts";
-import { ContainerProxy, MemoryGateway } from "../../../deploy/edge/src/container.ts";
+import container, { ContainerProxy, MemoryGateway as Gateway } from "../../../deploy/edge/src/container.ts";
 import { lagging } from "./lagging-replica.ts";
+import { noted, type Started } from "./noted-container.ts";
 
-export { ContainerProxy, MemoryGateway };
+export { ContainerProxy };
 
-type Env = Parameters<typeof worker.fetch>[1] & Record<string, unknown>;
+type Env = Parameters<typeof worker.fetch>[1] & Parameters<typeof container.fetch>[1] & Record<string, unknown>;
 
 const reached: string[] = [];
 const called: string[] = [];
+const started: Started[] = [];
+
+export class MemoryGateway extends Gateway {
+  constructor(ctx: DurableObjectState<{}>, env: Env) {
+    Object.defineProperty(ctx, "container", { value: noted(String(ctx.id.name), started) });
+    super(ctx, env);
+  }
+}
 
 export default {
+  scheduled: container.scheduled,
   async fetch(request: Request, env: Env, ctx: ExecutionContext): Promise<Response> {
     const url = new URL(request.url);
     const [, entry = "", slot = "", ...path] = url.pathname.split("/");
     if (entry === "reached") return Response.json(reached.splice(0));
     if (entry === "called") return Response.json(called.splice(0));
+    if (entry === "started") return Response.json(started.splice(0));
+    if (entry === "public") {
+      return container.fetch(new Request(`https://service.example/${[slot, ...path].join("/")}`, request) as never, env, ctx);
+    }
     called.push(`${request.method} ${url.pathname}`);
     const own = bindings(env, slot, entry === "replicated");
     if (entry === "worker" || entry === "replicated") {
@@ -30,7 +44,7 @@ export default {
       return (ctx as any).exports.ContainerProxy({ props }).fetch(asked);
     }
     const context = { containerId: "c", className: "MemoryGateway" };
-    return MemoryGateway.outboundByHost!["memory.internal"]!(asked, own, context as never);
+    return Gateway.outboundByHost!["memory.internal"]!(asked, own, context as never);
   },
 };
 

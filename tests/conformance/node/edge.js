@@ -1,5 +1,5 @@
 // Runs both entries of deploy/edge on workerd: D1 is its own, Vectorize's binding is Cloudflare's own too, and asks the
-// account of the tests over REST. Takes a file of JSON: the account's URL and token, the secret, and by each slot the
+// account of the tests over REST. Takes a file of JSON: the account's URL and token, the secrets, and by each slot the
 // databases and indexes with their bindings; those of slot 0 are the Worker's own. Prints one line of JSON when it serves,
 // and stops when its input ends.
 
@@ -8,7 +8,7 @@ import { createServer } from "node:http";
 import { buildSync } from "esbuild";
 import { Miniflare } from "miniflare";
 
-const { account, token, secret, slots } = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const { account, token, secret, authSecrets, slots } = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const METHODS = { getByIds: "get_by_ids", deleteByIds: "delete_by_ids" };
 const databases = Object.values(slots).flatMap(({ DATABASES }) => Object.entries(DATABASES));
 const indexes = Object.values(slots).flatMap(({ INDEXES }) => Object.values(INDEXES));
@@ -50,6 +50,7 @@ await new Promise((resolve) => behind.listen(0, "127.0.0.1", resolve));
 const worker = {
   name: "edge",
   compatibilityDate: "2026-11-01",
+  exports: { MemoryGateway: { type: "durable-object", storage: "sqlite" } },
   manifest: {
     mainModule: "edge.js",
     modulesRoot: import.meta.dirname,
@@ -57,6 +58,9 @@ const worker = {
   },
   env: {
     EDGE_SECRET: { type: "text", value: secret },
+    AUTH_SECRETS: { type: "text", value: authSecrets },
+    SETTINGS: { type: "json", value: { EMBEDDER: "hashing" } },
+    MEMORY_GATEWAY: { type: "durable-object", worker: "edge", exportName: "MemoryGateway" },
     SLOTS: { type: "json", value: slots },
     DATABASES: { type: "json", value: slots[0].DATABASES },
     INDEXES: { type: "json", value: slots[0].INDEXES },
@@ -75,6 +79,7 @@ const engine = new Miniflare({
   logRequests: false,
   enableDevRegistry: false,
   telemetry: { enabled: false },
+  unsafeTriggerHandlers: true, // /cdn-cgi/local/scheduled sends an event of the cron trigger
   workers: [
     { config: worker, dev: { remoteProxyConnectionString: new URL(`http://127.0.0.1:${behind.address().port}/`) } },
   ],
