@@ -16,6 +16,7 @@ from bench.channels import channels
 from bench.coalescing import coalescing
 from bench.data import one_agent, tenants
 from bench.load import measure_load
+from bench.edge import edge
 from bench.mcp import mcp
 from bench.prefill import prefill
 from bench.profiles import profiles
@@ -90,6 +91,8 @@ async def _measure(loads: Sequence[Load]) -> list[Figure]:
     _tell("on Cloudflare's double")
     figures += await upstream()
     figures += await coalescing()
+    _tell("behind the edge, where its packages are installed")
+    figures += await edge()
     figures += await assembly()
     for load in loads:
         _tell(f"{load.name}, {load.embedder}")

@@ -19,9 +19,10 @@ from app.ports.database import Database
 from app.runtime.runtime import Runtime
 from app.settings import Settings
 from tests.conformance.d1_engine import D1Engine, EngineDatabase, running_engine
-from tests.conformance.edge import Edge, running_edge
+from tests.conformance.edge import ENTRIES, Edge, EdgeBackend, running_edge
 from tests.conformance.toolchain import missing
 from tests.contracts.conftest import Opened, database, double
+from tests.support.backends import Backend
 
 __all__ = ["database", "double"]
 
@@ -52,6 +53,14 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[D1Engine]:
 def edge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Edge]:
     with running_edge(tmp_path_factory.mktemp("edge")) as edge:
         yield edge
+
+
+@pytest.fixture(params=ENTRIES)
+def edge_backend(request: pytest.FixtureRequest, edge: Edge) -> Iterator[Backend]:
+    """What a suite runs on in the place of its own backends: the service behind each entry of the edge."""
+    backend = EdgeBackend(edge, request.param)
+    yield backend
+    backend.close()
 
 
 def client_of(database: EngineDatabase) -> CloudflareClient:

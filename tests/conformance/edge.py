@@ -1,7 +1,7 @@
 """The Worker of ``deploy/edge`` on workerd, by both entries: D1 is Cloudflare's own, Vectorize is the double's."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,9 +31,10 @@ _SLOTS = 400
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A database and two indexes that no other test has: one for the contracts, one for a service that hashes."""
+    """A database and two indexes that no other test has: one for the contracts, one for a service."""
 
     number: int
+    of_service: EmbeddingConfig = field(default_factory=lambda: HashingEmbedder().config)
     database_id: str = field(default_factory=lambda: str(uuid4()))
 
     @property
@@ -42,12 +43,11 @@ class Slot:
 
     @property
     def bindings(self) -> dict[str, Any]:
-        hashing = HashingEmbedder().config.index_name
         return {
             "DATABASES": {self.database_id: f"DB_{self.number}"},
             "INDEXES": {
                 self.config.index_name: {"binding": f"VEC_{self.number}", "metadata": {**SCOPE_TYPES, **FILTERABLE}},
-                hashing: {"binding": f"HASH_{self.number}", "metadata": dict(SCOPE_TYPES)},
+                self.of_service.index_name: {"binding": f"SERVICE_{self.number}", "metadata": dict(SCOPE_TYPES)},
             },
         }
 
@@ -64,7 +64,7 @@ class Edge:
     def slot(self) -> Slot:
         slot, double = self.unused.pop(), self.double.double
         double.create_index(f"vec_{slot.number}", CONFIG.dimensions, {**SCOPE_TYPES, **FILTERABLE})
-        double.create_index(f"hash_{slot.number}", HashingEmbedder().config.dimensions, SCOPE_TYPES)
+        double.create_index(f"service_{slot.number}", slot.of_service.dimensions, SCOPE_TYPES)
         return slot
 
     def base_url(self, entry: str, slot: Slot) -> str:
@@ -83,9 +83,9 @@ class Edge:
 
 
 @contextmanager
-def running_edge(temporary: Path) -> Iterator[Edge]:
-    """Run the Worker and the account."""
-    slots = [Slot(number) for number in range(_SLOTS)]
+def running_edge(temporary: Path, slots: Sequence[Slot] = ()) -> Iterator[Edge]:
+    """Run the Worker and the account, with these slots or as many as the tests need; the first is the Worker's own."""
+    slots = slots or [Slot(number) for number in range(_SLOTS)]
     with running(DoubleOptions(visibility_seconds=(0.0, 0.0), rate_limit=False)) as double:
         told = {
             "account": f"{double.cloudflare_url}/accounts/{double.double.options.account_id}",
@@ -97,7 +97,7 @@ def running_edge(temporary: Path) -> Iterator[Edge]:
         path = temporary / "edge.json"
         path.write_text(json.dumps(told), encoding="utf-8")
         with running_program("edge.js", str(path), temporary) as started:
-            yield Edge(started["url"], slots[0], double, slots[1:])
+            yield Edge(started["url"], slots[0], double, list(slots[1:]))
 
 
 @asynccontextmanager

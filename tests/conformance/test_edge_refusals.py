@@ -161,6 +161,9 @@ def test_a_body_that_is_no_query(caller: Caller, body: bytes) -> None:
         {"queries": [{"index": "{index}", "query": QUERY}]},
         {"queries": [{"index": "{index}", "query": [], "hits": HITS}]},
         {"queries": [7]},
+        {"queries": []},
+        {"queries": {}},
+        {"queries": [{"index": "{index}", "query": QUERY, "hits": HITS}] * 101},
         {"batch": []},
     ],
 )

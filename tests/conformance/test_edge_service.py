@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
+from structlog.testing import capture_logs
 
 from app.runtime.doctor import diagnose
 from tests.conformance.edge import ENTRIES, Edge, EdgeBackend
@@ -45,6 +46,11 @@ def test_the_laws_of_memory_hold(monkeypatch: pytest.MonkeyPatch, edge: Edge, en
 async def test_a_service_stores_recalls_and_deletes_and_tells_what_it_goes_through(
     tmp_path: Path, backend: Backend
 ) -> None:
+    with capture_logs() as logs:
+        async with serving(tmp_path, on=backend):
+            pass
+    (ready,) = [line for line in logs if line["event"] == "ready"]
+    assert (ready["database"], ready["index"]) == ("cloudflare-d1 (edge)", "cloudflare-vectorize (edge)")
     async with serving(tmp_path, on=backend) as service:
         await service.store("Invoices go out in Swedish", metadata={"topic": "billing"}, session_id="s1")
         await service.store("The meeting is on Thursday", metadata={"topic": "calendar", "rooms": [1, None, {"x": 2}]})
@@ -62,11 +68,13 @@ async def test_a_service_stores_recalls_and_deletes_and_tells_what_it_goes_throu
         assert "memory_gateway_cloudflare_calls_left +Inf" in (await service.client.get("/metrics")).text
 
 
-async def test_what_one_replica_has_stored_another_recalls_at_once(tmp_path: Path, backend: Backend) -> None:
+async def test_what_one_replica_has_stored_or_deleted_another_knows_at_once(tmp_path: Path, backend: Backend) -> None:
     async with serving(tmp_path, on=backend) as first, serving(tmp_path, on=backend) as second:
-        for n in range(5):
-            await first.store(f"memory {n} of the first", session_id="s")
-            assert f"memory {n} of the first" in await second.contents(f"memory {n} of the first", top_k=10)
+        for here, there in [(first, second), (second, first)] * 3:
+            await here.store("what one of them has stored")
+            (entry,) = await there.recall("what one of them has stored")
+            assert (await there.delete(entry["id"])).is_success
+            assert await here.contents("what one of them has stored") == []
 
 
 async def test_recalls_are_what_they_are_over_rest_and_take_one_call(tmp_path: Path, edge: Edge) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from structlog.testing import capture_logs
 
 from app.adapters.local.hashing import HashingEmbedder
 from app.bootstrap import build_runtime
@@ -201,6 +202,14 @@ async def test_readiness_names_the_live_backends(service: Service) -> None:
     assert backends["database"] == "cloudflare-d1 (REST)"
     assert backends["index"] == "cloudflare-vectorize (REST)"
     assert backends["embedder"] == "openai"
+
+
+async def test_the_line_of_the_start_names_what_the_data_is_reached_through(tmp_path: Path, account: Backend) -> None:
+    with capture_logs() as logs:
+        async with serving(tmp_path, on=account):
+            pass
+    (ready,) = [line for line in logs if line["event"] == "ready"]
+    assert (ready["database"], ready["index"]) == ("cloudflare-d1 (REST)", "cloudflare-vectorize (REST)")
 
 
 async def test_readiness_does_not_spend_the_budget_even_when_asked_by_many_at_once(

@@ -70,7 +70,9 @@ async function query({ env, name, bookmark, text }: Call): Promise<Response> {
 async function recallFused({ env, bookmark, text }: Call): Promise<Response> {
   const body = object(await text());
   const [database, reads] = [d1(env, body.database), statements(body)];
-  const asked = (Array.isArray(body.queries) ? body.queries : []).map(object).map((each) => {
+  const queries: unknown[] = Array.isArray(body.queries) ? body.queries : [];
+  if (queries.length === 0 || queries.length > STATEMENTS) throw new Refusal(400, 7400, "There are 1 to 100 queries.");
+  const asked = queries.map(object).map((each) => {
     if (typeof each.hits !== "string" || each.hits.length < 16) throw new Refusal(400, 7400, "hits is no long text.");
     return { index: vectorize(env, each.index), question: object(each.query), hits: each.hits };
   });
@@ -92,14 +94,12 @@ async function info({ env, name }: Call): Promise<Response> {
 }
 
 async function metadataIndexes({ env, name }: Call): Promise<Response> {
-  vectorize(env, name);
-  const declared = Object.entries(env.INDEXES[name]?.metadata ?? {});
+  const declared = vectorize(env, name) && Object.entries(env.INDEXES[name]?.metadata ?? {});
   return success({ metadataIndexes: declared.map(([propertyName, indexType]) => ({ propertyName, indexType })) });
 }
 
 async function vectors({ env, name, method, text }: Call): Promise<Response> {
-  const index = vectorize(env, name);
-  const sent = await text();
+  const [index, sent] = [vectorize(env, name), await text()];
   if (method === "query") return success(await search(index, object(sent)));
   if (method === "upsert" || method === "insert") {
     const lines: unknown[] = sent.split("\n").filter((line) => line.trim() !== "").map(object);

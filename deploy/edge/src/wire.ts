@@ -20,14 +20,14 @@ function enveloped(body: object, status: number, bookmark = ""): Response {
   return Response.json(body, { status, headers: bookmark ? { date, "x-d1-bookmark": bookmark } : { date } });
 }
 
-/** Reads a body of at most so many bytes; of a longer one no more is kept, and 64 MiB are read. */
+/** Reads a body of at most so many bytes; of a longer one no more is kept, and up to 8 MiB more are read. */
 export async function boundedText(request: Request, most: number): Promise<string> {
   const kept: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of request.bodyUsed ? [] : (request.body ?? [])) {
     bytes += chunk.byteLength;
     if (bytes <= most) kept.push(chunk);
-    if (bytes > 64 * 1024 * 1024) break;
+    if (bytes > most + 8 * 1024 * 1024) break;
   }
   if (bytes > most) throw new Refusal(413, 7400, `The body is longer than ${most} bytes.`);
   return await new Blob(kept).text();

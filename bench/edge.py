@@ -1,0 +1,99 @@
+"""What a recall takes behind the Worker of ``deploy/edge``, on workerd: one call, in which the index takes its time.
+
+D1 is Cloudflare's own, on this machine; embeddings and the index are the double's, as slow as in ``bench.upstream``.
+The Worker runs as the conformance tests run it, and so only where their packages are installed.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from app.domain.embedding import EmbeddingConfig
+from app.ports.database import Statement
+from bench.client import drive, post_json
+from bench.data import AUTH_SECRETS, Requests, one_agent
+from bench.report import Figure
+from bench.server import service
+from memory_gateway_double.faults import Fault
+from tests.conformance.edge import ACCOUNT_ID, SECRET, Edge, Slot, running_edge
+from tests.conformance.test_edge_database import edge_database
+from tests.conformance.toolchain import missing
+
+_EMBEDDING_SECONDS, _INDEX_SECONDS = 0.1, 0.04
+_RATIO = 1.10
+_ROUNDS, _RECALLS, _MEMORIES = 5, 20, 100
+_SEED = 4
+_CONFIG = EmbeddingConfig("openai", "text-embedding-3-small", 1536)
+_NAME = "recall behind the edge, 1 at a time"
+
+
+async def edge() -> list[Figure]:
+    """Measure recalls against what their two calls take; no figures where the packages are not installed."""
+    if missing():
+        return []
+    requests = Requests(one_agent(), seed=_SEED)
+    (first,) = requests.recalls(1)
+    slots = [Slot(0, _CONFIG), Slot(1, _CONFIG)]
+    with TemporaryDirectory() as directory, running_edge(Path(directory), slots) as worker:
+        slot = worker.slot()
+        settings = _settings(worker, slot)
+        async with service(Path(directory), settings, first) as server:
+            await drive(server.port, requests.stores(_MEMORIES))
+            async with edge_database(worker, "worker", slot) as database:  # as if the index had confirmed them
+                await database.run([Statement("DELETE FROM outbox", writes=True)])
+            await drive(server.port, requests.recalls(_RECALLS))
+            for operation, seconds in (("openai.*", _EMBEDDING_SECONDS), ("vectorize.query", _INDEX_SECONDS)):
+                worker.double.double.faults.add(Fault(operation, kind="delay", delay_seconds=seconds, times=None))
+            walls, paths, calls = [], [], []
+            for _ in range(_ROUNDS):
+                await asyncio.to_thread(worker.called)
+                walls.append(median(await drive(server.port, requests.recalls(_RECALLS), clients=1)) * 1000)
+                calls.append((await asyncio.to_thread(worker.called)).count("/recall-fused") / _RECALLS)
+                paths.append(await _path(settings, slot))
+    nominal = (_EMBEDDING_SECONDS + _INDEX_SECONDS) * 1000
+    return [
+        Figure(f"{_NAME}: p50", "ms", walls, paths),
+        Figure(
+            f"{_NAME}: p50 over its calls alone", "x", [w / p for w, p in zip(walls, paths, strict=True)], limit=_RATIO
+        ),
+        Figure(f"{_NAME}: p50 over {nominal:g} ms", "x", [wall / nominal for wall in walls]),
+        Figure(f"{_NAME}: calls of the Worker", "calls", calls, limit=1.0),
+    ]
+
+
+def _settings(worker: Edge, slot: Slot) -> Mapping[str, str]:
+    return {
+        "AUTH_SECRETS": AUTH_SECRETS,
+        "EMBEDDER": "openai",
+        "CLOUDFLARE_API_BASE_URL": worker.base_url("worker", slot),
+        "CLOUDFLARE_ACCOUNT_ID": ACCOUNT_ID,
+        "CLOUDFLARE_API_TOKEN": SECRET,
+        "CLOUDFLARE_D1_DATABASE_ID": slot.database_id,
+        "OPENAI_BASE_URL": worker.double.openai_url,
+        "OPENAI_API_KEY": worker.double.double.options.openai_api_key,
+    }
+
+
+async def _path(settings: Mapping[str, str], slot: Slot) -> float:
+    """Return the milliseconds that an embedding and a fused recall of nothing take alone, one after the other."""
+    embedding = {"model": "text-embedding-3-small", "input": ["who?"], "encoding_format": "base64"}
+    query = {"vector": [0.025] * _CONFIG.dimensions, "topK": 100, "returnMetadata": "none"}
+    fused = {
+        "database": slot.database_id,
+        "queries": [{"index": _CONFIG.index_name, "query": query, "hits": "stands for the hits"}],
+        "batch": [{"sql": "SELECT ?1 AS a", "params": ["stands for the hits"]}],
+    }
+    return sum(
+        [
+            await _alone(settings["OPENAI_BASE_URL"], "/embeddings", embedding, settings["OPENAI_API_KEY"]),
+            await _alone(settings["CLOUDFLARE_API_BASE_URL"], "/recall-fused", fused, settings["CLOUDFLARE_API_TOKEN"]),
+        ]
+    )
+
+
+async def _alone(base_url: str, path: str, body: object, secret: str) -> float:
+    port, _, prefix = base_url.rpartition(":")[2].partition("/")
+    call: Sequence[bytes] = [post_json(f"/{prefix}{path}", body, {"Authorization": f"Bearer {secret}"})] * _RECALLS
+    return median(await drive(int(port), call, clients=1)) * 1000
