@@ -51,7 +51,7 @@ async def edge() -> list[Figure]:
                 await asyncio.to_thread(worker.called)
                 walls.append(median(await drive(server.port, requests.recalls(_RECALLS), clients=1)) * 1000)
                 calls.append((await asyncio.to_thread(worker.called)).count("/recall-fused") / _RECALLS)
-                paths.append(await _path(settings, slot))
+                paths.append(await _path(settings, await asyncio.to_thread(worker.fused)))
     nominal = (_EMBEDDING_SECONDS + _INDEX_SECONDS) * 1000
     return [
         Figure(f"{_NAME}: p50", "ms", walls, paths),
@@ -76,15 +76,9 @@ def _settings(worker: Edge, slot: Slot) -> Mapping[str, str]:
     }
 
 
-async def _path(settings: Mapping[str, str], slot: Slot) -> float:
-    """Return the milliseconds that an embedding and a fused recall of nothing take alone, one after the other."""
+async def _path(settings: Mapping[str, str], fused: object) -> float:
+    """Return the milliseconds that an embedding and the last recall's own call take alone, one after the other."""
     embedding = {"model": "text-embedding-3-small", "input": ["who?"], "encoding_format": "base64"}
-    query = {"vector": [0.025] * _CONFIG.dimensions, "topK": 100, "returnMetadata": "none"}
-    fused = {
-        "database": slot.database_id,
-        "queries": [{"index": _CONFIG.index_name, "query": query, "hits": "stands for the hits"}],
-        "batch": [{"sql": "SELECT ?1 AS a", "params": ["stands for the hits"]}],
-    }
     return sum(
         [
             await _alone(settings["OPENAI_BASE_URL"], "/embeddings", embedding, settings["OPENAI_API_KEY"]),

@@ -81,6 +81,10 @@ class Edge:
         told: list[str] = httpx.get(f"{self.origin}/called/", timeout=30).json()
         return [call.split(ACCOUNT_ID)[-1] for call in told]
 
+    def fused(self) -> Any:
+        """Return the body of the last fused recall by the public entry."""
+        return httpx.get(f"{self.origin}/fused/", timeout=30).json()
+
 
 @contextmanager
 def running_edge(temporary: Path, slots: Sequence[Slot] = ()) -> Iterator[Edge]:

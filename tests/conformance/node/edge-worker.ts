@@ -14,6 +14,7 @@ type Env = Parameters<typeof worker.fetch>[1] & Parameters<typeof container.fetc
 const reached: string[] = [];
 const called: string[] = [];
 const started: Started[] = [];
+let fused = "{}";
 
 export class MemoryGateway extends Gateway {
   constructor(ctx: DurableObjectState<{}>, env: Env) {
@@ -33,7 +34,9 @@ export default {
     if (entry === "public") {
       return container.fetch(new Request(`https://service.example/${[slot, ...path].join("/")}`, request) as never, env, ctx);
     }
+    if (entry === "fused") return new Response(fused);
     called.push(`${request.method} ${url.pathname}`);
+    if (entry === "worker" && url.pathname.endsWith("/recall-fused")) fused = await request.clone().text();
     const own = bindings(env, slot, entry === "replicated");
     if (entry === "worker" || entry === "replicated") {
       return worker.fetch(new Request(`https://edge.example/${path.join("/")}`, request) as never, own, ctx);
