@@ -15,8 +15,8 @@ from bench.audit import audit
 from bench.channels import channels
 from bench.coalescing import coalescing
 from bench.data import one_agent, tenants
-from bench.load import measure_load
 from bench.edge import edge
+from bench.load import measure_load
 from bench.mcp import mcp
 from bench.prefill import prefill
 from bench.profiles import profiles

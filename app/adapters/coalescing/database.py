@@ -19,7 +19,7 @@ class CoalescingDatabase:
 
     A batch is one transaction. If a statement in it is refused, each run is made once more, alone; so a run is put into
     a batch only if it may be made again. A tenant whose statement was refused runs alone for a while, so that
-    it cannot undo the batches of others again and again.
+    it cannot undo the batches of others again and again. A run that asks an index within its call goes alone too.
     """
 
     def __init__(
@@ -49,6 +49,8 @@ class CoalescingDatabase:
         if not statements:
             return []
         tenant_id = statements[0].tenant_id
+        if any(statement.awaits for statement in statements):  # its index may refuse it, and would refuse the others
+            return await self._run(statements)
         if not any(statement.writes for statement in statements):
             return await self._reads.ask(statements, tenant_id)
         if self._goes_alone(tenant_id) or not all(each.repeatable for each in statements if each.writes):

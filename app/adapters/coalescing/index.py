@@ -10,7 +10,7 @@ from app.domain.errors import VectorRefused
 from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.index_admin import Held, IdPage, IndexAdmin
-from app.ports.vector_index import Hits, IndexedVector
+from app.ports.vector_index import AsksWithin, AwaitedHits, Hits, IndexedVector
 
 MOST = Size(items=500, bytes=4_000_000)
 _FLOAT_BYTES = 12
@@ -70,6 +70,11 @@ class CoalescingIndex:
             self._under_way[question] = asked
             asked.add_done_callback(lambda ended: self._ended(question, ended))
         return await asyncio.shield(asked)
+
+    def ask_within(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> AwaitedHits | None:
+        """Return what a run of the database asks of the index below in the same call; None where none can."""
+        below = self._below
+        return below.ask_within(scope, vector, top_k=top_k, where=where) if isinstance(below, AsksWithin) else None
 
     def _ended(self, question: _Question, ended: asyncio.Task[Hits]) -> None:
         del self._under_way[question]

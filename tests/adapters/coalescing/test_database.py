@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,6 +16,7 @@ from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
 from app.domain.errors import DatabaseRejected, MemoryGatewayError, UpstreamUnavailable
 from app.ports.database import Row, Statement
+from app.ports.vector_index import AwaitedHits, Hits
 from tests.support.generation import examples
 
 
@@ -171,3 +173,10 @@ async def test_each_run_below_is_charged_once_to_the_tenants_in_it(below: Slow) 
     await database.run([write(1, "d", repeatable=False)])
     await database.run([read(0, "")])
     assert charged == [{"a", "b", "c"}, {"d"}, set()]
+
+
+async def test_a_run_that_asks_an_index_within_its_call_goes_alone(below: Slow) -> None:
+    database = CoalescingDatabase(below)
+    asking = replace(read(1), awaits=AwaitedHits("index", {}, Hits))
+    await asyncio.gather(*(database.run([each]) for each in (read(0), asking, read(2), read(3))))
+    assert sorted(below.runs) == [1, 3]

@@ -14,7 +14,7 @@ from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.errors import VectorRefused
 from app.domain.memory import Scope
 from app.domain.query import Filter
-from app.ports.vector_index import Hits, IndexedVector
+from app.ports.vector_index import AwaitedHits, Hits, IndexedVector
 
 CONFIG = EmbeddingConfig("test", "four", 4)
 SCOPE, OTHER = Scope("t", "bot"), Scope("u", "bot")
@@ -28,6 +28,7 @@ class Slow(SqliteVectorIndex):
 
     def __init__(self, file: SqliteFile) -> None:
         super().__init__(file, CONFIG, cache_bytes=1 << 20)
+        self.file = file
         self.upserts: list[int] = []
 
     async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
@@ -122,3 +123,24 @@ async def test_each_call_below_is_charged_once_to_the_tenants_in_it(below: Slow)
     await asyncio.gather(*(index.query(SCOPE, axis(0), top_k=3, where=Filter()) for _ in range(3)))
     await index.delete(OTHER, [vector(2).id])
     assert charged == [{"t", "u"}, {"t"}, {"u"}]
+
+
+class AskedWithin(Slow):
+    """An index that a run of a database beside it can ask."""
+
+    def ask_within(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> AwaitedHits | None:
+        return AwaitedHits("four", {"topK": top_k, "of": scope.tenant_id, "by": len(vector), "where": where}, Hits)
+
+
+async def test_what_a_run_asks_within_its_call_is_that_of_the_index_below(below: Slow) -> None:
+    within = AskedWithin(below.file)
+    awaited = CoalescingIndex(within).ask_within(SCOPE, axis(0), top_k=3, where=Filter())
+    assert awaited is not None
+    assert (awaited.index_name, awaited.question) == (
+        "four",
+        {"topK": 3, "of": "t", "by": 4, "where": Filter()},
+    )
+
+
+async def test_nothing_is_asked_within_a_call_where_the_index_below_cannot(below: Slow) -> None:
+    assert CoalescingIndex(below).ask_within(SCOPE, axis(0), top_k=3, where=Filter()) is None
