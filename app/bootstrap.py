@@ -13,16 +13,18 @@ import structlog
 from threadpoolctl import threadpool_limits
 
 from app.adapters.cloudflare.account import Account, Placement
-from app.adapters.cloudflare.call_budget import CallBudget
+from app.adapters.cloudflare.call_budget import RESERVE, UNLEASED, CallBudget
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.d1 import D1Database
 from app.adapters.cloudflare.provisioning import Provisioning, ProvisioningPlan
+from app.adapters.cloudflare.tenant_calls import TenantCalls
 from app.adapters.cloudflare.vectorize import VectorizeIndex
 from app.adapters.cloudflare.workers_ai import WorkersAIEmbedder
 from app.adapters.cloudflare.workers_ai_language_model import STRUCTURED_MODEL, SYNTHESIS_MODEL, WorkersAILanguageModel
 from app.adapters.cloudflare.workers_ai_reranker import WorkersAIReranker
 from app.adapters.coalescing.database import CoalescingDatabase
 from app.adapters.coalescing.embedder import CoalescingEmbedder
+from app.adapters.coalescing.gatherer import Charge, charge_nobody
 from app.adapters.coalescing.index import CoalescingIndex
 from app.adapters.http.language_model import HttpLanguageModel
 from app.adapters.http.reranker import HttpReranker
@@ -51,6 +53,7 @@ from app.ports.index_admin import IndexAdmin
 from app.ports.language_model import STAGES
 from app.ports.object_store import NoObjectStore, ObjectStore
 from app.runtime.backends import Backends
+from app.runtime.call_shares import CallShares, ProcessCalls
 from app.runtime.maintenance import UNMETERED, Maintenance
 from app.runtime.runtime import Pace, Runtime
 from app.services.context_cache import ContextCache
@@ -88,9 +91,10 @@ def build_runtime(settings: Settings, *, embedded: bool = False) -> Runtime:
     metrics = Metrics()
     counts = AuditMetrics(metrics.registry, tenants=settings.metrics_tenants)
     on_cloudflare = settings.on_cloudflare and not embedded
-    stack = _cloudflare_stack(settings, metrics) if on_cloudflare else _local_stack(settings)
+    name = _process_name()
+    stack = _cloudflare_stack(settings, metrics, name) if on_cloudflare else _local_stack(settings)
     credentials = build_credentials(settings)
-    plain = _plain_embedder(settings, stack.client, metrics)
+    plain = _plain_embedder(settings, stack.client, metrics, stack.charge)
     embedder = _with_prefixes(settings, plain)
     reranker = build_reranker(settings, stack.client, metrics)
     model = build_language_model(settings, stack.client, metrics)
@@ -104,7 +108,7 @@ def build_runtime(settings: Settings, *, embedded: bool = False) -> Runtime:
             acknowledgements=Acknowledgements(),
             clock=wall_clock,
             scales=CosineScales(stack.database, query_prefix=_query_prefix(embedder)),
-            registry=EmbeddingRegistry(stack.open_index, _opener(settings, plain, stack.client, metrics, closers)),
+            registry=EmbeddingRegistry(stack.open_index, _opener(settings, plain, stack, metrics, closers)),
             quotas=settings.quota_defaults,
             tenant_episodes=settings.tenant_episodes,
             context=ContextCache(settings.context_cache_bytes, settings.context_cache_seconds),
@@ -112,6 +116,7 @@ def build_runtime(settings: Settings, *, embedded: bool = False) -> Runtime:
             objects=build_objects(settings, metrics, embedded=not on_cloudflare),
             recalls=RecallRates(settings.tenant_recalls_per_minute, settings.agent_recalls_per_minute),
             recall_log=RecallLog(counts, keep=settings.audit_recalls),
+            calls=stack.calls,
             reranker=reranker,
             reranker_seconds=settings.reranker_seconds,
             model=model,
@@ -123,7 +128,7 @@ def build_runtime(settings: Settings, *, embedded: bool = False) -> Runtime:
         ),
         credentials,
         metrics,
-        name=_process_name(),
+        name=name,
         prepare_index=stack.prepare_index,
         closers=closers,
         pace=_pace(settings, stack.pace),
@@ -155,7 +160,9 @@ def _with_prefixes(settings: Settings, embedder: PlainEmbedder) -> OwnedEmbedder
     return prefixed(embedder, Prefixes.of_model(embedder.config.model, query=query, document=document))
 
 
-def _plain_embedder(settings: Settings, client: CloudflareClient | None, metrics: Metrics) -> PlainEmbedder:
+def _plain_embedder(
+    settings: Settings, client: CloudflareClient | None, metrics: Metrics, charge: Charge = charge_nobody
+) -> PlainEmbedder:
     """Choose the embedder; the local one falls back to hashing, with a warning, where no weights are present."""
     chosen = settings.chosen_embedder
     if chosen == "openai":
@@ -167,11 +174,12 @@ def _plain_embedder(settings: Settings, client: CloudflareClient | None, metrics
             model=settings.embedding_model or "text-embedding-3-small",
             dimensions=settings.embedding_dimensions,
             base_url=settings.openai_base_url,
+            calls_per_minute=settings.openai_calls_per_minute or None,
         )
         return CoalescingEmbedder(openai)
     if chosen == "workers-ai":
         model = settings.embedding_model or "@cf/baai/bge-m3"
-        return CoalescingEmbedder(WorkersAIEmbedder(client or build_client(settings, metrics), model))
+        return CoalescingEmbedder(WorkersAIEmbedder(client or build_client(settings, metrics), model), charge)
     return HashingEmbedder() if chosen == "hashing" else _local_embedder(settings)
 
 
@@ -252,8 +260,8 @@ def build_objects(settings: Settings, metrics: Metrics, *, embedded: bool) -> Ob
     )
 
 
-def build_client(settings: Settings, metrics: Metrics) -> CloudflareClient:
-    """Make the one Cloudflare client of this process.
+def build_client(settings: Settings, metrics: Metrics, call_budget: CallBudget | None = None) -> CloudflareClient:
+    """Make the one Cloudflare client of this process. Without a budget it counts its own calls, and leases no share.
 
     Raises:
         ConfigurationError: a setting it needs is missing.
@@ -265,7 +273,7 @@ def build_client(settings: Settings, metrics: Metrics) -> CloudflareClient:
     return CloudflareClient(
         account_id=account_id,
         api_token=api_token,
-        call_budget=CallBudget(settings.cloudflare_calls_per_window or None),
+        call_budget=call_budget or CallBudget(settings.cloudflare_calls_per_window or None),
         metrics=metrics,
         base_url=settings.cloudflare_api_base_url,
     )
@@ -336,6 +344,8 @@ class _Stack:
     close: Close
     pace: Pace
     client: CloudflareClient | None = None
+    charge: Charge = charge_nobody
+    calls: ProcessCalls | None = None
 
 
 def _local_stack(settings: Settings) -> _Stack:
@@ -347,9 +357,13 @@ def _local_stack(settings: Settings) -> _Stack:
     return _Stack(SqliteDatabase(file), open_index, lambda config: open_index(config).prepare(), file.close, Pace())
 
 
-def _cloudflare_stack(settings: Settings, metrics: Metrics) -> _Stack:
+def _cloudflare_stack(settings: Settings, metrics: Metrics, name: str) -> _Stack:
     database_id = _database_id(settings)
-    client = build_client(settings, metrics)
+    limit = settings.cloudflare_calls_per_window
+    budget = CallBudget(limit or None, unleased=UNLEASED)
+    tenants = TenantCalls(budget, settings.tenant_call_weights)
+    client = build_client(settings, metrics, budget)
+    shares = CallShares(D1Database(client.for_shares(), database_id), budget, replica=name, limit=limit - RESERVE)
 
     def open_index(config: EmbeddingConfig) -> VectorizeIndex:
         return VectorizeIndex(client, config, filterable=settings.filterable_metadata)
@@ -359,17 +373,21 @@ def _cloudflare_stack(settings: Settings, metrics: Metrics) -> _Stack:
         await open_index(config).check()
 
     return _Stack(
-        database=CoalescingDatabase(D1Database(client, database_id, reads=settings.cloudflare_d1_reads)),
-        open_index=lambda config: CoalescingIndex(open_index(config)),
+        database=CoalescingDatabase(
+            D1Database(client, database_id, reads=settings.cloudflare_d1_reads), tenants.charge
+        ),
+        open_index=lambda config: CoalescingIndex(open_index(config), tenants.charge),
         prepare_index=prepare_index,
         close=client.close,
         pace=_METERED,
         client=client,
+        charge=tenants.charge,
+        calls=ProcessCalls(shares, tenants.admit, low=lambda: budget.low),
     )
 
 
 def _opener(
-    settings: Settings, own: PlainEmbedder, client: CloudflareClient | None, metrics: Metrics, closers: list[Close]
+    settings: Settings, own: PlainEmbedder, stack: _Stack, metrics: Metrics, closers: list[Close]
 ) -> Callable[[EmbeddingConfig], Embedder | None]:
     """Return what opens an embedder for a config that the data has and the settings do not name, if it can.
 
@@ -384,7 +402,7 @@ def _opener(
             named |= {"embedding_model": plain.model, "embedding_dimensions": shortened}
         try:
             other = settings.model_copy(update=named)
-            embedder = own if own.config == plain else _plain_embedder(other, client, metrics)
+            embedder = own if own.config == plain else _plain_embedder(other, stack.client, metrics, stack.charge)
         except ConfigurationError:  # a key or a model is missing: the caller says what cannot be served
             return None
         given = {"query": settings.embedding_query_prefix, "document": settings.embedding_document_prefix}

@@ -26,6 +26,7 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 _HOST_NAME = re.compile(r"\*|\[[0-9a-f:.]+\]|[a-z0-9._-]+")
 _PORTS = range(1, 65536)
 _MAX_FILTERABLE = 7
+_FEWEST_CALLS = 100
 _FILTERABLE_RESERVED = {"tenant_id", "agent_id", "created_at", "revision", "embedding"}
 _FILTERABLE_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PREFIX_CHARACTERS = 200
@@ -87,10 +88,17 @@ class Settings(BaseSettings):
         "https://api.cloudflare.com/client/v4", description="Where the Cloudflare API answers."
     )
     cloudflare_calls_per_window: Annotated[int, Field(ge=0)] = Field(
-        1000,
+        1100,
         description=(
-            "Cloudflare calls this process may make in 300 seconds, of the 1,200 that all users of the token's "
-            "owner share; 0 counts none."
+            "Cloudflare calls that all processes together may make in 300 seconds, of the 1,200 that the token's "
+            "owner has, at least 100; 0 counts none."
+        ),
+    )
+    tenant_call_weights: Annotated[dict[str, Annotated[float, Field(gt=0, le=1000)]], NoDecode] = Field(
+        default_factory=dict,
+        description=(
+            "Tenants whose part of scarce Cloudflare calls is not 1, `tenant:weight` separated by commas "
+            "(docs/operations.md)."
         ),
     )
     cloudflare_d1_reads: Literal["primary", "replicas"] = Field(
@@ -145,6 +153,13 @@ class Settings(BaseSettings):
     )
     openai_api_key: str | None = Field(None, description="Key for `openai`.", repr=False)
     openai_base_url: str = Field("https://api.openai.com/v1", description="Where the OpenAI API, or a proxy, answers.")
+    openai_calls_per_minute: Annotated[int, Field(ge=0)] = Field(
+        3000,
+        description=(
+            "Calls this process may make in a minute of the embeddings API of `openai`, which takes 3,000 of a new "
+            "account; 0 counts none."
+        ),
+    )
     reranker: Literal["none", "http", "workers-ai"] = Field(
         "none",
         description=(
@@ -343,6 +358,18 @@ class Settings(BaseSettings):
                 raise ValueError("the name of a model must be 1 to 200 printable ASCII characters without spaces")
         return value
 
+    @field_validator("tenant_call_weights", mode="before")
+    @classmethod
+    def _read_weights(cls, value: object) -> object:
+        """Read ``tenant:weight,tenant:weight``."""
+        if not isinstance(value, str):
+            return value
+        pairs = [part.strip().rpartition(":") for part in value.split(",") if part.strip()]
+        weights = {tenant: weight for tenant, _, weight in pairs}
+        if "" in weights or len(weights) < len(pairs):
+            raise ValueError("write each tenant once, as tenant:weight")
+        return weights
+
     @field_validator("filterable_metadata", mode="before")
     @classmethod
     def _read_filterable(cls, value: object) -> object:
@@ -441,6 +468,14 @@ class Settings(BaseSettings):
         if id_ and not _ACCOUNT_ID.fullmatch(id_):
             raise ValueError("must be the account's id, 32 hexadecimal digits, and not its name")
         return id_ or None
+
+    @field_validator("cloudflare_calls_per_window")
+    @classmethod
+    def _check_calls(cls, value: int) -> int:
+        """Refuse a budget that starting and asking for shares would use up."""
+        if 0 < value < _FEWEST_CALLS:
+            raise ValueError(f"must be 0, which counts no calls, or at least {_FEWEST_CALLS}")
+        return value
 
     @field_validator("cloudflare_d1_database_id")
     @classmethod

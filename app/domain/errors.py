@@ -38,6 +38,7 @@
     |   |-- EmbeddingConfigMismatch      the stored vectors were made with another embedding config
     |   |-- IndexNotProvisioned          the index is absent or not made for this service: see ``provision``
     |   |-- RateLimited                  too many calls: by our own meter or by the upstream
+    |   |   |-- CloudflareBlocks             Cloudflare refuses every call of the token's owner for a while
     |   |-- UpstreamUnavailable          an upstream cannot be reached, or failed inside
     |   |-- UpstreamOverloaded           an upstream has too much to do; asking again at once makes it worse
     |   |-- UpstreamTimeout              an upstream did not answer in time
@@ -375,6 +376,14 @@ class RateLimited(Unavailable):
         """Say after how many seconds a call may succeed."""
         super().__init__(detail)
         self.retry_after = retry_after
+
+
+class CloudflareBlocks(RateLimited):
+    """Cloudflare has blocked all calls of the token's owner, for what others have called too; it is waited out."""
+
+    code = "cloudflare_blocks"
+    status = 503
+    title = "Cloudflare blocks"
 
 
 class UpstreamUnavailable(Unavailable):

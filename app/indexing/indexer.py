@@ -55,14 +55,19 @@ class Indexer:
         holder: str,
         report: Report | None = None,
         objects: ObjectStore | None = None,
+        rests: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Take the ports, this process's acknowledgements and name, and a callback for the outbox's status."""
+        """Take the ports, this process's acknowledgements and name, and a callback for the outbox's status.
+
+        ``rests``: whether no round begins now, because requests need the calls.
+        """
         self._database = database
         self._index_of = index_of
         self._acknowledgements = acknowledgements
         self._holder = holder
         self._eraser = Eraser(database, index_of, objects or NoObjectStore())
         self._report = report
+        self._rests = rests
         self._goes_on = False
 
     async def run(self, pause: float) -> None:
@@ -73,6 +78,10 @@ class Indexer:
         """
         failures = at_once = 0
         while True:
+            if self._rests():
+                structlog.get_logger().info("indexer_rests", seconds=pause)
+                await asyncio.sleep(pause)
+                continue
             try:
                 delay = await self.round()
             except Unavailable as error:

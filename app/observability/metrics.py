@@ -69,6 +69,7 @@ class Metrics:
             ["policy", "figure"],
             registry=self.registry,
         )
+        self._embedding_calls: Gauge | None = None
         self._outbox = _OutboxGauges(self.registry)
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -108,6 +109,19 @@ class Metrics:
             registry=self.registry,
         )
         gauge.set_function(left)
+
+    def embedding_budget(self, left: Callable[[], float]) -> None:
+        """Take the function that returns how many calls of the embeddings API are still allowed in this minute.
+
+        Where one process has several embedders of such an API, the first is shown.
+        """
+        if self._embedding_calls is None:
+            self._embedding_calls = Gauge(
+                "memory_gateway_embedding_calls_left",
+                "Calls of the embeddings API this process may still make in this minute.",
+                registry=self.registry,
+            )
+            self._embedding_calls.set_function(left)
 
     def outbox(self, status: OutboxStatus) -> None:
         """Set the status of the outbox."""

@@ -18,6 +18,7 @@ from app.ports.object_store import NoObjectStore, ObjectStore
 from app.ports.reranker import Reranker
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
+from app.runtime.call_shares import ProcessCalls
 from app.services.backends import Clock, TenantBackends, TenantIndex
 from app.services.background import Background
 from app.services.context_cache import ContextCache
@@ -122,6 +123,8 @@ class Backends:
     """What goes on after its request was answered."""
     ingest_seconds: float = 20.0
     """How long an ingestion's request waits for its end; then it is answered with the operation."""
+    calls: ProcessCalls | None = None
+    """What may be called of a service that limits all processes together; None where no such service is called."""
     objects: ObjectStore = field(default_factory=NoObjectStore)
     """The bytes of blobs."""
     blob_bodies: Shares = field(default_factory=lambda: Shares(BLOB_BYTES))

@@ -32,6 +32,7 @@ _ADVICE = {
     "embedding_config_mismatch": "Start with the embedder the data was made with (EMBEDDER, EMBEDDING_MODEL).",
     "index_not_provisioned": "See deploy/README.md, Provision.",
     "rate_limited": "Wait as told; then lower the load or ask Cloudflare for more.",
+    "cloudflare_blocks": "Wait as told; something else spends this account's API calls: scripts, or the dashboard.",
     "upstream_unavailable": "Check the network, the base URLs and the provider's status page.",
     "upstream_overloaded": "Wait; then lower the load.",
     "upstream_timeout": "Check the network and the provider's status page.",

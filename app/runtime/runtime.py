@@ -91,6 +91,7 @@ class Runtime:
             holder=name,
             report=metrics.outbox,
             objects=backends.objects,
+            rests=lambda: self._calls_low,
         )
         self.prepare_index = prepare_index
         self.closers = closers
@@ -105,6 +106,8 @@ class Runtime:
             Unavailable: the data cannot be reached or written, or was embedded with another config.
         """
         applied = await migrate(self.backends.database)
+        if self.backends.calls is not None:
+            await self.backends.calls.shares.begin()
         await backfill_segments(self.backends.database)
         self.config = config = await self._config_to_serve()
         await self.prepare_index(config)
@@ -151,9 +154,9 @@ class Runtime:
         self._background = [
             asyncio.create_task(self._work(), name="indexer"),
             asyncio.create_task(self._read_older_memories(), name="backfill"),
-            asyncio.create_task(resume_ingestions(self.backends, lambda: self._not_ready is None), name="ingestions"),
+            asyncio.create_task(resume_ingestions(self.backends, self._may_work), name="ingestions"),
             asyncio.create_task(
-                settle_windows(self.backends, lambda: self._not_ready is None, self.pace.windows_seconds),
+                settle_windows(self.backends, self._may_work, self.pace.windows_seconds),
                 name="windows",
             ),
             asyncio.create_task(keep_recalls(self.backends, lambda: self._not_ready is None), name="recall log"),
@@ -177,6 +180,8 @@ class Runtime:
             await self._write_recalls()
             await self._close_indexer()
             await self.backends.scales.close()
+            if self.backends.calls is not None:
+                await self.backends.calls.shares.end()
         finally:
             for close in self.closers:
                 await close()
@@ -192,6 +197,7 @@ class Runtime:
         While the service is not ready, nobody is asked for revocations.
 
         Raises:
+            RateLimited: the tenant has had its part of the calls that are left, or Cloudflare blocks.
             Unauthenticated: there is no credential that holds, or it was revoked.
             Forbidden: it holds, but not for memories.
             Unavailable: whether it was revoked is not known, since the database does not answer.
@@ -201,8 +207,18 @@ class Runtime:
         await self.backends.request_turns.wait(principal.tenant_id)
         if self._not_ready is not None:
             return replace(principal, may_be_revoked=True)
+        if self.backends.calls is not None:
+            self.backends.calls.admit(principal.tenant_id)
         await self.backends.revocations.check(principal, self._read_revocations)
         return principal
+
+    @property
+    def _calls_low(self) -> bool:
+        return self.backends.calls is not None and self.backends.calls.low()
+
+    def _may_work(self) -> bool:
+        """Tell whether work in the background may begin."""
+        return self._not_ready is None and not self._calls_low
 
     def services(self, tenant_id: str, author: Author | None = None) -> TenantServices:
         """Return fresh services bound to the tenant and to who writes; without an author, one who may replace nothing.
@@ -304,7 +320,7 @@ class Runtime:
         seconds = _RETRY_SECONDS
         while True:
             try:
-                if self._not_ready is None:
+                if self._may_work():
                     read = await backfill_claims(self.backends.database)
                     if read:
                         structlog.get_logger().info("statements_read", memories=read)

@@ -70,6 +70,7 @@ def test_every_outage_is_in_the_table_with_its_status() -> None:
 def test_every_metric_the_readme_names_is_one_of_the_service() -> None:
     metrics = Metrics()
     metrics.budget(lambda: 1000)
+    metrics.embedding_budget(lambda: 1000)
     metrics.call("d1.query", "ok", 0.1)
     metrics.retry("d1.query")
     metrics.tokens("model", 8)

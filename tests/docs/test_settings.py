@@ -258,3 +258,30 @@ def test_an_installed_package_keeps_its_memories_in_a_folder_of_the_user(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setattr(settings, "__file__", str(tmp_path / "site-packages" / "app" / "settings.py"))
     assert load_settings().data_dir == platformdirs.user_data_path("memory-gateway", appauthor=False)
+
+
+@pytest.mark.parametrize("value", ["1", "99", "-1"])
+def test_a_call_budget_that_a_start_would_use_up_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("CLOUDFLARE_CALLS_PER_WINDOW", value)
+    with pytest.raises(ConfigurationError, match="CLOUDFLARE_CALLS_PER_WINDOW"):
+        load_settings()
+
+
+@pytest.mark.parametrize("value", ["0", "100"])
+def test_a_call_budget_may_be_nothing_to_count_or_enough_to_start_with(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("CLOUDFLARE_CALLS_PER_WINDOW", value)
+    assert load_settings().cloudflare_calls_per_window == int(value)
+
+
+def test_weights_of_tenants_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TENANT_CALL_WEIGHTS", "acme:3, other: 0.5")
+    assert load_settings().tenant_call_weights == {"acme": 3.0, "other": 0.5}
+
+
+@pytest.mark.parametrize("value", ["acme", "acme:", "acme:0", "acme:-1", "acme:nan", "acme:2,acme:3", ":2", "a:1e9"])
+def test_a_weight_that_cannot_be_used_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("TENANT_CALL_WEIGHTS", value)
+    with pytest.raises(ConfigurationError, match="TENANT_CALL_WEIGHTS"):
+        load_settings()

@@ -268,6 +268,21 @@ async def test_a_run_that_fails_is_made_again_less_and_less_often(bench: Bench) 
     assert 3 <= tried <= 8
 
 
+async def test_no_round_begins_while_requests_need_the_calls(bench: Bench) -> None:
+    low = True
+    backends = bench.backends
+    indexer = Indexer(bench.database, backends.index_of, backends.acknowledgements, holder="resting", rests=lambda: low)
+    bench.database.runs.clear()
+    running = asyncio.create_task(indexer.run(0.001))
+    await asyncio.sleep(0.05)
+    assert len(bench.database.runs) == 0
+    low = False
+    async with asyncio.timeout(10):
+        while not bench.database.runs:
+            await asyncio.sleep(0.001)
+    running.cancel()
+
+
 def test_of_one_revision_the_first_acknowledgement_counts_and_a_later_mark_of_another_kind() -> None:
     acknowledgements, row = Acknowledgements(), OutboxKey(Scope("acme", "bot"), "1", "index", 7)
     acknowledgements.add(Acknowledgement(row, "acknowledged", 5))

@@ -24,10 +24,13 @@ class Backend:
         *,
         visibility_seconds: tuple[float, float] = AT_ONCE,
         filterable: dict[str, str] | None = None,
+        rate_limit: bool = False,
+        time_scale: float = 1.0,
     ) -> None:
         self.name = name
         self.doubles: dict[Path, Handle] = {}
         self._visibility_seconds = visibility_seconds
+        self._limited = {"rate_limit": rate_limit, "time_scale": time_scale}
         self._filterable = filterable or {}
         self._settings: dict[Path, dict[str, Any]] = {}
         self._stack = ExitStack()
@@ -44,7 +47,7 @@ class Backend:
 
     def _account(self, data_dir: Path) -> dict[str, Any]:
         """Run a double for the directory, provisioned for the hashing embedder."""
-        options = DoubleOptions(visibility_seconds=self._visibility_seconds, rate_limit=False)
+        options = DoubleOptions(visibility_seconds=self._visibility_seconds, **self._limited)
         handle = self._stack.enter_context(running(options))
         self.doubles[data_dir] = handle
         config = HashingEmbedder().config

@@ -1,25 +1,40 @@
-"""Limits the calls of this process to its share of Cloudflare's rate limit.
+"""Counts calls of Cloudflare's API, which allows so many per user and five minutes and then refuses everything.
 
-After 1,200 calls in 5 minutes Cloudflare blocks every call of the token's owner for 5 minutes, including the
-dashboard (https://developers.cloudflare.com/fundamentals/api/reference/limits/), so calls are refused here before that.
+Past 1,200 calls in 300 seconds Cloudflare blocks all of a user's calls for five minutes, including those of the
+dashboard (https://developers.cloudflare.com/fundamentals/api/reference/limits/). See ADR 0040.
 """
 
 import math
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import structlog
 
-from app.domain.errors import RateLimited
+from app.domain.errors import CloudflareBlocks, RateLimited
 
 WINDOW_SECONDS = 300.0
+RESERVE = 20
+"""Calls of a window that are not divided: those of processes that have no share yet, which make about ten to start."""
+UNLEASED = 60
+"""Calls of a window that a process may make without a share, because a new version migrates the database first."""
 _REQUESTS_SHARE = 0.25
-"""The part of the calls of a window that background work leaves to requests."""
+"""The part of the calls of a window that calls of language models leave to requests."""
+_LOW = 0.1
+"""The part of the calls of a window below which no background work begins."""
+_OF_LATE = 0.2
+"""The part of a window for which a process that has refused something counts as one that lacks calls."""
+_KEPT = 0.005
+"""The part of a window that is not planned with: for what was promised, and comes a little late."""
+_STEPS = 30
+"""A window has so many steps, by which calls are reported, and looked ahead."""
 
 
 class CallBudget:
-    """Allows at most ``limit`` calls in any ``window`` seconds, and none while Cloudflare blocks."""
+    """Allows at most ``limit`` calls in any ``window`` seconds, and none while Cloudflare blocks.
+
+    Where processes share the limit, ``lease`` sets this one's share of it.
+    """
 
     def __init__(
         self,
@@ -27,50 +42,172 @@ class CallBudget:
         *,
         window: float = WINDOW_SECONDS,
         clock: Callable[[], float] = time.monotonic,
+        unleased: int | None = None,
     ) -> None:
-        """Take this process's share of the window; None counts no calls and only respects blocks."""
-        self._limit = limit
-        self._window = window
+        """Take the calls of a window of all processes; None counts no calls and only respects blocks.
+
+        ``unleased``: while this process holds no lease, it may make so many of them; None: all.
+        """
+        self.window = window
         self._clock = clock
+        self._total = limit
+        self._share = limit
+        self._unleased = limit if limit is None or unleased is None else min(limit, unleased)
+        self._lease_ends = -math.inf
         self._passed: deque[float] = deque()
         self._blocked_until = -math.inf
+        self._refused_at = -math.inf
+        self._made = 0
+        self._told: dict[str, tuple[float, int, int]] = {}
+        """By policy: when its window ends, how many calls this process had made, and how many were left to all."""
+
+    @property
+    def limit(self) -> int | None:
+        """How many calls this process may make in a window; None: any number."""
+        return self._share if self._clock() < self._lease_ends else self._unleased
+
+    @property
+    def low(self) -> bool:
+        """Whether so little is left that background work waits."""
+        limit = self.limit
+        return self._clock() < self._blocked_until or (limit is not None and self.left() <= limit * _LOW)
 
     def take(self, *, background: bool = False) -> None:
         """Spend one call; ``background``: one that leaves a quarter of the window's calls to requests.
 
         Raises:
-            RateLimited: the share is used up or Cloudflare blocks; it says when a call is allowed again.
+            CloudflareBlocks: Cloudflare blocks; it says when the block ends.
+            RateLimited: the share is used up; it says when a call is allowed again.
         """
         now = self._clock()
-        if now < self._blocked_until:
-            raise RateLimited("Cloudflare has blocked all calls.", retry_after=math.ceil(self._blocked_until - now))
-        if self._limit is None:
+        self.check_block()
+        limit = self.limit
+        if limit is None:
             return
-        self._forget(now)
-        most = self._limit - math.ceil(self._limit * _REQUESTS_SHARE) if background else self._limit
-        if len(self._passed) >= most:
-            wait = self._passed[len(self._passed) - most] + self._window - now if most else self._window
+        reserve = math.ceil(limit * _REQUESTS_SHARE) if background else 0
+        if self.left() <= reserve:
+            if not background:
+                self.refuse()
             what = "what it leaves to background work" if background else "share"
-            raise RateLimited(
-                f"This service's {what} of Cloudflare's rate limit is used up.", retry_after=math.ceil(wait)
-            )
+            wait = max(1, math.ceil(self.frees_in(1 + reserve)))
+            raise RateLimited(f"This service's {what} of Cloudflare's rate limit is used up.", retry_after=wait)
         self._passed.append(now)
+        self._made += 1
+
+    def record(self) -> None:
+        """Count a call that is made even if nothing is left, because it asks for this process's share.
+
+        Raises:
+            CloudflareBlocks: Cloudflare blocks.
+        """
+        self.check_block()
+        self._passed.append(self._clock())
+        self._made += 1
 
     def block(self, seconds: float) -> None:
         """Refuse every call for so long, because Cloudflare blocks."""
         structlog.get_logger().error("cloudflare_blocks", seconds=seconds)
         self._blocked_until = max(self._blocked_until, self._clock() + seconds)
 
+    def told(self, policy: str, remaining: int, reset_seconds: int) -> None:
+        """Take what an answer says: all users of the token together have so many calls left until a reset.
+
+        It corrects what is counted here, because others, such as the dashboard, spend calls too.
+        """
+        now = self._clock()
+        if 0 < reset_seconds <= self.window:
+            self._told[policy] = now + reset_seconds, self._made, remaining
+
+    def lease(self, share: int, seconds: float) -> None:
+        """Set this process's share of the limit for so many seconds."""
+        self._share = share
+        self._lease_ends = self._clock() + seconds
+
+    def stop_counting(self) -> None:
+        """Count no calls from now on, because they go where the limit does not hold."""
+        self._share = self._unleased = None
+
+    def bound(self, share: int) -> None:
+        """Lower the share for as long as its lease lasts."""
+        if self._share is not None:
+            self._share = min(self._share, share)
+
+    def spent(self) -> Sequence[tuple[float, int]]:
+        """Return the calls of this window by steps, newest first: how old the newest is, in seconds, and how many."""
+        now = self._clock()
+        self._forget(now)
+        steps: dict[int, list[float]] = {}
+        for at in reversed(self._passed):
+            steps.setdefault(int((now - at) * _STEPS / self.window), []).append(now - at)
+        return [(min(ages), len(ages)) for ages in steps.values()]
+
+    def refuse(self) -> None:
+        """Note that a request was refused for want of calls."""
+        self._refused_at = self._clock()
+
+    @property
+    def hungry(self) -> bool:
+        """Whether anything was refused for want of calls of late."""
+        return self._clock() < self._refused_at + self.window * _OF_LATE
+
     def left(self) -> float:
         """Return how many calls are allowed now; infinite where no calls are counted."""
         now = self._clock()
         if now < self._blocked_until:
             return 0
-        if self._limit is None:
+        limit = self.limit
+        if limit is None:
             return math.inf
         self._forget(now)
-        return self._limit - len(self._passed)
+        return max(0, min(limit - len(self._passed), *(left for _, left in self._told_left(now, limit)), limit))
+
+    def frees_in(self, calls: int) -> float:
+        """Return after how many seconds so many calls will be allowed, if none is made until then."""
+        now, limit = self._clock(), self.limit
+        if limit is None:
+            return max(0.0, self._blocked_until - now)
+        self._forget(now)
+        too_many = min(len(self._passed) + calls - limit, len(self._passed))
+        own = self._passed[too_many - 1] + self.window if too_many > 0 else now
+        told = max((ends for ends, left in self._told_left(now, limit) if left < calls), default=now)
+        return max(own, told, self._blocked_until, now) - now
+
+    def pace(self) -> float:
+        """Return how many calls a second can be made from now on, so evenly that they need not stop for long.
+
+        It is the least, over all times ahead, of what is left and what leaves the window until then.
+        """
+        now, limit = self._clock(), self.limit
+        if limit is None:
+            return math.inf
+        left = self.left() - limit * _KEPT
+        step = self.window / _STEPS
+        leaving = [0] * (_STEPS + 1)
+        for at in self._passed:
+            leaving[min(math.ceil((at + self.window - now) / step), _STEPS)] += 1
+        least = math.inf
+        for ahead, gone in enumerate(leaving):
+            left += gone
+            least = min(least, left / (ahead * step)) if ahead else least
+        return max(0.0, least)
+
+    def check_block(self) -> None:
+        """Raise ``CloudflareBlocks`` while Cloudflare blocks; it says when the block ends."""
+        now = self._clock()
+        if now < self._blocked_until:
+            wait = math.ceil(self._blocked_until - now)
+            raise CloudflareBlocks("Cloudflare has blocked all calls.", retry_after=wait)
+
+    def _told_left(self, now: float, limit: int) -> Sequence[tuple[float, float]]:
+        """Return when each window that Cloudflare told of ends, and what is left in it for this process."""
+        self._told = {policy: told for policy, told in self._told.items() if told[0] > now}
+        part = limit / self._total if self._total else 1.0
+        return [
+            (ends, remaining * part - (self._made - made))
+            for ends, made, remaining in self._told.values()
+            if remaining * part < limit
+        ]
 
     def _forget(self, now: float) -> None:
-        while self._passed and self._passed[0] <= now - self._window:
+        while self._passed and self._passed[0] <= now - self.window:
             self._passed.popleft()

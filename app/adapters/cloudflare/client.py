@@ -1,6 +1,7 @@
 """Calls Cloudflare's REST API: credentials, envelope, call budget and the mapping of its errors."""
 
 import asyncio
+import copy
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from app.adapters.cloudflare.call_budget import WINDOW_SECONDS, CallBudget
 from app.adapters.cloudflare.transport import REST, Transport, read_capabilities
 from app.adapters.upstream import Call, Upstream
 from app.domain.errors import (
+    CloudflareBlocks,
     CredentialsRefused,
     MemoryGatewayError,
     RateLimited,
@@ -94,6 +96,7 @@ class CloudflareClient:
     ) -> None:
         """Open no connection yet; ``seconds`` is the deadline of a call that sets none itself."""
         self._call_budget = call_budget
+        self._count: Callable[[], None] = call_budget.take
         self._metrics = metrics
         self.transport = REST
         """What answers, as far as ``discover`` has found out."""
@@ -132,10 +135,11 @@ class CloudflareClient:
 
         Raises:
             RateLimited: the call budget is spent, or Cloudflare refused the call.
+            CloudflareBlocks: Cloudflare refuses every call for a while.
             CredentialsRefused, UpstreamTimeout, UpstreamUnavailable, UpstreamRejected: see ``app.domain.errors``.
         """
         with self._upstream.measured(call.operation):
-            self._call_budget.take()
+            self._count()
             response = await self._send(call)
             if response.is_success:
                 body = self._upstream.read_json(response)
@@ -143,6 +147,12 @@ class CloudflareClient:
                     seen = response.headers.get(bookmark.HEADER)
                     return CloudflareAnswer(body.get("result"), _moment(response), body.get("result_info"), seen)
             raise self._refused(call.operation, response, meaning)
+
+    def for_shares(self) -> "CloudflareClient":
+        """Return this client for the calls that ask for a share of the limit: they are made and counted at any time."""
+        client = copy.copy(self)
+        client._count = self._call_budget.record  # noqa: SLF001 - of a copy of this one
+        return client
 
     async def call_compatible(self, call: Call, meaning: RefusalMap) -> bytes:
         """Call an endpoint that answers as another vendor's do, without an envelope, and return the body.
@@ -214,15 +224,20 @@ class CloudflareClient:
             return RateLimited(said, retry_after=_WAIT_SECONDS if retry_after is None else _seconds(retry_after))
         seconds = _seconds(retry_after)
         self._call_budget.block(seconds)
-        return RateLimited(f"Cloudflare has blocked all calls ({operation}).", retry_after=seconds)
+        return CloudflareBlocks(f"Cloudflare has blocked all calls ({operation}).", retry_after=seconds)
 
     def _read_rate_limit(self, response: httpx.Response) -> None:
-        """Record the state of Cloudflare's limit as metrics; not every product returns it."""
+        """Record the state of Cloudflare's limit, and correct the budget by it; not every product returns it."""
+        told: dict[str, dict[str, int]] = {}
         for header in ("ratelimit", "ratelimit-policy"):
             for policy, figure, value in _figures(response.headers.get(header, "")):
                 self._metrics.ratelimit(policy, figure, value)
+                told.setdefault(policy, {})[figure] = value
                 if figure == "remaining" and value < _FEW_LEFT:
                     structlog.get_logger().warning("cloudflare_ratelimit_low", policy=policy, remaining=value)
+        for policy, figures in told.items():
+            if "remaining" in figures and "reset_seconds" in figures:
+                self._call_budget.told(policy, figures["remaining"], figures["reset_seconds"])
 
 
 def _figures(header: str) -> Iterator[tuple[str, str, int]]:

@@ -14,6 +14,7 @@ import orjson
 import structlog
 
 from app.adapters import windows
+from app.adapters.openai.call_meter import CallMeter
 from app.adapters.upstream import Call, Upstream
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.errors import (
@@ -68,8 +69,11 @@ class OpenAIEmbedder:
         dimensions: int | None = None,
         base_url: str = BASE_URL,
         seconds: float = CALL_SECONDS,
+        calls_per_minute: int | None = None,
     ) -> None:
         """Open no connection yet; without ``dimensions`` use the model's own, up to the limit of Vectorize.
+
+        ``calls_per_minute``: what the API takes of this process; None: calls are not counted.
 
         Raises:
             ConfigurationError: the dimensions are neither given nor known, or the model does not support them.
@@ -83,6 +87,9 @@ class OpenAIEmbedder:
         self._config = EmbeddingConfig("openai", model, size, shortened=native is not None and size != native)
         self._metrics = metrics
         self._api_key = api_key
+        self._meter = CallMeter(calls_per_minute)
+        if calls_per_minute is not None:
+            metrics.embedding_budget(self._meter.left)
         self._upstream = Upstream(
             "OpenAI",
             base_url=base_url,
@@ -121,6 +128,7 @@ class OpenAIEmbedder:
         if self._config.model.startswith(_SHORTENABLE):
             body["dimensions"] = self._config.dimensions
         with self._upstream.measured(_OPERATION):
+            self._meter.take()
             response = await self._upstream.send(Call(_OPERATION, "POST", "/embeddings", orjson.dumps(body)))
             if not response.is_success:
                 raise _error(response, self._api_key)

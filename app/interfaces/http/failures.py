@@ -1,6 +1,7 @@
 """Groups of errors that many routes may answer with, for the OpenAPI document."""
 
 from app.domain.errors import (
+    CloudflareBlocks,
     ContentTooLarge,
     CredentialsRefused,
     EmbeddingConfigMismatch,
@@ -27,6 +28,7 @@ BODY = (MalformedRequest, ContentTooLarge, UnsupportedMediaType, InvalidRequest)
 """Errors of a request's body."""
 UPSTREAM = (
     RateLimited,
+    CloudflareBlocks,
     UpstreamUnavailable,
     UpstreamOverloaded,
     QuotaExhausted,

@@ -11,6 +11,7 @@ import respx
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.d1 import D1Database
 from app.domain.errors import (
+    CloudflareBlocks,
     CredentialsRefused,
     DatabaseRejected,
     DatabaseUnavailable,
@@ -137,7 +138,7 @@ REFUSALS: list[tuple[httpx.Response, type[MemoryGatewayError], str]] = [
     (refusal(400, 6003, "Invalid request headers"), CredentialsRefused, "CLOUDFLARE_API_TOKEN"),
     (refusal(401, 10000, "Authentication error"), CredentialsRefused, "CLOUDFLARE_API_TOKEN"),
     (refusal(403, 7403, "not authorized"), CredentialsRefused, "CLOUDFLARE_API_TOKEN"),
-    (refusal(429, 971, "Please wait"), RateLimited, "blocked"),
+    (refusal(429, 971, "Please wait"), CloudflareBlocks, "blocked"),
     (refusal(408, 1, "slow"), UpstreamTimeout, "408"),
     (html(200), UpstreamRejected, "not JSON"),
 ]

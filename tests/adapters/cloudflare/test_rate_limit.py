@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from app.adapters.cloudflare.call_budget import CallBudget
 from app.adapters.cloudflare.client import CloudflareClient, Refusal
 from app.adapters.upstream import Call
-from app.domain.errors import MemoryGatewayError, RateLimited, UpstreamOverloaded
+from app.domain.errors import CloudflareBlocks, MemoryGatewayError, RateLimited, UpstreamOverloaded
 from app.observability.metrics import Metrics
 from tests.adapters.cloudflare.conftest import LIMIT
 from tests.adapters.cloudflare.wire import ACCOUNT_ID, TOKEN, Clock, answer, html, refusal
@@ -70,6 +70,41 @@ async def test_a_block_is_passed_on_and_no_call_is_sent_until_it_is_over(
     await client.call(OTHER)
     await client.call(CALL)
     assert (route.call_count, other.call_count) == (2, 1)
+
+
+async def test_a_block_is_an_outage_and_no_refusal_of_the_caller(
+    api: respx.MockRouter, client: CloudflareClient
+) -> None:
+    api.post("/thing").mock(return_value=refusal(429, 971, BLOCKED, retry_after="120"))
+    for _ in range(2):
+        error = await limited(client)
+        assert (type(error), error.status, error.retry_after) == (CloudflareBlocks, 503, 120)
+
+
+async def test_what_an_answer_says_is_left_bounds_the_next_calls(
+    api: respx.MockRouter, client: CloudflareClient, clock: Clock
+) -> None:
+    reply = answer()
+    reply.headers["Ratelimit"] = '"default";r=1;t=40'
+    api.post("/thing").mock(return_value=reply)
+    api.get("/other").mock(return_value=answer())
+    await client.call(CALL)
+    await client.call(OTHER)
+    assert (await limited(client, OTHER)).retry_after == 40
+    clock.now += 40
+    await client.call(OTHER)
+
+
+async def test_calls_that_ask_for_a_share_are_made_beyond_it_and_counted(api: respx.MockRouter, clock: Clock) -> None:
+    route = api.post("/thing").mock(return_value=answer())
+    metrics = Metrics()
+    call_budget = CallBudget(1, clock=clock)
+    client = CloudflareClient(account_id=ACCOUNT_ID, api_token=TOKEN, call_budget=call_budget, metrics=metrics)
+    for _ in range(2):
+        await client.for_shares().call(CALL)
+    await limited(client)
+    assert route.call_count == 2
+    await client.close()
 
 
 async def test_a_block_is_told_to_the_operator(api: respx.MockRouter, client: CloudflareClient) -> None:

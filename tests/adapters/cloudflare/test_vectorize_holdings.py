@@ -8,11 +8,11 @@ import respx
 
 from app.adapters.cloudflare.vectorize import VectorizeIndex
 from app.domain.errors import (
+    CloudflareBlocks,
     CredentialsRefused,
     CursorExpired,
     IndexNotProvisioned,
     MemoryGatewayError,
-    RateLimited,
     UpstreamOverloaded,
     UpstreamRejected,
     UpstreamTimeout,
@@ -171,7 +171,7 @@ REFUSALS: list[tuple[httpx.Response, type[MemoryGatewayError]]] = [
     (refusal(404, 3000, "no such index"), IndexNotProvisioned),
     (refusal(410, 3005, "deleted"), IndexNotProvisioned),
     (refusal(400, 40041, "throttled"), UpstreamOverloaded),
-    (refusal(429, 971, "blocked"), RateLimited),
+    (refusal(429, 971, "blocked"), CloudflareBlocks),
     (refusal(401, 10000, "token"), CredentialsRefused),
     (refusal(403, 10000, "token"), CredentialsRefused),
     (refusal(408, 1, "late"), UpstreamTimeout),

@@ -6,10 +6,10 @@ import respx
 
 from app.adapters.cloudflare.vectorize import VectorizeIndex
 from app.domain.errors import (
+    CloudflareBlocks,
     CredentialsRefused,
     IndexNotProvisioned,
     MemoryGatewayError,
-    RateLimited,
     UpstreamOverloaded,
     UpstreamRejected,
     UpstreamTimeout,
@@ -60,7 +60,7 @@ OF_THE_MOMENT: list[tuple[httpx.Response, type[MemoryGatewayError]]] = [
     (refusal(400, 3000, "no such index"), IndexNotProvisioned),
     (refusal(400, 3005, "deleted"), IndexNotProvisioned),
     (refusal(408, 1, "late"), UpstreamTimeout),
-    (refusal(429, 971, "blocked"), RateLimited),
+    (refusal(429, 971, "blocked"), CloudflareBlocks),
     (refusal(429, 40041, "throttled"), UpstreamOverloaded),
     (refusal(400, 40041, "throttled"), UpstreamOverloaded),
     (refusal(500, 1, "broken"), UpstreamUnavailable),

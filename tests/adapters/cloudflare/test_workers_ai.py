@@ -12,11 +12,11 @@ from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.workers_ai import WorkersAIEmbedder
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import (
+    CloudflareBlocks,
     ConfigurationError,
     CredentialsRefused,
     MemoryGatewayError,
     QuotaExhausted,
-    RateLimited,
     UpstreamOverloaded,
     UpstreamRejected,
     UpstreamTimeout,
@@ -124,7 +124,7 @@ REFUSALS: list[tuple[httpx.Response, type[MemoryGatewayError], str]] = [
     (refusal(400, 5007, "No such model"), UpstreamRejected, "No such model"),
     (refusal(413, 3006, "Request is too large"), UpstreamRejected, "too large"),
     (refusal(403, 5018, "Not allowed"), CredentialsRefused, "5018"),
-    (refusal(429, 971, "Please wait", retry_after="9"), RateLimited, "blocked"),
+    (refusal(429, 971, "Please wait", retry_after="9"), CloudflareBlocks, "blocked"),
     (html(502), UpstreamUnavailable, "502"),
 ]
 

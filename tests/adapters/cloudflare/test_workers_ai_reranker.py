@@ -10,6 +10,7 @@ from app.adapters.cloudflare.call_budget import CallBudget
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.workers_ai_reranker import WorkersAIReranker
 from app.domain.errors import (
+    CloudflareBlocks,
     ConfigurationError,
     MemoryGatewayError,
     QuotaExhausted,
@@ -91,7 +92,7 @@ REFUSALS: list[tuple[httpx.Response, type[MemoryGatewayError]]] = [
     (refusal(429, 3040, "No more capacity"), UpstreamOverloaded),
     (refusal(408, 3007, "Timeout"), UpstreamTimeout),
     (refusal(400, 5007, "No such model"), UpstreamRejected),
-    (refusal(429, 971, "Please wait", retry_after="9"), RateLimited),
+    (refusal(429, 971, "Please wait", retry_after="9"), CloudflareBlocks),
 ]
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from app.adapters.cloudflare.call_budget import WINDOW_SECONDS, CallBudget
-from app.domain.errors import RateLimited
+from app.domain.errors import CloudflareBlocks, RateLimited
 from tests.adapters.cloudflare.wire import Clock
 from tests.support.generation import examples
 
@@ -190,3 +190,80 @@ def test_background_work_has_nothing_of_a_budget_of_one_and_all_of_one_that_coun
     uncounted = CallBudget(None)
     for _ in range(5000):
         uncounted.take(background=True)
+
+
+def test_what_cloudflare_says_is_left_holds_where_it_is_less() -> None:
+    clock = Clock()
+    call_budget = CallBudget(100, clock=clock)
+    call_budget.told("default", remaining=2, reset_seconds=40)
+    assert call_budget.left() == 2
+    call_budget.take()
+    call_budget.take()
+    assert refused(call_budget) == 40
+    clock.now += 40
+    assert call_budget.left() == 98
+
+
+def test_of_what_cloudflare_says_is_left_a_process_takes_its_part() -> None:
+    call_budget = CallBudget(100, clock=Clock())
+    call_budget.lease(25, 60.0)
+    call_budget.told("default", remaining=40, reset_seconds=40)
+    assert call_budget.left() == 10
+
+
+@pytest.mark.parametrize(
+    ("remaining", "reset_seconds"), [(0, 0), (0, 301), (0, 999_999), (5_000, 10), (999_999, 300), (0, -5)]
+)
+def test_what_cloudflare_cannot_mean_changes_nothing(remaining: int, reset_seconds: int) -> None:
+    call_budget = CallBudget(100, clock=Clock())
+    call_budget.told("default", remaining, reset_seconds)
+    assert call_budget.left() == 100
+
+
+def test_a_call_that_asks_for_a_share_is_counted_and_made_even_if_nothing_is_left_but_not_in_a_block() -> None:
+    clock = Clock()
+    call_budget = CallBudget(1, clock=clock)
+    for _ in range(3):
+        call_budget.record()
+    assert (call_budget.left(), refused(call_budget)) == (0, WINDOW)
+    call_budget.block(30)
+    with pytest.raises(CloudflareBlocks):
+        call_budget.record()
+
+
+def test_background_work_waits_while_a_tenth_is_left_and_during_a_block() -> None:
+    clock = Clock()
+    call_budget = CallBudget(100, clock=clock)
+    for _ in range(89):
+        call_budget.take()
+    assert not call_budget.low
+    call_budget.take()
+    assert call_budget.low
+    uncounted = CallBudget(None, clock=clock)
+    assert not uncounted.low
+    uncounted.block(1)
+    assert uncounted.low
+
+
+def test_calls_at_the_pace_wait_no_longer_than_a_step_of_the_window_and_use_all_of_it() -> None:
+    clock = Clock()
+    call_budget = CallBudget(300, clock=clock)
+    for _ in range(150):
+        call_budget.take()
+    made = 150
+    while clock.now < 1000 + 4 * WINDOW:
+        clock.now += 1 / max(call_budget.pace(), 0.1)
+        if not call_budget.left():
+            assert refused(call_budget) <= WINDOW / 30
+        else:
+            call_budget.take()
+            made += 1
+    assert made >= 0.97 * 4 * 300
+
+
+def test_a_process_that_counts_no_more_is_not_refused() -> None:
+    call_budget = CallBudget(1, clock=Clock())
+    call_budget.take()
+    call_budget.stop_counting()
+    for _ in range(10):
+        call_budget.take()

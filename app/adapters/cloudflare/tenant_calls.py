@@ -1,0 +1,172 @@
+"""Divides scarce calls among tenants, so that one who asks much does not silence the others (ADR 0040)."""
+
+import math
+import time
+from bisect import insort
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+
+from app.adapters.cloudflare.call_budget import CallBudget
+from app.domain.errors import RateLimited
+
+_KEPT = 1 / 4
+"""Of the budget: so much is not spent at once, even by a tenant that is alone; of more tenants none spends its part."""
+_ACTIVE = 1 / 10
+"""Of a window: who has not asked for so long has no part, and a promise is kept for so long after its time."""
+_STEP = 1 / 3000
+"""Of a window: how often the parts grow."""
+_SPARE = 1 / 30
+"""Of a window: so much of what tenants leave is anybody's."""
+_USUAL_COST = 2.0
+"""Calls of a request, as long as nothing is known."""
+_AHEAD = 1 / 3
+"""Of a window: for how long ahead calls are promised; who has to wait for longer is told so, and may have to again."""
+_MAX_PROMISES = 1000
+
+
+@dataclass(slots=True)
+class _Average:
+    """Calls of a request, where the newest count most."""
+
+    calls: float = 0.0
+    requests: float = 0.0
+
+    def cost(self, usual: float) -> float:
+        return (self.calls + usual) / (self.requests + 1)
+
+    def fade(self, part: float) -> None:
+        self.calls *= part
+        self.requests *= part
+
+
+@dataclass(slots=True)
+class _Tenant:
+    """A tenant that asks at this time."""
+
+    weight: float
+    calls: float
+    """What it may spend."""
+    asked: float
+    average: _Average = field(default_factory=_Average)
+    promised: list[float] = field(default_factory=list)
+    """When those who were refused may come back."""
+
+
+class TenantCalls:
+    """Decides, before a request does anything, whether its tenant may spend calls.
+
+    While much of the budget is left, every request may begin. Otherwise calls come at the pace that the budget can keep
+    up, and each tenant that asks gets its part of them. What it leaves is anybody's.
+    """
+
+    def __init__(
+        self,
+        budget: CallBudget,
+        weights: Mapping[str, float] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Take the budget, and the weights of tenants that have another than 1."""
+        self._budget = budget
+        self._weights = weights or {}
+        self._clock = clock
+        self._tenants: dict[str, _Tenant] = {}
+        self._average = _Average()
+        self._pace = 0.0
+        self._spare = 0.0
+        self._grown = -math.inf
+
+    def admit(self, tenant_id: str) -> None:
+        """Let a request of the tenant begin.
+
+        Raises:
+            CloudflareBlocks: Cloudflare refuses every call for a while.
+            RateLimited: the tenant has had its part; it says after how many seconds a request may begin.
+        """
+        self._budget.check_block()
+        limit = self._budget.limit
+        if limit is None:
+            return
+        now = self._clock()
+        self._grow(now)
+        tenant = self._tenant(tenant_id, now)
+        tenant.asked = now
+        cost = tenant.average.cost(self._cost)
+        kept = max(_KEPT, 1 - 1 / len(self._tenants))
+        if self._budget.left() <= limit * kept and not self._pays(tenant, cost, now):
+            self._budget.refuse()
+            raise RateLimited(
+                "Cloudflare's rate limit is nearly used up, and so is this tenant's part of it.",
+                retry_after=self._promise(tenant, cost, now),
+            )
+        tenant.average.requests += 1
+        self._average.requests += 1
+
+    def charge(self, tenant_ids: Collection[str]) -> None:
+        """Count one call that was made for these tenants, by which the next requests of theirs are measured."""
+        self._average.calls += 1 if tenant_ids else 0
+        for tenant_id in tenant_ids:
+            if tenant_id in self._tenants:
+                self._tenants[tenant_id].average.calls += 1 / len(tenant_ids)
+
+    @property
+    def _cost(self) -> float:
+        return self._average.cost(_USUAL_COST)
+
+    def _pays(self, tenant: _Tenant, cost: float, now: float) -> bool:
+        """Take the calls of a request from what was promised to the tenant, from its part, or from what is spare."""
+        if self._budget.left() < 1:
+            return False
+        if tenant.promised and tenant.promised[0] <= now:
+            del tenant.promised[0]
+            tenant.calls -= cost
+        elif tenant.calls >= cost * (1 + len(tenant.promised)):
+            tenant.calls -= cost
+        elif self._spare >= cost:
+            self._spare -= cost
+        else:
+            return False
+        return True
+
+    def _promise(self, tenant: _Tenant, cost: float, now: float) -> int:
+        """Return after how many seconds the tenant's part is enough for one request more, and keep it until then."""
+        part = tenant.weight / sum(each.weight for each in self._tenants.values())
+        rate = self._pace * part
+        lacks = max(0.0, cost * (1 + len(tenant.promised)) - tenant.calls)
+        waits = min(lacks / rate, self._budget.window) if rate else 0.0
+        before = min(sum(len(each.promised) for each in self._tenants.values()), (3 + len(tenant.promised)) / part)
+        seconds = max(1, math.ceil(max(waits, self._budget.frees_in(math.ceil(self._cost * (1 + before))))))
+        if len(tenant.promised) < _MAX_PROMISES and seconds < self._budget.window * _AHEAD:
+            insort(tenant.promised, now + seconds)
+        return seconds
+
+    def _tenant(self, tenant_id: str, now: float) -> _Tenant:
+        tenant = self._tenants.get(tenant_id)
+        if tenant is None:
+            weight = self._weights.get(tenant_id, 1.0)
+            tenant = self._tenants[tenant_id] = _Tenant(weight, calls=self._cost, asked=now)
+        return tenant
+
+    def _grow(self, now: float) -> None:
+        """Give each tenant its part of the calls that have become free, once a step, and forget who does not ask."""
+        window = self._budget.window
+        seconds = now - self._grown
+        if seconds < window * _STEP:
+            return
+        self._grown = now
+        for tenant_id, tenant in list(self._tenants.items()):
+            while tenant.promised and tenant.promised[0] + window * _ACTIVE < now:
+                del tenant.promised[0]
+            if not tenant.promised and tenant.asked + window * _ACTIVE < now:
+                del self._tenants[tenant_id]
+        fading = math.exp(-seconds / window)
+        self._average.fade(fading)
+        self._pace = self._budget.pace()
+        grown = self._pace * min(seconds, window * _SPARE)
+        weights = sum(tenant.weight for tenant in self._tenants.values())
+        for tenant in self._tenants.values():
+            tenant.average.fade(fading)
+            most = tenant.average.cost(self._cost) * (1 + len(tenant.promised))
+            has = tenant.calls + grown * tenant.weight / weights
+            tenant.calls = min(has, max(most, tenant.calls))
+            self._spare += has - tenant.calls
+        self._spare = min(self._spare, self._pace * window * _SPARE)

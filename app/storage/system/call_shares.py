@@ -1,0 +1,107 @@
+"""Statements by which replicas lease their shares of Cloudflare's rate limit (ADR 0040). They know no tenant."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.ports.database import NOW, Row, Statement
+from app.storage.rows import read_rows
+
+_FORGET = f"DELETE FROM call_share WHERE expires_at <= {NOW} - ?1 ->> 'gone_ms'"
+# A share that had expired has gone back to the others: what was spent is all that is left of it.
+_REPORT = f"""
+INSERT INTO call_share (replica, calls, hungry, spent, used, expires_at)
+SELECT ?1 ->> 'replica', 0, ?1 ->> 'hungry', (
+    SELECT json_group_array(json_array({NOW} - (value ->> 0), value ->> 1)) FROM json_each(?1, '$.spent')
+  ), ?1 ->> 'used', {NOW} + ?1 ->> 'lease_ms' WHERE TRUE
+ON CONFLICT (replica) DO UPDATE SET
+  calls = iif(expires_at > {NOW} AND excluded.expires_at > {NOW}, calls, 0),
+  hungry = excluded.hungry, spent = excluded.spent, used = excluded.used, expires_at = excluded.expires_at
+"""
+# Of the share of one that is gone all counts but what it told of and what has left the window: it may have spent the
+# rest since. It counts for a lease longer than a window, because a machine that was suspended learns late of its end.
+# All who lack calls get the same, and those who lack none keep what they use; where nobody lacks any, all get the same.
+# Of what is free a process takes half, so that the next one finds some too. It gives way slowly, so that calls that it
+# has promised can be made.
+_DECIDE = f"""
+WITH other AS (
+  SELECT max(calls, used) AS held, hungry, spent, expires_at > {NOW} AS alive
+  FROM call_share WHERE replica <> ?1 ->> 'replica'
+),
+gone AS (
+  SELECT coalesce(sum(held - (
+    SELECT coalesce(sum(value ->> 1), 0) FROM json_each(other.spent) WHERE value ->> 0 <= {NOW} - ?1 ->> 'window_ms'
+  )), 0) AS calls FROM other WHERE NOT alive
+),
+living AS (
+  SELECT count(*) AS others, coalesce(sum(held), 0) AS calls, coalesce(sum(hungry), 0) AS hungry,
+    coalesce(sum(iif(hungry, 0, held)), 0) AS content FROM other WHERE alive
+),
+due AS (
+  SELECT ?1 ->> 'limit' - gone.calls - living.calls AS room, CASE
+    WHEN ?1 ->> 'hungry' THEN (?1 ->> 'limit' - gone.calls - content) / (1 + hungry)
+    WHEN hungry THEN min(?1 ->> 'used', (?1 ->> 'limit' - gone.calls) / (1 + others))
+    ELSE (?1 ->> 'limit' - gone.calls) / (1 + others) END AS calls
+  FROM gone CROSS JOIN living
+)
+UPDATE call_share SET calls = (
+  SELECT max(0, min(
+    max(due.calls, call_share.used * 29 / 30),
+    max(call_share.calls, call_share.used) + max(room - max(call_share.calls, call_share.used) + 1, 0) / 2,
+    room
+  )) FROM due
+) WHERE replica = ?1 ->> 'replica' RETURNING calls
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CallReport:
+    """What a replica has done in the last window."""
+
+    replica: str
+    hungry: bool
+    """Whether it has refused a call of late."""
+    spent: Sequence[tuple[int, int]]
+    """How long ago, in ms, and how many calls."""
+    used: int
+    """The sum of these, and of calls that may be made while the report is under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many calls a replica may have made in any window from now on."""
+
+    calls: int
+
+
+def report(each: CallReport, *, lease_ms: int, gone_ms: int) -> Sequence[Statement]:
+    """Report what was spent, and hold the share for so long; 0 gives it back.
+
+    ``gone_ms``: for how long after its lease a replica that is gone is kept in mind.
+    """
+    return [
+        Statement.write(_FORGET, gone_ms=gone_ms),
+        Statement.write(
+            _REPORT,
+            replica=each.replica,
+            hungry=each.hungry,
+            spent=[list(step) for step in each.spent],
+            used=each.used,
+            lease_ms=lease_ms,
+        ),
+    ]
+
+
+def lease(each: CallReport, *, limit: int, window_ms: int, lease_ms: int) -> Sequence[Statement]:
+    """Report what was spent, and lease a share of the limit: the last rows are for ``read_share``."""
+    return [
+        *report(each, lease_ms=lease_ms, gone_ms=window_ms + lease_ms),
+        Statement.write(
+            _DECIDE, replica=each.replica, hungry=each.hungry, used=each.used, limit=limit, window_ms=window_ms
+        ),
+    ]
+
+
+def read_share(rows: Sequence[Row]) -> Share:
+    """Return the share that was leased."""
+    (share,) = read_rows(Share, rows)
+    return share

@@ -1,0 +1,123 @@
+"""Three services on one account that enforces Cloudflare's limit, under agents that ask as fast as they can.
+
+Time runs ten times as fast for all of them: the account's clock is the clock of the budgets too.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from app.adapters.cloudflare.call_budget import CallBudget
+from app.adapters.cloudflare.tenant_calls import TenantCalls
+from app.runtime.call_shares import CallShares
+from memory_gateway_double.faults import Fault
+from tests.simulation.call_budget import jain
+from tests.support.backends import Backend, running_on
+from tests.support.service import Service, serving
+
+SCALE = 10.0
+WINDOW = 300.0
+LIMIT = 1_100
+SHORTEST_STEP = 0.04
+"""What D1 and Vectorize take for a call, in seconds of the account."""
+
+
+@pytest.fixture
+def account() -> Iterator[Backend]:
+    with running_on("cloudflare", rate_limit=True, time_scale=SCALE) as backend:
+        yield backend
+
+
+@pytest.fixture
+def limited(account: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Backend:
+    """An account of which services count the calls by its clock."""
+    account.settings(tmp_path)
+    double = account.doubles[tmp_path].double
+    for operation in ("d1.query", "vectorize.query"):
+        double.faults.add(Fault(operation, kind="delay", delay_seconds=SHORTEST_STEP / SCALE, times=10**9))
+    clock = double.clock.now
+
+    async def sleep(seconds: float) -> None:
+        await asyncio.sleep(seconds / SCALE)
+
+    monkeypatch.setattr("app.bootstrap.CallBudget", partial(CallBudget, clock=clock))
+    monkeypatch.setattr("app.bootstrap.TenantCalls", partial(TenantCalls, clock=clock))
+    monkeypatch.setattr("app.bootstrap.CallShares", partial(CallShares, clock=clock, sleep=sleep))
+    return account
+
+
+class Agents:
+    """Agents that ask again as soon as they are answered, and wait as long as they are told."""
+
+    def __init__(self) -> None:
+        self.served: Counter[str] = Counter()
+        self.statuses: Counter[int] = Counter()
+        self.waited = 0
+        self.in_vain = 0
+
+    async def ask(self, service: Service, tenant: str, pause: float) -> None:
+        number, told = 0, False
+        while True:
+            number += 1
+            body = {"agent_id": "bot", "query": f"{tenant} asks {number}"}
+            answer = await service.post("/recall", body, tenant=tenant)
+            self.statuses[answer.status_code] += 1
+            refused = answer.status_code != 200
+            self.waited += told
+            self.in_vain += told and refused
+            told = refused
+            self.served[tenant] += not refused
+            await asyncio.sleep((int(answer.headers["retry-after"]) if refused else pause) / SCALE)
+
+
+@pytest.mark.long
+async def test_64_agents_of_8_tenants_at_3_services_use_two_windows_up_without_a_block(
+    tmp_path: Path, limited: Backend
+) -> None:
+    agents = Agents()
+    double = limited.doubles[tmp_path].double
+    async with AsyncExitStack() as stack:
+        services = [
+            await stack.enter_async_context(serving(tmp_path, on=limited, cloudflare_calls_per_window=LIMIT))
+            for _ in range(3)
+        ]
+        began, before = double.clock.now(), sum(double.calls().values())
+        asking = [
+            asyncio.create_task(
+                agents.ask(services[n // 8 % 3], f"t{n % 8}", pause=SHORTEST_STEP if n % 8 == 0 else 50 * SHORTEST_STEP)
+            )
+            for n in range(64)
+        ]
+        await asyncio.sleep((began + 2 * WINDOW - double.clock.now()) / SCALE)
+        calls = sum(double.calls().values()) - before
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+    said = f"{calls} calls, {sum(agents.served.values())} served, {agents.in_vain} of {agents.waited} waited in vain"
+    assert set(agents.statuses) == {200, 429}
+    assert 0.95 * 2 * LIMIT <= calls <= 2 * LIMIT, said
+    assert jain(list(agents.served.values())) >= 0.95, said
+    # The way of an answer takes ten times as long as it does, so another agent of the tenant often comes first.
+    assert agents.in_vain <= 0.2 * agents.waited, said
+
+
+@pytest.mark.long
+async def test_a_block_that_others_have_caused_is_waited_out_by_all(tmp_path: Path, limited: Backend) -> None:
+    double = limited.doubles[tmp_path].double
+    async with AsyncExitStack() as stack:
+        services = [
+            await stack.enter_async_context(serving(tmp_path, on=limited, cloudflare_calls_per_window=LIMIT))
+            for _ in range(3)
+        ]
+        double.faults.add(Fault("d1.query", status=429, headers={"retry-after": "20"}, times=10**9))
+        statuses = []
+        for service in services:
+            for _ in range(4):
+                answer = await service.post("/recall", {"agent_id": "bot", "query": "anything"})
+                statuses.append((answer.status_code, answer.json().get("code")))
+        assert set(statuses) == {(503, "cloudflare_blocks")}

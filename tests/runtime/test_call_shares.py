@@ -1,0 +1,40 @@
+"""Services on one account divide Cloudflare's calls among them, and give them back."""
+
+from pathlib import Path
+
+from app.bootstrap import build_runtime, open_database
+from app.ports.database import Row, Statement
+from tests.support.backends import Backend
+from tests.support.service import serving, settings_for
+
+
+async def shares(tmp_path: Path, account: Backend) -> list[Row]:
+    """What the database knows of shares."""
+    database, close = open_database(settings_for(tmp_path, **account.settings(tmp_path)))
+    sql = "SELECT replica, calls FROM call_share ORDER BY calls DESC"
+    (rows,) = await database.run([Statement(sql)])
+    await close()
+    return rows
+
+
+async def test_a_second_service_has_a_share_of_its_own_and_both_give_theirs_back(
+    tmp_path: Path, account: Backend
+) -> None:
+    calls = {"cloudflare_calls_per_window": 1_100}
+    async with serving(tmp_path, on=account, **calls) as first, serving(tmp_path, on=account, **calls) as second:
+        await first.store("The customer prefers invoices in Swedish")
+        assert await second.contents("invoices") == ["The customer prefers invoices in Swedish"]
+        held = [int(row["calls"] or 0) for row in await shares(tmp_path, account)]
+        assert len(held) == 2
+        assert 500 <= sum(held) <= 1_100
+    assert [row["calls"] for row in await shares(tmp_path, account)] == [0, 0]
+
+
+async def test_where_no_calls_are_counted_no_share_is_leased(tmp_path: Path, account: Backend) -> None:
+    async with serving(tmp_path, on=account, cloudflare_calls_per_window=0) as service:
+        await service.store("The customer prefers invoices in Swedish")
+        assert await shares(tmp_path, account) == []
+
+
+def test_the_embedded_default_has_no_calls_to_divide(tmp_path: Path) -> None:
+    assert build_runtime(settings_for(tmp_path)).backends.calls is None

@@ -1,0 +1,219 @@
+"""Replicas that share Cloudflare's limit, on a clock that a test turns: agents as fast as they can, and one account."""
+
+import heapq
+import random
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from app.adapters.cloudflare.call_budget import RESERVE, UNLEASED, CallBudget
+from app.adapters.cloudflare.tenant_calls import TenantCalls
+from app.domain.errors import CloudflareBlocks, RateLimited, UpstreamTimeout
+from app.ports.database import NOW, Row, Statement
+from app.runtime.call_shares import CallShares
+
+MIGRATION = Path("app/storage/migrations/0028_call_shares.sql")
+WINDOW = 300.0
+LIMIT = 1_100
+CLOUDFLARES = 1_200
+
+
+@dataclass
+class Account:
+    """Cloudflare's rule for one token: 1,200 calls in 300 seconds, past it nothing for 300 seconds."""
+
+    now: Callable[[], float]
+    calls: list[float] = field(default_factory=list)
+    blocked_until: float = -1.0
+    blocks: int = 0
+    while_blocked: int = 0
+
+    def call(self) -> None:
+        now = self.now()
+        if now < self.blocked_until:
+            self.while_blocked += 1
+            raise CloudflareBlocks("blocked", retry_after=round(self.blocked_until - now))
+        if sum(at > now - WINDOW for at in self.calls[-CLOUDFLARES:]) >= CLOUDFLARES:
+            self.blocks += 1
+            self.blocked_until = now + WINDOW
+            raise CloudflareBlocks("blocked", retry_after=int(WINDOW))
+        self.calls.append(now)
+
+    def within(self) -> int:
+        """Return the most calls that any window has held."""
+        most, first = 0, 0
+        for place, at in enumerate(self.calls):
+            while self.calls[first] <= at - WINDOW:
+                first += 1
+            most = max(most, place - first + 1)
+        return most
+
+
+class Directory:
+    """The database that the replicas share, by the clock of the simulation; a call of it is a call of the account."""
+
+    backend, history_days = "simulated", 0
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._connection = sqlite3.connect(":memory:", isolation_level=None)
+        self._connection.row_factory = sqlite3.Row
+        self._connection.executescript(MIGRATION.read_text(encoding="utf-8"))
+        self.loses: set[str] = set()
+        """Replicas whose answers are lost."""
+
+    async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        now = str(1_700_000_000_000 + int(self._now() * 1000))
+        rows: list[list[Row]] = []
+        self._connection.execute("BEGIN")
+        for statement in statements:
+            found = self._connection.execute(statement.sql.replace(NOW, now), statement.parameters).fetchall()
+            rows.append([dict(row) for row in found])
+        self._connection.execute("COMMIT")
+        if any(f'"{name}"' in parameter for name in self.loses for each in statements for parameter in each.parameters):
+            raise UpstreamTimeout("The answer was lost.")
+        return rows
+
+    async def ping(self) -> None:
+        """Do nothing."""
+
+    def spent(self, replica: str, window: float) -> int:
+        """Return how many calls of this window a replica has reported."""
+        now = 1_700_000_000_000 + int(self._now() * 1000)
+        sql = "SELECT sum(value ->> 1) AS n FROM call_share, json_each(spent) WHERE replica = ? AND value ->> 0 > ?"
+        (row,) = self._connection.execute(sql, (replica, now - int(window * 1000))).fetchall()
+        return int(row["n"] or 0)
+
+    def shares(self) -> dict[str, int]:
+        return {row["replica"]: row["calls"] for row in self._connection.execute("SELECT * FROM call_share")}
+
+
+class Replica:
+    """One process: its budget, its share, and who of its tenants may call."""
+
+    def __init__(self, name: str, account: Account, directory: Directory, limit: int = LIMIT) -> None:
+        self.name = name
+        self.account = account
+        self.budget = CallBudget(limit, clock=account.now, unleased=UNLEASED)
+        self.tenants = TenantCalls(self.budget, clock=account.now)
+        self.shares = CallShares(directory, self.budget, replica=name, limit=limit - RESERVE, clock=account.now)
+        self.alive = True
+
+    def call(self, tenants: Sequence[str] = ()) -> None:
+        """Make one call of the account for these tenants."""
+        self.budget.take()
+        try:
+            self.account.call()
+        except CloudflareBlocks as error:
+            self.budget.block(error.retry_after or WINDOW)
+            raise
+        self.tenants.charge(tenants)
+
+    async def renew(self) -> None:
+        """Renew the lease, which is a call too."""
+        self.budget.record()
+        try:
+            self.account.call()
+        except CloudflareBlocks as error:
+            self.budget.block(error.retry_after or WINDOW)
+            raise
+        await self.shares.renew()
+
+
+@dataclass
+class Agent:
+    """Asks again as soon as it is answered, or waits as long as it is told to."""
+
+    tenant: str
+    pause: float
+    place: int = 0
+    """Which replica it asks."""
+    done: int = 0
+    waited: int = 0
+    in_vain: int = 0
+    waiting: bool = False
+
+
+class Simulation:
+    """Events in order of time. An operation is two calls, one after the other."""
+
+    def __init__(self, replicas: int, agents: Sequence[Agent], *, seed: int = 1, limit: int = LIMIT) -> None:
+        self.now = 0.0
+        self.random = random.Random(seed)
+        self.account = Account(lambda: self.now)
+        self.directory = Directory(lambda: self.now)
+        self.replicas = [Replica(f"r{n}", self.account, self.directory, limit) for n in range(replicas)]
+        self.agents = agents
+        self._events: list[tuple[float, int, Callable[[], object]]] = []
+        self._number = 0
+        self.refusals: Counter[str] = Counter()
+        self.vain: list[float] = []
+
+    def at(self, seconds: float, event: Callable[[], object]) -> None:
+        self._number += 1
+        heapq.heappush(self._events, (self.now + seconds, self._number, event))
+
+    async def run(self, until: float) -> None:
+        for replica in self.replicas:
+            if self.now == 0.0:
+                await self._renew(replica)
+        if self.now == 0.0:
+            for agent in self.agents:
+                self.at(self.random.random(), lambda agent=agent: self._ask(agent))  # type: ignore[misc]
+        while self._events and self._events[0][0] <= until:
+            at, _, event = heapq.heappop(self._events)
+            self.now = at
+            answer = event()
+            if answer is not None:
+                await answer  # type: ignore[misc]
+        self.now = until
+
+    async def _renew(self, replica: Replica) -> None:
+        if not replica.alive:
+            return
+        self.at(WINDOW / 15, lambda: self._renew(replica))
+        try:
+            await replica.renew()
+        except (RateLimited, UpstreamTimeout):
+            self.refusals["renewal"] += 1
+
+    def _ask(self, agent: Agent) -> None:
+        alive = [replica for replica in self.replicas if replica.alive]
+        replica = alive[agent.place % len(alive)]
+        came_back, agent.waiting = agent.waiting, False
+        try:
+            replica.tenants.admit(agent.tenant)
+            replica.call([agent.tenant])
+        except RateLimited as refused:
+            self.refusals[agent.tenant] += 1
+            agent.waited += 1
+            agent.in_vain += came_back
+            if came_back:
+                self.vain.append(self.now)
+            agent.waiting = True
+            self.at((refused.retry_after or 1) + 0.001, lambda: self._ask(agent))
+            return
+        self.at(0.04, lambda: self._second(agent, replica))
+
+    def _second(self, agent: Agent, replica: Replica) -> None:
+        try:
+            replica.call([agent.tenant])
+        except RateLimited as refused:
+            self.refusals["second"] += 1
+            self.at(refused.retry_after or 1, lambda: self._ask(agent))
+            return
+        agent.done += 1
+        self.at(0.04 + agent.pause, lambda: self._ask(agent))
+
+    def by_tenant(self) -> Counter[str]:
+        done: Counter[str] = Counter()
+        for agent in self.agents:
+            done[agent.tenant] += agent.done
+        return done
+
+
+def jain(values: Sequence[float]) -> float:
+    """Return Jain's index of fairness: 1 where all have the same."""
+    return sum(values) ** 2 / (len(values) * sum(value * value for value in values)) if any(values) else 1.0

@@ -1,0 +1,180 @@
+"""Whatever happens to replicas and to their answers, their shares never add up to more than the limit."""
+
+import asyncio
+import math
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from app.adapters.cloudflare.call_budget import UNLEASED, CallBudget
+from app.domain.errors import MemoryGatewayError, RateLimited
+from app.runtime.call_shares import CallShares
+from tests.simulation.call_budget import WINDOW, Directory
+from tests.support.generation import examples
+
+LIMIT = 60
+PLACES = st.integers(0, 3)
+SECONDS = st.integers(0, 8 * 70).map(lambda eighths: eighths / 8)
+
+
+class Process:
+    """A replica: its clock may stand still for a while, as that of a machine that is suspended."""
+
+    def __init__(self, number: int, world: "Sharing") -> None:
+        self.late = 0.0
+        self.suspended = 0.0
+        """Since it last reported."""
+        self.name = f"r{number}"
+        self.budget = CallBudget(LIMIT, clock=lambda: world.now - self.late, unleased=0)
+        self.shares = CallShares(
+            world.directory, self.budget, replica=self.name, limit=LIMIT, clock=lambda: world.now - self.late
+        )
+
+
+class Sharing(RuleBasedStateMachine):
+    """Replicas that come, spend, report, are answered or not, and go or die."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.directory = Directory(lambda: self.now)
+        self.begun = 0
+        self.alive: list[Process] = []
+        self.calls: list[float] = []
+
+    def process(self, place: int) -> Process:
+        return self.alive[place % len(self.alive)]
+
+    @rule(seconds=SECONDS)
+    def time_goes_by(self, seconds: float) -> None:
+        self.now += seconds
+
+    @precondition(lambda self: len(self.alive) < 4)
+    @rule()
+    def a_replica_begins(self) -> None:
+        self.begun += 1
+        self.alive.append(Process(self.begun, self))
+
+    @precondition(lambda self: self.alive)
+    @rule(place=PLACES, calls=st.integers(1, LIMIT))
+    def a_replica_calls(self, place: int, calls: int) -> None:
+        self.call(self.process(place), calls)
+
+    @precondition(lambda self: self.alive)
+    @rule(place=PLACES, lost=st.booleans())
+    def a_replica_renews(self, place: int, *, lost: bool) -> None:
+        self.renew(self.process(place), lost=lost)
+
+    @precondition(lambda self: self.alive)
+    @rule(times=st.integers(1, 8), lost=st.sets(PLACES))
+    def all_renew_and_call_as_much_as_they_may(self, times: int, lost: set[int]) -> None:
+        for _ in range(times):
+            self.now += WINDOW / 15
+            for place, process in enumerate(self.alive):
+                self.renew(process, lost=place in lost)
+            self.no_window_holds_more_than_the_limit()
+        for process in self.alive:
+            self.call(process, LIMIT)
+
+    def call(self, process: Process, calls: int) -> None:
+        for _ in range(calls):
+            try:
+                process.budget.take()
+            except RateLimited:
+                return
+            self.calls.append(self.now)
+
+    def renew(self, process: Process, *, lost: bool) -> None:
+        self.directory.loses = {process.name} if lost else set()
+        try:
+            asyncio.run(process.shares.renew())
+            process.suspended = 0.0
+        except MemoryGatewayError:
+            assert lost
+
+    @precondition(lambda self: self.alive)
+    @rule(place=PLACES)
+    def a_replica_dies(self, place: int) -> None:
+        self.alive.remove(self.process(place))
+
+    @precondition(lambda self: self.alive)
+    @rule(place=PLACES)
+    def a_replica_gives_its_share_back(self, place: int) -> None:
+        process = self.process(place)
+        self.directory.loses = set()
+        asyncio.run(process.shares.give_back())
+        self.alive.remove(process)
+
+    @precondition(lambda self: self.alive)
+    @rule(place=PLACES, seconds=st.integers(1, 60))
+    def a_replica_is_suspended(self, place: int, seconds: int) -> None:
+        """Its clock stands still, for a lease at most until it reports again."""
+        process = self.process(place)
+        seconds = min(seconds, int(WINDOW / 5 - process.suspended))
+        self.now += seconds
+        process.late += seconds
+        process.suspended += seconds
+
+    @invariant()
+    def no_window_holds_more_than_the_limit(self) -> None:
+        assert sum(at > self.now - WINDOW for at in self.calls) <= LIMIT
+
+
+TestSharing = Sharing.TestCase
+TestSharing.settings = settings(max_examples=examples(200), stateful_step_count=30, deadline=None)
+
+
+def shares_after(renewals: int, processes: list[Process], sharing: Sharing) -> list[float]:
+    """Let all renew so often, 20 seconds apart, and return what each may call."""
+    for _ in range(renewals):
+        sharing.now += WINDOW / 15
+        for process in processes:
+            asyncio.run(process.shares.renew())
+    return [process.budget.left() for process in processes]
+
+
+def test_replicas_that_ask_for_little_have_the_same() -> None:
+    sharing = Sharing()
+    processes = [Process(number, sharing) for number in range(3)]
+    shares = shares_after(8, processes, sharing)
+    assert max(shares) - min(shares) <= 2
+    assert sum(shares) >= LIMIT - 3
+
+
+def test_what_one_does_not_use_goes_to_one_that_lacks_it() -> None:
+    sharing = Sharing()
+    processes = [Process(number, sharing) for number in range(3)]
+    shares_after(8, processes, sharing)
+    processes[0].budget.refuse()
+    first, *others = shares_after(2, processes, sharing)
+    assert first > LIMIT / 3
+    assert all(other < LIMIT / 3 for other in others)
+
+
+def test_a_share_that_is_given_back_is_anothers_at_its_next_renewal() -> None:
+    sharing = Sharing()
+    processes = [Process(number, sharing) for number in range(2)]
+    shares_after(8, processes, sharing)
+    asyncio.run(processes.pop().shares.give_back())
+    (share,) = shares_after(6, processes, sharing)
+    assert share >= LIMIT - 2
+
+
+def test_a_process_without_a_lease_has_little_and_a_lease_ends() -> None:
+    now = 0.0
+    budget = CallBudget(1_000, clock=lambda: now, unleased=UNLEASED)
+    assert budget.left() == UNLEASED
+    budget.lease(500, 60.0)
+    assert budget.left() == 500
+    now = 60.0
+    assert budget.left() == UNLEASED
+
+
+def test_where_no_calls_are_counted_nothing_is_leased() -> None:
+    sharing = Sharing()
+    process = Process(0, sharing)
+    process.budget.stop_counting()
+    asyncio.run(process.shares.renew())
+    asyncio.run(process.shares.give_back())
+    assert (process.budget.left(), sharing.directory.shares()) == (math.inf, {})
