@@ -84,6 +84,13 @@ class CallShares:
         self._sleep = sleep
         self._keeping: asyncio.Task[None] | None = None
 
+    @property
+    def described(self) -> str:
+        """This process's share, for operators."""
+        if self._budget.limit is None:
+            return "not counted"
+        return f"{self._budget.limit} of {self._limit} in {self._budget.window:.0f} s"
+
     async def begin(self) -> None:
         """Lease a share, and keep it until ``end``.
 

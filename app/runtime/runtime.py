@@ -122,6 +122,7 @@ class Runtime:
             database=self.backends.database.backend,
             index=self.backends.index.backend,
             embedding_config=str(config),
+            cloudflare_calls=None if self.backends.calls is None else self.backends.calls.shares.described,
         )
 
     async def _config_to_serve(self) -> EmbeddingConfig:

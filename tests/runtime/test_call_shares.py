@@ -1,6 +1,10 @@
 """Services on one account divide Cloudflare's calls among them, and give them back."""
 
+import re
 from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
 
 from app.bootstrap import build_runtime, open_database
 from app.ports.database import Row, Statement
@@ -28,6 +32,17 @@ async def test_a_second_service_has_a_share_of_its_own_and_both_give_theirs_back
         assert len(held) == 2
         assert 500 <= sum(held) <= 1_100
     assert [row["calls"] for row in await shares(tmp_path, account)] == [0, 0]
+
+
+@pytest.mark.parametrize(("calls", "said"), [(1_100, r"\d+ of 1080 in 300 s"), (0, "not counted")])
+async def test_a_service_that_is_ready_says_what_it_may_call(
+    tmp_path: Path, account: Backend, calls: int, said: str
+) -> None:
+    with capture_logs() as logs:
+        async with serving(tmp_path, on=account, cloudflare_calls_per_window=calls):
+            pass
+    (ready,) = [entry for entry in logs if entry["event"] == "ready"]
+    assert re.fullmatch(said, ready["cloudflare_calls"])
 
 
 async def test_where_no_calls_are_counted_no_share_is_leased(tmp_path: Path, account: Backend) -> None:
