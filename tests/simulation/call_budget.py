@@ -129,7 +129,7 @@ class Agent:
     tenant: str
     pause: float
     place: int = 0
-    """Which replica it asks."""
+    """Which replica it asks; below 0: any, each time."""
     done: int = 0
     waited: int = 0
     in_vain: int = 0
@@ -181,7 +181,8 @@ class Simulation:
 
     def _ask(self, agent: Agent) -> None:
         alive = [replica for replica in self.replicas if replica.alive]
-        replica = alive[agent.place % len(alive)]
+        place = agent.place if agent.place >= 0 else self.random.randrange(len(alive))
+        replica = alive[place % len(alive)]
         came_back, agent.waiting = agent.waiting, False
         try:
             replica.tenants.admit(agent.tenant)

@@ -40,6 +40,15 @@ async def test_who_waits_as_long_as_told_is_served(agents: Agents) -> None:
     assert in_vain <= 0.05 * waited
 
 
+async def test_behind_a_balancer_that_changes_replicas_the_windows_are_used_and_most_waits_are_true() -> None:
+    simulation = Simulation(3, [Agent(f"t{n % 8}", 0.0, place=-1) for n in range(64)])
+    await simulation.run(2 * WINDOW)
+    assert (simulation.account.blocks, simulation.account.within() <= LIMIT) == (0, True)
+    assert len(simulation.account.calls) >= 0.9 * 2 * LIMIT
+    assert jain(list(simulation.by_tenant().values())) >= 0.95
+    assert sum(agent.in_vain for agent in simulation.agents) <= 0.4 * sum(agent.waited for agent in simulation.agents)
+
+
 async def test_what_a_replica_held_that_was_killed_is_the_others_after_its_lease() -> None:
     simulation = Simulation(3, alike())
     await simulation.run(WINDOW)
