@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -24,7 +25,7 @@ async def shares(tmp_path: Path, account: Backend) -> list[Row]:
 async def test_a_second_service_has_a_share_of_its_own_and_both_give_theirs_back(
     tmp_path: Path, account: Backend
 ) -> None:
-    calls = {"cloudflare_calls_per_window": 1_100}
+    calls: dict[str, Any] = {"cloudflare_calls_per_window": 1_100}
     async with serving(tmp_path, on=account, **calls) as first, serving(tmp_path, on=account, **calls) as second:
         await first.store("The customer prefers invoices in Swedish")
         assert await second.contents("invoices") == ["The customer prefers invoices in Swedish"]

@@ -30,7 +30,7 @@ class Backend:
         self.name = name
         self.doubles: dict[Path, Handle] = {}
         self._visibility_seconds = visibility_seconds
-        self._limited = {"rate_limit": rate_limit, "time_scale": time_scale}
+        self._limited: dict[str, Any] = {"rate_limit": rate_limit, "time_scale": time_scale}
         self._filterable = filterable or {}
         self._settings: dict[Path, dict[str, Any]] = {}
         self._stack = ExitStack()

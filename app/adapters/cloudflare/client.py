@@ -110,7 +110,7 @@ class CloudflareClient:
         )
         self._seconds = seconds
         self._background = asyncio.Semaphore(_BACKGROUND_AT_ONCE)
-        metrics.budget(lambda: self._call_budget.left())  # noqa: PLW0108 - behind an edge it is another
+        metrics.budget(call_budget.left)
 
     async def discover(self) -> Transport:
         """Find out what answers at the base URL: Cloudflare's REST API or the Worker of ``deploy/edge``.
@@ -127,7 +127,7 @@ class CloudflareClient:
                 self._may_be_an_edge = False
             else:
                 self.transport = read_capabilities(answer.result)
-                self._call_budget = CallBudget(None)
+                self._call_budget.stop_counting()
         return self.transport
 
     async def call(self, call: Call, meaning: RefusalMap | None = None) -> CloudflareAnswer:
