@@ -28,6 +28,7 @@ from app.storage.migrations.runner import migrate
 from app.storage.system.reembedding import ReembeddingState
 from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.server import running
+from tests.support import migrated
 from tests.support.backends import Backend
 from tests.support.service import settings_for
 
@@ -63,6 +64,7 @@ class Deployment:
 @pytest.fixture
 def deployment(tmp_path: Path, backend: Backend, openai: dict[str, Any]) -> Deployment:
     settings = openai | backend.settings(tmp_path)
+    migrated.prepare(tmp_path)
     if tmp_path in backend.doubles:
         backend.doubles[tmp_path].double.create_index(NEW.index_name, NEW.dimensions, SCOPE_TYPES)
     return Deployment(tmp_path, settings)

@@ -8,10 +8,12 @@ import pytest
 
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
+from app.bootstrap import DATABASE_FILE
 from app.domain.errors import DatabaseRejected, SchemaTooNew
 from app.domain.json_types import Scalar
 from app.ports.database import Statement
 from app.storage.migrations.runner import Migration, applied_migrations, known_migrations, migrate, split
+from tests.support.migrated import prepare
 
 FIRST = Migration("0001_a.sql", ("CREATE TABLE a (x TEXT)", "CREATE TABLE b (x TEXT)"))
 SECOND = Migration("0002_c.sql", ("CREATE TABLE c (x TEXT)",))
@@ -116,9 +118,11 @@ def test_a_script_is_split_at_its_statements_and_nowhere_else() -> None:
 
 
 @pytest.fixture
-async def migrated(database: SqliteDatabase) -> SqliteDatabase:
-    await migrate(database)
-    return database
+async def migrated(tmp_path: Path) -> AsyncIterator[SqliteDatabase]:
+    prepare(tmp_path)
+    file = SqliteFile(tmp_path / DATABASE_FILE)
+    yield SqliteDatabase(file)
+    await file.close()
 
 
 ROW = {

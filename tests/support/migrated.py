@@ -1,4 +1,7 @@
-"""A database at the newest schema, ready to be copied: migrating an empty one takes longer than most tests."""
+"""A database at the newest schema, ready to be copied: migrating an empty one takes longer than most tests.
+
+It has the cosine scale of the hashing embedder, which a first start would measure.
+"""
 
 import asyncio
 import sqlite3
@@ -8,9 +11,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
 
+from app.adapters.local.hashing import HashingEmbedder
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
 from app.bootstrap import DATABASE_FILE
+from app.indexing.cosine_scales import CosineScales
 from app.storage.migrations.runner import migrate
 
 _JOURNAL_MODES = slice(18, 20)
@@ -58,6 +63,8 @@ def _file() -> bytes:
 async def _migrate(path: Path) -> None:
     file = SqliteFile(path)
     try:
-        await migrate(SqliteDatabase(file))
+        database, embedder = SqliteDatabase(file), HashingEmbedder()
+        await migrate(database)
+        await CosineScales(database).find(embedder.config, embedder)
     finally:
         await file.close()

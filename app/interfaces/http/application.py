@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from importlib.metadata import version
 from typing import Protocol
 
 from fastapi import FastAPI
@@ -33,6 +32,7 @@ from app.interfaces.http.routes.transfer import transfer
 from app.interfaces.http.routes.windows import windows
 from app.interfaces.http.routes.workflows import workflows
 from app.interfaces.http.routes.working import working
+from app.interfaces.version import installed_version
 from app.runtime.runtime import Runtime
 
 
@@ -63,7 +63,7 @@ def create_http_app(runtime: Runtime, endpoint: Endpoint, hosts: Collection[str]
 
     app = FastAPI(
         title="Memory Gateway",
-        version=version("memory-gateway"),
+        version=installed_version(),
         description="Long-term memory for AI agents. The tenant comes from the credential, never from a request.",
         lifespan=lifespan,
         docs_url=None,

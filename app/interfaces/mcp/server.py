@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from importlib.metadata import version
 from typing import Any, TypeAlias
 
 import mcp_types as types
@@ -21,6 +20,7 @@ from app.interfaces.tools.definition import INSTRUCTIONS
 from app.interfaces.tools.manifests import manifest_of
 from app.interfaces.tools.profile_tools import ANSWER
 from app.interfaces.tools.sets import ALL_TOOLS
+from app.interfaces.version import installed_version
 from app.observability.logs import log_failure
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
@@ -45,7 +45,7 @@ def make_server(list_tools: ListTools, call_tool: CallTool, read_resource: ReadR
     schemas = {tool.name: tool.input_schema for tool in ALL_TOOLS}
     server: Server[Any] = Server(
         "memory-gateway",
-        version=version("memory-gateway"),
+        version=installed_version(),
         title="Memory Gateway",
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,

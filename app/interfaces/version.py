@@ -1,0 +1,10 @@
+"""The version of this package, for what says it to clients."""
+
+from functools import cache
+from importlib.metadata import version
+
+
+@cache
+def installed_version() -> str:
+    """Return the version of the installed package. The package's metadata is read once in a process."""
+    return version("memory-gateway")
