@@ -92,7 +92,7 @@ def databases_under_gateways(engine: D1Engine) -> Iterator[None]:
 
     A directory stands for a database, so that what opens it anew finds what it kept.
     """
-    databases: defaultdict[Path, EngineDatabase] = defaultdict(engine.empty_database)
+    databases: defaultdict[Path, EngineDatabase] = defaultdict(engine.migrated_database)
 
     def build(settings: Settings) -> Runtime:
         runtime = build_runtime(settings)

@@ -2,14 +2,23 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from app.ports.database import Database
+from tests.conformance.conftest import engine_database
+from tests.conformance.d1_engine import D1Engine
+from tests.contracts.conftest import Opened
 from tests.interfaces.http.test_agent_memory import *  # noqa: F403 - the same suite, not a copy of it
 from tests.interfaces.http.test_namespaces import *  # type: ignore[assignment]  # noqa: F403 - the same
 from tests.support.service import Service, serving
+
+
+@pytest.fixture
+def open_database(engine: D1Engine) -> Opened:
+    return partial(engine_database, engine.migrated_database())
 
 
 @pytest.fixture
