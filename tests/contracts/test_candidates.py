@@ -1,16 +1,22 @@
 """What ``find_candidates`` must find on every ``Database``: the lexical channel, above all."""
 
 import random
+from functools import partial
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
+from app.bootstrap import DATABASE_FILE
 from app.domain.errors import MemoryGatewayError
 from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.database import Database, Statement
-from app.storage.migrations.runner import migrate
+from memory_gateway_double.server import Handle
+from tests.contracts.conftest import Opened, d1_database, sqlite_database
 from tests.contracts.memories import INDEX, NOW, OWN, Held, Memories
+from tests.support import migrated
 
 OTHERS = [
     Scope("acme", "other"),
@@ -27,9 +33,18 @@ SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'id', '{INDEX}', 'upsert', 
 """
 
 
+@pytest.fixture(params=["sqlite", "d1-double"])
+def open_database(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
+    """Open a database that is migrated already: that takes longer than most of these tests."""
+    if request.param == "sqlite":
+        migrated.prepare(tmp_path)
+        return partial(sqlite_database, tmp_path / DATABASE_FILE)
+    double: Handle = request.getfixturevalue("double")
+    return partial(d1_database, double, double.double.create_database(f"contract-{uuid4()}", migrated.image()))
+
+
 @pytest.fixture
 async def memories(database: Database) -> Memories:
-    await migrate(database)
     return Memories(database)
 
 

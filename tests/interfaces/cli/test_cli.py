@@ -52,9 +52,9 @@ def test_a_command_on_cloudflare_names_the_account(line: Line) -> None:
     assert line.run("list", **account).place == f"Cloudflare account {'0' * 32}"
 
 
-def test_migrating_twice_applies_once(line: Line) -> None:
-    assert line.json("migrate") == {"applied": [migration.name for migration in known_migrations()]}
-    assert line.ok("migrate") == "nothing to apply\n"
+def test_migrating_twice_applies_once(new_line: Line) -> None:
+    assert new_line.json("migrate") == {"applied": [migration.name for migration in known_migrations()]}
+    assert new_line.ok("migrate") == "nothing to apply\n"
 
 
 def test_a_minted_credential_says_what_was_asked(line: Line) -> None:
@@ -118,22 +118,22 @@ def test_a_credential_is_minted_for_the_tenant_that_all_commands_have_by_default
     assert line.run("token", "--expires", "1d", "--for-ever").returncode == 2
 
 
-def test_the_data_directorys_secret_is_made_once_for_its_owner_only(line: Line) -> None:
-    line.ok("token", "--tenant", "acme")
-    secret = line.folder / "data" / "auth-secret"
+def test_the_data_directorys_secret_is_made_once_for_its_owner_only(new_line: Line) -> None:
+    new_line.ok("token", "--tenant", "acme")
+    secret = new_line.folder / "data" / "auth-secret"
     made = secret.read_text(encoding="ascii")
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
-    line.ok("token", "--tenant", "acme")
+    new_line.ok("token", "--tenant", "acme")
     assert secret.read_text(encoding="ascii") == made
     assert len(made) >= 32
     assert [path.name for path in secret.parent.iterdir()] == ["auth-secret"]
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"short", b"\xff" * 64])
-def test_a_secret_that_is_not_ours_is_refused_in_one_line(line: Line, content: bytes) -> None:
-    (line.folder / "data").mkdir()
-    (line.folder / "data" / "auth-secret").write_bytes(content)
-    says = line.fails("token", "--tenant", "acme")
+def test_a_secret_that_is_not_ours_is_refused_in_one_line(new_line: Line, content: bytes) -> None:
+    (new_line.folder / "data").mkdir()
+    (new_line.folder / "data" / "auth-secret").write_bytes(content)
+    says = new_line.fails("token", "--tenant", "acme")
     assert says.startswith("Error: The secret ")
     assert len(says.splitlines()) == 1
 
@@ -159,10 +159,10 @@ def test_the_doctor_warns_of_an_embedder_without_meaning(line: Line) -> None:
     assert [check["name"] for check in line.json("doctor")["checks"] if check["warning"]] == ["embedder"]
 
 
-def test_a_migration_that_is_half_applied_is_told_with_what_helps(line: Line) -> None:
-    line.ok("migrate")
-    spoil(line, "DELETE FROM d1_migrations WHERE name = (SELECT max(name) FROM d1_migrations)")
-    told = [line.fails("migrate"), line.run("doctor").stdout, line.fails("store", "text")]
+def test_a_migration_that_is_half_applied_is_told_with_what_helps(new_line: Line) -> None:
+    new_line.ok("migrate")
+    spoil(new_line, "DELETE FROM d1_migrations WHERE name = (SELECT max(name) FROM d1_migrations)")
+    told = [new_line.fails("migrate"), new_line.run("doctor").stdout, new_line.fails("store", "text")]
     for each in told:
         assert f"The migration {known_migrations()[-1].name} does not fit the database" in each
         assert "Migrating again does not help." in each
@@ -248,12 +248,12 @@ def test_data_of_another_model_is_served_and_the_log_says_what_to_run(line: Line
     assert "memory-gateway reembed start" in done.stderr
 
 
-def test_a_configured_secret_signs_and_no_file_is_made(line: Line) -> None:
+def test_a_configured_secret_signs_and_no_file_is_made(new_line: Line) -> None:
 
-    token = line.ok("token", "--tenant", "acme", AUTH_SECRETS=f"k={SECRET}").strip()
+    token = new_line.ok("token", "--tenant", "acme", AUTH_SECRETS=f"k={SECRET}").strip()
     assert jwt.get_unverified_header(token) == {"alg": "HS256", "kid": "k", "typ": "memory-gateway+jwt"}
     assert jwt.decode(token, SECRET, algorithms=["HS256"], audience="memory-gateway")["tenant"] == "acme"
-    assert not (line.folder / "data").exists()
+    assert not (new_line.folder / "data").exists()
 
 
 def spoil(line: Line, *statements: str) -> None:
