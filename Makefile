@@ -69,7 +69,9 @@ soak: $(VENV)/dev ## the long proofs (SOAK_SEEDS, SOAK_OPERATIONS, SOAK_TRANSFER
 	  tests/simulation/test_linearizable.py tests/simulation/test_moving.py
 	LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/conformance -m "hypothesis or long"
 	LONG=1 SOAK_OPERATIONS=$${SOAK_OPERATIONS:-1000} $(BIN)/python -m pytest -n 2 --dist worksteal -m "not hypothesis and not long" \
-	  tests/simulation tests/process tests/services/transfer/test_killed.py tests/services/test_recall_isolation.py \
+	  tests/simulation tests/process tests/services/transfer/test_killed.py tests/services/ingest/test_killed.py \
+	  tests/services/ingest/learning/test_killed_learning.py tests/services/tiers/test_procedural_bandit.py \
+	  tests/services/test_recall_isolation.py \
 	  tests/interfaces/http/test_openapi_generated.py tests/interfaces/mcp/test_together.py
 	SOAK_TRANSFER=$${SOAK_TRANSFER:-100000} $(BIN)/python -m pytest -s tests/process/test_transfer_soak.py
 

@@ -19,7 +19,7 @@ from app.services.tiers.procedural import ProceduralMemory
 from tests.domain.test_posterior import chances
 from tests.support.backends import BackendName, running_on
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
-from tests.support.generation import ON_THE_DOUBLE, examples
+from tests.support.generation import LONG, ON_THE_DOUBLE, examples
 from tests.support.workflows import run_id, runs_sql, workflow
 
 RATES = (0.2, 0.35, 0.5, 0.65, 0.8)
@@ -83,7 +83,7 @@ async def test_with_the_same_draws_the_choices_and_the_regret_are_those_of_the_t
     memory: ProceduralMemory,
 ) -> None:
     ours, textbooks = [], []
-    for seed, table in [(seed, rewards(RATES, ROUNDS, seed)) for seed in range(2)]:
+    for seed, table in [(seed, rewards(RATES, ROUNDS, seed)) for seed in range(2 if LONG else 1)]:
         chosen = await played(memory, f"t{seed}", table, seed)
         expected = textbook(table, lambda number, seed=seed: np.random.default_rng(seed * ROUNDS + number))  # type: ignore[misc]
         assert chosen == expected
@@ -129,7 +129,7 @@ async def test_once_the_best_workflow_changes_a_discount_finds_it_sooner(memory:
         chosen = await played(memory, task, np.concatenate([before, after]), seed, discount)
         return sum(chosen[CHANGE:])
 
-    seeds = range(3)
+    seeds = range(3 if LONG else 1)
     fading = await asyncio.gather(*(best_afterwards(seed, 0.95) for seed in seeds))
     lasting = await asyncio.gather(*(best_afterwards(seed, 1.0) for seed in seeds))
     assert all(sooner > 1.5 * later for sooner, later in zip(fading, lasting, strict=True))
