@@ -96,7 +96,7 @@ $(VENV)/conformance: $(NODE)/package.json $(TS)/package.json | $(VENV)/dev $(VEN
 
 conformance: $(VENV)/dev $(VENV)/conformance ## hold the code against what others made: Cloudflare's engine and clients (npm), generators
 	LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m cloudflare --ignore=tests/conformance tests
-	LONG=1 $(BIN)/python -m pytest tests/conformance tests/docs/test_agent_docs.py tests/clients/test_adapters.py clients
+	LONG=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/conformance tests/docs/test_agent_docs.py tests/clients/test_adapters.py clients
 
 check: $(VENV)/dev ## lint, types and import contracts
 	$(BIN)/ruff check --no-cache .

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from tests.support.generation import LONG
 from tests.support.probes import PROBES
 from tests.support.problem_shape import assert_problem, named_fields
 from tests.support.service import Service, serving
@@ -43,6 +44,11 @@ async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ser
         yield service
 
 
+def some(routes: list[str], turn: int) -> list[str]:
+    """Return all routes, in a short run a third of them: three turns have all."""
+    return routes if LONG else routes[turn % 3 :: 3]
+
+
 def path_of(route: str, **given: str) -> str:
     """Return a route's path, with ids of what is not there."""
     _, path = route.split()
@@ -63,7 +69,7 @@ async def ask(service: Service, route: str, path: str, content: bytes = b"{}", *
 
 @pytest.mark.parametrize("body", BODIES)
 async def test_no_route_takes_a_body_that_is_hostile(service: Service, body: str) -> None:
-    for route in WRITES:
+    for route in some(WRITES, list(BODIES).index(body)):
         answer = await ask(service, route, path_of(route, run_id=RUN), BODIES[body])
         if route.endswith(("/complete", "/summary")) and body == "nothing":
             continue  # which may have none
@@ -74,7 +80,7 @@ async def test_no_route_takes_a_body_that_is_hostile(service: Service, body: str
 
 @pytest.mark.parametrize("name", NAMES, ids=ascii)
 async def test_no_route_fails_at_a_name_in_its_path(service: Service, name: str) -> None:
-    for route in ROUTES:
+    for route in some(ROUTES, NAMES.index(name)):
         for part in [each.strip("{}") for each in route.split("/") if each.startswith("{")]:
             answer = await ask(service, route, path_of(route, **{part: quote(name, safe="/%")}))
             assert answer.status_code < 500, (route, part, answer.text[:300])
@@ -84,7 +90,7 @@ async def test_no_route_fails_at_a_name_in_its_path(service: Service, name: str)
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: ascii(value[:10]))
 async def test_no_route_fails_at_a_parameter(service: Service, value: str) -> None:
     document = (await service.client.get("/openapi.json")).json()["paths"]
-    for route in ROUTES:
+    for route in some(ROUTES, VALUES.index(value)):
         method, path = route.split()
         for each in document[path][method.lower()].get("parameters", []):
             if each["in"] == "query" and route not in {"GET /export", "DELETE /tenant"}:

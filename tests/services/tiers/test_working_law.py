@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
@@ -275,7 +276,8 @@ def test_a_message_is_in_the_window_or_in_long_term_memory_whatever_fails(
                     _nothing_is_lost(made, appended)
             except KilledError:
                 pass
-            await victim.backends.background.close()
+            with suppress(KilledError):
+                await victim.backends.background.close()
             await other.backends.background.close()
             _nothing_is_lost(made, appended)
             await _come_to_rest(made)
