@@ -4,6 +4,8 @@ import re
 from base64 import b64encode
 from hashlib import sha256
 
+import pytest
+
 from tests.support.service import Service
 
 AGENT_MEMORY = {
@@ -11,6 +13,11 @@ AGENT_MEMORY = {
     *("ingest", "remember", "recall", "memory_list", "memory_get", "memory_delete", "summary"),
 }
 """As Cloudflare's own document calls them."""
+
+
+@pytest.fixture
+def service(shared_service: Service) -> Service:
+    return shared_service
 
 
 async def test_every_route_says_how_it_fails_in_the_one_shape(service: Service) -> None:
