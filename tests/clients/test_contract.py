@@ -31,7 +31,7 @@ from memory_gateway_client.tiers import (
     working,
     working_types,
 )
-from tests.support.service import Service
+from tests.support.service import serving
 
 AGENT_MEMORY = {
     *("namespace_create", "namespace_list", "namespace_get", "namespace_delete", "profile_delete", "session_delete"),
@@ -166,9 +166,10 @@ NOT_SENT = {"every_agent", "shared"}
 """Parameters that say what is left out of the request."""
 
 
-@pytest.fixture
-async def document(service: Service) -> Any:
-    return (await service.client.get("/openapi.json")).json()
+@pytest.fixture(scope="module")
+async def document(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    async with serving(tmp_path_factory.mktemp("data")) as service:
+        return (await service.client.get("/openapi.json")).json()
 
 
 def described(document: Any) -> Iterator[tuple[str, str, str, Any]]:
