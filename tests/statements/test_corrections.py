@@ -51,9 +51,10 @@ def test_a_recall_takes_hardly_any_text_that_holds_for_corrected(found: dict[str
     assert sum(len(each.corrected - each.wanted) for each in found[name]) <= FALSE[name] * holds, table(found[name])
 
 
-def test_statements_of_other_cases_correct_next_to_nothing() -> None:
-    crossing = list(crossed([case for name in REPLACED for case in cases(CASES / f"{name}.jsonl")], FOREIGN))
-    assert len(crossing) == FOREIGN * 951
+@pytest.mark.parametrize("foreign", [FOREIGN // 4, pytest.param(FOREIGN, marks=pytest.mark.long)])
+def test_statements_of_other_cases_correct_next_to_nothing(foreign: int) -> None:
+    crossing = list(crossed([case for name in REPLACED for case in cases(CASES / f"{name}.jsonl")], foreign))
+    assert len(crossing) == foreign * 951
     assert sum(crossing) <= 0.005 * len(crossing)
 
 
