@@ -62,6 +62,7 @@ from app.services.model_spend import ModelSpend
 from app.services.query_vectors import QueryCache
 from app.services.recall_log import RecallLog
 from app.services.recall_rates import RecallRates
+from app.services.revocations import Revocations
 from app.settings import Settings
 
 DATABASE_FILE = "memory.sqlite3"
@@ -88,9 +89,11 @@ def build_runtime(settings: Settings, *, embedded: bool = False) -> Runtime:
     # Products of this size gain little from a second thread, while BLAS's threads burn processor time waiting
     # for each other and fight with other requests' work. The limit holds for the process.
     threadpool_limits(limits=1, user_api="blas")
-    metrics = Metrics()
+    metrics = Metrics(of_workers=settings.workers > 1)
     counts = AuditMetrics(metrics.registry, tenants=settings.metrics_tenants)
     on_cloudflare = settings.on_cloudflare and not embedded
+    # Workers on one file read what another has just written, as a single process does; a local read costs little.
+    shares_file = settings.workers > 1 and not on_cloudflare
     name = _process_name()
     stack = _cloudflare_stack(settings, metrics, name) if on_cloudflare else _local_stack(settings)
     credentials = build_credentials(settings)
@@ -111,7 +114,8 @@ def build_runtime(settings: Settings, *, embedded: bool = False) -> Runtime:
             registry=EmbeddingRegistry(stack.open_index, _opener(settings, plain, stack, metrics, closers)),
             quotas=settings.quota_defaults,
             tenant_episodes=settings.tenant_episodes,
-            context=ContextCache(settings.context_cache_bytes, settings.context_cache_seconds),
+            context=ContextCache(settings.context_cache_bytes, 0 if shares_file else settings.context_cache_seconds),
+            revocations=Revocations(0.0) if shares_file else Revocations(),
             episodes_near_limit=metrics.episodes_near_limit,
             objects=build_objects(settings, metrics, embedded=not on_cloudflare),
             recalls=RecallRates(settings.tenant_recalls_per_minute, settings.agent_recalls_per_minute),

@@ -35,6 +35,8 @@ _MODEL = re.compile(r"[!-~]{1,200}")
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 _MEBIBYTE = 1024 * 1024
 _FOLDER_FILE = ".env"
+MAX_WORKERS = 64
+"""More processes than a machine has processors gain nothing."""
 
 
 def _default_data_dir() -> Path:
@@ -63,6 +65,13 @@ class Settings(BaseSettings):
     )
     max_connections: Annotated[int, Field(ge=2, le=100_000)] = Field(
         800, description="Connections open at once; half as many from one address (docs/limits.md)."
+    )
+    workers: Annotated[int, Field(ge=1, le=MAX_WORKERS)] = Field(
+        1,
+        description=(
+            f"Processes that `serve` answers with, at most {MAX_WORKERS}; each has connections and caches of its own "
+            "(docs/operations.md)."
+        ),
     )
     data_dir: Path = Field(
         default_factory=_default_data_dir,

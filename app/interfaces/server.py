@@ -23,12 +23,17 @@ from app.interfaces.asgi import create_app
 from app.interfaces.connections import ConnectionLimits
 from app.interfaces.guarded_http import guarded
 from app.interfaces.mcp.http import PATH as MCP_PATH
+from app.interfaces.workers import Channel
 from app.runtime.runtime import Runtime
 from app.settings import Settings
 
 _WHO = "default"
 _PROGRAM = "memory-gateway"
 _GIVE_BACK_SECONDS = 30.0
+_REFUSALS = {
+    errno.EADDRINUSE: "PORT {port} is taken on {host}. Stop what listens there, or set another: PORT={other}",
+    errno.EACCES: "PORT {port} needs rights that this user has not.",
+}
 _LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
 
 Announce = Callable[[str], object]
@@ -36,15 +41,24 @@ Announce = Callable[[str], object]
 
 
 async def serve_http(
-    settings: Settings, *, announce: Announce | None = None, build: Callable[[Settings], Runtime] = build_runtime
+    settings: Settings,
+    *,
+    announce: Announce | None = None,
+    build: Callable[[Settings], Runtime] = build_runtime,
+    sockets: list[socket.socket] | None = None,
+    channel: Channel | None = None,
 ) -> bool:
     """Serve until told to stop. Return whether the socket was ever listening.
+
+    A worker has a ``channel`` to the process that started it, and listens on the sockets that this one has bound.
 
     Raises:
         ConfigurationError: a setting cannot work, or the port is taken.
         SchemaTooNew: the data belongs to a newer version.
     """
-    _check_port(settings.host, settings.port)
+    if sockets is None:
+        for each in bound(settings.host, settings.port):
+            each.close()
     runtime = build(settings)
     try:
         await runtime.start()
@@ -69,10 +83,10 @@ async def serve_http(
         server_header=False,
         timeout_graceful_shutdown=10,
     )
-    server = _Server(config, announce and (lambda url: announce(_what_to_try(url, runtime, settings))))
+    server = _Server(config, announce and (lambda url: announce(_what_to_try(url, runtime, settings))), channel)
     giving_back = asyncio.create_task(give_memory_back(_GIVE_BACK_SECONDS))
     try:
-        await server.serve()
+        await server.serve(sockets)
     finally:
         giving_back.cancel()
     return server.started
@@ -114,24 +128,30 @@ def _written(host: str) -> list[str]:
     return [] if name in _LOOPBACK else [name]
 
 
-def _check_port(host: str, port: int) -> None:
-    """Find out before anything is begun whether the service could listen there.
+def bound(host: str, port: int) -> list[socket.socket]:
+    """Return a socket for each address of the host that this machine has, bound and not listening yet.
 
     Raises:
         ConfigurationError: the port is taken, or needs rights that this user has not.
     """
+    sockets: list[socket.socket] = []
     for family, kind, protocol, _, address in _addresses(host, port):
-        with socket.socket(family, kind, protocol) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(address)
-            except OSError as error:
-                if error.errno == errno.EADDRINUSE:
-                    raise ConfigurationError(
-                        f"PORT {port} is taken on {host}. Stop what listens there, or set another: PORT={port + 1}"
-                    ) from error
-                if error.errno == errno.EACCES:
-                    raise ConfigurationError(f"PORT {port} needs rights that this user has not.") from error
+        own = socket.socket(family, kind, protocol)
+        try:
+            own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                own.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            own.bind(address)
+            sockets.append(own)
+        except OSError as error:
+            own.close()
+            if error.errno in _REFUSALS:
+                for each in sockets:
+                    each.close()
+                raise ConfigurationError(_REFUSALS[error.errno].format(host=host, port=port, other=port + 1)) from error
+    if not sockets:
+        raise ConfigurationError(f"HOST {host} is no address of this machine.")
+    return sockets
 
 
 def _addresses(host: str, port: int) -> list[tuple[Any, ...]]:
@@ -143,19 +163,26 @@ def _addresses(host: str, port: int) -> list[tuple[Any, ...]]:
 
 
 class _Server(uvicorn.Server):
-    """Prints what to try once the socket listens."""
+    """Prints what to try once the socket listens; a worker tells, and follows, the process that started it."""
 
-    def __init__(self, config: uvicorn.Config, announce: Announce | None) -> None:
-        """Take what is told the URL."""
+    def __init__(self, config: uvicorn.Config, announce: Announce | None, channel: Channel | None) -> None:
+        """Take what is told the URL, and a worker's channel."""
         super().__init__(config)
         self._announce = announce
+        self._channel = channel
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        if self._channel is not None and self.started:
+            self._channel.listens()
+            self._channel.on_end(self._stop)
         if self._announce is not None and self.started:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
             self._announce(url)
+
+    def _stop(self) -> None:
+        self.should_exit = True
 
 
 def own_command(called: str) -> str:

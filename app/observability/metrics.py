@@ -2,23 +2,28 @@
 
 from collections.abc import Callable
 from functools import cache
+from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from app.storage.system.outbox_status import OutboxStatus
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_NEWEST: Literal["livemostrecent"] = "livemostrecent"
+"""Of several workers' values of a gauge, the one that was set last by a worker that lives."""
 _TOKENS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 65536)
 
 
 class Metrics:
     """The metrics of one process, in a registry of their own."""
 
-    def __init__(self) -> None:
-        """Create the metrics."""
+    def __init__(self, *, of_workers: bool = False) -> None:
+        """Create the metrics; ``of_workers``: this process is one of several whose metrics are told as one's."""
+        self._of_workers = of_workers
         self.registry = CollectorRegistry()
         self._requests = Histogram(
             "memory_gateway_request_seconds",
@@ -67,6 +72,7 @@ class Metrics:
             "memory_gateway_cloudflare_ratelimit",
             "Cloudflare's own rate limit as its last answer told it.",
             ["policy", "figure"],
+            multiprocess_mode=_NEWEST,
             registry=self.registry,
         )
         self._embedding_calls: Gauge | None = None
@@ -128,8 +134,12 @@ class Metrics:
         self._outbox.show(status)
 
     def render(self) -> bytes:
-        """Return all metrics in the text format of Prometheus."""
-        return generate_latest(self.registry)
+        """Return all metrics in the text format of Prometheus; of workers, what all of them have counted together."""
+        if not self._of_workers:
+            return generate_latest(self.registry)
+        together = CollectorRegistry()
+        MultiProcessCollector(together)  # type: ignore[no-untyped-call]
+        return generate_latest(together)
 
 
 class _OutboxGauges:
@@ -140,23 +150,30 @@ class _OutboxGauges:
             "memory_gateway_outbox_rows",
             "Rows of the outbox, over all tenants, by what they wait for.",
             ["state"],
+            multiprocess_mode=_NEWEST,
             registry=registry,
         )
         self._oldest = Gauge(
             "memory_gateway_outbox_oldest_undelivered_seconds",
             "Age of the oldest row that the index has not taken.",
+            multiprocess_mode=_NEWEST,
             registry=registry,
         )
         self._lag = Gauge(
             "memory_gateway_outbox_delivery_lag_seconds",
             "Longest time from stored to known visible in the index, of the last minute.",
+            multiprocess_mode=_NEWEST,
             registry=registry,
         )
-        self._erasures = Gauge("memory_gateway_erasures", "Erasures under way.", registry=registry)
+        self._erasures = Gauge(
+            "memory_gateway_erasures", "Erasures under way.", multiprocess_mode=_NEWEST, registry=registry
+        )
+        self._holder: str | None = None
         self._lease = Gauge(
             "memory_gateway_indexer_lease",
-            "1 for the process that holds the indexer's lease.",
+            "1 for the process that holds the indexer's lease, 0 for those that held it before.",
             ["holder"],
+            multiprocess_mode=_NEWEST,
             registry=registry,
         )
 
@@ -166,6 +183,8 @@ class _OutboxGauges:
         self._oldest.set(status.oldest_undelivered_seconds)
         self._lag.set(status.delivery_lag_seconds)
         self._erasures.set(status.erasures)
-        self._lease.clear()
+        if self._holder not in {None, status.lease_holder}:
+            self._lease.labels(self._holder).set(0)
         if status.lease_holder is not None:
             self._lease.labels(status.lease_holder).set(1)
+        self._holder = status.lease_holder

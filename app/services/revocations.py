@@ -1,4 +1,4 @@
-"""Which credentials hold no longer, as the database said at most 20 seconds ago."""
+"""Which credentials hold no longer, as the database said at most 20 seconds ago, or since the request began."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -34,18 +34,21 @@ class Revocations:
     read for this alone until one is.
     """
 
-    def __init__(self) -> None:
-        """Begin without knowing any."""
+    def __init__(self, max_age_seconds: float = MAX_AGE_SECONDS) -> None:
+        """Begin without knowing any; with a maximum age of 0 each request reads what is new."""
+        self._max_age_seconds = max_age_seconds
         self._credentials: set[tuple[str, str]] = set()
         self._issued_before: dict[str, int] = {}
         self._last = 0
         self._known_at: float | None = None
-        self._reading: asyncio.Task[None] | None = None
+        self._reading: asyncio.Task[float] | None = None
 
     def seen(self, last: int | None) -> None:
         """Take when the last credential was revoked, as the database has just said."""
-        known = (last or 0) <= self._last
-        self._known_at = asyncio.get_running_loop().time() if known else None
+        if (last or 0) > self._last:
+            self._known_at = None
+        elif self._max_age_seconds:  # an answer may tell of a moment before a request began that asks now
+            self._known_at = asyncio.get_running_loop().time()
 
     async def check(self, principal: Principal, read: Read) -> None:
         """Return where a credential is not revoked.
@@ -62,19 +65,23 @@ class Revocations:
 
     async def refresh(self, read: Read) -> None:
         """Read what is new, unless that is known; requests that come meanwhile wait for the same reading."""
-        now = asyncio.get_running_loop().time()
-        if self._known_at is not None and now - self._known_at < MAX_AGE_SECONDS:
+        since = asyncio.get_running_loop().time() - self._max_age_seconds
+        if self._known_at is not None and self._known_at > since:
             return
-        if self._reading is None or self._reading.done():
-            self._reading = asyncio.create_task(self._read(read), name="revocations")
-        await asyncio.shield(self._reading)
+        began = float("-inf")
+        while began < since:  # a reading that had begun before this request may tell of a moment before it
+            if self._reading is None or self._reading.done():
+                self._reading = asyncio.create_task(self._read(read), name="revocations")
+            began = await asyncio.shield(self._reading)
 
-    async def _read(self, read: Read) -> None:
+    async def _read(self, read: Read) -> float:
+        """Read what is new, and return when the reading began."""
         began = asyncio.get_running_loop().time()
         while page := await read(self._last):
             for revocation in page:
                 self._take(revocation)
         self._known_at = began
+        return began
 
     def _take(self, revocation: Revocation) -> None:
         if revocation.issued_before is None:

@@ -11,5 +11,5 @@ from tests.contracts.test_candidates import *  # noqa: F403 - the same suite, no
 
 
 @pytest.fixture
-def open_database(engine: D1Engine) -> Opened:
+def open_database(engine: D1Engine) -> Opened:  # type: ignore[no-redef]  # in the place of the suite's own
     return partial(engine_database, engine.migrated_database())

@@ -6,7 +6,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 
@@ -21,6 +21,16 @@ _HANDS = 2
 _PAUSE_SECONDS = 0.02
 _READY_SECONDS = 1.5
 """A server that is not ready by then is asked all the same; what it refuses is no answer."""
+
+
+class Servers(Protocol):
+    """The servers that agents talk to, and how many of them have died."""
+
+    kills: int
+
+    def choose(self, dice: random.Random) -> tuple[str, httpx.AsyncClient]:
+        """Return a server's name and a client of it."""
+        ...
 
 
 class Pair:
@@ -76,12 +86,12 @@ class Pair:
 class Agents:
     """Eight agents; what they were told is in the history."""
 
-    def __init__(self, pair: Pair, history: History, seed: int) -> None:
+    def __init__(self, servers: Servers, history: History, seed: int) -> None:
         self.answered: Counter[str] = Counter()
         self.unanswered: Counter[str] = Counter()
         self.degraded: Counter[str] = Counter()
         self.slowest_seconds = 0.0
-        self._pair = pair
+        self._servers = servers
         self._history = history
         self._seed = seed
         self._least = (0, 0)
@@ -124,7 +134,7 @@ class Agents:
 
     def _goes_on(self) -> bool:
         operations, kills = self._least
-        return not self._history.violations and (self.answered.total() < operations or self._pair.kills < kills)
+        return not self._history.violations and (self.answered.total() < operations or self._servers.kills < kills)
 
     async def _store(self, dice: random.Random, memory: Memory) -> None:
         storing = self._history.begin("store", memory)
@@ -140,7 +150,7 @@ class Agents:
 
     async def _recall(self, dice: random.Random, memory: Memory, *, must: bool = False) -> bool:
         """Ask for what is most like the memory; return whether there was an answer."""
-        name, client = self._pair.choose(dice)
+        name, client = self._servers.choose(dice)
         body = {"agent_id": memory.agent_id, "query": memory.content, "top_k": TOP_K}
         began = time.monotonic()
         answer = await self._send(client, "POST", "/recall", json=body)
@@ -157,7 +167,7 @@ class Agents:
 
     async def _ask(self, dice: random.Random, operation: Operation, method: str, path: str, **request: Any) -> bool:
         """Send a change; return whether it was acknowledged."""
-        name, client = self._pair.choose(dice)
+        name, client = self._servers.choose(dice)
         answer = await self._send(client, method, path, **request)
         if isinstance(answer, str):
             operation.told(f"{answer} by {name}")

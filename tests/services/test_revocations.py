@@ -125,3 +125,22 @@ async def test_revocations_are_read_page_by_page() -> None:
         with pytest.raises(Unauthenticated):
             await revocations.check(principal(f"c{number}"), pages_of_two)
     assert database.asked == [0, 2, 4, 5]
+
+
+async def test_with_a_maximum_age_of_0_each_request_learns_what_was_revoked_before_it_began() -> None:
+    database, revocations = Database(), Revocations(0.0)
+    await revocations.check(principal(), database.read)
+    revocations.seen(None)
+    earlier = asyncio.create_task(revocations.check(principal("two"), database.read))
+    while not database.asked[1:]:  # a reading is under way, and has seen nothing
+        await asyncio.sleep(0)
+    database.revocations.append(Revocation("acme", "one", None, 7))
+    with pytest.raises(Unauthenticated):
+        await revocations.check(principal(), database.read)
+    await earlier
+
+
+async def test_with_a_maximum_age_of_0_requests_that_come_together_share_a_reading() -> None:
+    database, revocations = Database(), Revocations(0.0)
+    await asyncio.gather(*(revocations.check(principal(f"{number}"), database.read) for number in range(20)))
+    assert len(database.asked) <= 2

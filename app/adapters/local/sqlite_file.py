@@ -29,7 +29,10 @@ _MAX_GROUP = 64
 _GROUP_SECONDS = 0.02
 """The processor time after which writes are committed, and those that were not reached come first in the next group."""
 _BUSY_SECONDS = 5.0
-_BUSY_AGAIN_SECONDS = 0.005
+_BUSY_AGAIN_SECONDS = 0.001
+_OWN_PATIENCE = "PRAGMA busy_timeout = 0"
+"""SQLite's own way to wait for another process's commit sleeps for up to 100 ms at a time, and so often comes last."""
+_WRITER = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", _OVERWRITES, _OWN_PATIENCE)
 _OF_OTHERS = 0o077
 
 # What D1 allows (https://developers.cloudflare.com/d1/platform/limits/), so that SQL which would fail
@@ -116,7 +119,7 @@ class SqliteFile:
         """
         try:
             if connection is None:
-                connection = _open(self.path, "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", _OVERWRITES)
+                connection = _open(self.path, *_WRITER)
             waiting = list(group)
             while waiting and not _commit(connection, waiting):
                 waiting = [job for job in waiting if job.error is None]
@@ -139,7 +142,7 @@ def _commit(connection: sqlite3.Connection, jobs: list[Job[Any]]) -> bool:
     ends = time.thread_time() + _GROUP_SECONDS
     reached = 0
     try:
-        connection.execute("BEGIN IMMEDIATE")
+        _execute_patiently(connection, "BEGIN IMMEDIATE")
         for job in jobs:
             _do(connection, job)
             reached += 1
@@ -223,8 +226,8 @@ def _make(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
-def _execute_patiently(connection: sqlite3.Connection, pragma: str) -> None:
-    """Run a pragma, and retry it while another process locks the file.
+def _execute_patiently(connection: sqlite3.Connection, statement: str) -> None:
+    """Run a pragma or begin a transaction, and retry it while another process locks the file.
 
     SQLite does not wait for the lock that switches a file to WAL mode (https://www.sqlite.org/wal.html,
     "Sometimes Queries Return SQLITE_BUSY"), so of several workers that start on a new file one would fail.
@@ -233,7 +236,7 @@ def _execute_patiently(connection: sqlite3.Connection, pragma: str) -> None:
     done = False
     while not done:
         try:
-            connection.execute(pragma)
+            connection.execute(statement)
             done = True
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= give_up:

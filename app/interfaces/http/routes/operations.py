@@ -1,5 +1,6 @@
 """The routes for operators: whether the process lives and is ready, and its metrics."""
 
+import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -57,7 +58,8 @@ async def readyz(request: Request, response: Response, query: Annotated[Readines
 )
 async def metrics(request: Request) -> Response:
     """Tell what was called, how long it took and what is left of the budget, in Prometheus' text form."""
-    return PlainTextResponse(runtime_of(request).metrics.render(), media_type=MEDIA_TYPE)
+    text = await asyncio.to_thread(runtime_of(request).metrics.render)
+    return PlainTextResponse(text, media_type=MEDIA_TYPE)
 
 
 async def _outbox(runtime: Runtime) -> OutboxAnswer:

@@ -1,0 +1,80 @@
+"""Workers are kept alive, and stopped, whatever they are."""
+
+import asyncio
+import socket
+import sys
+
+from app.interfaces.workers import Channel, Workers
+
+_LISTENS = b"listening"
+_WAITS = "import signal, socket; s = socket.socket(fileno=0); s.send(b'listening')"
+_UNTIL_TOLD = f"{_WAITS}; signal.sigwait([signal.SIGTERM])"
+
+
+class Started:
+    """Starts a program in each worker's place, and notes which have run."""
+
+    def __init__(self, *programs: str) -> None:
+        self.processes: list[asyncio.subprocess.Process] = []
+        self.ended: list[int] = []
+        self._programs = list(programs)
+
+    async def spawn(self, channel: socket.socket) -> asyncio.subprocess.Process:
+        program = self._programs.pop(0) if len(self._programs) > 1 else self._programs[0]
+        blocked = f"import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM]); {program}"
+        command = (sys.executable, "-S", "-E", "-c", blocked)
+        self.processes.append(await asyncio.create_subprocess_exec(*command, stdin=channel.fileno()))
+        return self.processes[-1]
+
+    def workers(self, count: int) -> Workers:
+        return Workers(self.spawn, count, ended=self.ended.append, pause=0.0)
+
+    async def until(self, processes: int) -> None:
+        async with asyncio.timeout(20):
+            while len(self.processes) < processes:
+                await asyncio.sleep(0.01)
+
+
+async def test_a_worker_that_ends_is_replaced_until_all_are_told_to_stop() -> None:
+    started = Started(_UNTIL_TOLD)
+    workers = started.workers(2)
+    running = asyncio.create_task(workers.run())
+    await started.until(2)
+    started.processes[0].kill()
+    started.processes[1].kill()
+    await started.until(4)
+    workers.stop()
+    assert await running is True
+    assert all(process.returncode is not None for process in started.processes)
+    assert sorted(started.ended) == sorted(process.pid for process in started.processes)
+
+
+async def test_where_the_first_worker_never_listens_no_other_is_started() -> None:
+    started = Started("raise SystemExit(1)")
+    assert await started.workers(4).run() is False
+    assert len(started.processes) == 1
+
+
+async def test_a_stop_before_the_first_worker_listens_is_no_failure() -> None:
+    started = Started("import signal; signal.sigwait([signal.SIGTERM])")
+    workers = started.workers(2)
+    running = asyncio.create_task(workers.run())
+    await started.until(1)
+    workers.stop()
+    assert await running is True
+    assert len(started.processes) == 1
+
+
+async def test_a_worker_learns_of_the_end_of_the_process_that_started_it() -> None:
+    ours, theirs = socket.socketpair()
+    ended = asyncio.Event()
+    channel = Channel(theirs)
+    channel.listens()
+    assert ours.recv(100) == _LISTENS
+    channel.on_end(ended.set)
+    await asyncio.sleep(0.01)
+    assert not ended.is_set()
+    ours.close()
+    async with asyncio.timeout(5):
+        await ended.wait()
+    theirs.close()

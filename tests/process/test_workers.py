@@ -1,0 +1,199 @@
+"""One server of several processes: what one has written the others know at once, and none is missed when it dies."""
+
+import asyncio
+import os
+import random
+import signal
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from tests.process.agents import Agents
+from tests.process.conftest import Start
+from tests.process.history import History
+from tests.process.memories import Memory, forgotten, halves, made, recall, rows, store
+from tests.process.server import Server, credential, run, until
+
+WORKERS = 2
+OPERATIONS = int(os.environ.get("SOAK_OPERATIONS", "120"))
+SEED = int(os.environ.get("SOAK_SEED", "20"))
+KILLS = 4 if "SOAK_OPERATIONS" in os.environ else 1
+_CONNECTIONS = 200
+
+
+@pytest.fixture
+async def server(start: Start) -> Server:
+    server = await start(WORKERS=str(WORKERS))
+
+    async def all_listen() -> bool:
+        return server.log.read_text().count('"Application startup complete."') == WORKERS
+
+    await until(all_listen)
+    return server
+
+
+def workers(server: Server) -> list[psutil.Process]:
+    return psutil.Process(server.process.pid).children()
+
+
+async def client_of(server: Server, worker: psutil.Process, stack: AsyncExitStack) -> httpx.AsyncClient:
+    """Return a client whose one connection a worker has taken."""
+    limits = httpx.Limits(max_connections=1)
+    for _ in range(_CONNECTIONS):
+        client = server.client()
+        client = await stack.enter_async_context(
+            httpx.AsyncClient(base_url=server.url, headers=client.headers, timeout=20.0, limits=limits, trust_env=False)
+        )
+        answer = await client.get("/healthz")
+        own = answer.extensions["network_stream"].get_extra_info("client_addr")
+        if own[1] in [port for each in worker.net_connections("tcp") for port in each.raddr[1:]]:
+            return client
+    raise AssertionError(f"the worker {worker.pid} took none of {_CONNECTIONS} connections")
+
+
+@pytest.fixture
+async def pair(server: Server) -> AsyncIterator[list[httpx.AsyncClient]]:
+    async with AsyncExitStack() as stack:
+        yield [await client_of(server, worker, stack) for worker in workers(server)]
+
+
+async def test_what_one_worker_has_done_the_others_know_at_once(pair: list[httpx.AsyncClient], data_dir: Path) -> None:
+    for number in range(8):
+        here, there = pair[number % 2], pair[1 - number % 2]
+        memory = made("shared", number)
+        assert (await store(here, memory)).status_code == 201
+        assert await forgotten(there, [memory]) == []
+        document = {"content": f"version {number}"}
+        assert (await here.put("/context/style", json=document)).status_code == 200
+        assert (await there.get("/context/style")).json()["content"] == document["content"]
+        (entry,) = await recall(here, memory)
+        assert (await there.delete(f"/memories/{entry['id']}?agent_id={memory.agent_id}")).status_code == 204
+        assert await forgotten(here, [memory]) == await forgotten(there, [memory]) == [memory]
+    assert halves(data_dir) == {}
+    await one_erases(*pair)
+    await all_refuse_the_revoked(pair, data_dir)
+    await all_are_counted(pair)
+
+
+async def one_erases(here: httpx.AsyncClient, there: httpx.AsyncClient) -> None:
+    """Check that what one worker has erased the other does not return."""
+    memories = [Memory("gone", f"secret {number} of many") for number in range(5)]
+    for memory in memories:
+        assert (await store(there, memory)).status_code == 201
+    assert await forgotten(there, memories) == []
+    operation = (await here.delete("/agents/gone")).json()["id"]
+
+    async def erased() -> bool:
+        status: str = (await here.get(f"/operations/{operation}")).json()["status"]
+        return status == "done"
+
+    await until(erased)
+    for memory in memories:
+        assert await recall(there, memory) == []
+
+
+async def all_refuse_the_revoked(pair: list[httpx.AsyncClient], data_dir: Path) -> None:
+    """Check that a credential holds with no worker from the moment in which it was revoked."""
+    token = credential(agent_id="agent-0")
+    headers = {"Authorization": f"Bearer {token}"}
+    asked = {"agent_id": "agent-0", "query": "what was said?"}
+    for client in pair:
+        assert (await client.post("/recall", json=asked, headers=headers)).status_code == 200
+    assert run(data_dir, "token", "revoke", token, "--tenant", "test").returncode == 0
+    for client in pair:
+        assert (await client.post("/recall", json=asked, headers=headers)).status_code == 401
+
+
+async def all_are_counted(pair: list[httpx.AsyncClient]) -> None:
+    """Check that every worker tells what all have counted, and which of them runs the indexer."""
+
+    async def counted(client: httpx.AsyncClient) -> float:
+        lines = (await client.get("/metrics")).text.splitlines()
+        assert len([line for line in lines if line.startswith("memory_gateway_indexer_lease{")]) == 1
+        (recalls,) = [line for line in lines if line.startswith('memory_gateway_recalls_total{through="http"}')]
+        return float(recalls.rpartition(" ")[2])
+
+    before = await counted(pair[0])
+    for client, recalls in zip(pair, (3, 4), strict=True):
+        for number in range(recalls):
+            await recall(client, made("counted", number))
+    assert [await counted(client) - before for client in pair] == [7, 7]
+
+
+async def test_a_stop_reaches_every_worker(server: Server, data_dir: Path) -> None:
+    family = workers(server)
+    async with server.client() as client:
+        assert (await store(client, made("kept", 1))).status_code == 201
+        server.process.send_signal(signal.SIGTERM)
+        assert await server.ended() == 0
+    assert not any(each.is_running() for each in family)
+    assert "Traceback" not in server.log.read_text()
+    assert rows(data_dir, "SELECT * FROM lease") == []
+
+
+async def test_workers_end_with_the_process_that_started_them(server: Server) -> None:
+    family = workers(server)
+    server.kill()
+
+    async def ended() -> bool:
+        return not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in family)
+
+    await until(ended)
+
+
+def test_what_keeps_one_worker_from_starting_is_said_once(data_dir: Path) -> None:
+    data_dir.write_text("not a directory")
+    ended = run(data_dir, "serve", "--workers", "3", AUTH_SECRETS="")
+    assert ended.returncode == 1
+    (_, line) = [line for line in ended.stderr.splitlines() if '"worker_ended"' not in line]
+    assert line.startswith("Error: ")
+
+
+class Family:
+    """The workers of one server, which die at random and are replaced."""
+
+    def __init__(self, server: Server, client: httpx.AsyncClient) -> None:
+        self.kills = 0
+        self.over = False
+        self._server = server
+        self._client = client
+
+    def choose(self, dice: random.Random) -> tuple[str, httpx.AsyncClient]:
+        """Return the one server; its connections are of all workers."""
+        del dice
+        return "server", self._client
+
+    async def trouble(self, dice: random.Random) -> None:
+        """Kill a worker now and then, while all of them are there."""
+        while not self.over:
+            await asyncio.sleep(dice.uniform(0.1, 0.6))
+            if len(family := workers(self._server)) == WORKERS:
+                dice.choice(family).kill()
+                self.kills += 1
+
+
+async def test_workers_that_die_are_replaced_and_no_answer_is_ever_wrong(server: Server, data_dir: Path) -> None:
+    history = History()
+    async with server.client() as client:
+        family = Family(server, client)
+        agents = Agents(family, history, SEED)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(family.trouble(random.Random(SEED)))
+            await agents.run(operations=OPERATIONS, kills=KILLS)
+            family.over = True
+        assert "ConnectError" not in agents.unanswered  # what connects while a worker dies waits for the next one
+        assert not history.violations, "\n".join([f"seed {SEED}", *history.violations])
+        assert halves(data_dir) == {}, f"seed {SEED}"
+        held = rows(data_dir, "SELECT id, agent_id, content FROM long_term_memory")
+        history.held({str(id_): Memory(agent, content) for id_, agent, content in held})
+        assert not history.violations, "\n".join([f"seed {SEED}, in the end:", *history.violations])
+    assert "Traceback" not in server.log.read_text()
+
+    async def whole() -> bool:
+        return len(workers(server)) == WORKERS
+
+    await until(whole)
