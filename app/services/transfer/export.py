@@ -8,6 +8,7 @@ from app.domain.json_types import Scalar
 from app.domain.memory import Memory, Tenant
 from app.ports.database import Row
 from app.services.backends import TenantBackends
+from app.services.pacing import paced
 from app.services.transfer.large_rows import LargeRows
 from app.services.transfer.lines import (
     Manifest,
@@ -30,6 +31,10 @@ RETRY_SECONDS = 60.0
 """How long a transfer over HTTP may wait in all for calls to be let through."""
 _LARGE_AT_ONCE = 8
 """Rows whose large values are read at once, and are in memory together."""
+_CHARACTERS_AT_ONCE = 32 * 1024
+"""Of lines that are written before the event loop goes on: one or two milliseconds."""
+_OF_A_LINE = 2000
+"""What a line takes beside its content, counted as characters; most of it is its vector."""
 
 
 class Export:
@@ -95,7 +100,8 @@ class Export:
         at_once = _LARGE_AT_ONCE if any(row[each.blob] for row in page for each in tier.large) else len(page)
         for start in range(0, len(page), at_once):
             lines: list[bytes] = []
-            for row in await asyncio.gather(*(self._whole(tier, row) for row in page[start : start + at_once])):
+            rows = await asyncio.gather(*(self._whole(tier, row) for row in page[start : start + at_once]))
+            async for row in paced(rows, _row_weight, _CHARACTERS_AT_ONCE):
                 line, digest = write_row(tier, held(tier, row))
                 self.total.add_row(digest)
                 lines.append(line)
@@ -121,7 +127,7 @@ class Export:
     async def _lines(self, page: Sequence[Row]) -> bytes:
         vectors = await self._vectors_of(page) if self._vectors else {}
         lines: list[bytes] = []
-        for row in page:
+        async for row in paced(page, _weight, _CHARACTERS_AT_ONCE):
             memory = read_memory(self._tenant_id, row)
             line, digest = write_memory(_record(memory, vectors.get(memory.id), self._config))
             self.total.add(digest)
@@ -140,6 +146,14 @@ class Export:
         statement = waiting(Tenant(self._tenant_id), missing, config.index_name)
         (queued,) = await self._retry_budget.of(lambda: self._backends.database.run([statement]))
         return {**shown, **{str(row["id"]): decode(str(row["vector"]), config.dimensions) for row in queued}}
+
+
+def _weight(row: Row) -> int:
+    return _OF_A_LINE + len(str(row["content"]))
+
+
+def _row_weight(row: Mapping[str, Scalar]) -> int:
+    return _OF_A_LINE + sum(len(value) for value in row.values() if isinstance(value, str))
 
 
 def _config(row: Row) -> EmbeddingConfig:

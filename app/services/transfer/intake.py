@@ -10,8 +10,8 @@ from app.services.transfer.reading import check, read_line
 from app.services.transfer.record import Record
 from app.services.transfer.report import Report
 
-_LINES_AT_ONCE = 64
-"""Lines that are read before the event loop goes on with other requests: a few milliseconds."""
+_LINES_AT_ONCE = 16
+"""Lines that are read before the event loop goes on with other requests: about a millisecond."""
 
 
 class LineCutter:
