@@ -34,6 +34,10 @@ _REFUSALS = {
     errno.EADDRINUSE: "PORT {port} is taken on {host}. Stop what listens there, or set another: PORT={other}",
     errno.EACCES: "PORT {port} needs rights that this user has not.",
 }
+_SWITCH_SECONDS = 0.0005
+"""After how long a thread that computes in Python makes room for the event loop, which a request needs many times.
+
+With Python's own 5 ms a request waits as long each time while a long text is embedded or an import is written."""
 _LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
 
 Announce = Callable[[str], object]
@@ -72,6 +76,7 @@ async def serve_http(
     gc.freeze()
     gc.collect()
     gc.set_threshold(10_000, 10, 10)
+    sys.setswitchinterval(_SWITCH_SECONDS)
     config = uvicorn.Config(
         application,
         host=settings.host,

@@ -13,7 +13,7 @@ from app.services.write import audited
 from app.services.write_outcomes import Outcome
 from app.storage.memories import Line
 
-_READ_AT_ONCE = 2 * 1024
+_READ_AT_ONCE = 512
 """Characters that are read for words before the event loop goes on; the largest memory takes longest."""
 
 
