@@ -67,9 +67,9 @@ async def test_what_one_worker_has_done_the_others_know_at_once(pair: list[httpx
         memory = made("shared", number)
         assert (await store(here, memory)).status_code == 201
         assert await forgotten(there, [memory]) == []
-        document = {"content": f"version {number}"}
-        assert (await here.put("/context/style", json=document)).status_code == 200
-        assert (await there.get("/context/style")).json()["content"] == document["content"]
+        for content in (f"first of {number}", f"second of {number}"):
+            assert (await here.put("/context/style", json={"content": content})).status_code == 200
+            assert (await there.get("/context/style")).json()["content"] == content
         (entry,) = await recall(here, memory)
         assert (await there.delete(f"/memories/{entry['id']}?agent_id={memory.agent_id}")).status_code == 204
         assert await forgotten(here, [memory]) == await forgotten(there, [memory]) == [memory]
