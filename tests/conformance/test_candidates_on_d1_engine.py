@@ -10,6 +10,6 @@ from tests.contracts.conftest import Opened
 from tests.contracts.test_candidates import *  # noqa: F403 - the same suite, not a copy of it
 
 
-@pytest.fixture
-def open_database(engine: D1Engine) -> Opened:  # type: ignore[no-redef]  # in the place of the suite's own
+@pytest.fixture  # type: ignore[no-redef] # in the place of the suite's own
+def open_database(engine: D1Engine) -> Opened:
     return partial(engine_database, engine.migrated_database())
