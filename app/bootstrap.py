@@ -41,6 +41,7 @@ from app.adapters.prefixed import PrefixedEmbedder, Prefixes, prefixed
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import ConfigurationError
 from app.domain.quotas import ModelLimits
+from app.domain.shards import MAIN, Shard
 from app.indexing.acknowledgements import Acknowledgements
 from app.indexing.cosine_scales import CosineScales
 from app.indexing.embedding_registry import EmbeddingRegistry
@@ -55,7 +56,9 @@ from app.ports.object_store import NoObjectStore, ObjectStore
 from app.runtime.backends import Backends
 from app.runtime.call_shares import CallShares, ProcessCalls
 from app.runtime.maintenance import UNMETERED, Maintenance
+from app.runtime.places import Places
 from app.runtime.runtime import Pace, Runtime
+from app.runtime.shards import Shards
 from app.services.context_cache import ContextCache
 from app.services.credentials import Credentials
 from app.services.model_spend import ModelSpend
@@ -64,9 +67,11 @@ from app.services.recall_log import RecallLog
 from app.services.recall_rates import RecallRates
 from app.services.revocations import Revocations
 from app.settings import Settings
+from app.storage.migrations.runner import migrate
 
 DATABASE_FILE = "memory.sqlite3"
 BLOBS_FOLDER = "blobs"
+SHARDS_FOLDER = "shards"
 _METERED = Pace(indexer_seconds=15.0, look_again_seconds=30.0, windows_seconds=300.0)
 """On Cloudflare every call counts."""
 
@@ -78,10 +83,16 @@ Close = Callable[[], Awaitable[None]]
 
 
 def build_runtime(settings: Settings, *, embedded: bool = False) -> Runtime:
+    """Build the first shard of the service alone, as ``build_shards`` does."""
+    return build_shards(settings, embedded=embedded).main
+
+
+def build_shards(settings: Settings, *, embedded: bool = False) -> Shards:
     """Build the service on Cloudflare where its settings are given, else on the embedded default.
 
-    With ``embedded`` the memories are kept in DATA_DIR, even if the settings name an account; embedder and models stay.
-    Nothing is read, written or called before ``start``.
+    With ``embedded`` the memories are kept in DATA_DIR, even if the settings name an account; embedder and models
+    stay. The shards beside the first are opened once the directory is read. Nothing is read, written or called before
+    ``start``.
 
     Raises:
         ConfigurationError: the settings name half a backend, or a directory or model that cannot be used.
@@ -95,40 +106,52 @@ def build_runtime(settings: Settings, *, embedded: bool = False) -> Runtime:
     # Workers on one file read what another has just written, as a single process does; a local read costs little.
     shares_file = settings.workers > 1 and not on_cloudflare
     name = _process_name()
-    stack = _cloudflare_stack(settings, metrics, name) if on_cloudflare else _local_stack(settings)
+    account = _open_account(settings, metrics, name) if on_cloudflare else None
+    client = None if account is None else account.client
+
+    def open_stack(shard: Shard | None = None) -> _Stack:
+        return _local_stack(settings, shard) if account is None else _cloudflare_stack(settings, account, shard)
+
+    def open_revocations() -> Revocations:
+        return Revocations(0.0) if shares_file else Revocations()
+
+    stack = open_stack()
     credentials = build_credentials(settings)
-    plain = _plain_embedder(settings, stack.client, metrics, stack.charge)
+    plain = _plain_embedder(settings, client, metrics, charge_nobody if account is None else account.charge)
     embedder = _with_prefixes(settings, plain)
-    reranker = build_reranker(settings, stack.client, metrics)
-    model = build_language_model(settings, stack.client, metrics)
+    reranker = build_reranker(settings, client, metrics)
+    model = build_language_model(settings, client, metrics)
     closers = [plain.close, *(each.close for each in (reranker, model) if each is not None), stack.close]
-    return Runtime(
+    places = Places(stack.database)
+    open_embedder = _opener(settings, plain, account, metrics, closers)
+    main = Runtime(
         Backends(
             database=stack.database,
+            presence=places.presence(MAIN),
+            shards_seen=places.seen,
+            stored_bytes=stack.stored_bytes,
             index=stack.open_index(embedder.config),
             embedder=embedder,
             queries=QueryCache(settings.query_cache_bytes),
             acknowledgements=Acknowledgements(),
             clock=wall_clock,
             scales=CosineScales(stack.database, query_prefix=_query_prefix(embedder)),
-            registry=EmbeddingRegistry(stack.open_index, _opener(settings, plain, stack, metrics, closers)),
+            registry=EmbeddingRegistry(stack.open_index, open_embedder),
             quotas=settings.quota_defaults,
             tenant_episodes=settings.tenant_episodes,
             context=ContextCache(settings.context_cache_bytes, 0 if shares_file else settings.context_cache_seconds),
-            revocations=Revocations(0.0) if shares_file else Revocations(),
+            revocations=open_revocations(),
             episodes_near_limit=metrics.episodes_near_limit,
             objects=build_objects(settings, metrics, embedded=not on_cloudflare),
             recalls=RecallRates(settings.tenant_recalls_per_minute, settings.agent_recalls_per_minute),
             recall_log=RecallLog(counts, keep=settings.audit_recalls),
-            calls=stack.calls,
+            calls=None if account is None else account.calls,
+            call_shares=None if account is None else account.shares,
             reranker=reranker,
             reranker_seconds=settings.reranker_seconds,
             model=model,
             recall_model_seconds=settings.recall_model_seconds,
-            model_spend=ModelSpend(
-                ModelLimits(settings.tenant_model_calls_per_day, settings.tenant_model_tokens_per_day),
-                counts.model_tokens,
-            ),
+            model_spend=_model_spend(settings, counts),
         ),
         credentials,
         metrics,
@@ -137,6 +160,41 @@ def build_runtime(settings: Settings, *, embedded: bool = False) -> Runtime:
         closers=closers,
         pace=_pace(settings, stack.pace),
     )
+
+    def open_shard(shard: Shard) -> Runtime:
+        own = open_stack(shard)
+        backends = replace(
+            main.backends,
+            database=own.database,
+            index=own.open_index(embedder.config),
+            acknowledgements=Acknowledgements(),
+            scales=CosineScales(own.database, query_prefix=_query_prefix(embedder)),
+            registry=EmbeddingRegistry(own.open_index, open_embedder),
+            shard=shard.name,
+            presence=places.presence(shard.name),
+            shards_seen=lambda _: None,
+            stored_bytes=own.stored_bytes,
+            revocations=open_revocations(),
+            recall_log=RecallLog(counts, keep=settings.audit_recalls),
+            call_shares=None,
+            model_spend=_model_spend(settings, counts),
+        )
+        return Runtime(
+            backends,
+            credentials,
+            metrics,
+            name=main.name,
+            prepare_index=own.prepare_index,
+            closers=[own.close],
+            pace=main.pace,
+        )
+
+    return Shards(main, places, open_shard)
+
+
+def _model_spend(settings: Settings, counts: AuditMetrics) -> ModelSpend:
+    limits = ModelLimits(settings.tenant_model_calls_per_day, settings.tenant_model_tokens_per_day)
+    return ModelSpend(limits, counts.model_tokens)
 
 
 def build_credentials(settings: Settings) -> Credentials:
@@ -284,9 +342,14 @@ def build_client(settings: Settings, metrics: Metrics, call_budget: CallBudget |
 
 
 def build_provisioning(
-    settings: Settings, database_name: str, placement: Placement, *, poll_seconds: float
+    settings: Settings,
+    database_name: str,
+    placement: Placement,
+    *,
+    poll_seconds: float,
+    shard: Shard | None = None,
 ) -> tuple[Provisioning, Close]:
-    """Make what creates the account's database and index; the second value closes it.
+    """Make what creates the account's database and index, or those of a shard; the second value closes it.
 
     Raises:
         ConfigurationError: a setting is missing.
@@ -301,16 +364,45 @@ def build_provisioning(
 
     wanted = ProvisioningPlan(
         database_name=database_name,
-        database_id=settings.cloudflare_d1_database_id,
+        database_id=settings.cloudflare_d1_database_id if shard is None else shard.database_id,
         placement=placement,
         config=embedder.config,
         filterable=settings.filterable_metadata,
     )
-    index = VectorizeIndex(client, embedder.config, filterable=settings.filterable_metadata)
+    name = None if shard is None else embedder.config.index_name_in(shard.name)
+    index = VectorizeIndex(client, embedder.config, filterable=settings.filterable_metadata, name=name)
     provisioning = Provisioning(
         Account(client), index, wanted, open_database=lambda id_: D1Database(client, id_), poll_seconds=poll_seconds
     )
     return provisioning, close
+
+
+async def make_shard(
+    settings: Settings, name: str, database_id: str | None, report: Callable[[str], object], *, poll_seconds: float
+) -> str | None:
+    """Make a shard's database and index where they are absent, and return the database's id; None where it is a file.
+
+    Raises:
+        ConfigurationError: the settings name no account, but a database is given; or a setting is missing.
+        Unavailable: a service does not answer. It is safe to run again.
+    """
+    if settings.on_cloudflare:
+        shard = Shard(name, database_id, 0)
+        provisioning, close = build_provisioning(
+            settings, f"memory-gateway-{name}", Placement(), poll_seconds=poll_seconds, shard=shard
+        )
+        try:
+            return await provisioning.apply(await provisioning.plan(), report)
+        finally:
+            await close()
+    if database_id is not None:
+        raise ConfigurationError("--database-id is for shards on Cloudflare: embedded, a shard is a file.")
+    file = SqliteFile(shard_file(settings, name))
+    try:
+        await migrate(SqliteDatabase(file))
+    finally:
+        await file.close()
+    return None
 
 
 @asynccontextmanager
@@ -340,63 +432,92 @@ def open_database(settings: Settings) -> tuple[Database, Close]:
 
 @dataclass(frozen=True, slots=True)
 class _Stack:
-    """The database and the indexes of one deployment, and how to close them."""
+    """The database and the indexes of one shard, and how to close them."""
 
     database: Database
+    stored_bytes: Callable[[], Awaitable[int]]
     open_index: Callable[[EmbeddingConfig], IndexAdmin]
     prepare_index: Callable[[EmbeddingConfig], Awaitable[None]]
     close: Close
     pace: Pace
-    client: CloudflareClient | None = None
-    charge: Charge = charge_nobody
-    calls: ProcessCalls | None = None
 
 
-def _local_stack(settings: Settings) -> _Stack:
-    file = _open_file(settings)
+@dataclass(frozen=True, slots=True)
+class _Account:
+    """What the process has of its Cloudflare account: its client, and its part of the calls."""
+
+    client: CloudflareClient
+    charge: Charge
+    calls: ProcessCalls
+    shares: CallShares
+
+
+def _local_stack(settings: Settings, shard: Shard | None = None) -> _Stack:
+    file = _open_file(settings, shard)
 
     def open_index(config: EmbeddingConfig) -> SqliteVectorIndex:
         return SqliteVectorIndex(file, config, cache_bytes=settings.index_cache_bytes)
 
-    return _Stack(SqliteDatabase(file), open_index, lambda config: open_index(config).prepare(), file.close, Pace())
+    return _Stack(
+        database=SqliteDatabase(file),
+        stored_bytes=file.stored_bytes,
+        open_index=open_index,
+        prepare_index=lambda config: open_index(config).prepare(),
+        close=file.close,
+        pace=Pace(),
+    )
 
 
-def _cloudflare_stack(settings: Settings, metrics: Metrics, name: str) -> _Stack:
-    database_id = _database_id(settings)
+def _open_account(settings: Settings, metrics: Metrics, name: str) -> _Account:
+    """Open what the process has of its account once, however many shards it serves."""
     limit = settings.cloudflare_calls_per_window
     budget = CallBudget(limit or None, unleased=UNLEASED)
     tenants = TenantCalls(budget, settings.tenant_call_weights)
     client = build_client(settings, metrics, budget)
-    shares = CallShares(D1Database(client.for_shares(), database_id), budget, replica=name, limit=limit - RESERVE)
+    first = D1Database(client.for_shares(), _database_id(settings))
+    shares = CallShares(first, budget, replica=name, limit=limit - RESERVE)
+    return _Account(client, tenants.charge, ProcessCalls(tenants.admit, low=lambda: budget.low), shares)
+
+
+def _cloudflare_stack(settings: Settings, account: _Account, shard: Shard | None = None) -> _Stack:
+    """Open the shard's database and its indexes; without one, those of the settings."""
+    database_id = _database_id(settings) if shard is None else shard.database_id
+    if database_id is None:
+        raise ConfigurationError("It has no database: it was added without Cloudflare.")
+    client = account.client
+    database = D1Database(client, database_id, reads=settings.cloudflare_d1_reads)
 
     def open_index(config: EmbeddingConfig) -> VectorizeIndex:
-        return VectorizeIndex(client, config, filterable=settings.filterable_metadata)
+        name = None if shard is None else config.index_name_in(shard.name)
+        return VectorizeIndex(client, config, filterable=settings.filterable_metadata, name=name)
+
+    async def left_open() -> None:
+        """Close nothing: the first shard closes the client."""
 
     async def prepare_index(config: EmbeddingConfig) -> None:
-        (await client.discover()).check(database_id, config.index_name)
+        (await client.discover()).check(
+            database_id, config.index_name if shard is None else config.index_name_in(shard.name)
+        )
         await open_index(config).check()
 
     return _Stack(
-        database=CoalescingDatabase(
-            D1Database(client, database_id, reads=settings.cloudflare_d1_reads), tenants.charge
-        ),
-        open_index=lambda config: CoalescingIndex(open_index(config), tenants.charge),
+        database=CoalescingDatabase(database, account.charge),
+        stored_bytes=database.stored_bytes,
+        open_index=lambda config: CoalescingIndex(open_index(config), account.charge),
         prepare_index=prepare_index,
-        close=client.close,
+        close=client.close if shard is None else left_open,
         pace=_METERED,
-        client=client,
-        charge=tenants.charge,
-        calls=ProcessCalls(shares, tenants.admit, low=lambda: budget.low),
     )
 
 
 def _opener(
-    settings: Settings, own: PlainEmbedder, stack: _Stack, metrics: Metrics, closers: list[Close]
+    settings: Settings, own: PlainEmbedder, account: _Account | None, metrics: Metrics, closers: list[Close]
 ) -> Callable[[EmbeddingConfig], Embedder | None]:
     """Return what opens an embedder for a config that the data has and the settings do not name, if it can.
 
     ``own`` is the embedder of the settings: it is opened once, however many prefixes its model is used with.
     """
+    client, charge = (None, charge_nobody) if account is None else (account.client, account.charge)
 
     def opened(config: EmbeddingConfig) -> Embedder | None:
         plain = config.without_document_prefix
@@ -406,7 +527,7 @@ def _opener(
             named |= {"embedding_model": plain.model, "embedding_dimensions": shortened}
         try:
             other = settings.model_copy(update=named)
-            embedder = own if own.config == plain else _plain_embedder(other, stack.client, metrics, stack.charge)
+            embedder = own if own.config == plain else _plain_embedder(other, client, metrics, charge)
         except ConfigurationError:  # a key or a model is missing: the caller says what cannot be served
             return None
         given = {"query": settings.embedding_query_prefix, "document": settings.embedding_document_prefix}
@@ -463,8 +584,17 @@ def _missing(given: dict[str, str | None]) -> str:
     return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set{because}."
 
 
-def _open_file(settings: Settings) -> SqliteFile:
+def _open_file(settings: Settings, shard: Shard | None = None) -> SqliteFile:
+    """Open the file of a shard; one beside the first has to be there already.
+
+    Raises:
+        ConfigurationError: it is not: memories would seem to be gone.
+    """
     path = _data_dir(settings) / DATABASE_FILE
+    if shard is not None:
+        path = shard_file(settings, shard.name)
+        if not path.exists():
+            raise ConfigurationError(f"Its file {path} is missing.")
     if reachable := open_to_others(path):
         structlog.get_logger().warning("data_open_to_others", reachable=reachable)
     return SqliteFile(path)
@@ -479,6 +609,13 @@ def _data_dir(settings: Settings) -> Path:
     except OSError as error:
         raise ConfigurationError(f"DATA_DIR {settings.data_dir} cannot be made: {error.strerror}.") from error
     return settings.data_dir
+
+
+def shard_file(settings: Settings, name: str) -> Path:
+    """Return the path of a shard's file on the embedded default; its folder is made where absent."""
+    folder = _data_dir(settings) / SHARDS_FOLDER
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder / f"{name}.sqlite3"
 
 
 def wall_clock() -> int:

@@ -39,6 +39,10 @@ class EmbeddingConfig:
         """``lt-memory-<provider>-<model>`` in the form Vectorize allows, with ``-<dimensions>`` where shortened."""
         return _index_name(self.provider, f"{self.model}-{self.dimensions}" if self.shortened else self.model)
 
+    def index_name_in(self, shard: str) -> str:
+        """Return the name of its index in a shard beside the first: ``index_name`` with ``-shard-<name>``."""
+        return _cut(f"{self.index_name}-shard-{shard}")
+
     @property
     def label(self) -> str:
         """Return ``provider/model/dimensions``, as it stands beside a vector."""
@@ -142,7 +146,10 @@ def _from_json(text: str) -> EmbeddingConfig:
 
 @lru_cache(maxsize=64)
 def _index_name(provider: str, model: str) -> str:
-    slug = re.sub(r"[^a-z0-9_]+", "-", f"lt-memory-{provider}-{model}".lower())
+    return _cut(re.sub(r"[^a-z0-9_]+", "-", f"lt-memory-{provider}-{model}".lower()))
+
+
+def _cut(slug: str) -> str:
     if len(slug) > _INDEX_NAME_BYTES:  # what is cut off must not make two configs share an index
         digest = hashlib.sha256(slug.encode()).hexdigest()[:8]
         slug = f"{slug[: _INDEX_NAME_BYTES - 9]}-{digest}"

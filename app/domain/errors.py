@@ -33,6 +33,8 @@
     |   |-- DatabaseUnavailable          the database cannot be read or written
     |   |   |-- StorageFull                no room to write
     |   |   |-- StorageReadOnly            the data may be read, not written
+    |   |-- ShardUnavailable             the shard where the tenant lives is missing, or cannot be used
+    |   |-- TenantMoved                  the tenant is moving, or has moved, to another shard
     |   |-- TooManyConnections           this server answers as many requests as it may
     |   |-- EmbeddingUnavailable         the embedder does not answer
     |   |-- EmbeddingConfigMismatch      the stored vectors were made with another embedding config
@@ -328,6 +330,25 @@ class StorageReadOnly(DatabaseUnavailable):
 
     code = "storage_read_only"
     title = "Storage is read-only"
+
+
+class ShardUnavailable(Unavailable):
+    """The shard where the tenant lives is missing or cannot be used: tenants of other shards are served."""
+
+    code = "shard_unavailable"
+    title = "Shard unavailable"
+
+
+class TenantMoved(Unavailable):
+    """The tenant is moving to another shard or has moved there: the same request finds it within a second or two."""
+
+    code = "tenant_moved"
+    title = "Tenant is moving"
+
+    def __init__(self, detail: str, *, repeatable: bool = False) -> None:
+        """Say whether the same request may be made again at once: it has written nothing, and has moved already."""
+        super().__init__(detail)
+        self.repeatable = repeatable
 
 
 class TooManyConnections(Unavailable):

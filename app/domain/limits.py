@@ -60,6 +60,14 @@ MAX_RECEIPTS = 10_000
 MAX_NAMESPACES = 1000
 """Namespaces that a tenant may create."""
 PROFILE_NAME_CHARACTERS = 100
+MAX_KNOWN_PLACES = 100_000
+"""Tenants of whom a process knows the shard; one that it has not met for the longest is looked up again."""
+SHARD_BYTES = 10_000_000_000
+"""What a D1 database may have (https://developers.cloudflare.com/d1/platform/limits/)."""
+SHARD_VECTORS = 20_000_000
+"""What a Vectorize index may have (https://developers.cloudflare.com/vectorize/platform/limits/)."""
+SHARD_WARNED = 0.8
+"""The part of either from which on operators are told to add a shard: 8 GB, and 16 million vectors."""
 
 
 def future(now: int) -> Bound:

@@ -6,12 +6,12 @@ from fastapi import FastAPI
 
 from app.interfaces.http.application import create_http_app
 from app.interfaces.mcp.http import McpEndpoint
-from app.runtime.runtime import Runtime
+from app.runtime.shards import Shards
 
 
-def create_app(runtime: Runtime, hosts: Collection[str] = ()) -> FastAPI:
-    """Make the application over a runtime that has started; it closes the runtime when it ends.
+def create_app(shards: Shards, hosts: Collection[str] = ()) -> FastAPI:
+    """Make the application over shards that have started; it closes them when it ends.
 
     ``hosts`` are the names that it may be asked for by, all where none is said.
     """
-    return create_http_app(runtime, McpEndpoint(runtime), hosts)
+    return create_http_app(shards, McpEndpoint(shards), hosts)

@@ -17,7 +17,7 @@ from typing import Any
 
 import uvicorn
 
-from app.bootstrap import build_runtime, wall_clock
+from app.bootstrap import build_shards, wall_clock
 from app.domain.errors import ConfigurationError, MemoryGatewayError
 from app.interfaces.asgi import create_app
 from app.interfaces.connections import ConnectionLimits
@@ -25,6 +25,7 @@ from app.interfaces.guarded_http import guarded
 from app.interfaces.mcp.http import PATH as MCP_PATH
 from app.interfaces.workers import Channel
 from app.runtime.runtime import Runtime
+from app.runtime.shards import Shards
 from app.settings import Settings
 
 _WHO = "default"
@@ -48,7 +49,7 @@ async def serve_http(
     settings: Settings,
     *,
     announce: Announce | None = None,
-    build: Callable[[Settings], Runtime] = build_runtime,
+    build: Callable[[Settings], Shards] = build_shards,
     sockets: list[socket.socket] | None = None,
     channel: Channel | None = None,
 ) -> bool:
@@ -63,13 +64,13 @@ async def serve_http(
     if sockets is None:
         for each in bound(settings.host, settings.port):
             each.close()
-    runtime = build(settings)
+    shards = build(settings)
     try:
-        await runtime.start()
+        await shards.start()
     except MemoryGatewayError:
-        await runtime.close()
+        await shards.close()
         raise
-    application = create_app(runtime, allowed_hosts(settings))
+    application = create_app(shards, allowed_hosts(settings))
     # What is made until here stays, and a request leaves few cycles: look for garbage less often. The collection after
     # the freeze makes Python forget how much was frozen; it would wait until a quarter of that much is new.
     gc.collect()
@@ -88,7 +89,7 @@ async def serve_http(
         server_header=False,
         timeout_graceful_shutdown=10,
     )
-    server = _Server(config, announce and (lambda url: announce(_what_to_try(url, runtime, settings))), channel)
+    server = _Server(config, announce and (lambda url: announce(_what_to_try(url, shards.main, settings))), channel)
     giving_back = asyncio.create_task(give_memory_back(_GIVE_BACK_SECONDS))
     try:
         await server.serve(sockets)

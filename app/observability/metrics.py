@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from app.domain.shards import MAIN
 from app.storage.system.outbox_status import OutboxStatus
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
@@ -77,6 +78,7 @@ class Metrics:
         )
         self._embedding_calls: Gauge | None = None
         self._outbox = _OutboxGauges(self.registry)
+        self._shards = _ShardGauges(self.registry)
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request; ``route`` is the path as it is declared, empty where none is, ``status`` 0 for none."""
@@ -129,9 +131,13 @@ class Metrics:
             )
             self._embedding_calls.set_function(left)
 
-    def outbox(self, status: OutboxStatus) -> None:
-        """Set the status of the outbox."""
-        self._outbox.show(status)
+    def outbox(self, status: OutboxStatus, shard: str = MAIN) -> None:
+        """Set the status of the outbox of one shard; what is shown is of all of them."""
+        self._outbox.show(status, shard)
+
+    def shard(self, name: str, stored_bytes: int, vectors: int, tenants: int) -> None:
+        """Set the figures of a shard."""
+        self._shards.show(name, stored_bytes, vectors, tenants)
 
     def render(self) -> bytes:
         """Return all metrics in the text format of Prometheus; of workers, what all of them have counted together."""
@@ -143,9 +149,10 @@ class Metrics:
 
 
 class _OutboxGauges:
-    """The status of the outbox at the last round of this process's indexer."""
+    """The status of the outbox of all shards, each at the last round of this process's indexer there."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        self._shards: dict[str, OutboxStatus] = {}
         self._rows = Gauge(
             "memory_gateway_outbox_rows",
             "Rows of the outbox, over all tenants, by what they wait for.",
@@ -168,7 +175,7 @@ class _OutboxGauges:
         self._erasures = Gauge(
             "memory_gateway_erasures", "Erasures under way.", multiprocess_mode=_NEWEST, registry=registry
         )
-        self._holder: str | None = None
+        self._holders: set[str] = set()
         self._lease = Gauge(
             "memory_gateway_indexer_lease",
             "1 for the process that holds the indexer's lease, 0 for those that held it before.",
@@ -177,14 +184,36 @@ class _OutboxGauges:
             registry=registry,
         )
 
-    def show(self, status: OutboxStatus) -> None:
+    def show(self, status: OutboxStatus, shard: str) -> None:
+        self._shards[shard] = status
+        every = list(self._shards.values())
         for state in ("undelivered", "unconfirmed", "confirmed", "dead_letters"):
-            self._rows.labels(state).set(getattr(status, state))
-        self._oldest.set(status.oldest_undelivered_seconds)
-        self._lag.set(status.delivery_lag_seconds)
-        self._erasures.set(status.erasures)
-        if self._holder not in {None, status.lease_holder}:
-            self._lease.labels(self._holder).set(0)
-        if status.lease_holder is not None:
-            self._lease.labels(status.lease_holder).set(1)
-        self._holder = status.lease_holder
+            self._rows.labels(state).set(sum(getattr(each, state) for each in every))
+        self._oldest.set(max(each.oldest_undelivered_seconds for each in every))
+        self._lag.set(max(each.delivery_lag_seconds for each in every))
+        self._erasures.set(sum(each.erasures for each in every))
+        holders = {each.lease_holder for each in every if each.lease_holder is not None}
+        for holder in self._holders - holders:
+            self._lease.labels(holder).set(0)
+        for holder in holders:
+            self._lease.labels(holder).set(1)
+        self._holders = holders
+
+
+class _ShardGauges:
+    """How much each shard holds, as this process last measured it."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def gauge(name: str, meaning: str) -> Gauge:
+            return Gauge(
+                f"memory_gateway_shard_{name}", meaning, ["shard"], multiprocess_mode=_NEWEST, registry=registry
+            )
+
+        self._bytes = gauge("bytes", "Size of the shard's database.")
+        self._vectors = gauge("vectors", "Memories of the shard, each of which has a vector.")
+        self._tenants = gauge("tenants", "Tenants that the directory places in the shard.")
+
+    def show(self, name: str, stored_bytes: int, vectors: int, tenants: int) -> None:
+        self._bytes.labels(name).set(stored_bytes)
+        self._vectors.labels(name).set(vectors)
+        self._tenants.labels(name).set(tenants)

@@ -1,12 +1,13 @@
 """Holds the backends of the process, and gives each tenant's requests their part of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from app.domain.author import Author
 from app.domain.embedding import CosineScale, EmbeddingConfig, EmbeddingConfigs
 from app.domain.errors import EmbeddingConfigMismatch
 from app.domain.quotas import EPISODES, Defaults
+from app.domain.shards import MAIN
 from app.indexing.acknowledgements import Acknowledgements
 from app.indexing.cosine_scales import CosineScales
 from app.indexing.embedding_registry import EmbeddingRegistry
@@ -18,7 +19,7 @@ from app.ports.object_store import NoObjectStore, ObjectStore
 from app.ports.reranker import Reranker
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
-from app.runtime.call_shares import ProcessCalls
+from app.runtime.call_shares import CallShares, ProcessCalls
 from app.services.backends import Clock, TenantBackends, TenantIndex
 from app.services.background import Background
 from app.services.context_cache import ContextCache
@@ -44,6 +45,7 @@ from app.services.shares import (
 from app.services.tiers.objects import TenantObjects
 from app.services.topics import TopicCache
 from app.storage import embedding_configs
+from app.storage.presence import Presence
 from app.storage.request_state import request_state
 from app.storage.scoped import TenantDatabase
 
@@ -102,6 +104,15 @@ class Backends:
     model_spend: ModelSpend = field(default_factory=ModelSpend)
     """What each tenant's calls of it cost today."""
 
+    shard: str = MAIN
+    """The name of the shard that these are of."""
+    presence: Presence = field(default_factory=Presence)
+    """Whether each run checks that its tenant lives in this database."""
+    shards_seen: Callable[[int], None] = lambda _: None
+    """Is told how many shards there are beside the first, as the first one's database says."""
+    stored_bytes: Callable[[], Awaitable[int]] | None = None
+    """Returns the size of the database; None where nobody looks at it."""
+
     request_turns: RequestTurns = field(default_factory=RequestTurns)
     """Whose request begins next."""
     reads: Shares = field(default_factory=lambda: Shares(READS))
@@ -131,6 +142,8 @@ class Backends:
     """What each tenant sends and is sent at once of blobs."""
     ingest_bodies: Shares = field(default_factory=lambda: Shares(INGEST_BYTES))
     """What each tenant brings at once of messages."""
+    call_shares: CallShares | None = None
+    """This process's share of such calls; None where none is leased, or another runtime of the process does so."""
 
     def of_tenant(self, tenant_id: str, author: Author | None = None) -> TenantBackends:
         """Return the backends of one tenant's requests; without an author, one who may replace nothing."""
@@ -141,6 +154,7 @@ class Backends:
             self.topics.seen(tenant_id, read.epoch)
             self.context.seen(tenant_id, read.epoch)
             self.revocations.seen(read.revoked_at)
+            self.shards_seen(read.shards)
             if read.unattended:
                 self.acknowledgements.wake()
             seen = embedding_configs.of_memories(state)
@@ -155,7 +169,7 @@ class Backends:
         return TenantBackends(
             tenant_id=tenant_id,
             author=author or Author(),
-            database=TenantDatabase(tenant_id, self.database, lambda: self.reads.take(tenant_id, 1)),
+            database=TenantDatabase(tenant_id, self.database, lambda: self.reads.take(tenant_id, 1), self.presence),
             clock=self.clock,
             quotas=self.quotas,
             tenant_episodes=self.tenant_episodes,

@@ -55,7 +55,6 @@ class LeasedBudget(Protocol):
 class ProcessCalls:
     """What a process may call of a service that limits all processes together."""
 
-    shares: "CallShares"
     admit: Callable[[str], None]
     """Lets a tenant's request begin, or raises ``RateLimited``."""
     low: Callable[[], bool]

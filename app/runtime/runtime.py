@@ -24,7 +24,7 @@ from app.services.revocations import Revocation
 from app.storage import embedding_configs
 from app.storage.migrations.runner import migrate
 from app.storage.rows import read_rows
-from app.storage.system import outbox_status, revocations
+from app.storage.system import directory, outbox_status, revocations
 from app.storage.system.outbox_status import OutboxStatus
 
 _RETRY_SECONDS = 1.0
@@ -89,7 +89,7 @@ class Runtime:
             backends.index_of,
             backends.acknowledgements,
             holder=name,
-            report=metrics.outbox,
+            report=lambda status: metrics.outbox(status, backends.shard),
             objects=backends.objects,
             rests=lambda: self._calls_low,
         )
@@ -106,8 +106,9 @@ class Runtime:
             Unavailable: the data cannot be reached or written, or was embedded with another config.
         """
         applied = await migrate(self.backends.database)
-        if self.backends.calls is not None:
-            await self.backends.calls.shares.begin()
+        shares = self.backends.call_shares
+        if shares is not None:
+            await shares.begin()
         await backfill_segments(self.backends.database)
         self.config = config = await self._config_to_serve()
         await self.prepare_index(config)
@@ -118,11 +119,12 @@ class Runtime:
         self._retry_seconds = _RETRY_SECONDS
         structlog.get_logger().info(
             "ready",
+            shard=self.backends.shard,
             migrations=applied,
             database=self.backends.database.backend,
             index=self.backends.index.backend,
             embedding_config=str(config),
-            cloudflare_calls=None if self.backends.calls is None else self.backends.calls.shares.described,
+            cloudflare_calls=None if shares is None else shares.described,
         )
 
     async def _config_to_serve(self) -> EmbeddingConfig:
@@ -181,8 +183,8 @@ class Runtime:
             await self._write_recalls()
             await self._close_indexer()
             await self.backends.scales.close()
-            if self.backends.calls is not None:
-                await self.backends.calls.shares.end()
+            if self.backends.call_shares is not None:
+                await self.backends.call_shares.end()
         finally:
             for close in self.closers:
                 await close()
@@ -252,7 +254,8 @@ class Runtime:
         return outbox_status.read(row)
 
     async def _read_revocations(self, since: int) -> list[Revocation]:
-        (rows,) = await self.backends.database.run([revocations.read(since)])
+        rows, (state,) = await self.backends.database.run([revocations.read(since), directory.COUNT_SHARDS])
+        self.backends.shards_seen(int(state["shards"] or 0))
         return read_rows(Revocation, rows)
 
     async def _ask_parts(self) -> list[Part]:

@@ -20,7 +20,7 @@ SHADOW = f"(SELECT config.index_name {_SHADOW})"
 AS_JSON = "json_array(config.provider, config.model, config.dimensions, config.index_name)"
 """An SQL expression over a row named ``config``: the JSON text that ``EmbeddingConfig.from_json`` reads."""
 
-_READ = Statement.read("SELECT state.* FROM service_state AS state")
+READ_STATE = Statement.read("SELECT state.* FROM service_state AS state")
 READ_ALL = Statement.read(f"SELECT {AS_JSON} AS config FROM embedding_config AS config")
 """Reads the active config and the shadow, in any order; ``read_all`` reads the rows."""
 
@@ -66,7 +66,7 @@ async def claim(database: Database, config: EmbeddingConfig) -> EmbeddingConfigs
 
 async def current(database: Database) -> EmbeddingConfigs | None:
     """Return the configs in use; None where there is no memory."""
-    ((row,),) = await database.run([_READ])
+    ((row,),) = await database.run([READ_STATE])
     return of_memories(row)
 
 
@@ -92,7 +92,7 @@ async def _activate(database: Database, sql: str, config: EmbeddingConfig) -> Ro
             Statement.write(sql, repeatable=True, **config.argument),
             _KEEP_ACTIVE,
             _FORGET_OTHERS,
-            _READ,
+            READ_STATE,
         ]
     )
     return row

@@ -30,12 +30,14 @@ class RequestState:
     """What every request learns from its run of the database, beside the configs in use (``embedding_configs``).
 
     ``epoch`` counts the beginnings and the ends of the tenant's erasures; ``unattended``: work is overdue, and no
-    indexer holds the lease; ``revoked_at``: when the last credential was revoked, of any tenant.
+    indexer holds the lease; ``revoked_at``: when the last credential was revoked, of any tenant; ``shards``: how many
+    there are beside the first, where this is the first.
     """
 
     epoch: int
     unattended: bool
     revoked_at: int | None
+    shards: int = 0
 
 
 def read(tenant: Tenant) -> ScopedStatement:

@@ -8,9 +8,12 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Self
 
+from app.domain.errors import TenantMoved
 from app.domain.json_types import Json
 from app.domain.memory import Scope, Tenant
-from app.ports.database import Database, Row, Statement
+from app.ports.database import Database, Row, RunRefused, Statement
+from app.storage import presence
+from app.storage.presence import Presence
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +37,21 @@ class ScopedStatement(Statement):
 
 
 class TenantDatabase:
-    """Runs statements of one tenant, and refuses those of another."""
+    """Runs statements of one tenant, and refuses those of another; where there are shards, only if it lives here."""
 
     def __init__(
-        self, tenant_id: str, database: Database, turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext
+        self,
+        tenant_id: str,
+        database: Database,
+        turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+        presence: Presence | None = None,
     ) -> None:
-        """Bind the tenant; ``turn`` is held for each run that only reads."""
+        """Bind the tenant; ``turn`` is held for each run that only reads, ``presence`` says what runs check."""
         self._tenant_id = tenant_id
         self._database = database
         self._turn = turn
+        self._presence = presence or Presence()
+        self._written = False
 
     @property
     def history_days(self) -> int:
@@ -54,10 +63,40 @@ class TenantDatabase:
 
         Raises:
             ValueError: a statement is of another tenant. This is a defect; nothing was run.
+            TenantMoved: the tenant does not live here, or is just leaving; nothing was read or written.
         """
         if any(statement.tenant_id != self._tenant_id for statement in statements):
             raise ValueError("A statement of another tenant was given to this tenant's database.")
+        checked = self._presence.checked()
         if any(statement.writes for statement in statements):
-            return await self._database.run(statements)
+            rows = await (self._write_here(statements) if checked else self._database.run(statements))
+            self._written = True
+            return rows
         async with self._turn():
-            return await self._database.run(statements)
+            return await (self._read_here(statements) if checked else self._database.run(statements))
+
+    async def _write_here(self, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
+        epoch = self._presence.epoch_of(self._tenant_id)
+        enter = ScopedStatement.write(Tenant(self._tenant_id), presence.ENTER, epoch=epoch)
+        try:
+            _, *rows = await self._database.run([enter, *statements])
+        except RunRefused as refusal:
+            if refusal.reason == "moved":
+                raise self._moved() from refusal
+            if refusal.reason == "moving":
+                raise TenantMoved("The tenant is just moving to another shard. Nothing was stored.") from refusal
+            raise
+        return rows
+
+    async def _read_here(self, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
+        epoch = self._presence.epoch_of(self._tenant_id)
+        read = ScopedStatement.read(Tenant(self._tenant_id), presence.READ)
+        *rows, (row,) = await self._database.run([*statements, read])
+        found = int(row["epoch"] or 0)
+        if found < 0 or found != (found if epoch is None else epoch):
+            raise self._moved()
+        return rows
+
+    def _moved(self) -> TenantMoved:
+        self._presence.moved(self._tenant_id)
+        return TenantMoved("The tenant has moved to another shard.", repeatable=not self._written)

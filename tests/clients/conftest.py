@@ -33,7 +33,7 @@ async def service(tmp_path: Path) -> AsyncIterator[Service]:
 @pytest.fixture
 async def url(service: Service) -> AsyncIterator[str]:
     """Where the service listens on a socket."""
-    config = uvicorn.Config(create_app(service.runtime), port=0, log_config=None, lifespan="off")
+    config = uvicorn.Config(create_app(service.shards), port=0, log_config=None, lifespan="off")
     server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve())
     while not server.started:

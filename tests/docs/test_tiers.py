@@ -25,7 +25,7 @@ async def service(tmp_path: Path) -> AsyncIterator[Service]:
 
 
 async def test_an_agent_s_day_goes_as_it_is_written(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    server = uvicorn.Server(uvicorn.Config(create_app(service.runtime), port=0, log_config=None, lifespan="off"))
+    server = uvicorn.Server(uvicorn.Config(create_app(service.shards), port=0, log_config=None, lifespan="off"))
     running = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.01)

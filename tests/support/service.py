@@ -11,10 +11,11 @@ import httpx
 from fastapi import FastAPI
 from pydantic import BaseModel
 
-from app.bootstrap import build_runtime
+from app.bootstrap import build_shards
 from app.interfaces.asgi import create_app
 from app.runtime.backends import Backends
 from app.runtime.runtime import Runtime
+from app.runtime.shards import Shards
 from app.settings import Settings
 from tests.support import migrated
 from tests.support.backends import Backend
@@ -30,6 +31,7 @@ class Service:
     client: httpx.AsyncClient
     runtime: Runtime
     app: FastAPI
+    shards: Shards
 
     def credential(self, tenant: str = "acme", agent: str | None = None, *, admin: bool = False) -> dict[str, str]:
         token = self.runtime.credentials.issue(tenant, now=self.runtime.backends.clock(), agent_id=agent, admin=admin)
@@ -94,7 +96,8 @@ async def serving(
     if on is not None:
         overrides = on.settings(data_dir) | overrides
     migrated.prepare(data_dir)
-    built = build_runtime(settings_for(data_dir, **overrides))
+    shards = build_shards(settings_for(data_dir, **overrides))
+    built = shards.main
     runtime = Runtime(
         change(built.backends),
         built.credentials,
@@ -104,14 +107,15 @@ async def serving(
         closers=built.closers,
         pace=built.pace,
     )
-    await runtime.start()
-    app = create_app(runtime)
+    shards = Shards(runtime, shards.places, shards.open_shard)
+    await shards.start()
+    app = create_app(shards)
     transport = httpx.ASGITransport(app)
     async with (
         _living(app),
         httpx.AsyncClient(transport=transport, base_url="http://service") as client,
     ):
-        yield Service(client, runtime, app)
+        yield Service(client, runtime, app, shards)
 
 
 @asynccontextmanager

@@ -59,10 +59,10 @@ class Account:
         found = _entries((await self._client.call(Call("vectorize.list_indexes", "GET", _INDEXES))).result)
         return any(entry.get("name") == name for entry in found)
 
-    async def create_index(self, config: EmbeddingConfig) -> None:
+    async def create_index(self, config: EmbeddingConfig, name: str | None = None) -> None:
         """Create the index of an embedding config, with its dimensions and the cosine metric."""
         body = {
-            "name": config.index_name,
+            "name": name or config.index_name,
             "description": f"Memory Gateway: {config}",
             "config": {"dimensions": config.dimensions, "metric": "cosine"},
         }

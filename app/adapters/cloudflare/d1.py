@@ -119,6 +119,16 @@ class D1Database:
         """Run a minimal statement."""
         await self.run([Statement("SELECT 1 AS one")])
 
+    async def stored_bytes(self) -> int:
+        """Return the size of the database, as D1 tells it with every answer; raises as ``run`` does."""
+        body = _encoded({"batch": _batch([Statement("SELECT 1 AS one")])})
+        answer = await self._within_time(Call(_OPERATION, "POST", self._path, body), _ATTEMPTS)
+        _rows(answer.result, 1)
+        told = answer.result[0].get("meta", {}).get("size_after")
+        if not isinstance(told, int | float):
+            raise UpstreamRejected("D1 did not tell the size of the database.")
+        return int(told)
+
     async def _run_with_hits(
         self, batch: Sequence[Mapping[str, Any]], awaited: Sequence[AwaitedHits], attempts: int, count: int
     ) -> list[list[Row]]:

@@ -97,7 +97,7 @@ class Provisioning:
         database_id = self._wanted.database_id or await self._account.database_id(self._wanted.database_name)
         known = [migration.name for migration in known_migrations()]
         applied = await applied_migrations(self._open_database(database_id)) if database_id else []
-        exists = await self._account.index_exists(self._wanted.config.index_name)
+        exists = await self._account.index_exists(self._index.name)
         info = await self._index.info() if exists else {}
         vectors = await self._vectors(info)
         return Plan(
@@ -121,10 +121,10 @@ class Provisioning:
         for name in await migrate(self._open_database(database_id)):
             report(f"applied migration {name}")
         if plan.index:
-            await self._account.create_index(self._wanted.config)
-            report(f"created the Vectorize index {self._wanted.config.index_name}")
+            await self._account.create_index(self._wanted.config, self._index.name)
+            report(f"created the Vectorize index {self._index.name}")
         if plan.metadata_indexes:
-            await self._account.create_metadata_indexes(self._wanted.config.index_name, plan.metadata_indexes)
+            await self._account.create_metadata_indexes(self._index.name, plan.metadata_indexes)
             report(f"asked for the metadata indexes {', '.join(plan.metadata_indexes)}")
         if plan.proof:
             await self._prove(report)
@@ -143,7 +143,7 @@ class Provisioning:
         declared = await self._index.metadata_indexes()
         missing = {key: kind for key, kind in self._metadata_indexes.items() if key not in declared}
         wrong = sorted(key for key, kind in self._metadata_indexes.items() if declared.get(key, kind) != kind)
-        name = self._wanted.config.index_name
+        name = self._index.name
         if info.get("dimensions") != self._wanted.config.dimensions or wrong:
             found = f"{info.get('dimensions')} dimensions" if not wrong else f"another type of {', '.join(wrong)}"
             raise IndexNotProvisioned(f"The index {name} exists with {found}. Delete it, or choose another embedder.")

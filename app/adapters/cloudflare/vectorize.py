@@ -75,14 +75,23 @@ class VectorizeIndex:
     removal_grace_ms = GRACE_MS
 
     def __init__(
-        self, client: CloudflareClient, config: EmbeddingConfig, *, filterable: Mapping[str, IndexType]
+        self,
+        client: CloudflareClient,
+        config: EmbeddingConfig,
+        *,
+        filterable: Mapping[str, IndexType],
+        name: str | None = None,
     ) -> None:
-        """Use a client that the caller closes; ``filterable`` are the metadata keys that have a metadata index."""
+        """Use a client that the caller closes; ``filterable`` are the metadata keys that have a metadata index.
+
+        ``name`` is the index's own, where it is not the config's: each shard has an index of its own.
+        """
         self._client = client
         self._config = config
+        self.name = name or config.index_name
         self._filterable = filterable
         self.filterable = frozenset(filterable)
-        self._path = f"/vectorize/v2/indexes/{config.index_name}"
+        self._path = f"/vectorize/v2/indexes/{self.name}"
 
     @property
     def backend(self) -> str:
@@ -166,7 +175,7 @@ class VectorizeIndex:
         try:
             await self._client.call(Call("vectorize.delete", "DELETE", self._path), self._meaning)
         except IndexNotProvisioned:
-            structlog.get_logger().info("index_absent", index=self._config.index_name)
+            structlog.get_logger().info("index_absent", index=self.name)
 
     async def ping(self) -> None:
         """Read the description of the index."""
@@ -182,7 +191,7 @@ class VectorizeIndex:
         dimensions = (await self.info()).get("dimensions")
         if dimensions != self._config.dimensions:
             raise IndexNotProvisioned(
-                f"The index {self._config.index_name} has {dimensions} dimensions, the embedder makes "
+                f"The index {self.name} has {dimensions} dimensions, the embedder makes "
                 f"{self._config.dimensions}. Choose another embedder or provision another index."
             )
         declared = await self.metadata_indexes()
@@ -190,8 +199,7 @@ class VectorizeIndex:
         missing = sorted(f"{key} ({kind})" for key, kind in wanted.items() if declared.get(key) != kind)
         if missing:
             raise IndexNotProvisioned(
-                f"The index {self._config.index_name} lacks the metadata index of {', '.join(missing)}. "
-                "Run: memory-gateway provision"
+                f"The index {self.name} lacks the metadata index of {', '.join(missing)}. Run: memory-gateway provision"
             )
 
     async def info(self) -> Mapping[str, Any]:
@@ -241,9 +249,7 @@ class VectorizeIndex:
         if refusal.code == _THROTTLED:
             return UpstreamOverloaded(f"Vectorize: {refusal.message}")
         if refusal.status in _NOT_FOUND or refusal.code in _NO_SUCH_INDEX:
-            return IndexNotProvisioned(
-                f"The Vectorize index {self._config.index_name} does not exist. Run: memory-gateway provision"
-            )
+            return IndexNotProvisioned(f"The Vectorize index {self.name} does not exist. Run: memory-gateway provision")
         return None
 
     def _meaning_of_upsert(self, refusal: Refusal) -> MemoryGatewayError | None:

@@ -91,6 +91,11 @@ class SqliteFile:
         self._writes.put(tenant_id, job)
         return await job.future
 
+    async def stored_bytes(self) -> int:
+        """Return the size of the file with its write-ahead log."""
+        paths = (self.path, self.path.with_name(f"{self.path.name}-wal"))
+        return sum(path.stat().st_size for path in paths if path.exists())
+
     async def close(self) -> None:
         """Finish the operations under way and close the file."""
         self._closed = True

@@ -37,6 +37,7 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "reconcile": ("reconcile.reconcile", "Compare the index, and the object store, with the database."),
         "rebuild": ("reconcile.rebuild", "Make a lost index again from the database alone."),
         "reembed": ("reembed.reembed", "Move the data to another embedding model, step by step."),
+        "shard": ("shard.shard", "Spread tenants over several databases: add, list, move."),
         "eval": ("evaluate.evaluate", "Measure how right answers are, on labelled conversations."),
     },
     "Move data": {

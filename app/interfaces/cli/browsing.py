@@ -78,7 +78,7 @@ def list_memories(
             if after is None or shown == limit:
                 return shown, after is not None
 
-    shown, more = run(with_runtime(work))
+    shown, more = run(with_runtime(work, tenant))
     if not shown:
         click.echo("nothing found", err=as_json)
     if more:
@@ -120,7 +120,7 @@ def delete(memory_id: str, tenant: str, agent: str, *, as_json: bool) -> None:
 def _of_one(work: Callable[[Runtime], Awaitable[T]], memory_id: str, tenant: str, agent: str) -> T:
     """Do work with one memory; an error that there is none says where to look for it."""
     try:
-        return run(with_runtime(work))
+        return run(with_runtime(work, tenant))
     except NotFound as error:
         raise NotFound(
             f"The agent {agent} of the tenant {tenant} has no memory {memory_id}: "

@@ -102,7 +102,7 @@ def revoke(credential: str | None, tenant: str, issued_before: int | None, *, as
     async def work(runtime: Runtime) -> None:
         await runtime.backends.database.run([statement])
 
-    run(with_runtime(work))
+    run(with_runtime(work, tenant))
     print_answer({"revoked": {"tenant": tenant, **what}}, "Revoked. No replica takes it in 30 seconds.", as_json)
 
 
@@ -118,7 +118,7 @@ def undo(credential: str, tenant: str, *, yes: bool, as_json: bool) -> None:
     """
     credential_id = _id_of(credential, tenant)
     if not yes:
-        found = run(with_runtime(lambda runtime: runtime.services(tenant).undo.count(credential_id)))
+        found = run(with_runtime(lambda runtime: runtime.services(tenant).undo.count(credential_id), tenant))
         text = f"It has written {found.memories} memories and changed {found.changed} others. --yes undoes it."
         print_answer({"id": credential_id, "memories": found.memories, "changed": found.changed}, text, as_json)
         return
@@ -131,7 +131,7 @@ def undo(credential: str, tenant: str, *, yes: bool, as_json: bool) -> None:
             if not receipt.more:
                 return memories, changed
 
-    memories, changed = run(with_runtime(work))
+    memories, changed = run(with_runtime(work, tenant))
     text = f"Revoked. Deleted {memories} memories, restored {changed} others."
     print_answer({"id": credential_id, "memories": memories, "changed": changed}, text, as_json)
 

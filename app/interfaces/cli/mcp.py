@@ -6,7 +6,7 @@ import signal
 
 import click
 
-from app.bootstrap import build_runtime
+from app.bootstrap import build_shards
 from app.domain.errors import ConfigurationError
 from app.interfaces.cli.parameters import DEFAULT, Id, quiet_settings
 from app.interfaces.mcp.stdio import serve_gateway, serve_tools
@@ -65,9 +65,9 @@ def _end_when_interrupted() -> None:
 
 
 async def _serve_here(settings: Settings, tenant_id: str, agent_id: str) -> None:
-    runtime = build_runtime(settings)
+    shards = build_shards(settings)
     try:
-        await runtime.start()
-        await serve_tools(runtime, tenant_id, agent_id)
+        await shards.start()
+        await serve_tools(shards, tenant_id, agent_id)
     finally:
-        await runtime.close()
+        await shards.close()

@@ -70,7 +70,7 @@ def store(
     def put(runtime: Runtime) -> Awaitable[str]:
         return runtime.services(tenant, Author(may_replace=True)).gateway.store(agent, memory)
 
-    memory_id = run(with_runtime(put))
+    memory_id = run(with_runtime(put, tenant))
     print_answer({"stored": True, "id": memory_id}, f"stored {memory_id}", as_json)
 
 
@@ -102,7 +102,7 @@ def recall(query: str, tenant: str, agent: str, top_k: int, where: Filter, *, as
     def ask(runtime: Runtime) -> Awaitable[Recall]:
         return runtime.services(tenant).gateway.recall(agent, Query(query, top_k=top_k, where=where))
 
-    found = run(with_runtime(ask))
+    found = run(with_runtime(ask, tenant))
     entries = [
         {
             "id": entry.id,

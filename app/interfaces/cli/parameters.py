@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 import structlog
 
-from app.bootstrap import build_runtime
+from app.bootstrap import build_shards
 from app.domain.limits import Bound, is_id
 from app.domain.moments import milliseconds, parse_moment
 from app.observability.logs import configure_logging
@@ -165,11 +165,14 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(name)
 
 
-async def with_runtime(work: Callable[[Runtime], Awaitable[T]]) -> T:
-    """Prepare a runtime, do one piece of work with it and close it; data that cannot be reached is an error at once."""
-    runtime = build_runtime(quiet_settings())
+async def with_runtime(work: Callable[[Runtime], Awaitable[T]], tenant_id: str) -> T:
+    """Prepare the runtime of a tenant's shard, do one piece of work with it and close it.
+
+    Data that cannot be reached is an error at once.
+    """
+    shards = build_shards(quiet_settings())
     try:
-        await runtime.prepare()
-        return await work(runtime)
+        await shards.prepare()
+        return await work(await shards.of(tenant_id))
     finally:
-        await runtime.close()
+        await shards.close()

@@ -67,7 +67,7 @@ def export(tenant: str, agent: str | None, output: Path | None, *, vectors: bool
                 file.write(chunk)
                 move(running.total.memories, running.memories)
 
-        run(with_runtime(work))
+        run(with_runtime(work, tenant))
 
 
 @click.command("import")
@@ -127,7 +127,7 @@ def _import(report: Report, file: Path, tenant: str, agent: str | None, format_:
                 with suppress(asyncio.CancelledError):
                     await indexing
 
-        run(with_runtime(work))
+        run(with_runtime(work, tenant))
 
 
 @click.command()

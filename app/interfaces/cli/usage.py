@@ -17,7 +17,7 @@ from app.storage.quotas import MAX_AGENTS
 @as_json_option
 def agents(tenant: str, *, as_json: bool) -> None:
     """List a tenant's agents and how much each of them holds."""
-    _, found, _ = run(with_runtime(lambda runtime: runtime.services(tenant).browser.usage()))
+    _, found, _ = run(with_runtime(lambda runtime: runtime.services(tenant).browser.usage(), tenant))
     listed = [{"agent_id": each.agent_id, "memories": each.memories, "bytes": each.bytes} for each in found]
     rows = [[each.agent_id or "", str(each.memories), str(each.bytes)] for each in found]
     text = _table(["agent", "memories", "bytes"], rows) if rows else f"The tenant {tenant} has no agents."
@@ -40,7 +40,7 @@ def usage(tenant: str, agent: str | None, *, as_json: bool) -> None:
             return None, [await browser.usage_of(agent)], None, None
         return *await browser.usage(), await browser.model_usage()
 
-    whole, found, kept, models = run(with_runtime(work))
+    whole, found, kept, models = run(with_runtime(work, tenant))
     answer: dict[str, Any] = {"agents": [_as_json(each) for each in found]}
     rows = [_row(f"agent {each.agent_id}", each) for each in found]
     if whole is not None and kept is not None:

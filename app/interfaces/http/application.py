@@ -33,7 +33,7 @@ from app.interfaces.http.routes.windows import windows
 from app.interfaces.http.routes.workflows import workflows
 from app.interfaces.http.routes.working import working
 from app.interfaces.version import installed_version
-from app.runtime.runtime import Runtime
+from app.runtime.shards import Shards
 
 
 class Endpoint(Protocol):
@@ -49,8 +49,8 @@ class Endpoint(Protocol):
         ...
 
 
-def create_http_app(runtime: Runtime, endpoint: Endpoint, hosts: Collection[str] = ()) -> FastAPI:
-    """Make the application over a runtime that has started; it closes the runtime when it ends.
+def create_http_app(shards: Shards, endpoint: Endpoint, hosts: Collection[str] = ()) -> FastAPI:
+    """Make the application over shards that have started; it closes them when it ends.
 
     ``hosts`` are the names that it may be asked for by, all where none is said.
     """
@@ -59,7 +59,7 @@ def create_http_app(runtime: Runtime, endpoint: Endpoint, hosts: Collection[str]
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         async with endpoint.running():
             yield
-        await runtime.close()
+        await shards.close()
 
     app = FastAPI(
         title="Memory Gateway",
@@ -71,8 +71,8 @@ def create_http_app(runtime: Runtime, endpoint: Endpoint, hosts: Collection[str]
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
     )
-    app.state.runtime = runtime
-    app.add_middleware(RequestContext, hosts=hosts, observe=runtime.metrics.request)
+    app.state.shards = shards
+    app.add_middleware(RequestContext, hosts=hosts, observe=shards.main.metrics.request)
     problems.install(app)
     routers = (
         *(memory, recalls, profiles, ingests, erasures, credentials, data, operations),

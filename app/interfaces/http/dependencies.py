@@ -11,9 +11,10 @@ from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
 from app.domain.author import WriteChannel
-from app.domain.errors import FieldError, UnsupportedMediaType
+from app.domain.errors import FieldError, TenantMoved, UnsupportedMediaType
 from app.interfaces.fields import refused
 from app.runtime.runtime import Runtime
+from app.runtime.shards import Shards
 from app.runtime.tenant_services import TenantServices
 from app.services.credentials import Principal
 
@@ -127,7 +128,11 @@ class _Credential(HTTPBearer):
 
 
 class CredentialFirst(APIRoute):
-    """A route that verifies the credential before it reads the body; FastAPI would read the body first."""
+    """A route that verifies the credential before it reads the body; FastAPI would read the body first.
+
+    Where the tenant has moved to another shard meanwhile, the request is handled once more there, if it has written
+    nothing and its body can be read again.
+    """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return a handler that verifies the credential, then handles the request."""
@@ -135,14 +140,30 @@ class CredentialFirst(APIRoute):
 
         async def verify_then_handle(request: Request) -> Response:
             request.state.principal = await principal_of(request)
+            try:
+                return await handle(request)
+            except TenantMoved as moved:
+                if not moved.repeatable or _is_streamed(request):
+                    raise
+            request.state.principal = await principal_of(request)
             return await handle(request)
 
         return verify_then_handle
 
 
 async def principal_of(request: Request) -> Principal:
-    """Return the verified principal of a request; raises as ``Runtime.principal`` does."""
-    return await runtime_of(request).principal(request.headers.getlist("authorization"))
+    """Return the verified principal of a request, which belongs to the runtime of its tenant from then on.
+
+    Raises:
+        MemoryGatewayError: as ``Shards.enter`` does.
+    """
+    principal, request.state.runtime = await shards_of(request).enter(request.headers.getlist("authorization"))
+    return principal
+
+
+def _is_streamed(request: Request) -> bool:
+    """Tell whether the body is read in parts, which come only once."""
+    return request.method in {"POST", "PUT"} and not hasattr(request, "_body")
 
 
 async def no_query(request: Request) -> None:
@@ -174,10 +195,16 @@ def _check_media_type(request: Request, wanted: Sequence[str]) -> None:
         raise UnsupportedMediaType(f"Send the body as Content-Type: {' or '.join(wanted)}.")
 
 
+def shards_of(request: Request) -> Shards:
+    """Return the application's shards."""
+    shards: Shards = request.app.state.shards
+    return shards
+
+
 def runtime_of(request: Request) -> Runtime:
-    """Return the application's runtime."""
-    runtime: Runtime = request.app.state.runtime
-    return runtime
+    """Return the runtime of the tenant that a request speaks for; without one, that of the first shard."""
+    runtime: Runtime | None = getattr(request.state, "runtime", None)
+    return runtime or shards_of(request).main
 
 
 Caller = Annotated[Access, Depends(_Credential(admin=False))]

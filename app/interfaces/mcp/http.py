@@ -14,7 +14,7 @@ from starlette.types import Message, Receive, Scope, Send
 from app.domain.errors import Forbidden, InvalidRequest, MalformedRequest, MemoryGatewayError, Unauthenticated
 from app.interfaces.mcp.server import Context, error_text, quiet_sdk, tool_server
 from app.interfaces.tools.calls import Toolbox
-from app.runtime.runtime import Runtime
+from app.runtime.shards import Shards
 from app.services.credentials import CHALLENGE
 
 PATH = "/mcp"
@@ -27,11 +27,11 @@ _OBJECTS = {"arguments", "_meta", "capabilities", "clientInfo", "task", "inputRe
 
 
 class McpEndpoint:
-    """The ASGI application behind ``/mcp``, over a runtime that has started."""
+    """The ASGI application behind ``/mcp``, over shards that have started."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, shards: Shards) -> None:
         """Create the endpoint; it serves nothing before ``running``."""
-        self._runtime = runtime
+        self._shards = shards
         self.route = Route(PATH, self, methods=["POST"], name="mcp")
         """Only POST: there are no sessions to listen to or to end."""
         self._sessions = StreamableHTTPSessionManager(tool_server(_toolbox_of), json_response=True, stateless=True)
@@ -53,13 +53,13 @@ class McpEndpoint:
             await _refused(error)(scope, receive, send)
 
     async def _toolbox(self, headers: Headers) -> Toolbox:
-        principal = await self._runtime.principal(headers.getlist("authorization"))
+        principal, _ = await self._shards.enter(headers.getlist("authorization"))
         if "origin" in headers:  # the specification wants it checked; no page has a reason to call this
             raise Forbidden("This is not for web pages: a request may not have an Origin.")
         named = headers.getlist(AGENT_HEADER)
         if len(named) > 1:
             raise InvalidRequest(f"{AGENT_HEADER} is sent more than once: which agent is meant?")
-        return Toolbox(self._runtime, principal, named[0] if named else None)
+        return Toolbox(self._shards, principal, named[0] if named else None)
 
 
 async def _checked(receive: Receive) -> Receive:

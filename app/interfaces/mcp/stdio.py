@@ -18,7 +18,7 @@ from app.domain.errors import MemoryGatewayError, UpstreamRejected, UpstreamUnav
 from app.interfaces.mcp.http import AGENT_HEADER, PATH
 from app.interfaces.mcp.server import Context, error_text, make_server, quiet_sdk, tool_server
 from app.interfaces.tools.calls import Toolbox
-from app.runtime.runtime import Runtime
+from app.runtime.shards import Shards
 from app.services.credentials import Principal
 
 _T = TypeVar("_T")
@@ -27,9 +27,9 @@ _PROTOCOL = "2026-07-28"
 """The first that needs no handshake: a call is one request."""
 
 
-async def serve_tools(runtime: Runtime, tenant_id: str, agent_id: str | None) -> None:
-    """Serve the tools of an agent over a runtime of this process that has started, until standard input ends."""
-    toolbox = Toolbox(runtime, Principal(tenant_id), agent_id)
+async def serve_tools(shards: Shards, tenant_id: str, agent_id: str | None) -> None:
+    """Serve the tools of an agent over shards of this process that have started, until standard input ends."""
+    toolbox = Toolbox(shards, Principal(tenant_id), agent_id)
     await _serve(tool_server(lambda _: toolbox))
 
 

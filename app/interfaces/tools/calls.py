@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.domain.errors import Forbidden, InvalidRequest, NotFound
+from app.domain.errors import Forbidden, InvalidRequest, NotFound, TenantMoved
 from app.domain.json_types import Json
 from app.domain.limits import WINDOW_TOKENS, is_id
 from app.interfaces.tools import profile_calls, recall_store_calls
 from app.interfaces.tools.definition import Tool
 from app.interfaces.tools.sets import DEFAULT, SET_OF, SETS
-from app.runtime.runtime import Runtime
+from app.runtime.shards import Shards
+from app.runtime.tenant_services import TenantServices
 from app.services.assembly.assembler import AssembledContext, ContextWanted
 from app.services.credentials import Principal
 from app.storage.agents import AgentSettings
@@ -25,9 +26,9 @@ class Toolbox:
     request names.
     """
 
-    def __init__(self, runtime: Runtime, principal: Principal, agent_id: str | None) -> None:
+    def __init__(self, shards: Shards, principal: Principal, agent_id: str | None) -> None:
         """Bind the principal, and the agent that the request names beside the credential, if any."""
-        self._runtime = runtime
+        self._shards = shards
         self._principal = principal
         self._named = agent_id
 
@@ -60,8 +61,14 @@ class Toolbox:
                 raise await self._not_given() from None
             raise
         agent_id = self._agent()
-        services = self._runtime.services(self._principal.tenant_id, self._principal.author("mcp"))
         try:
+            try:
+                services = await self._services()
+                return await ask(services.of_call(agent_id, SET_OF[name]), agent_id)
+            except TenantMoved as moved:
+                if not moved.repeatable:
+                    raise
+            services = await self._services()
             return await ask(services.of_call(agent_id, SET_OF[name]), agent_id)
         except ToolNotGiven as error:
             raise await self._not_given() from error
@@ -75,8 +82,12 @@ class Toolbox:
         """
         bound = self._principal.agent_id
         wanted = ContextWanted(self._agent(), WINDOW_TOKENS, instance=instance, only_agent=bound)
-        services = self._runtime.services(self._principal.tenant_id, self._principal.author("mcp"))
-        return await services.assembler.assemble(wanted)
+        return await (await self._services()).assembler.assemble(wanted)
+
+    async def _services(self) -> TenantServices:
+        """Return the tenant's services, of the shard where it lives."""
+        runtime = await self._shards.of(self._principal.tenant_id)
+        return runtime.services(self._principal.tenant_id, self._principal.author("mcp"))
 
     async def _has(self, name: str) -> bool:
         """Tell whether the agent is given a tool; without an agent any is there to be called."""
@@ -89,7 +100,8 @@ class Toolbox:
         return NotFound(f"There is no tool of this name. There are: {given or 'none'}.")
 
     async def _settings(self) -> AgentSettings:
-        return await self._runtime.services(self._principal.tenant_id).browser.agent(self._agent())
+        runtime = await self._shards.of(self._principal.tenant_id)
+        return await runtime.services(self._principal.tenant_id).browser.agent(self._agent())
 
     def _agent(self) -> str:
         agent_id = self._principal.agent_id if self._named is None else self._named

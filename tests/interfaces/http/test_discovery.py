@@ -123,7 +123,7 @@ async def test_every_link_leads_to_something_the_service_answers(service: Servic
 
 @every_document
 async def test_every_link_keeps_the_host_and_the_path_the_service_is_asked_under(service: Service, path: str) -> None:
-    transport = httpx.ASGITransport(create_app(service.runtime), root_path="/memory")
+    transport = httpx.ASGITransport(create_app(service.shards), root_path="/memory")
     async with httpx.AsyncClient(transport=transport, base_url="https://host.example:8443/memory") as client:
         for url in await links_of(client, path):
             assert url.startswith("https://host.example:8443/memory/"), url
@@ -133,7 +133,7 @@ async def test_every_link_keeps_the_host_and_the_path_the_service_is_asked_under
 
 
 async def test_behind_a_proxy_that_is_trusted_links_have_the_scheme_it_was_asked_by(service: Service) -> None:
-    app = ProxyHeadersMiddleware(create_app(service.runtime), trusted_hosts="127.0.0.1")  # type: ignore[arg-type]
+    app = ProxyHeadersMiddleware(create_app(service.shards), trusted_hosts="127.0.0.1")  # type: ignore[arg-type]
     for client_host, scheme in (("127.0.0.1", "https"), ("192.0.2.1", "http")):
         transport = httpx.ASGITransport(app, client=(client_host, 1))  # type: ignore[arg-type]
         async with httpx.AsyncClient(transport=transport, base_url="http://host.example") as client:

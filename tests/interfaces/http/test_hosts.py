@@ -13,7 +13,7 @@ LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
 
 
 async def ask(service: Service, path: str, host: str | None, *, hosts: list[str] | None = None) -> httpx.Response:
-    app = create_app(service.runtime, LOOPBACK if hosts is None else hosts)
+    app = create_app(service.shards, LOOPBACK if hosts is None else hosts)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
         request = client.build_request("GET", path)
         del request.headers["host"]

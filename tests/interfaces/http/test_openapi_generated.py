@@ -16,9 +16,9 @@ import uvicorn
 from hypothesis import HealthCheck, assume, given, settings
 from schemathesis.specs.openapi import checks
 
-from app.bootstrap import build_runtime
+from app.bootstrap import build_shards
 from app.interfaces.asgi import create_app
-from app.runtime.runtime import Runtime
+from app.runtime.shards import Shards
 from tests.support.agent_memory_probes import AGENT_MEMORY_PROBES
 from tests.support.assembly_probes import ASSEMBLY_PROBES
 from tests.support.audit_probes import AUDIT_PROBES
@@ -48,14 +48,15 @@ CHECKS = [
 class Serving:
     """The service on a socket of this machine, in a thread."""
 
-    def __init__(self, runtime: Runtime) -> None:
-        self.runtime = runtime
-        self.server = uvicorn.Server(uvicorn.Config(create_app(runtime), port=0, log_config=None, access_log=False))
+    def __init__(self, shards: Shards) -> None:
+        self.shards = shards
+        self.runtime = shards.main
+        self.server = uvicorn.Server(uvicorn.Config(create_app(shards), port=0, log_config=None, access_log=False))
         self.started = threading.Event()
         self.thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
 
     async def _serve(self) -> None:
-        await self.runtime.start()
+        await self.shards.start()
         serving = asyncio.create_task(self.server.serve())
         while not self.server.started:
             await asyncio.sleep(0.01)
@@ -79,7 +80,7 @@ def _operations(document: Any) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    serving = Serving(build_runtime(settings_for(tmp_path_factory.mktemp("data"))))
+    serving = Serving(build_shards(settings_for(tmp_path_factory.mktemp("data"))))
     serving.thread.start()
     assert serving.started.wait(10)
     yield serving

@@ -143,7 +143,7 @@ async def test_an_outage_is_an_error_before_the_first_line_and_a_broken_connecti
         database.error = DatabaseUnavailable("away")
         assert_problem(await fetch(service), 503, "database_unavailable")
         database.error = None
-        server = uvicorn.Server(uvicorn.Config(create_app(service.runtime), port=0, log_config=None, lifespan="off"))
+        server = uvicorn.Server(uvicorn.Config(create_app(service.shards), port=0, log_config=None, lifespan="off"))
         running = asyncio.create_task(server.serve())
         while not server.started:
             await asyncio.sleep(0.01)

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.responses import PlainTextResponse
 
 from app.domain.errors import InvalidRequest
-from app.interfaces.http.dependencies import no_query, no_repeats, principal_of, runtime_of
+from app.interfaces.http.dependencies import no_query, no_repeats, principal_of, runtime_of, shards_of
 from app.interfaces.http.failures import ACCESS
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.operations import (
@@ -38,18 +38,18 @@ async def healthz() -> HealthAnswer:
 )
 async def readyz(request: Request, response: Response, query: Annotated[ReadinessQuery, Query()]) -> ReadinessAnswer:
     """Ask each part about itself: 200 when every one answers but the reranker, which recalls do without, else 503."""
-    runtime = runtime_of(request)
+    shards = shards_of(request)
     with_details = query.details != "false"
     if with_details:
         (await principal_of(request)).check_admin()
-    parts = await runtime.parts()
+    parts = await shards.parts()
     ready = all(part.error is None or part.optional for part in parts)
     response.status_code = 200 if ready else 503
     return ReadinessAnswer(
         status="ready" if ready else "not_ready",
-        embedding_config=EmbeddingConfigAnswer.model_validate(runtime.config),
+        embedding_config=EmbeddingConfigAnswer.model_validate(shards.main.config),
         parts=[_part(part) for part in parts],
-        outbox=await _outbox(runtime) if with_details and ready else None,
+        outbox=await _outbox(shards.main) if with_details and ready else None,
     )
 
 

@@ -9,7 +9,7 @@ from pydantic import Field, WithJsonSchema
 
 from app.domain.errors import FieldError, InvalidRequest, Unavailable
 from app.interfaces.fields import Request, refused
-from app.interfaces.http.dependencies import no_repeats, principal_of, runtime_of
+from app.interfaces.http.dependencies import no_repeats, principal_of, shards_of
 from app.interfaces.http.failures import ACCESS, UPSTREAM
 from app.interfaces.http.problems import responses
 from app.interfaces.tools.calls import Toolbox
@@ -74,7 +74,7 @@ async def _tools(http: fastapi.Request, wanted: ToolSet | None) -> Sequence[Tool
     if "authorization" in http.headers:
         principal = await principal_of(http)
         if principal.agent_id is not None:
-            given = await Toolbox(runtime_of(http), principal, None).listed()
+            given = await Toolbox(shards_of(http), principal, None).listed()
             if wanted is not None and given and given != SETS[wanted]:
                 raise refused([FieldError("tools", "is not what the credential's agent is set to; leave it out")])
             return given

@@ -1,0 +1,37 @@
+"""Shards: databases among which tenants are spread, each with its own indexes (docs/decisions/0041-shards.md)."""
+
+import re
+from dataclasses import dataclass
+
+MAIN = "main"
+"""The shard of the database that the settings name. Its database also has the directory of tenants."""
+_NAME = re.compile(r"[a-z][a-z0-9]{0,15}")
+"""It becomes a part of the names of files and indexes."""
+
+
+def is_shard_name(name: str) -> bool:
+    """Tell whether a text has the form of a shard's name: a letter, then up to 15 letters and digits, lower case."""
+    return _NAME.fullmatch(name) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A shard beside the first.
+
+    Attributes:
+        name: Its name.
+        database_id: The id of its D1 database; None on the embedded default.
+        added_at: When it was added, in milliseconds since the epoch by the directory's clock.
+    """
+
+    name: str
+    database_id: str | None
+    added_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a tenant lives; ``epoch`` grows by one with each move."""
+
+    shard: str = MAIN
+    epoch: int = 0

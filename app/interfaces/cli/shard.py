@@ -1,0 +1,87 @@
+"""The commands for shards: ``add``, ``list`` and ``move``."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import click
+
+from app.bootstrap import build_shards, make_shard
+from app.domain import limits
+from app.domain.errors import ConfigurationError
+from app.domain.shards import MAIN
+from app.interfaces.cli.parameters import as_json_option, poll_option, print_answer, quiet_settings, run
+from app.interfaces.cli.sections import CommandGroup
+from app.runtime.fullness import ShardFigures
+from app.runtime.shards import Shards
+from app.settings import Settings
+
+T = TypeVar("T")
+
+
+@click.group(cls=CommandGroup)
+def shard() -> None:
+    """Spread tenants over several databases: add, list, move."""
+
+
+@shard.command()
+@click.argument("name")
+@click.option("--database-id", help="Use this D1 database; without, one is created. Embedded, a shard is a file.")
+@poll_option
+@as_json_option
+def add(name: str, database_id: str | None, poll_seconds: float, *, as_json: bool) -> None:
+    """Add the shard NAME, with a database and an index of its own.
+
+    Tenants that are new a minute later live where most room is. It is safe to run again after a failure.
+    """
+    settings = quiet_settings()
+
+    async def work(shards: Shards) -> str | None:
+        await shards.check_new(name, database_id)
+        if settings.on_cloudflare and settings.cloudflare_d1_database_id == database_id:
+            raise ConfigurationError(f"The shard {MAIN} has the database {database_id}.")
+        made = await make_shard(settings, name, database_id, _tell, poll_seconds=poll_seconds)
+        await shards.add(name, made)
+        return made
+
+    made = run(_with_shards(settings, work))
+    said = f"Added {name}. Tenants can be moved to it, and new ones placed there, in a minute."
+    print_answer({"added": {"name": name, "database_id": made}}, said, as_json)
+
+
+@shard.command(name="list")
+@as_json_option
+def list_shards(*, as_json: bool) -> None:
+    """List the shards: how full each is, and how many tenants the directory places there."""
+    figures = run(_with_shards(quiet_settings(), lambda shards: shards.fullness.measure()))
+    rows = [
+        {
+            "name": each.name,
+            "bytes": each.stored_bytes,
+            "vectors": each.vectors,
+            "tenants": each.tenants,
+            "warning": each.warning,
+        }
+        for each in figures
+    ]
+    print_answer({"shards": rows}, "\n".join(map(_line, figures)), as_json)
+
+
+def _line(figures: ShardFigures) -> str:
+    size = f"{figures.stored_bytes / 1e6:.1f} MB ({figures.stored_bytes / limits.SHARD_BYTES:.1%} of D1's 10 GB)"
+    vectors = f"{figures.vectors} vectors ({figures.vectors / limits.SHARD_VECTORS:.1%} of Vectorize's 20 million)"
+    placed = "tenants without a place of their own and " if figures.name == MAIN else ""
+    line = f"{figures.name}: {size}, {vectors}, {placed}{figures.tenants} placed tenants"
+    return line if figures.warning is None else f"{line}\n  {figures.warning}"
+
+
+def _tell(line: str) -> None:
+    click.echo(f"... {line}", err=True)
+
+
+async def _with_shards(settings: Settings, work: Callable[[Shards], Awaitable[T]]) -> T:
+    shards = build_shards(settings)
+    try:
+        await shards.prepare()
+        return await work(shards)
+    finally:
+        await shards.close()

@@ -1,0 +1,112 @@
+"""How full each shard is: for the choice of where new tenants live, for operators, and for warnings."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import structlog
+
+from app.domain import limits
+from app.domain.errors import Unavailable
+from app.domain.shards import MAIN
+from app.runtime.runtime import Part, Runtime
+from app.storage.system import directory
+
+_SECONDS = 300.0
+"""How long what was measured is used."""
+SETTLED_MS = 60_000
+"""From this age on a shard takes tenants: until then a process may not know yet that there is one (0041-shards.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardFigures:
+    """What a shard holds; ``vectors`` are its memories, each of which has one."""
+
+    name: str
+    stored_bytes: int
+    vectors: int
+    tenants: int
+    settled: bool
+
+    @property
+    def part(self) -> float:
+        """How full it is, of what D1 and Vectorize allow, 0 to 1."""
+        return max(self.stored_bytes / limits.SHARD_BYTES, self.vectors / limits.SHARD_VECTORS)
+
+    @property
+    def warning(self) -> str | None:
+        """What to tell operators; None where there is room."""
+        if self.part < limits.SHARD_WARNED:
+            return None
+        return (
+            f"The shard {self.name} has {self.stored_bytes / 1e9:.1f} of 10 GB and {self.vectors / 1e6:.1f} million of "
+            "20 million vectors. Add a shard (memory-gateway shard add) and move tenants to it."
+        )
+
+
+class Fullness:
+    """Measures the shards, at most once in five minutes: on Cloudflare each measurement is a few calls."""
+
+    def __init__(self, main: Runtime, runtimes: Callable[[], Iterable[Runtime]]) -> None:
+        """Take the runtime with the directory, and what returns those of all shards."""
+        self._main = main
+        self._runtimes = runtimes
+        self._measured: tuple[float, list[ShardFigures]] | None = None
+
+    async def measure(self) -> list[ShardFigures]:
+        """Return the figures of every shard that answers.
+
+        Raises:
+            Unavailable: the directory does not answer.
+        """
+        now = asyncio.get_running_loop().time()
+        if self._measured is None or now - self._measured[0] > _SECONDS:
+            self._measured = now, await self._measure()
+            for figures in self._measured[1]:
+                self._main.metrics.shard(figures.name, figures.stored_bytes, figures.vectors, figures.tenants)
+                if figures.warning is not None:
+                    structlog.get_logger().warning("shard_nearly_full", shard=figures.name, notice=figures.warning)
+        return self._measured[1]
+
+    async def least(self) -> str:
+        """Return the name of the shard that is least full, of those that may take tenants."""
+        figures = [each for each in await self.measure() if each.settled]
+        return min(figures, key=lambda each: (each.part, each.tenants, each.name)).name if figures else MAIN
+
+    async def notices(self) -> list[Part]:
+        """Return a part for each shard that is nearly full."""
+        try:
+            measured = await self.measure() if self._main.backends.stored_bytes is not None else []
+        except Unavailable:  # the part of the database says so
+            return []
+        return [
+            Part(f"size of shard {each.name}", "shard", notice=each.warning, optional=True)
+            for each in measured
+            if each.warning is not None
+        ]
+
+    async def _measure(self) -> list[ShardFigures]:
+        database = self._main.backends.database
+        counts, added, (now,) = await database.run([directory.COUNT_TENANTS, directory.READ_SHARDS, directory.READ_NOW])
+        tenants = {str(row["shard"]): int(row["tenants"] or 0) for row in counts}
+        young = int(now["now"] or 0) - SETTLED_MS
+        unsettled = {shard.name for shard in directory.read_shards(added) if shard.added_at > young}
+        return [
+            await self._of(
+                runtime, tenants.get(runtime.backends.shard, 0), settled=runtime.backends.shard not in unsettled
+            )
+            for runtime in list(self._runtimes())
+            if runtime.not_ready is None
+        ]
+
+    async def _of(self, runtime: Runtime, tenants: int, *, settled: bool) -> ShardFigures:
+        """Measure one shard; one that does not answer now takes no tenants."""
+        try:
+            ((row,),) = await runtime.backends.database.run([directory.COUNT_MEMORIES])
+            stored = 0 if runtime.backends.stored_bytes is None else await runtime.backends.stored_bytes()
+        except Unavailable as error:
+            if runtime.backends.shard == MAIN:
+                raise
+            structlog.get_logger().warning("shard_not_measured", shard=runtime.backends.shard, code=error.code)
+            return ShardFigures(runtime.backends.shard, 0, 0, tenants, settled=False)
+        return ShardFigures(runtime.backends.shard, stored, int(row["memories"] or 0), tenants, settled)

@@ -1,0 +1,126 @@
+"""What this process knows of the directory: which shards there are, and where tenants live."""
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+
+from app.domain.limits import MAX_KNOWN_PLACES
+from app.domain.shards import Place, Shard
+from app.ports.database import Database
+from app.storage.presence import Presence
+from app.storage.system import directory
+
+ChooseShard = Callable[[str], Awaitable[Place]]
+"""Returns the place of a new tenant, whose shard knows it already."""
+
+
+class Places:
+    """Where tenants live, as the directory last said. What is wrong of it is found by the runs of the databases.
+
+    Until a first shard is added beside the one of the settings, every tenant lives there, and nothing is looked up.
+    """
+
+    def __init__(self, database: Database, most: int = MAX_KNOWN_PLACES) -> None:
+        """Take the database of the directory, and how many tenants' places are kept."""
+        self._database = database
+        self._most = most
+        self._places: OrderedDict[str, Place] = OrderedDict()
+        self._doubted: OrderedDict[str, None] = OrderedDict()
+        self._tables: Sequence[str] = ()
+        self._count = 0
+        self.shards: Sequence[Shard] = ()
+        """Those beside the first, as they were last read."""
+
+    @property
+    def sharded(self) -> bool:
+        """Whether there are others than the first."""
+        return self._count > 0
+
+    @property
+    def outdated(self) -> bool:
+        """Whether ``shards`` are not all that there are."""
+        return self._count != len(self.shards)
+
+    def seen(self, count: int) -> None:
+        """Take how many shards there are beside the first, as its database has just said; none is ever removed."""
+        self._count = max(count, self._count)
+
+    async def load(self) -> Sequence[Shard]:
+        """Read the shards.
+
+        Raises:
+            Unavailable: the directory does not answer.
+        """
+        shards, tables = await self._database.run([directory.READ_SHARDS, directory.READ_TABLES])
+        self._tables = directory.tables_of_tenants(tables)
+        self.shards = directory.read_shards(shards)
+        self.seen(len(self.shards))
+        return self.shards
+
+    def presence(self, shard: str) -> Presence:
+        """Return what the runs of a shard's database check."""
+
+        def epoch_of(tenant_id: str) -> int | None:
+            place = self._places.get(tenant_id)
+            if place is None:
+                return None
+            return place.epoch if place.shard == shard else -1
+
+        return Presence(lambda: self.sharded, epoch_of, self._doubt)
+
+    def _doubt(self, tenant_id: str) -> None:
+        """Forget where a tenant lives: it does not live there any more."""
+        self._places.pop(tenant_id, None)
+        self._doubted[tenant_id] = None
+        while len(self._doubted) > self._most:
+            self._doubted.popitem(last=False)
+
+    async def find(self, tenant_id: str, choose: ChooseShard, left: Callable[[Place, str], Awaitable[Place]]) -> Place:
+        """Return where a tenant lives; a new one is given a place.
+
+        ``left`` looks into the shard itself, where the directory's word was found to be wrong.
+
+        Raises:
+            Unavailable: the directory, or that shard, does not answer.
+        """
+        known = self._places.get(tenant_id)
+        if known is not None:
+            self._places.move_to_end(tenant_id)
+            return known
+        place = await self.read(tenant_id)
+        if place is None:
+            place = await self._place(tenant_id, await choose(tenant_id))
+        if tenant_id in self._doubted:
+            place = await left(place, tenant_id)
+            self._doubted.pop(tenant_id, None)
+        self._keep(tenant_id, place)
+        return place
+
+    async def read(self, tenant_id: str) -> Place | None:
+        """Ask the directory where a tenant lives; None: nobody knows it.
+
+        Raises:
+            Unavailable: the directory does not answer.
+        """
+        statements = [directory.read_place(tenant_id), directory.read_known(tenant_id, self._tables)]
+        rows, (row,) = await self._database.run(statements)
+        place = directory.read_places(rows)
+        return Place() if place is None and row["known"] else place
+
+    async def switch(self, tenant_id: str, to: Place) -> None:
+        """Say in the directory that a tenant lives elsewhere now.
+
+        Raises:
+            Unavailable: the directory does not answer.
+        """
+        await self._database.run([directory.switch(tenant_id, to)])
+        self._places.pop(tenant_id, None)
+
+    async def _place(self, tenant_id: str, place: Place) -> Place:
+        """Give a new tenant a place; where another process was first, its place."""
+        _, rows = await self._database.run(directory.place(tenant_id, place))
+        return directory.read_places(rows) or place
+
+    def _keep(self, tenant_id: str, place: Place) -> None:
+        self._places[tenant_id] = place
+        while len(self._places) > self._most:
+            self._places.popitem(last=False)

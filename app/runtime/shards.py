@@ -1,0 +1,201 @@
+"""Gives each request the runtime of the shard where its tenant lives. A process has one runtime a shard."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+
+import structlog
+
+from app.domain.errors import InvalidRequest, MemoryGatewayError, ShardUnavailable, Unavailable
+from app.domain.shards import MAIN, Place, Shard, is_shard_name
+from app.runtime.fullness import Fullness
+from app.runtime.places import Places
+from app.runtime.runtime import Part, Runtime
+from app.services.credentials import Principal
+from app.storage.system import directory
+
+OpenShard = Callable[[Shard], Runtime]
+"""Makes the runtime of a shard, which has not started; raises ``ConfigurationError`` where the settings forbid it."""
+_MAX_HOPS = 5
+
+
+class Shards:
+    """The runtimes of all shards. Whatever walks over tenants does so in each of them.
+
+    One that cannot be used concerns its own tenants alone. Shards that are added while the process lives are opened
+    when a request first learns of them.
+    """
+
+    def __init__(self, main: Runtime, places: Places | None = None, open_shard: OpenShard | None = None) -> None:
+        """Take the runtime of the first shard, what is known of the directory, and what opens the others."""
+        self.main = main
+        self.places = places or Places(main.backends.database)
+        self.open_shard = open_shard
+        self._runtimes: dict[str, Runtime] = {MAIN: main}
+        self._failed: dict[str, MemoryGatewayError] = {}
+        self._opening = asyncio.Lock()
+        self._begin: Callable[[Runtime], Awaitable[None]] = Runtime.start
+        self.fullness = Fullness(self.main, self._runtimes.values)
+
+    @property
+    def runtimes(self) -> Mapping[str, Runtime]:
+        """The runtimes by the names of their shards, the first one first."""
+        return self._runtimes
+
+    async def prepare(self) -> None:
+        """Prepare every shard for a command, without its background work; another than the first may fail.
+
+        Raises:
+            MemoryGatewayError: the first shard cannot be used.
+        """
+        self._begin = Runtime.prepare
+        await self.main.prepare()
+        await self._open_added()
+
+    async def start(self) -> None:
+        """Prepare every shard and start its background work; what cannot be reached is waited for.
+
+        Raises:
+            SchemaTooNew: the data of the first shard belongs to a newer version.
+        """
+        await self.main.start()
+        try:
+            await self._open_added()
+        except Unavailable as error:  # the next request tries again
+            structlog.get_logger().warning("shards_wait", code=error.code, reason=error.detail)
+        structlog.get_logger().info("shards", shards=[MAIN, *(shard.name for shard in self.places.shards)])
+
+    async def close(self) -> None:
+        """Close every shard; the first one, whose parts they share, last."""
+        for runtime in reversed(list(self._runtimes.values())):
+            await runtime.close()
+
+    async def enter(self, authorization: Sequence[str]) -> tuple[Principal, Runtime]:
+        """Return who a request speaks for, and its tenant's runtime; raises as ``Runtime.principal`` and ``of`` do."""
+        runtime = self.main
+        if self.places.sharded:
+            tenant_id = self.main.credentials.verify_header(authorization, self.main.backends.clock()).tenant_id
+            runtime = await self.of(tenant_id)
+        return await runtime.principal(authorization), runtime
+
+    async def of(self, tenant_id: str) -> Runtime:
+        """Return the runtime of the shard where a tenant lives.
+
+        Raises:
+            ShardUnavailable: the shard is missing, or cannot be used.
+            Unavailable: the directory does not answer, and this process does not know where the tenant lives.
+        """
+        if not self.places.sharded:
+            return self.main
+        await self._open_added()
+        place = await self.places.find(tenant_id, self._choose, self._left)
+        return self.named(place.shard)
+
+    def named(self, name: str) -> Runtime:
+        """Return the runtime of a shard.
+
+        Raises:
+            ShardUnavailable: the shard is missing, or cannot be used.
+        """
+        if name in self._failed:
+            raise ShardUnavailable(f"The shard {name} cannot be used: {self._failed[name].detail}")
+        runtime = self._runtimes.get(name)
+        if runtime is None:
+            raise ShardUnavailable(f"The shard {name}, where the tenant lives, is not in the directory.")
+        if name != MAIN and runtime.not_ready is not None:
+            raise ShardUnavailable(f"The shard {name} cannot be used: {runtime.not_ready.detail}")
+        return runtime
+
+    async def check_new(self, name: str, database_id: str | None) -> None:
+        """Return if a shard of this name and with this database may be added.
+
+        Raises:
+            InvalidRequest: the name has not the form of one, or is taken; or another shard has the database.
+        """
+        if not is_shard_name(name):
+            raise InvalidRequest("A shard's name is a lower-case letter and up to 15 more letters or digits.")
+        shards = await self.places.load()
+        if name in {MAIN, *(shard.name for shard in shards)}:
+            raise InvalidRequest(f"There is a shard {name} already.")
+        if database_id is not None and database_id in {shard.database_id for shard in shards}:
+            raise InvalidRequest(f"Another shard has the database {database_id}.")
+
+    async def add(self, name: str, database_id: str | None) -> None:
+        """Write a new shard into the directory; every process learns of it within a minute.
+
+        Raises:
+            InvalidRequest: as ``check_new`` does.
+            Unavailable: the directory does not answer.
+        """
+        await self.check_new(name, database_id)
+        (added,) = await self.main.backends.database.run([directory.add(name, database_id)])
+        if not added:
+            raise InvalidRequest(f"There is a shard {name}, or one with its database, already.")
+        await self._open_added()
+
+    async def parts(self) -> list[Part]:
+        """Check the parts of every shard; those beside the first are not needed to be ready."""
+        parts = await self.main.parts()
+        for shard in self.places.shards:
+            parts = [*parts, *await self._parts_of(shard)]
+        return parts + await self.fullness.notices()
+
+    async def _parts_of(self, shard: Shard) -> list[Part]:
+        try:
+            runtime = self.named(shard.name)
+        except ShardUnavailable as error:
+            return [Part(f"shard {shard.name}", shard.database_id or "file", error, optional=True)]
+        parts = [part for part in await runtime.parts() if part.name in {"database", "index", "data"}]
+        return [replace(part, name=f"{part.name} of shard {shard.name}", optional=True) for part in parts]
+
+    async def _open_added(self) -> None:
+        """Open the shards that have been added since the last time.
+
+        Raises:
+            Unavailable: the directory does not answer.
+        """
+        if not self.places.outdated:
+            return
+        async with self._opening:
+            if self.places.outdated:
+                for shard in await self.places.load():
+                    if shard.name not in self._runtimes:
+                        await self._open(shard)
+
+    async def _open(self, shard: Shard) -> None:
+        """Open one shard; what is wrong with it is kept, for the requests of its tenants."""
+        if self.open_shard is None:
+            return
+        try:
+            runtime = self._runtimes[shard.name] = self.open_shard(shard)
+            await self._begin(runtime)
+        except MemoryGatewayError as error:
+            self._failed[shard.name] = error
+            structlog.get_logger().error("shard_failed", shard=shard.name, code=error.code, reason=error.detail)
+
+    async def _choose(self, tenant_id: str) -> Place:
+        """Let a new tenant live in the shard that is least full; where another process is first, it never lives there.
+
+        Raises:
+            Unavailable: the directory, or the shard, does not answer.
+        """
+        place = directory.first_place(await self.fullness.least())
+        if place.shard != MAIN:
+            database = self.named(place.shard).backends.database
+            await database.run([directory.enter(tenant_id, place.epoch)])
+        return place
+
+    async def _left(self, place: Place, tenant_id: str) -> Place:
+        """Follow a tenant that has left the shard which the directory names, and correct the directory.
+
+        A move that ended between the two leaves it so.
+        """
+        for _ in range(_MAX_HOPS):
+            database = self.named(place.shard).backends.database
+            (rows,) = await database.run([directory.read_left(tenant_id)])
+            to = directory.read_places(rows)
+            if to is None or to.epoch <= place.epoch:
+                break
+            await self.places.switch(tenant_id, to)
+            place = to
+        return place

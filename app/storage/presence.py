@@ -1,0 +1,33 @@
+"""The check that a tenant lives in the database that its request uses (docs/decisions/0041-shards.md)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+ENTER = "INSERT INTO tenant_presence (tenant_id, epoch) SELECT ?1 ->> 'tenant_id', ?1 ->> 'epoch'"
+"""Stops a run that writes with the reason ``moved`` or ``moving`` (0030_shards.sql)."""
+
+READ = """
+SELECT coalesce(
+  (
+    SELECT iif(placed.state IN ('here', 'leaving'), placed.epoch, -1) FROM tenant_epochs AS placed
+    WHERE placed.tenant_id = ?1 ->> 'tenant_id'
+  ), 0
+) AS epoch
+"""
+"""Reads the epoch with which the tenant lives here; -1: it lives elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """What a process knows of where tenants live, for one database.
+
+    Attributes:
+        checked: Whether there is more than one shard: else no run checks anything.
+        epoch_of: Returns the epoch with which a tenant is believed to live here, -1 where it is believed to live
+            elsewhere, and None where that is not known: then any epoch will do.
+        moved: Is told that what is believed of a tenant is wrong.
+    """
+
+    checked: Callable[[], bool] = lambda: False
+    epoch_of: Callable[[str], int | None] = lambda _: None
+    moved: Callable[[str], None] = lambda _: None

@@ -1,0 +1,104 @@
+"""The directory of shards and tenants, which the first shard's database has, and what each shard says of a tenant.
+
+It crosses tenants; no request imports it.
+"""
+
+from collections.abc import Sequence
+
+from app.domain.shards import MAIN, Place, Shard
+from app.ports.database import NOW, Row, Statement
+from app.storage.rows import read_row, read_rows
+
+READ_SHARDS = Statement.read("SELECT shards.name, shards.database_id, shards.added_at FROM shards ORDER BY shards.name")
+COUNT_SHARDS = Statement.read("SELECT count(*) AS shards FROM shards")
+READ_NOW = Statement.read(f"SELECT {NOW} AS now")
+READ_TABLES = Statement.read("""
+SELECT made.name AS name FROM sqlite_master AS made JOIN pragma_table_info(made.name) AS col ON col.name = 'tenant_id'
+WHERE made.type = 'table' ORDER BY made.name
+""")
+"""The names of all tables that have rows of tenants."""
+COUNT_TENANTS = Statement.read("SELECT shard, count(*) AS tenants FROM tenant_places GROUP BY shard")
+COUNT_MEMORIES = Statement.read("SELECT coalesce(sum(memories), 0) AS memories FROM usage WHERE agent_id = ''")
+"""Each memory has one vector."""
+
+_ADD = f"""
+INSERT INTO shards (name, database_id, added_at)
+SELECT ?1 ->> 'name', ?1 ->> 'database_id', {NOW} WHERE TRUE ON CONFLICT DO NOTHING RETURNING name
+"""
+_READ_PLACE = "SELECT shard, epoch FROM tenant_places WHERE tenant_id = ?1 ->> 'tenant_id'"
+_PLACE = """
+INSERT INTO tenant_places (tenant_id, shard, epoch) SELECT ?1 ->> 'tenant_id', ?1 ->> 'shard', ?1 ->> 'epoch' WHERE TRUE
+ON CONFLICT DO NOTHING
+"""
+_SWITCH = """
+INSERT INTO tenant_places (tenant_id, shard, epoch) SELECT ?1 ->> 'tenant_id', ?1 ->> 'shard', ?1 ->> 'epoch' WHERE TRUE
+ON CONFLICT (tenant_id) DO UPDATE SET shard = excluded.shard, epoch = excluded.epoch
+WHERE tenant_places.epoch < excluded.epoch
+"""
+_ENTER = """
+INSERT INTO tenant_epochs (tenant_id, epoch, state) SELECT ?1 ->> 'tenant_id', ?1 ->> 'epoch', 'here' WHERE TRUE
+ON CONFLICT DO NOTHING
+"""
+_READ_LEFT = """
+SELECT to_shard AS shard, to_epoch AS epoch FROM tenant_epochs WHERE tenant_id = ?1 ->> 'tenant_id' AND state = 'gone'
+"""
+_OF_DIRECTORY = frozenset({"tenant_places", "tenant_moves", "tenant_epochs", "tenant_changes", "tenant_renumbered"})
+
+
+def read_shards(rows: Sequence[Row]) -> list[Shard]:
+    """Read the rows of ``READ_SHARDS``."""
+    return read_rows(Shard, rows)
+
+
+def read_places(rows: Sequence[Row]) -> Place | None:
+    """Read the row of a place, if there is one."""
+    return read_row(Place, rows[0]) if rows else None
+
+
+def tables_of_tenants(rows: Sequence[Row]) -> list[str]:
+    """Read the rows of ``READ_TABLES``, without the tables that say where tenants live."""
+    return [str(row["name"]) for row in rows if row["name"] not in _OF_DIRECTORY]
+
+
+def add(shard: str, database_id: str | None) -> Statement:
+    """Add a shard; returns a row unless there is one of this name or with this database."""
+    return Statement.write(_ADD, repeatable=False, name=shard, database_id=database_id)
+
+
+def read_place(tenant_id: str) -> Statement:
+    """Read where a tenant lives; no row: it lives in the first shard, or is not known yet."""
+    return Statement.read(_READ_PLACE, tenant_id=tenant_id)
+
+
+def place(tenant_id: str, at: Place) -> list[Statement]:
+    """Say where a new tenant lives, unless another process was first; the last statement returns the place."""
+    return [
+        Statement.write(_PLACE, tenant_id=tenant_id, shard=at.shard, epoch=at.epoch),
+        read_place(tenant_id),
+    ]
+
+
+def switch(tenant_id: str, to: Place) -> Statement:
+    """Say that a tenant lives elsewhere now; a later place stays."""
+    return Statement.write(_SWITCH, tenant_id=tenant_id, shard=to.shard, epoch=to.epoch)
+
+
+def enter(tenant_id: str, epoch: int) -> Statement:
+    """Let a new tenant live in this database."""
+    return Statement.write(_ENTER, tenant_id=tenant_id, epoch=epoch)
+
+
+def read_left(tenant_id: str) -> Statement:
+    """Read where a tenant that has lived in this database lives now; no row: it has not left."""
+    return Statement.read(_READ_LEFT, tenant_id=tenant_id)
+
+
+def read_known(tenant_id: str, tables: Sequence[str]) -> Statement:
+    """Read whether a tenant has any row in these tables of this database, as ``known``."""
+    looks = " OR ".join(f"EXISTS (SELECT 1 FROM {name} WHERE tenant_id = ?1 ->> 'tenant_id')" for name in tables)
+    return Statement.read(f"SELECT {looks} AS known", tenant_id=tenant_id)
+
+
+def first_place(shard: str) -> Place:
+    """Return the place of a tenant that begins in a shard."""
+    return Place(shard, 0 if shard == MAIN else 1)

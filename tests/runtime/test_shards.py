@@ -1,0 +1,156 @@
+"""A process serves every tenant from the shard where it lives."""
+
+from pathlib import Path
+
+import pytest
+
+from app.bootstrap import shard_file
+from app.domain.errors import InvalidRequest
+from app.ports.database import Statement
+from app.runtime.fullness import ShardFigures
+from tests.support.service import Service, serving, settings_for
+from tests.support.sharded import add_shards, placed, rows, sharded
+
+_TENANTS = "SELECT DISTINCT tenant_id FROM long_term_memory ORDER BY tenant_id"
+_HERE = "INSERT INTO tenant_epochs (tenant_id, epoch, state) VALUES ('acme', 2, 'here')"
+_GONE = "UPDATE tenant_epochs SET state = 'gone', to_shard = 'main', to_epoch = 2 WHERE tenant_id = 'acme'"
+
+
+async def _lives_at_home_now(service: Service) -> None:
+    """Do what a move does that ends before it has told the directory."""
+    await service.runtime.backends.database.run([Statement(_HERE, writes=True)])
+    await service.shards.runtimes["east"].backends.database.run([Statement(_GONE, writes=True)])
+
+
+async def test_each_tenant_s_memories_are_in_the_database_of_its_shard(tmp_path: Path) -> None:
+    async with sharded(tmp_path) as service:
+        await placed(service, "acme", "east")
+        await placed(service, "globex", "main")
+        await service.store("a fox in the east", tenant="acme")
+        await service.store("a bear at home", tenant="globex")
+        assert await service.contents("fox", tenant="acme") == ["a fox in the east"]
+        assert await service.contents("bear", tenant="globex") == ["a bear at home"]
+        found = {name: await rows(runtime, _TENANTS) for name, runtime in service.shards.runtimes.items()}
+        assert found == {"main": [{"tenant_id": "globex"}], "east": [{"tenant_id": "acme"}]}
+
+
+async def test_a_tenant_that_was_there_before_the_first_shard_stays_where_it_is(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        await service.store("a fox", tenant="acme")
+    async with sharded(tmp_path) as service:
+        assert await service.contents("fox", tenant="acme") == ["a fox"]
+        assert await rows(service.runtime, "SELECT * FROM tenant_places") == []
+
+
+async def test_new_tenants_live_in_the_shard_that_is_least_full(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        for number in range(40):
+            await service.store(f"a fox, the {number}. of them, and its long story" * 20, tenant="acme")
+    async with sharded(tmp_path) as service:
+        await service.store("a bear", tenant="globex")
+        assert await rows(service.runtime, "SELECT tenant_id, shard, epoch FROM tenant_places") == [
+            {"tenant_id": "globex", "shard": "east", "epoch": 1}
+        ]
+        assert await service.contents("bear", tenant="globex") == ["a bear"]
+
+
+async def test_two_processes_that_place_a_new_tenant_agree(tmp_path: Path) -> None:
+    await add_shards(tmp_path, ["east", "west"])
+    async with serving(tmp_path) as one, serving(tmp_path) as other:
+        await placed(one, "acme", "west")
+        assert (await other.shards.of("acme")).backends.shard == "west"
+        await one.store("a fox", tenant="acme")
+        assert await other.contents("fox", tenant="acme") == ["a fox"]
+
+
+async def test_a_shard_that_was_added_meanwhile_is_found_by_a_process_that_runs(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        await service.store("a fox", tenant="acme")
+        await add_shards(tmp_path, ["east"])
+        await service.store("another fox", tenant="acme")
+        assert service.shards.places.sharded
+        assert (await service.shards.of("acme")).backends.shard == "main"
+        assert list(service.shards.runtimes) == ["main", "east"]
+
+
+async def test_a_new_shard_takes_no_tenant_before_every_process_knows_of_it(tmp_path: Path) -> None:
+    async with sharded(tmp_path) as service:
+        await service.runtime.backends.database.run(
+            [Statement("UPDATE shards SET added_at = 9000000000000", writes=True)]
+        )
+        await service.store("a bear", tenant="globex")
+        assert (await service.shards.of("globex")).backends.shard == "main"
+
+
+async def test_a_process_with_an_outdated_place_finds_the_tenant_where_it_lives_now(tmp_path: Path) -> None:
+    async with sharded(tmp_path) as service:
+        await placed(service, "acme", "east")
+        await service.store("a fox in the east", tenant="acme")
+        await _lives_at_home_now(service)
+        assert await service.contents("fox", tenant="acme") == []
+        await service.store("a bear at home", tenant="acme")
+        assert await service.contents("bear", tenant="acme") == ["a bear at home"]
+        places = await rows(service.runtime, "SELECT shard, epoch FROM tenant_places WHERE tenant_id = 'acme'")
+        assert places == [{"shard": "main", "epoch": 2}]
+        assert len(await rows(service.shards.runtimes["east"], "SELECT 1 FROM long_term_memory")) == 1
+
+
+async def test_a_write_with_an_outdated_place_changes_nothing_there(tmp_path: Path) -> None:
+    async with sharded(tmp_path) as service:
+        await placed(service, "acme", "east")
+        await service.store("a fox in the east", tenant="acme")
+        await _lives_at_home_now(service)
+        await service.store("a bear at home", tenant="acme")
+        assert len(await rows(service.shards.runtimes["east"], "SELECT 1 FROM long_term_memory")) == 1
+        assert len(await rows(service.runtime, "SELECT 1 FROM long_term_memory")) == 1
+
+
+async def test_a_tenant_that_is_just_moving_is_told_to_try_again(tmp_path: Path) -> None:
+    async with sharded(tmp_path) as service:
+        await placed(service, "acme", "east")
+        east = service.shards.runtimes["east"].backends.database
+        await east.run([Statement("UPDATE tenant_epochs SET fenced_until = 9000000000000", writes=True)])
+        answer = await service.post("/store", {"agent_id": "bot", "content": "a fox"})
+        assert (answer.status_code, answer.json()["code"]) == (503, "tenant_moved")
+        assert answer.headers["retry-after"] == "1"
+        assert await service.recall("fox") == []
+        await service.store("a bear", tenant="globex")
+
+
+async def test_a_missing_shard_concerns_its_own_tenants_alone(tmp_path: Path) -> None:
+    await add_shards(tmp_path, ["east"])
+    shard_file(settings_for(tmp_path), "east").unlink()
+    async with serving(tmp_path) as service:
+        await service.runtime.backends.database.run(
+            [Statement("INSERT INTO tenant_places VALUES ('acme', 'east', 1), ('lost', 'west', 1)", writes=True)]
+        )
+        for tenant, shard in (("acme", "east"), ("lost", "west")):
+            answer = await service.post("/recall", {"agent_id": "bot", "query": "fox"}, tenant=tenant)
+            assert (answer.status_code, answer.json()["code"]) == (503, "shard_unavailable")
+            assert f"The shard {shard}" in answer.json()["detail"]
+        await service.store("a bear", tenant="globex")
+        assert await service.contents("bear", tenant="globex") == ["a bear"]
+        ready = await service.client.get("/readyz", params={"details": "false"})
+        assert ready.status_code == 200
+        (part,) = [part for part in ready.json()["parts"] if part["name"] == "shard east"]
+        assert (part["status"], part["code"]) == ("failing", "shard_unavailable")
+
+
+@pytest.mark.parametrize("name", ["", "main", "East", "1st", "a" * 17, "a-b", "east"])
+async def test_a_shard_of_a_wrong_or_taken_name_is_refused(tmp_path: Path, name: str) -> None:
+    async with sharded(tmp_path) as service:
+        with pytest.raises(InvalidRequest):
+            await service.shards.add(name, None)
+
+
+async def test_two_shards_do_not_share_a_database(tmp_path: Path) -> None:
+    async with sharded(tmp_path) as service:
+        await service.shards.add("west", "one-database")
+        with pytest.raises(InvalidRequest, match="Another shard has the database"):
+            await service.shards.add("south", "one-database")
+
+
+def test_operators_are_warned_from_8_gb_and_16_million_vectors() -> None:
+    assert ShardFigures("east", 7_999_999_999, 15_999_999, 0, settled=True).warning is None
+    assert "Add a shard" in (ShardFigures("east", 8_000_000_000, 0, 0, settled=True).warning or "")
+    assert "Add a shard" in (ShardFigures("east", 0, 16_000_000, 0, settled=True).warning or "")
