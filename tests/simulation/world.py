@@ -97,7 +97,7 @@ class Replica:
             self.work = None
 
 
-class _Scales(CosineScales):
+class Scales(CosineScales):
     """Measures nothing: what a replica calls is what its requests and its indexer call."""
 
     def of(self, config: EmbeddingConfig, embedder: Embedder) -> CosineScale:
@@ -145,7 +145,7 @@ class World:
             queries=QueryCache(_CACHE_BYTES),
             acknowledgements=acknowledgements,
             clock=lambda: clock.now_ms() + skew,
-            scales=_Scales(database),
+            scales=Scales(database),
             registry=EmbeddingRegistry(
                 lambda config: _other_only(config, InterceptedIndex(self.other_index, chain)),
                 lambda _: InterceptedEmbedder(DigestEmbedder(OTHER), chain),
@@ -170,13 +170,13 @@ async def world(kind: Kind, seed: int) -> AsyncIterator[World]:
     trace = Trace()
     file = InlineFile(clock.now_ms)
     migrated.load(file.connection)
-    index = await _index(kind, file, seeded, CONFIG)
-    other = await _index(kind, file, random.Random(seed), OTHER)
+    index = await index_of(kind, file, seeded, CONFIG)
+    other = await index_of(kind, file, random.Random(seed), OTHER)
     made = World(kind, seeded, trace, Network(seeded, trace), file, index, other, _PAUSES_SECONDS[seed % 3])
     ids = ulid.ULIDGenerator(randomness=lambda _: seeded.randbytes(10), policy=ulid.PureRandomPolicy())
     with patch.object(ulid, "default_generator", ids):
         random.seed(seed)  # should the product ever roll dice
-        _quiet_log()
+        quiet_log()
         try:
             async with asyncio.timeout(_LONGEST_SECONDS):
                 yield made
@@ -189,7 +189,7 @@ def _other_only(config: EmbeddingConfig, index: IndexAdmin) -> IndexAdmin:
     return index
 
 
-async def _index(kind: Kind, file: InlineFile, seeded: random.Random, config: EmbeddingConfig) -> IndexAdmin:
+async def index_of(kind: Kind, file: InlineFile, seeded: random.Random, config: EmbeddingConfig) -> IndexAdmin:
     if kind == "late":
         skew = seeded.randint(-MAX_SKEW_MS, MAX_SKEW_MS)
         filterable = seeded.choice((frozenset(), frozenset({"shade"})))
@@ -203,7 +203,7 @@ def _skewed(milliseconds: int) -> Callable[[], int]:
     return lambda: clock.now_ms() + milliseconds
 
 
-def _quiet_log() -> None:
+def quiet_log() -> None:
     """Keep what the product logs of the faults it is given out of the way, at no cost."""
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(50), logger_factory=structlog.ReturnLoggerFactory()

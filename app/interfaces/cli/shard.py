@@ -9,9 +9,10 @@ from app.bootstrap import build_shards, make_shard
 from app.domain import limits
 from app.domain.errors import ConfigurationError
 from app.domain.shards import MAIN
-from app.interfaces.cli.parameters import as_json_option, poll_option, print_answer, quiet_settings, run
+from app.interfaces.cli.parameters import Id, as_json_option, poll_option, print_answer, quiet_settings, run
 from app.interfaces.cli.sections import CommandGroup
 from app.runtime.fullness import ShardFigures
+from app.runtime.moving import move_tenant
 from app.runtime.shards import Shards
 from app.settings import Settings
 
@@ -46,6 +47,25 @@ def add(name: str, database_id: str | None, poll_seconds: float, *, as_json: boo
     made = run(_with_shards(settings, work))
     said = f"Added {name}. Tenants can be moved to it, and new ones placed there, in a minute."
     print_answer({"added": {"name": name, "database_id": made}}, said, as_json)
+
+
+@shard.command()
+@click.argument("tenant", type=Id())
+@click.argument("name")
+@poll_option
+@as_json_option
+def move(tenant: str, name: str, poll_seconds: float, *, as_json: bool) -> None:
+    """Move TENANT to the shard NAME while it is served.
+
+    After a failure the same command goes on. The tenant's requests write nothing for a moment near the end, and are
+    told to try again.
+    """
+
+    async def work(shards: Shards) -> None:
+        await move_tenant(shards, tenant, name, _tell, poll_seconds=poll_seconds)
+
+    run(_with_shards(quiet_settings(), work))
+    print_answer({"moved": {"tenant": tenant, "shard": name}}, f"{tenant} lives in {name} now.", as_json)
 
 
 @shard.command(name="list")

@@ -1,0 +1,310 @@
+"""Moves a tenant to another shard while it is served: copy, catch up, compare, switch, drop (0041-shards.md).
+
+Every step may be done again, so that a move which was killed goes on where another process begins it anew. Until the
+source has let the tenant go, by one statement, the source serves it; from then on the target does.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import structlog
+
+from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
+from app.domain.errors import Conflict, DatabaseRejected, Unavailable
+from app.domain.json_types import to_json
+from app.domain.shards import Place
+from app.indexing.jobs.carry import PAGE_ROWS, Carrier, MoveSide
+from app.ports.database import Database, RunRefused
+from app.ports.embedder import Embedder
+from app.storage import embedding_configs
+from app.storage.system import carried, directory, moving
+from app.storage.system.carried import COUNTERS, CarriedTable, Values
+from app.storage.system.moving import Mover, StartedMove
+
+T = TypeVar("T")
+
+_MAX_WAITING = 100
+"""Vectors that the target's index may not show yet when the tenant arrives: each recall compares those of its scope."""
+_MAX_ROUNDS = 100
+_LOST = "Another process has taken the move over."
+_STATEMENTS = 60
+"""Of one run: D1 takes 100."""
+_FENCED_SECONDS = 0.75 * moving.FENCE_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class MoveWork:
+    """What a move asks of the process: a target's indexer, an embedder, who hears of each step, and how it waits."""
+
+    deliver: Callable[[], Awaitable[object]]
+    """Lets the target's indexer work for a round."""
+    embedder_of: Callable[[EmbeddingConfig], Embedder]
+    report: Callable[[str], object]
+    poll_seconds: float = 1.0
+    """Between two looks at whether the target's index shows the vectors."""
+    linger_seconds: float = 40.0
+    """Until the source's rows go: processes write what they have noted of recalls every 30 seconds."""
+
+
+class Move:
+    """Moves one tenant."""
+
+    def __init__(
+        self,
+        mover: Mover,
+        directory: Database,
+        source: MoveSide,
+        target: MoveSide,
+        work: MoveWork,
+    ) -> None:
+        """Take who moves whom, the directory's database, and both shards."""
+        self._mover = mover
+        self._directory = directory
+        self._source = source
+        self._target = target
+        self._work = work
+        self._progress = "{}"
+
+    async def run(self, epoch: int) -> None:
+        """Move the tenant, or go on with its move; ``epoch`` is that of its place now.
+
+        Raises:
+            Conflict: another process moves the tenant, or it cannot be moved now: the error says why.
+            Unavailable: a service does not answer. The tenant is served; run the move again.
+        """
+        mover, to = self._mover, Place(self._target.shard, epoch + 1)
+        started = await self._lease(to)
+        to = Place(started.target, started.epoch)
+        if started.phase == "copy" and not await self._has_gone(to):
+            await self._carry(started)
+            self._work.report("it is served by the new shard")
+        if started.phase == "copy":
+            await self._directory.run([directory.switch(mover.tenant_id, to), mover.moved(to.epoch)])
+        await self._drop()
+        self._work.report("moved")
+
+    async def _lease(self, to: Place) -> StartedMove:
+        (rows,) = await self._directory.run([self._mover.lease(self._source.shard, to)])
+        started = moving.read_move(rows)
+        if started is None:
+            raise Conflict(
+                "Another process moves the tenant. Where none does any more, run the command again in "
+                f"{moving.LEASE_SECONDS} seconds."
+            )
+        return started
+
+    async def _has_gone(self, to: Place) -> bool:
+        """Tell whether the source has let the tenant go already, for this move."""
+        (rows,) = await self._source.database.run([self._mover.state()])
+        state = moving.read_state(rows)
+        return state is not None and (state.to_shard, state.to_epoch) == (to.shard, to.epoch)
+
+    async def _carry(self, started: StartedMove) -> None:
+        configs = await self._one_config()
+        await self._check_no_erasure()
+        tables = await self._tables()
+        await self._target.database.run([self._mover.arrive(started.epoch)])
+        await self._note_changes(tables, started.epoch - 1)
+        carrier = Carrier(
+            self._mover, self._source, self._target, tables, configs.active, self._work.embedder_of(configs.active)
+        )
+        await self._copy(carrier, started)
+        for _ in range(_MAX_ROUNDS):
+            await self._equal(carrier)
+            await self._delivered()
+            if await self._switched(carrier, Place(started.target, started.epoch)):
+                return
+        raise Unavailable("The tenant changes faster than it can be carried. It is served; run the move again.")
+
+    async def _one_config(self) -> EmbeddingConfigs:
+        """Return the embedding config of both shards, which is the target's from now on if it has no memory yet.
+
+        Raises:
+            Conflict: they have different ones, or the data of one moves to another.
+        """
+        ours = await embedding_configs.current(self._source.database)
+        theirs = await embedding_configs.current(self._target.database)
+        if ours is None:  # there is no memory to carry: any config will do
+            return theirs or await self._config_of(self._target.database)
+        if theirs is None:
+            theirs = await embedding_configs.claim(self._target.database, ours.active)
+        if ours.shadow is not None or theirs.shadow is not None:
+            raise Conflict("A re-embedding is under way. Finish it in both shards, then move the tenant.")
+        if ours.active != theirs.active:
+            raise Conflict(
+                f"The shard {self._source.shard} is embedded with {ours.active}, {self._target.shard} with "
+                f"{theirs.active}. Re-embed one of them first."
+            )
+        return ours
+
+    async def _config_of(self, database: Database) -> EmbeddingConfigs:
+        """Return the config of a database without memories, which was given one when it was prepared."""
+        ((row,),) = await database.run([embedding_configs.READ_STATE])
+        found = embedding_configs.read(row)
+        if found is None:
+            raise Unavailable(f"The shard {self._target.shard} is not prepared.")
+        return found
+
+    async def _check_no_erasure(self) -> None:
+        ((row,),) = await self._source.database.run([self._mover.erasing()])
+        if row["erasing"]:
+            raise Conflict("The tenant, or an agent of it, is being erased. Move it when that is done.")
+
+    async def _tables(self) -> list[CarriedTable]:
+        """Return the tables that are carried, which both databases have alike."""
+        (ours,) = await self._source.database.run([carried.READ_SCHEMA])
+        (theirs,) = await self._target.database.run([carried.READ_SCHEMA])
+        if carried.read_tables(ours) != carried.read_tables(theirs):
+            raise Conflict("The two shards have different schemas. Run: memory-gateway migrate")
+        return carried.read_tables(ours)
+
+    async def _note_changes(self, tables: list[CarriedTable], epoch: int) -> None:
+        """Have the source note what changes from now on; another move that ends meanwhile may remove the triggers."""
+        triggers = moving.note_changes(tables)
+        for _ in range(_MAX_ROUNDS):
+            for start in range(0, len(triggers), _STATEMENTS):
+                await self._source.database.run(triggers[start : start + _STATEMENTS])
+            _, ((row),) = await self._source.database.run(self._mover.leave(epoch))
+            if row["noted"] == len(triggers):
+                await self._source.database.run([self._mover.carry("leaving")])
+                return
+        raise Unavailable("The changes of the tenant cannot be noted.")
+
+    async def _copy(self, carrier: Carrier, started: StartedMove) -> None:
+        """Carry all rows, table by table, from where the move was left."""
+        progress = json.loads(started.progress)
+        names = [table.name for table in carrier.tables]
+        begin = names.index(progress["table"]) if progress.get("table") in names else 0
+        after: Values | None = tuple(progress["after"]) if progress.get("after") else None
+        for table in carrier.tables[begin:]:
+            while (after := await self._fitting(carrier, partial(carrier.copy_page, table, after))) is not None:
+                await self._save(table.name, after)
+            await self._save(table.name, None)
+            self._work.report(f"copied {table.name}")
+
+    async def _fitting(self, carrier: Carrier, step: Callable[[], Awaitable[T]]) -> T:
+        """Do a step; where rows do not fit what was carried before, carry what has changed since, and do it again."""
+        for _ in range(_MAX_ROUNDS):
+            try:
+                return await step()
+            except RunRefused as refusal:
+                raise Conflict(_LOST) from refusal
+            except DatabaseRejected as error:
+                structlog.get_logger().info("carried_again", reason=error.detail)
+                with suppress(DatabaseRejected):  # the step finds out
+                    await carrier.catch_up()
+        return await step()
+
+    async def _save(self, table: str, after: Values | None) -> None:
+        self._progress = to_json({"table": table, "after": None if after is None else list(after)})
+        await self._renew()
+
+    async def _renew(self) -> None:
+        (held,) = await self._directory.run([self._mover.save(self._progress)])
+        if not held:
+            raise Conflict(_LOST)
+
+    async def _equal(self, carrier: Carrier) -> None:
+        """Carry the changes and compare every table; what differs is carried again."""
+        await self._caught_up(carrier)
+        for table in carrier.tables:
+            compared = await carrier.compare(table)
+            if compared.differing:
+                await self._fitting(carrier, partial(carrier.carry, {table: compared.differing}))
+            structlog.get_logger().info(
+                "compared", table=table.name, rows=compared.rows, sha256=compared.digest, again=len(compared.differing)
+            )
+            await self._renew()
+        await self._caught_up(carrier)
+        self._work.report("compared")
+
+    async def _caught_up(self, carrier: Carrier) -> None:
+        """Carry what has changed until nothing has, or a hundred times."""
+        for _ in range(_MAX_ROUNDS):
+            if not await self._fitting(carrier, carrier.catch_up):
+                return
+
+    async def _delivered(self) -> None:
+        """Wait until the target's index shows nearly all vectors."""
+        for _ in range(_MAX_ROUNDS * _MAX_ROUNDS):
+            await self._work.deliver()
+            ((row,),) = await self._target.database.run([self._mover.undelivered()])
+            if int(row["waiting"] or 0) <= _MAX_WAITING:
+                return
+            await self._renew()
+            await asyncio.sleep(self._work.poll_seconds)
+        raise Unavailable("The new shard's index does not show the tenant's vectors. Run the move again later.")
+
+    async def _switched(self, carrier: Carrier, to: Place) -> bool:
+        """Let the tenant's requests write nothing for a moment, carry the last changes and let the target serve.
+
+        Return whether it does: where time runs out, or rows differ, the source goes on. The statement that decides
+        looks at the fence's end and at the changes itself.
+        """
+        source, target, mover = self._source.database, self._target.database, self._mover
+        await self._fitting(carrier, carrier.catch_up)
+        await source.run([mover.fence()])
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_FENCED_SECONDS):
+                if await self._last_changes(carrier):
+                    await target.run([mover.carry("arriving"), mover.serve()])
+                    await source.run([mover.go(to)])
+        _, rows = await source.run([mover.open(), mover.state()])
+        state = moving.read_state(rows)
+        if state is not None and state.state == "gone":
+            return True
+        await target.run([mover.arrive(to.epoch)])
+        self._work.report("the last changes took too long, or rows differ: carried on")
+        return False
+
+    async def _last_changes(self, carrier: Carrier) -> bool:
+        """Carry what has changed, and return whether both databases have the same of it, and as many rows."""
+        await self._one_config()
+        await self._check_no_erasure()
+        while changed := await self._fitting(carrier, carrier.catch_up):
+            if not await carrier.equal(changed):
+                return False
+        for table in await carrier.counts_differ():
+            compared = await carrier.compare(table)
+            if table.name not in COUNTERS and compared.differing:
+                return False
+            if compared.differing:
+                await carrier.carry({table: compared.differing})
+        return True
+
+    async def _drop(self) -> None:
+        """Delete the tenant's rows in the source, and their vectors through its outbox."""
+        source, mover = self._source.database, self._mover
+        await source.run([mover.take_over()])
+        await asyncio.sleep(self._work.linger_seconds)
+        tables = await self._tables()
+        while True:
+            (rows,) = await source.run([mover.memories(PAGE_ROWS)])
+            if not rows:
+                break
+            ids = [str(row["id"]) for row in rows]
+            memories = next(table for table in tables if table.name == carried.MEMORIES)
+            delete = memories.delete(mover.tenant_id, [(id_,) for id_ in ids])
+            await source.run([mover.carry("gone"), carried.queue_removals(mover.tenant_id, ids), *delete])
+            await self._renew()
+        for table in tables:
+            while (await source.run([mover.carry("gone"), table.drop(mover.tenant_id, PAGE_ROWS)]))[1]:
+                await self._renew()
+        await source.run([mover.carry("gone"), mover.forget(2**53 - 1), mover.forget_numbers()])
+        await self._target.database.run([mover.forget_numbers()])
+        await self._stop_noting(tables)
+        await self._directory.run([mover.end()])
+
+    async def _stop_noting(self, tables: list[CarriedTable]) -> None:
+        """Remove the triggers, unless another tenant is leaving the source."""
+        first, *drops = moving.stop_noting(tables)
+        for start in range(0, len(drops), _STATEMENTS):
+            try:
+                await self._source.database.run([first, *drops[start : start + _STATEMENTS]])
+            except RunRefused:
+                return

@@ -1,0 +1,93 @@
+"""Moves tenants between the shards of a process, for the command ``shard move``."""
+
+import secrets
+from collections.abc import Callable
+
+from app.domain.errors import Conflict, InvalidRequest, NotFound
+from app.domain.shards import Place
+from app.indexing.jobs.carry import MoveSide
+from app.indexing.jobs.move import Move, MoveWork
+from app.runtime.fullness import SETTLED_MS
+from app.runtime.runtime import Runtime
+from app.runtime.shards import Shards
+from app.storage.system import directory, moving
+from app.storage.system.clock import database_time
+from app.storage.system.moving import Mover, StartedMove
+
+
+async def move_tenant(
+    shards: Shards,
+    tenant_id: str,
+    target: str,
+    report: Callable[[str], object],
+    *,
+    poll_seconds: float = 1.0,
+    linger_seconds: float = 40.0,
+) -> None:
+    """Move a tenant to another shard, or go on with a move that was begun.
+
+    Raises:
+        NotFound: there is no such shard or tenant.
+        InvalidRequest: the tenant lives there already.
+        Conflict: it cannot be moved now; the error says why.
+        Unavailable: a service does not answer; the tenant is served, and the same command goes on.
+    """
+    main = shards.main.backends.database
+    mover = Mover(tenant_id, f"{shards.main.name}:{secrets.token_hex(4)}")
+    await _check_shard(shards, target)
+    (rows,) = await main.run([mover.read_move()])
+    begun = moving.read_move(rows)
+    if begun is None:
+        place = await _place(shards, tenant_id, target)
+    else:
+        place = _of_begun(begun, target)
+    source = shards.named(place.shard)
+    to = shards.named(target)
+    work = MoveWork(
+        deliver=to.indexer.round,
+        embedder_of=to.backends.embedder_of,
+        report=report,
+        poll_seconds=poll_seconds,
+        linger_seconds=linger_seconds,
+    )
+    await Move(mover, main, _side(source), _side(to), work).run(place.epoch)
+
+
+async def _check_shard(shards: Shards, name: str) -> None:
+    """Return if tenants may be moved to the shard.
+
+    Raises:
+        NotFound: there is no such shard.
+        Conflict: it is so new that a process may not know yet that there are shards.
+    """
+    known = {shard.name: shard for shard in await shards.places.load()}
+    if name not in shards.runtimes and name not in known:
+        raise NotFound(f"There is no shard {name}. There are: {', '.join(shards.runtimes)}.")
+    age = await database_time(shards.main.backends.database) - max((s.added_at for s in known.values()), default=0)
+    if age < SETTLED_MS:
+        raise Conflict(f"A shard was just added. Try again in {(SETTLED_MS - age) // 1000 + 1} seconds.")
+
+
+async def _place(shards: Shards, tenant_id: str, target: str) -> Place:
+    place = await shards.places.read(tenant_id)
+    if place is None:
+        raise NotFound(f"There is no tenant {tenant_id}.")
+    database = shards.named(place.shard).backends.database
+    (rows,) = await database.run([directory.read_left(tenant_id)])
+    if (left := directory.read_places(rows)) is not None and left.epoch > place.epoch:
+        place = left
+    if place.shard == target:
+        raise InvalidRequest(f"The tenant {tenant_id} lives in the shard {target} already.")
+    return place
+
+
+def _of_begun(begun: StartedMove, target: str) -> Place:
+    if begun.target != target:
+        raise Conflict(
+            f"The tenant is being moved to {begun.target}. Finish that first: memory-gateway shard move with that name."
+        )
+    return Place(begun.source, begun.epoch - 1)
+
+
+def _side(runtime: Runtime) -> MoveSide:
+    return MoveSide(runtime.backends.shard, runtime.backends.database, runtime.backends.index_of)

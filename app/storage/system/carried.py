@@ -1,0 +1,271 @@
+"""Tables whose rows a move carries from one database to another, as their schema says, and statements on such rows.
+
+They are about one tenant each, and cross the borders of agents; no request imports them.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.domain.json_types import Json, Scalar
+from app.ports.database import NOW, Row, Statement
+from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
+
+NOT_CARRIED: Mapping[str, str] = {
+    "outbox": "the target's own says what its index has still to be told",
+    "tenant_places": "it is the directory",
+    "tenant_moves": "it is the directory",
+    "tenant_epochs": "it says how the tenant lives in this database",
+    "tenant_changes": "it says what a move has still to carry",
+    "tenant_renumbered": "it says which numbers a move has given",
+}
+"""Tables with rows of tenants that stay, and why."""
+_OF_INDEX = "local_"
+"""The embedded index has tables in the same file: their names begin so, and the target's index fills its own."""
+COUNTERS = ("usage", "episodic_count", "idempotency_count")
+"""Tables that triggers write when rows of other tables are carried: they come last, and are compared as a whole."""
+MEMORIES = "long_term_memory"
+_NUMBERED: Mapping[str, str] = {"audit": "number"}
+"""Tables whose key is a number of the database's own: a row gets another one in the target."""
+_ORDERED: Mapping[str, str] = {"revocation": "revoked_at"}
+"""Columns that order all rows of a database: a row comes last where it arrives, so that processes read it there."""
+
+READ_SCHEMA = Statement.read("""
+SELECT made.name AS table_name, col.name AS column_name, col.type AS type, col.pk AS place
+FROM sqlite_master AS made JOIN pragma_table_info(made.name) AS col
+WHERE made.type = 'table' AND EXISTS (SELECT 1 FROM pragma_table_info(made.name) AS own WHERE own.name = 'tenant_id')
+ORDER BY made.name, col.cid
+""")
+
+Values = tuple[Scalar, ...]
+"""The columns of a row in the order of its table's, or those of its key."""
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedTable:
+    """A table whose rows are carried.
+
+    Attributes:
+        name: The table.
+        columns: Its columns, without ``tenant_id``.
+        types: The type of each of them.
+        key: Those of its primary key, without ``tenant_id``, in its order.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    key: tuple[str, ...]
+
+    @property
+    def renumbers(self) -> bool:
+        """Whether its rows get other numbers."""
+        return self.name in _NUMBERED
+
+    def read(self, row: Row) -> Values:
+        """Read the row of a database; D1 answers numbers as JSON does."""
+        return tuple(_value(row[column], type_) for column, type_ in zip(self.columns, self.types, strict=True))
+
+    def key_of(self, values: Values) -> Values:
+        """Return the key of a row."""
+        return tuple(values[self.columns.index(column)] for column in self.key)
+
+    def read_key(self, text: str) -> Values:
+        """Read the key of a row that was noted as JSON."""
+        found = json.loads(text)
+        types = [self.types[self.columns.index(column)] for column in self.key]
+        return tuple(_value(value, type_) for value, type_ in zip(found, types, strict=True))
+
+    def compared(self, values: Values) -> Values:
+        """Return what of a row is the same in both databases."""
+        return tuple(
+            value for column, value in zip(self.columns, values, strict=True) if column != _ORDERED.get(self.name)
+        )
+
+    def page(self, tenant_id: str, after: Values | None, most: int, *, renumbered: bool = False) -> Statement:
+        """Read the next rows in the order of their keys; ``renumbered`` in the database to which they were carried."""
+        key, wanted = ", ".join(self.key), ", ".join(f"?1 -> 'after' ->> {at}" for at in range(len(self.key)))
+        behind = "" if after is None or not self.key else f"AND ({key}) > ({wanted})"
+        order = f"ORDER BY {key}" if self.key else ""
+        sql = (
+            f"SELECT {', '.join(self.columns)} FROM {self._rows(renumbered)} "
+            f"WHERE tenant_id = ?1 ->> 'tenant_id' {behind} {order} LIMIT ?1 ->> 'most'"
+        )
+        return Statement.read(sql, tenant_id=tenant_id, after=list(after or ()), most=most)
+
+    def of_keys(self, tenant_id: str, keys: Sequence[Values], *, renumbered: bool = False) -> Statement:
+        """Read the rows of these keys."""
+        columns = ", ".join(f"held.{column}" for column in self.columns)
+        sql = (
+            f"SELECT {columns} FROM json_each(?1, '$.keys') AS wanted CROSS JOIN {self._rows(renumbered)} AS held "
+            f"WHERE held.tenant_id = ?1 ->> 'tenant_id' {self._is_wanted()}"
+        )
+        return Statement.read(sql, tenant_id=tenant_id, keys=_lists(keys))
+
+    def count(self) -> str:
+        """Return the expression that counts the tenant's rows."""
+        return f"(SELECT count(*) FROM {self.name} WHERE tenant_id = ?1 ->> 'tenant_id')"
+
+    def delete(self, tenant_id: str, keys: Sequence[Values], *, renumbered: bool = False) -> list[Statement]:
+        """Delete the rows of these keys."""
+        matches = self._is_wanted()
+        named = f"{self.name}"
+        if renumbered and self.renumbers:
+            return self._delete_renumbered(tenant_id, keys)
+        sql = (
+            f"DELETE FROM {named} AS held WHERE held.tenant_id = ?1 ->> 'tenant_id' "
+            f"AND EXISTS (SELECT 1 FROM json_each(?1, '$.keys') AS wanted WHERE TRUE {matches})"
+        )
+        if len(self.key) == 1:
+            sql = (
+                f"DELETE FROM {named} WHERE tenant_id = ?1 ->> 'tenant_id' "
+                f"AND {self.key[0]} IN (SELECT value ->> 0 FROM json_each(?1, '$.keys'))"
+            )
+        elif self.key:
+            sql = (
+                f"DELETE FROM {named} WHERE (tenant_id, {', '.join(self.key)}) IN (SELECT ?1 ->> 'tenant_id', "
+                + ", ".join(f"value ->> {at}" for at in range(len(self.key)))
+                + " FROM json_each(?1, '$.keys'))"
+            )
+        return [Statement.write(sql, tenant_id=tenant_id, keys=_lists(keys))]
+
+    def insert(self, tenant_id: str, rows: Sequence[Values]) -> list[Statement]:
+        """Insert rows whose keys the database does not have."""
+        if self.renumbers:
+            return self._insert_renumbered(tenant_id, rows)
+        ordered = _ORDERED.get(self.name)
+        last = f"(SELECT coalesce(max({ordered}), 0) FROM {self.name})"
+        values = ", ".join(
+            f"max({NOW}, {last}) + 1 + key" if column == ordered else f"value ->> {at}"
+            for at, column in enumerate(self.columns)
+        )
+        sql = (
+            f"INSERT INTO {self.name} (tenant_id, {', '.join(self.columns)}) "
+            f"SELECT ?1 ->> 'tenant_id', {values} FROM json_each(?1, '$.rows')"
+        )
+        return [Statement.write(sql, tenant_id=tenant_id, rows=_lists(rows))]
+
+    def drop(self, tenant_id: str, most: int) -> Statement:
+        """Delete some of the tenant's rows, and return a row for each."""
+        own = "tenant_id = ?1 ->> 'tenant_id'"
+        columns = ", ".join(("tenant_id", *self.key))
+        sql = (
+            f"DELETE FROM {self.name} WHERE {own} AND ({columns}) IN "
+            f"(SELECT {columns} FROM {self.name} WHERE {own} LIMIT ?1 ->> 'most') RETURNING 1 AS dropped"
+        )
+        return Statement.write(sql, tenant_id=tenant_id, most=most)
+
+    def _rows(self, renumbered: bool) -> str:  # noqa: FBT001 - private
+        if not (renumbered and self.renumbers):
+            return self.name
+        number = _NUMBERED[self.name]
+        columns = ", ".join(
+            f"given.source_number AS {number}" if column == number else f"made.{column}" for column in self.columns
+        )
+        return (
+            f"(SELECT given.tenant_id, {columns} FROM tenant_renumbered AS given "
+            f"JOIN {self.name} AS made ON made.{number} = given.number AND made.tenant_id = given.tenant_id "
+            f"WHERE given.table_name = '{self.name}')"
+        )
+
+    def _is_wanted(self) -> str:
+        return "".join(f" AND held.{column} = wanted.value ->> {at}" for at, column in enumerate(self.key))
+
+    def _delete_renumbered(self, tenant_id: str, keys: Sequence[Values]) -> list[Statement]:
+        given = (
+            f"FROM tenant_renumbered WHERE tenant_id = ?1 ->> 'tenant_id' AND table_name = '{self.name}' "
+            "AND source_number IN (SELECT value ->> 0 FROM json_each(?1, '$.keys'))"
+        )
+        number = _NUMBERED[self.name]
+        rows = f"DELETE FROM {self.name} WHERE tenant_id = ?1 ->> 'tenant_id' AND {number} IN (SELECT number {given})"
+        return [Statement.write(sql, tenant_id=tenant_id, keys=_lists(keys)) for sql in (rows, f"DELETE {given}")]
+
+    def _insert_renumbered(self, tenant_id: str, rows: Sequence[Values]) -> list[Statement]:
+        number = _NUMBERED[self.name]
+        place = self.columns.index(number)
+        give = (
+            "INSERT INTO tenant_renumbered (tenant_id, table_name, source_number, number) "
+            f"SELECT ?1 ->> 'tenant_id', '{self.name}', value ->> {place}, "
+            f"(SELECT coalesce(max({number}), 0) FROM {self.name}) + 1 + key FROM json_each(?1, '$.rows')"
+        )
+        values = ", ".join(
+            "given.number" if column == number else f"value ->> {at}" for at, column in enumerate(self.columns)
+        )
+        put = (
+            f"INSERT INTO {self.name} (tenant_id, {', '.join(self.columns)}) SELECT ?1 ->> 'tenant_id', {values} "
+            "FROM json_each(?1, '$.rows') JOIN tenant_renumbered AS given ON given.tenant_id = ?1 ->> 'tenant_id' "
+            f"AND given.table_name = '{self.name}' AND given.source_number = value ->> {place}"
+        )
+        return [Statement.write(sql, tenant_id=tenant_id, rows=_lists(rows)) for sql in (give, put)]
+
+
+def read_tables(rows: Sequence[Row]) -> list[CarriedTable]:
+    """Read the rows of ``READ_SCHEMA``: every table that is carried, those of counts last."""
+    columns: dict[str, list[tuple[str, str, int]]] = {}
+    for row in rows:
+        name, column = str(row["table_name"]), str(row["column_name"])
+        if name not in NOT_CARRIED and not name.startswith(_OF_INDEX) and column != "tenant_id":
+            columns.setdefault(name, []).append((column, str(row["type"]), int(row["place"] or 0)))
+    tables = [
+        CarriedTable(
+            name,
+            tuple(column for column, _, _ in found),
+            tuple(type_ for _, type_, _ in found),
+            tuple(column for column, _, _ in sorted(found, key=lambda each: each[2]) if _place(found, column)),
+        )
+        for name, found in columns.items()
+    ]
+    return sorted(tables, key=lambda table: (table.name in COUNTERS, table.name))
+
+
+def count_rows(tenant_id: str, tables: Sequence[CarriedTable]) -> Statement:
+    """Count the tenant's rows of each table, by its name."""
+    counts = ", ".join(f"{table.count()} AS {table.name}" for table in tables)
+    return Statement.read(f"SELECT {counts}", tenant_id=tenant_id)
+
+
+def queue_vectors(tenant_id: str, index_name: str, vectors: Sequence[Mapping[str, Json]]) -> Statement:
+    """Queue vectors for the index, each with its ``agent_id``, its ``id`` and its ``vector``."""
+    sql = f"""
+INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, vector, due_at)
+SELECT ?1 ->> 'tenant_id', value ->> 'agent_id', value ->> 'id', ?1 ->> 'index_name', 'upsert', {NOW},
+  value ->> 'vector', {NOW} FROM json_each(?1, '$.vectors') WHERE TRUE
+{QUEUED_AGAIN}
+"""
+    return Statement.write(sql, tenant_id=tenant_id, index_name=index_name, vectors=list(vectors))
+
+
+def queue_removals(tenant_id: str, ids: Sequence[str]) -> Statement:
+    """Queue the removal of memories' vectors, before the memories are deleted."""
+    sql = f"""
+INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
+SELECT memory.tenant_id, memory.agent_id, memory.id, config.index_name, 'delete', {NOW}, {NOW} + {GRACE_MS}
+FROM long_term_memory AS memory CROSS JOIN embedding_config AS config
+WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN (SELECT value FROM json_each(?1, '$.ids'))
+{QUEUED_AGAIN}
+"""
+    return Statement.write(sql, tenant_id=tenant_id, ids=list(ids))
+
+
+def queued_vectors(tenant_id: str, index_name: str, ids: Sequence[str]) -> Statement:
+    """Read the vectors that wait for the index, by the ids of their memories."""
+    sql = """
+SELECT outbox.id, outbox.vector FROM outbox
+WHERE outbox.tenant_id = ?1 ->> 'tenant_id' AND outbox.index_name = ?1 ->> 'index_name'
+  AND outbox.operation = 'upsert' AND outbox.id IN (SELECT value FROM json_each(?1, '$.ids'))
+"""
+    return Statement.read(sql, tenant_id=tenant_id, index_name=index_name, ids=list(ids))
+
+
+def _place(found: Sequence[tuple[str, str, int]], column: str) -> int:
+    return next(place for name, _, place in found if name == column)
+
+
+def _value(value: Scalar, type_: str) -> Scalar:
+    if value is None or type_ not in {"INTEGER", "REAL"}:
+        return value
+    return int(value) if type_ == "INTEGER" else float(value)
+
+
+def _lists(rows: Sequence[Values]) -> list[Json]:
+    return [list(row) for row in rows]

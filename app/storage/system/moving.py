@@ -1,0 +1,241 @@
+"""Statements of a move: who moves a tenant, what changes meanwhile, and which database serves it.
+
+They are about one tenant each; no request imports them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.domain.shards import Place
+from app.ports.database import NOW, Row, Statement
+from app.storage.rows import read_row
+from app.storage.system.carried import CarriedTable
+
+LEASE_SECONDS = 60
+"""How long another process leaves a move alone that its own has not renewed."""
+FENCE_SECONDS = 5
+"""How long a tenant's requests write nothing at most, while a move ends: then the old place serves again."""
+_NOTED = "tenant_noted_"
+
+_LEASE = f"""
+INSERT INTO tenant_moves (tenant_id, source, target, epoch, mover, leased_until)
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'source', ?1 ->> 'target', ?1 ->> 'epoch', ?1 ->> 'mover',
+  {NOW} + {LEASE_SECONDS * 1000} WHERE TRUE
+ON CONFLICT (tenant_id) DO UPDATE SET mover = excluded.mover, leased_until = excluded.leased_until
+WHERE tenant_moves.leased_until <= {NOW} OR tenant_moves.mover = excluded.mover
+RETURNING source, target, epoch, phase, progress
+"""
+_READ_MOVE = "SELECT source, target, epoch, phase, progress FROM tenant_moves WHERE tenant_id = ?1 ->> 'tenant_id'"
+_SAVE = f"""
+UPDATE tenant_moves SET progress = ?1 ->> 'progress', leased_until = {NOW} + {LEASE_SECONDS * 1000}
+WHERE tenant_id = ?1 ->> 'tenant_id' AND mover = ?1 ->> 'mover' RETURNING 1 AS held
+"""
+_MOVED = "UPDATE tenant_moves SET phase = 'drop' WHERE tenant_id = ?1 ->> 'tenant_id' AND epoch = ?1 ->> 'epoch'"
+_END = "DELETE FROM tenant_moves WHERE tenant_id = ?1 ->> 'tenant_id' AND mover = ?1 ->> 'mover'"
+
+# A tenant of the first shard may have no row yet.
+_LEAVE = """
+INSERT INTO tenant_epochs (tenant_id, epoch, state, mover)
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'epoch', 'leaving', ?1 ->> 'mover' WHERE TRUE
+ON CONFLICT (tenant_id) DO UPDATE SET state = 'leaving', mover = excluded.mover, fenced_until = 0
+WHERE tenant_epochs.state IN ('here', 'leaving') AND tenant_epochs.epoch = excluded.epoch
+"""
+_ARRIVE = """
+INSERT INTO tenant_epochs (tenant_id, epoch, state, mover)
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'epoch', 'arriving', ?1 ->> 'mover' WHERE TRUE
+ON CONFLICT (tenant_id) DO UPDATE SET epoch = excluded.epoch, state = 'arriving', mover = excluded.mover,
+  fenced_until = 0, to_shard = NULL, to_epoch = NULL
+WHERE tenant_epochs.epoch <= excluded.epoch
+"""
+_STATE = "SELECT epoch, state, to_shard, to_epoch FROM tenant_epochs WHERE tenant_id = ?1 ->> 'tenant_id'"
+_CARRY = """
+INSERT INTO tenant_carrying (tenant_id, mover, state)
+SELECT ?1 ->> 'tenant_id', ?1 ->> 'mover', ?1 ->> 'state'
+"""
+_OWN = "tenant_id = ?1 ->> 'tenant_id' AND mover = ?1 ->> 'mover'"
+_FENCE = f"""
+UPDATE tenant_epochs SET fenced_until = {NOW} + {FENCE_SECONDS * 1000} WHERE {_OWN} AND state = 'leaving'
+"""
+_OPEN = f"UPDATE tenant_epochs SET fenced_until = 0 WHERE {_OWN} AND state = 'leaving'"
+_SERVE = f"UPDATE tenant_epochs SET state = 'here' WHERE {_OWN} AND state = 'arriving'"
+_GO = f"""
+UPDATE tenant_epochs SET state = 'gone', to_shard = ?1 ->> 'target', to_epoch = ?1 ->> 'epoch', fenced_until = 0
+WHERE {_OWN} AND state = 'leaving' AND fenced_until > {NOW}
+  AND NOT EXISTS (SELECT 1 FROM tenant_changes WHERE tenant_changes.tenant_id = ?1 ->> 'tenant_id')
+RETURNING 1 AS gone
+"""
+_TAKE_OVER = """
+UPDATE tenant_epochs SET mover = ?1 ->> 'mover' WHERE tenant_id = ?1 ->> 'tenant_id' AND state = 'gone'
+"""
+
+_CHANGES = """
+SELECT number, table_name, row_key FROM tenant_changes WHERE tenant_id = ?1 ->> 'tenant_id'
+ORDER BY number LIMIT ?1 ->> 'most'
+"""
+_FORGET = "DELETE FROM tenant_changes WHERE tenant_id = ?1 ->> 'tenant_id' AND number <= ?1 ->> 'last'"
+_FORGET_NUMBERS = "DELETE FROM tenant_renumbered WHERE tenant_id = ?1 ->> 'tenant_id'"
+_COUNT_NOTED = f"""
+SELECT count(*) AS noted FROM sqlite_master WHERE type = 'trigger' AND substr(name, 1, {len(_NOTED)}) = '{_NOTED}'
+"""
+_ERASING = """
+SELECT EXISTS (SELECT 1 FROM erasure WHERE tenant_id = ?1 ->> 'tenant_id' AND receipt IS NULL) AS erasing
+"""
+_UNDELIVERED = """
+SELECT count(*) AS waiting FROM outbox WHERE tenant_id = ?1 ->> 'tenant_id' AND operation = 'upsert'
+  AND confirmed_at IS NULL AND dead IS NULL
+"""
+_DROP_MEMORIES = """
+SELECT id FROM long_term_memory WHERE tenant_id = ?1 ->> 'tenant_id' LIMIT ?1 ->> 'most'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StartedMove:
+    """A move as the directory has it; ``progress`` is JSON."""
+
+    source: str
+    target: str
+    epoch: int
+    phase: str
+    progress: str
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """How a tenant lives in a database; ``to_shard`` and ``to_epoch`` say where to it has gone."""
+
+    epoch: int
+    state: str
+    to_shard: str | None
+    to_epoch: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Mover:
+    """One process that moves one tenant: every statement is of the tenant, and of this process where that counts."""
+
+    tenant_id: str
+    name: str
+
+    def lease(self, source: str, to: Place) -> Statement:
+        """Begin the move, or take it over; no row: another process is at it."""
+        return self._write(_LEASE, source=source, target=to.shard, epoch=to.epoch)
+
+    def read_move(self) -> Statement:
+        """Read the move that was begun, if there is one."""
+        return Statement.read(_READ_MOVE, tenant_id=self.tenant_id)
+
+    def save(self, progress: str) -> Statement:
+        """Keep how far the move is; no row: another process has taken it over."""
+        return self._write(_SAVE, progress=progress)
+
+    def moved(self, epoch: int) -> Statement:
+        """Say that the tenant lives in the target."""
+        return self._write(_MOVED, epoch=epoch)
+
+    def end(self) -> Statement:
+        """Forget the move."""
+        return self._write(_END)
+
+    def leave(self, epoch: int) -> list[Statement]:
+        """Begin to note what changes in the source; the second statement counts the triggers that do."""
+        return [self._write(_LEAVE, epoch=epoch), Statement.read(_COUNT_NOTED)]
+
+    def arrive(self, epoch: int) -> Statement:
+        """Begin to write the tenant's rows in the target."""
+        return self._write(_ARRIVE, epoch=epoch)
+
+    def state(self) -> Statement:
+        """Read how the tenant lives in a database, if it ever did."""
+        return Statement.read(_STATE, tenant_id=self.tenant_id)
+
+    def carry(self, state: str) -> Statement:
+        """Stop the run unless this process moves the tenant, and the database has it in this state."""
+        return self._write(_CARRY, state=state)
+
+    def fence(self) -> Statement:
+        """Let the tenant's requests write nothing in the source for a while."""
+        return self._write(_FENCE)
+
+    def open(self) -> Statement:
+        """Let them write again."""
+        return self._write(_OPEN)
+
+    def serve(self) -> Statement:
+        """Make the target ready to serve: nobody asks it yet."""
+        return self._write(_SERVE)
+
+    def go(self, to: Place) -> Statement:
+        """Decide: from now on the target serves, if the fence still stands and all changes were carried."""
+        return Statement.write(
+            _GO, repeatable=False, tenant_id=self.tenant_id, mover=self.name, target=to.shard, epoch=to.epoch
+        )
+
+    def take_over(self) -> Statement:
+        """Make this process the one that drops what is left in the source."""
+        return self._write(_TAKE_OVER)
+
+    def changes(self, most: int) -> Statement:
+        """Read the next changes that were noted, oldest first."""
+        return Statement.read(_CHANGES, tenant_id=self.tenant_id, most=most)
+
+    def forget(self, last: int) -> Statement:
+        """Forget the changes up to this one."""
+        return self._write(_FORGET, last=last)
+
+    def forget_numbers(self) -> Statement:
+        """Forget which numbers rows were given."""
+        return self._write(_FORGET_NUMBERS)
+
+    def erasing(self) -> Statement:
+        """Read whether the tenant, or an agent of it, is being erased."""
+        return Statement.read(_ERASING, tenant_id=self.tenant_id)
+
+    def undelivered(self) -> Statement:
+        """Count the tenant's vectors that the index may not show yet."""
+        return Statement.read(_UNDELIVERED, tenant_id=self.tenant_id)
+
+    def memories(self, most: int) -> Statement:
+        """Read the ids of some of the tenant's memories."""
+        return Statement.read(_DROP_MEMORIES, tenant_id=self.tenant_id, most=most)
+
+    def _write(self, sql: str, **values: str | int) -> Statement:
+        return Statement.write(sql, tenant_id=self.tenant_id, mover=self.name, **values)
+
+
+def read_move(rows: Sequence[Row]) -> StartedMove | None:
+    """Read the row of a move, if there is one."""
+    return read_row(StartedMove, rows[0]) if rows else None
+
+
+def read_state(rows: Sequence[Row]) -> Presence | None:
+    """Read how a tenant lives in a database."""
+    return read_row(Presence, rows[0]) if rows else None
+
+
+def note_changes(tables: Sequence[CarriedTable]) -> list[Statement]:
+    """Make the triggers that note which rows of leaving tenants change; each statement may be run again."""
+    return [Statement.write(_trigger(table, event)) for table in tables for event in ("insert", "update", "delete")]
+
+
+def stop_noting(tables: Sequence[CarriedTable]) -> list[Statement]:
+    """Remove these triggers, unless a tenant is leaving: the run is refused with ``noting`` then."""
+    drops = [f"DROP TRIGGER IF EXISTS {_NOTED}{table.name}_{event}" for table in tables for event in _EVENTS]
+    return [Statement.write("INSERT INTO tenant_noting (ended) SELECT TRUE"), *map(Statement.write, drops)]
+
+
+_EVENTS = ("insert", "update", "delete")
+
+
+def _trigger(table: CarriedTable, event: str) -> str:
+    rows = {"insert": ["new"], "update": ["old", "new"], "delete": ["old"]}[event]
+    notes = "".join(
+        f"INSERT INTO tenant_changes (tenant_id, table_name, row_key) VALUES ({row}.tenant_id, '{table.name}', "
+        f"json_array({', '.join(f'{row}.{column}' for column in table.key)})); "
+        for row in rows
+    )
+    return (
+        f"CREATE TRIGGER IF NOT EXISTS {_NOTED}{table.name}_{event} AFTER {event.upper()} ON {table.name} "
+        f"WHEN EXISTS (SELECT 1 FROM tenant_epochs AS leaving WHERE leaving.tenant_id = {rows[0]}.tenant_id "
+        f"AND leaving.state = 'leaving') BEGIN {notes}END"
+    )

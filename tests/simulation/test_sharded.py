@@ -1,0 +1,105 @@
+"""A tenant moves between shards while it is used, and its mover is killed: every answer stays true."""
+
+import asyncio
+import os
+from contextlib import suppress
+
+import pytest
+
+from app.domain.errors import Conflict, InvalidRequest, Unavailable
+from app.domain.shards import MAIN
+from app.runtime.moving import move_tenant
+from tests.simulation import clock
+from tests.simulation.killer import KilledError
+from tests.simulation.operations import Text
+from tests.simulation.settled import flaws
+from tests.simulation.sharded import EAST, KillAt, ShardedReplica, ShardedWorld, indexer_of, sharded_world
+from tests.simulation.workload import Agent
+from tests.simulation.world import Kind
+from tests.support import generation
+
+_SEEDS = range(int(os.environ.get("SOAK_SEEDS", "1")))
+_OPERATIONS = 60 if generation.LONG else 25
+_SOME = 10**6 if generation.LONG else 12
+"""How many of the moments at which a mover can be killed are tried."""
+_TENANT = "acme"
+
+
+async def _move(mover: ShardedReplica, to: str) -> None:
+    assert mover.shards is not None
+    await move_tenant(mover.shards, _TENANT, to, lambda _: None, poll_seconds=1, linger_seconds=1)
+
+
+async def _index(replica: ShardedReplica) -> None:
+    """Do what the indexers of a process do, until cancelled."""
+    while True:
+        for shard in (MAIN, EAST):
+            with suppress(Unavailable):
+                await indexer_of(replica, shard).round()
+        await asyncio.sleep(1)
+
+
+async def _moved_by_all_means(made: ShardedWorld, to: str) -> None:
+    """Move as an operator does who runs the command again until it works."""
+    for _ in range(20):
+        mover = await made.process()
+        try:
+            await _move(mover, to)
+        except (Conflict, Unavailable):
+            await asyncio.sleep(20)
+        except InvalidRequest:  # the one that was killed had done all
+            return
+        else:
+            return
+    raise AssertionError("The tenant could not be moved.")
+
+
+async def _simulate(kind: Kind, seed: int, to_and_fro: int, kill: KillAt) -> ShardedWorld:
+    async with sharded_world(kind, seed) as made:
+        made.replicas.extend([await made.process(), await made.process()])
+        agents = [Agent(made, tenant, agent) for tenant in (_TENANT, "globex") for agent in ("bot-1", "bot-2")]
+        for agent in agents:
+            await agent.store(Text(f"the first of {agent.agent_id}"))
+        background = [asyncio.create_task(_index(replica)) for replica in made.replicas]
+        acting = [asyncio.create_task(agent.act(_OPERATIONS)) for agent in agents for _ in range(2)]
+        victim = await made.process(kill)
+        home = (await made.replicas[0].shards.of(_TENANT)).backends.shard
+        way = [EAST, MAIN] if home == MAIN else [MAIN, EAST]
+        try:
+            with suppress(KilledError):
+                await _move(victim, way[0])
+            for number in range(to_and_fro):
+                await _moved_by_all_means(made, way[number % 2])
+            await asyncio.gather(*acting)
+            await asyncio.sleep(600)
+            for agent in agents:
+                await agent.recall_all()
+        finally:
+            for task in (*background, *acting):
+                task.cancel()
+            await asyncio.gather(*background, *acting, return_exceptions=True)
+        _check(made, way[(to_and_fro - 1) % 2])
+        return made
+
+
+def _check(made: ShardedWorld, home: str) -> None:
+    """The tenant is in one shard, nothing of it in the other, and each index has the vectors of its database."""
+    for shard, file in made.files.items():
+        memories = file.rows(f"SELECT count(*) FROM long_term_memory WHERE tenant_id = '{_TENANT}'")
+        assert (memories[0][0] != 0) == (shard == home)
+        assert flaws(made.of(shard)) == set()
+        assert file.rows("SELECT 1 FROM tenant_changes UNION ALL SELECT 1 FROM tenant_renumbered") == []
+        assert file.rows("SELECT 1 FROM sqlite_master WHERE name LIKE 'tenant!_noted!_%' ESCAPE '!'") == []
+    assert made.files[MAIN].rows("SELECT 1 FROM tenant_moves") == []
+    assert made.files[MAIN].rows(f"SELECT shard FROM tenant_places WHERE tenant_id = '{_TENANT}'") == [(home,)]
+
+
+@pytest.mark.parametrize("kind", ["late", "embedded"])
+def test_every_answer_is_true_while_a_tenant_moves_to_and_fro(kind: Kind) -> None:
+    for seed in _SEEDS:
+        try:
+            counts = clock.run(_simulate(kind, seed, 3, KillAt())).counts
+        except AssertionError as error:
+            raise AssertionError(f"SEED={seed} on {kind}: {error}") from error
+        assert counts["stored"] > _OPERATIONS
+        assert counts["recalled whole"] > _OPERATIONS
