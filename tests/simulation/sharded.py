@@ -52,11 +52,12 @@ T = TypeVar("T")
 
 
 class KillAt:
-    """Ends a process before or after the n-th call that it makes; without a number it only counts them."""
+    """Ends a process before or after the n-th call that it makes once armed; without a number it only counts them."""
 
     def __init__(self, number: int = 0, *, after: bool = False) -> None:
         self.made = 0
         self.killed = False
+        self.armed = False
         self._number = number
         self._after = after
 
@@ -64,6 +65,8 @@ class KillAt:
         del call
         if self.killed:
             raise KilledError
+        if not self.armed:
+            return await effect()
         self.made += 1
         if self.made != self._number:
             return await effect()

@@ -14,6 +14,7 @@ from tests.simulation.killer import KilledError
 from tests.simulation.operations import Text
 from tests.simulation.settled import flaws
 from tests.simulation.sharded import EAST, KillAt, ShardedReplica, ShardedWorld, indexer_of, sharded_world
+from tests.simulation.statements import STATED
 from tests.simulation.workload import Agent
 from tests.simulation.world import Kind
 from tests.support import generation
@@ -23,6 +24,9 @@ _OPERATIONS = 60 if generation.LONG else 25
 _SOME = 10**6 if generation.LONG else 12
 """How many of the moments at which a mover can be killed are tried."""
 _TENANT = "acme"
+_ROUND_SECONDS = 4
+_QUIET_SECONDS = 600
+_LEASED_SECONDS = 61
 
 
 async def _move(mover: ShardedReplica, to: str) -> None:
@@ -36,7 +40,7 @@ async def _index(replica: ShardedReplica) -> None:
         for shard in (MAIN, EAST):
             with suppress(Unavailable):
                 await indexer_of(replica, shard).round()
-        await asyncio.sleep(1)
+        await asyncio.sleep(_ROUND_SECONDS)
 
 
 async def _moved_by_all_means(made: ShardedWorld, to: str) -> None:
@@ -54,7 +58,7 @@ async def _moved_by_all_means(made: ShardedWorld, to: str) -> None:
     raise AssertionError("The tenant could not be moved.")
 
 
-async def _simulate(kind: Kind, seed: int, to_and_fro: int, kill: KillAt) -> ShardedWorld:
+async def _simulate(kind: Kind, seed: int, to_and_fro: int) -> ShardedWorld:
     async with sharded_world(kind, seed) as made:
         made.replicas.extend([await made.process(), await made.process()])
         agents = [Agent(made, tenant, agent) for tenant in (_TENANT, "globex") for agent in ("bot-1", "bot-2")]
@@ -62,16 +66,13 @@ async def _simulate(kind: Kind, seed: int, to_and_fro: int, kill: KillAt) -> Sha
             await agent.store(Text(f"the first of {agent.agent_id}"))
         background = [asyncio.create_task(_index(replica)) for replica in made.replicas]
         acting = [asyncio.create_task(agent.act(_OPERATIONS)) for agent in agents for _ in range(2)]
-        victim = await made.process(kill)
         home = (await made.replicas[0].shards.of(_TENANT)).backends.shard
         way = [EAST, MAIN] if home == MAIN else [MAIN, EAST]
         try:
-            with suppress(KilledError):
-                await _move(victim, way[0])
             for number in range(to_and_fro):
                 await _moved_by_all_means(made, way[number % 2])
             await asyncio.gather(*acting)
-            await asyncio.sleep(600)
+            await asyncio.sleep(_QUIET_SECONDS)
             for agent in agents:
                 await agent.recall_all()
         finally:
@@ -98,8 +99,59 @@ def _check(made: ShardedWorld, home: str) -> None:
 def test_every_answer_is_true_while_a_tenant_moves_to_and_fro(kind: Kind) -> None:
     for seed in _SEEDS:
         try:
-            counts = clock.run(_simulate(kind, seed, 3, KillAt())).counts
+            counts = clock.run(_simulate(kind, seed, 3)).counts
         except AssertionError as error:
             raise AssertionError(f"SEED={seed} on {kind}: {error}") from error
         assert counts["stored"] > _OPERATIONS
         assert counts["recalled whole"] > _OPERATIONS
+
+
+async def _killed(kind: Kind, kill: KillAt) -> ShardedWorld:
+    """Kill a mover while the tenant is used, look whether it is served, and let another one go on."""
+    async with sharded_world(kind, 7) as made:
+        made.replicas.extend([await made.process(), await made.process()])
+        agents = [Agent(made, tenant, "bot") for tenant in (_TENANT, "globex")]
+        for agent in agents:
+            for number in range(5):
+                await agent.store(Text(f"note {number}"))
+            for said in list(STATED)[:3]:
+                await agent.store(Text(said))
+        home = (await made.replicas[0].shards.of(_TENANT)).backends.shard
+        to = EAST if home == MAIN else MAIN
+        victim = await made.process(kill)
+        acting = [asyncio.create_task(agent.act(12)) for agent in agents]
+        kill.armed = True
+        with suppress(KilledError):
+            await _move(victim, to)
+        await asyncio.sleep(_LEASED_SECONDS if kill.killed else 0)
+        assert await agents[0].store(Text("said when the mover was dead")) is not None
+        assert await agents[0].recall("note 1") == "whole"
+        await _moved_by_all_means(made, to)
+        await asyncio.gather(*acting)
+        for _ in range(8):
+            await _round(made)
+        for agent in agents:
+            await agent.recall_all()
+        _check(made, to)
+        return made
+
+
+async def _round(made: ShardedWorld) -> None:
+    for shard in (MAIN, EAST):
+        await indexer_of(made.replicas[0], shard).round()
+    await asyncio.sleep(_QUIET_SECONDS / 4)
+
+
+@pytest.mark.parametrize("kind", ["late", "embedded"])
+def test_a_mover_that_is_killed_at_any_call_leaves_the_tenant_served_and_another_goes_on(kind: Kind) -> None:
+    counted = KillAt()
+    clock.run(_killed(kind, counted))
+    assert counted.made > 100
+    moments = [(number, after) for number in range(1, counted.made + 1) for after in (False, True)]
+    step = max(1, len(moments) // _SOME)
+    for number, after in moments[(0 if kind == "late" else step // 2) :: step]:
+        kill = KillAt(number, after=after)
+        try:
+            clock.run(_killed(kind, kill))
+        except AssertionError as error:
+            raise AssertionError(f"killed {'after' if after else 'before'} call {number}: {error}") from error
