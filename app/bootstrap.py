@@ -4,7 +4,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,16 +39,16 @@ from app.adapters.objects.r2 import R2Objects
 from app.adapters.openai.embedder import OpenAIEmbedder
 from app.adapters.prefixed import PrefixedEmbedder, Prefixes, prefixed
 from app.domain.embedding import EmbeddingConfig
-from app.domain.errors import ConfigurationError
+from app.domain.errors import ConfigurationError, MemoryGatewayError, ShardUnavailable
 from app.domain.quotas import ModelLimits
-from app.domain.shards import MAIN, Shard
+from app.domain.shards import MAIN, Place, Shard
 from app.indexing.acknowledgements import Acknowledgements
 from app.indexing.cosine_scales import CosineScales
 from app.indexing.embedding_registry import EmbeddingRegistry
 from app.indexing.rate_limiter import RateLimiter
 from app.observability.audit_metrics import AuditMetrics
 from app.observability.metrics import Metrics
-from app.ports.database import Database
+from app.ports.database import Database, Statement
 from app.ports.embedder import Embedder
 from app.ports.index_admin import IndexAdmin
 from app.ports.language_model import STAGES
@@ -68,6 +68,7 @@ from app.services.recall_rates import RecallRates
 from app.services.revocations import Revocations
 from app.settings import Settings
 from app.storage.migrations.runner import migrate
+from app.storage.system import directory
 
 DATABASE_FILE = "memory.sqlite3"
 BLOBS_FOLDER = "blobs"
@@ -406,19 +407,23 @@ async def make_shard(
 
 
 @asynccontextmanager
-async def open_maintenance(settings: Settings, calls_per_minute: float) -> AsyncIterator[Maintenance]:
-    """Prepare a runtime for maintenance, without its background work, and close it in the end.
+async def open_maintenance(settings: Settings, calls_per_minute: float) -> AsyncIterator[Sequence[Maintenance]]:
+    """Prepare the runtime of every shard for maintenance, without background work, and close them in the end.
 
     Raises:
+        ShardUnavailable: a shard is missing or cannot be used: what is not seen must not be taken for gone.
         ConfigurationError: a setting is missing.
         Unavailable: the data cannot be reached, or was embedded with a config that cannot be served.
     """
-    runtime = build_runtime(settings)
+    shards = build_shards(settings)
+    rate_limiter = RateLimiter(calls_per_minute if settings.on_cloudflare else UNMETERED)
     try:
-        await runtime.prepare()
-        yield Maintenance(runtime, RateLimiter(calls_per_minute if settings.on_cloudflare else UNMETERED))
+        await shards.prepare()
+        every = [shards.named(name) for name in (MAIN, *(shard.name for shard in shards.places.shards))]
+        databases = [runtime.backends.database for runtime in every]
+        yield [Maintenance(runtime, rate_limiter, databases) for runtime in every]
     finally:
-        await runtime.close()
+        await shards.close()
 
 
 def open_database(settings: Settings) -> tuple[Database, Close]:
@@ -428,6 +433,76 @@ def open_database(settings: Settings) -> tuple[Database, Close]:
         return D1Database(client, _database_id(settings)), client.close
     file = _open_file(settings)
     return SqliteDatabase(file), file.close
+
+
+@asynccontextmanager
+async def open_databases(settings: Settings) -> AsyncIterator[Mapping[str, Database]]:
+    """Open the database of every shard that the directory names, by the shards' names, and close them in the end.
+
+    Raises:
+        ConfigurationError: a setting or a shard's file is missing.
+        Unavailable: the directory does not answer.
+    """
+    main, close = open_database(settings)
+    closers = [close]
+    try:
+        databases = {MAIN: main}
+        for shard in await _shards_of(main):
+            stack = _cloudflare_stack(settings, Metrics(), shard) if settings.on_cloudflare else None
+            stack = stack or _local_stack(settings, shard)
+            closers.append(stack.close if stack.client is None else stack.client.close)
+            databases[shard.name] = stack.database
+        yield databases
+    finally:
+        for each in reversed(closers):
+            await each()
+
+
+async def read_shards(settings: Settings) -> Sequence[Shard]:
+    """Return the shards beside the first, as the directory names them.
+
+    Raises:
+        Unavailable: the directory does not answer.
+    """
+    main, close = open_database(settings)
+    try:
+        return await _shards_of(main)
+    finally:
+        await close()
+
+
+async def open_tenant_database(settings: Settings, tenant_id: str) -> tuple[Database, Close]:
+    """Open the database of the shard where a tenant lives; the second value closes it.
+
+    Raises:
+        ConfigurationError: a setting or the shard's file is missing.
+        Unavailable: the directory does not answer.
+    """
+    main, close = open_database(settings)
+    try:
+        shards = await _shards_of(main)
+        (rows,) = await main.run([directory.read_place(tenant_id)]) if shards else ([],)
+    except MemoryGatewayError:
+        await close()
+        raise
+    place = directory.read_places(rows) or Place()
+    if place.shard == MAIN:
+        return main, close
+    await close()
+    named = next((shard for shard in shards if shard.name == place.shard), None)
+    if named is None:
+        raise ShardUnavailable(f"The shard {place.shard}, where the tenant lives, is not in the directory.")
+    stack = _cloudflare_stack(settings, Metrics(), named) if settings.on_cloudflare else _local_stack(settings, named)
+    return stack.database, stack.close if stack.client is None else stack.client.close
+
+
+async def _shards_of(main: Database) -> Sequence[Shard]:
+    """Read the shards; an older database, which was never migrated to have some, has none."""
+    (made,) = await main.run([Statement("SELECT name FROM sqlite_master WHERE name = 'shards'")])
+    if not made:
+        return ()
+    (rows,) = await main.run([directory.READ_SHARDS])
+    return directory.read_shards(rows)
 
 
 @dataclass(frozen=True, slots=True)

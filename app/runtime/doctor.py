@@ -1,6 +1,6 @@
 """Checks every part of the service alone, then stores, recalls and deletes a memory."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from app.domain.embedding import EmbeddingConfig
@@ -55,9 +55,16 @@ class Check:
     """Whether it works, and yet is not what most want."""
 
 
-async def diagnose(runtime: Runtime) -> list[Check]:
-    """Check each part; if all are well, store, recall and delete a memory of the doctor's own tenant."""
-    parts = [*await runtime.parts(), *await runtime.language_model(), await runtime.blobs()]
+async def diagnose(runtime: Runtime, parts: Sequence[Part] | None = None) -> list[Check]:
+    """Check each part; if all are well, store, recall and delete a memory of the doctor's own tenant.
+
+    ``parts`` are those of all shards; without, those of this one are asked.
+    """
+    parts = [
+        *(await runtime.parts() if parts is None else parts),
+        *await runtime.language_model(),
+        await runtime.blobs(),
+    ]
     checks = [_look_at(part, runtime.config) for part in parts]
     deeper: list[tuple[str, Callable[[Runtime], Awaitable[str]]]] = [
         ("migrations", _migrations),

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import structlog
 
+from app.domain.errors import TenantMoved
 from app.runtime.attempts import attempt
 from app.runtime.backends import Backends
 from app.services.ingest.ingester import Ingester
@@ -43,7 +44,10 @@ async def resume_once(backends: Backends) -> int:
     async def resume(one: AbandonedIngestion) -> bool:
         async with turns:
             ingester = Ingester(backends.of_tenant(one.tenant_id, one.author))
-            return await ingester.resume(one.agent_id, one.session_id, one.id)
+            try:
+                return await ingester.resume(one.agent_id, one.session_id, one.id)
+            except TenantMoved:  # its shard's runtime does it
+                return False
 
     finished = sum(await asyncio.gather(*map(resume, read_abandoned(rows))))
     if finished:

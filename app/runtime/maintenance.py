@@ -1,6 +1,6 @@
 """Gives operators' commands a prepared runtime without its background work."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from app.domain.embedding import EmbeddingConfig
@@ -9,6 +9,7 @@ from app.indexing.jobs.reconcile import Progress, Reconcile
 from app.indexing.jobs.reconcile_blobs import ReconcileBlobs
 from app.indexing.jobs.reembed import Reembedding
 from app.indexing.rate_limiter import RateLimiter
+from app.ports.database import Database
 from app.runtime.runtime import Runtime
 
 UNMETERED = 1e9
@@ -17,10 +18,16 @@ UNMETERED = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """A runtime that is ready, and the limiter of its calls."""
+    """A shard's runtime that is ready, the limiter of its calls, and the databases of all shards."""
 
     runtime: Runtime
     rate_limiter: RateLimiter
+    databases: Sequence[Database] = ()
+
+    @property
+    def shard(self) -> str:
+        """The name of the shard."""
+        return self.runtime.backends.shard
 
     @property
     def reembedding(self) -> Reembedding:
@@ -45,9 +52,10 @@ class Maintenance:
         )
 
     def blobs(self, *, repair: bool) -> ReconcileBlobs:
-        """Return a comparison of the object store with the rows of blobs."""
-        backends = self.runtime.backends
-        return ReconcileBlobs(backends.database, backends.objects, rate_limiter=self.rate_limiter, repair=repair)
+        """Return a comparison of the object store, which all shards share, with the rows of blobs in all of them."""
+        objects = self.runtime.backends.objects
+        databases = self.databases or [self.runtime.backends.database]
+        return ReconcileBlobs(databases, objects, rate_limiter=self.rate_limiter, repair=repair)
 
     def side(self, config: EmbeddingConfig) -> Side:
         """Return the index and the embedder of a config; raises as ``comparison`` does."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import structlog
 
+from app.domain.errors import TenantMoved
 from app.runtime.attempts import attempt
 from app.runtime.backends import Backends
 from app.services.tiers.windows import WindowService
@@ -37,7 +38,10 @@ async def settle_once(backends: Backends) -> int:
 
     async def settle(one: DueWindow) -> bool:
         async with turns:
-            return await WindowService(backends.of_tenant(one.tenant_id)).settle(one.agent_id, one.instance)
+            try:
+                return await WindowService(backends.of_tenant(one.tenant_id)).settle(one.agent_id, one.instance)
+            except TenantMoved:  # its shard's runtime does it
+                return False
 
     settled = sum(await asyncio.gather(*map(settle, read_due(rows))))
     if settled:

@@ -57,7 +57,7 @@ async def killed_put(bench: Bench, moment: str, operation: str = "put") -> None:
 
 async def compared(bench: Bench, *, repair: bool = False, objects: ObjectStore | None = None) -> BlobFindings:
     store = objects or bench.backends.objects
-    return await ReconcileBlobs(bench.database, store, rate_limiter=RateLimiter(1e9), repair=repair).run()
+    return await ReconcileBlobs([bench.database], store, rate_limiter=RateLimiter(1e9), repair=repair).run()
 
 
 def counts(findings: BlobFindings) -> dict[str, int]:

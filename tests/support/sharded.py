@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from app.bootstrap import build_shards, make_shard
+from app.bootstrap import build_shards, make_shard, open_database
 from app.domain.shards import MAIN
 from app.ports.database import Row, Statement
 from app.runtime.runtime import Runtime
@@ -25,9 +25,18 @@ async def add_shards(data_dir: Path, names: Sequence[str], **overrides: Any) -> 
         await shards.prepare()
         for name in names:
             await shards.add(name, await make_shard(settings, name, None, lambda _: None, poll_seconds=0))
-        await shards.main.backends.database.run([Statement(_LONG_AGO, writes=True)])
     finally:
         await shards.close()
+    await backdate(data_dir, **overrides)
+
+
+async def backdate(data_dir: Path, **overrides: Any) -> None:
+    """Have the shards be so old that every process knows of them."""
+    database, close = open_database(settings_for(data_dir, **overrides))
+    try:
+        await database.run([Statement(_LONG_AGO, writes=True)])
+    finally:
+        await close()
 
 
 @asynccontextmanager

@@ -283,6 +283,7 @@ class Move:
         await source.run([mover.take_over()])
         await asyncio.sleep(self._work.linger_seconds)
         tables = await self._tables()
+        await self._late_notes(next(table for table in tables if table.name == carried.NOTES))
         while True:
             (rows,) = await source.run([mover.memories(PAGE_ROWS)])
             if not rows:
@@ -299,6 +300,18 @@ class Move:
         await self._target.database.run([mover.forget_numbers()])
         await self._stop_noting(tables)
         await self._directory.run([mover.end()])
+
+    async def _late_notes(self, table: CarriedTable) -> None:
+        """Carry the notes of recalls that other processes wrote in the source before they knew that it had gone."""
+        after: Values | None = None
+        while True:
+            (rows,) = await self._source.database.run([table.page(self._mover.tenant_id, after, PAGE_ROWS)])
+            notes = [table.read(row) for row in rows]
+            if notes:
+                await self._target.database.run([self._mover.late_notes(notes, table.columns)])
+            if len(notes) < PAGE_ROWS:
+                return
+            after = table.key_of(notes[-1])
 
     async def _stop_noting(self, tables: list[CarriedTable]) -> None:
         """Remove the triggers, unless another tenant is leaving the source."""

@@ -6,7 +6,7 @@ the next one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 
 from app.domain.delivery import Acknowledgement
 from app.domain.errors import Conflict, CursorExpired, VectorRefused
@@ -53,6 +53,18 @@ class Findings:
         setattr(self, kind, getattr(self, kind) + len(ids))
         shown = self.examples.setdefault(kind, [])
         shown += ids[: _MAX_EXAMPLES - len(shown)]
+
+
+def together(found: Sequence[Findings]) -> Findings:
+    """Return the findings of several comparisons as one."""
+    counts = {
+        each.name: sum(getattr(one, each.name) for one in found) for each in fields(Findings) if each.name != "examples"
+    }
+    examples: dict[str, list[str]] = {}
+    for one in found:
+        for kind, ids in one.examples.items():
+            examples[kind] = [*examples.get(kind, []), *ids][:_MAX_EXAMPLES]
+    return Findings(**counts, examples=examples)
 
 
 @dataclass(frozen=True, slots=True)

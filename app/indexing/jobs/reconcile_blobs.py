@@ -54,13 +54,18 @@ class ReconcileBlobs:
     """One comparison of all objects with all rows."""
 
     def __init__(
-        self, database: Database, objects: ObjectStore, *, rate_limiter: RateLimiter, repair: bool = False
+        self,
+        databases: Sequence[Database],
+        objects: ObjectStore,
+        *,
+        rate_limiter: RateLimiter,
+        repair: bool = False,
     ) -> None:
-        """Take the ports; with ``repair`` orphans and what is unfinished are removed.
+        """Take the databases that have rows of blobs, and the objects; with ``repair`` orphans and the unfinished go.
 
         A stored blob whose object is missing or changed is told and never removed: its owner has to know.
         """
-        self._database = database
+        self._databases = databases
         self._objects = objects
         self._rate_limiter = rate_limiter
         self._repair = repair
@@ -74,8 +79,8 @@ class ReconcileBlobs:
                 set; nothing is taken for missing then.
         """
         await self._rate_limiter.spend()
-        now = await database_time(self._database)
-        (first,) = await self._run(blobs.tenants(""))
+        now = await database_time(self._databases[0])
+        first = await self._run(blobs.tenants(""))
         try:
             seen = {tenant_id async for tenant_id in self._with_objects(now)}
         except Unavailable:
@@ -83,9 +88,8 @@ class ReconcileBlobs:
                 raise
             return self._findings
         after = ""
-        while rows := (await self._run(blobs.tenants(after)))[0]:
-            for row in rows:
-                after = str(row["tenant_id"])
+        while tenants := sorted({str(row["tenant_id"]) for row in await self._run(blobs.tenants(after))})[:WINDOW]:
+            for after in tenants:
                 if after not in seen:
                     await self._compare(after, {}, now)
         return self._findings
@@ -131,8 +135,9 @@ class ReconcileBlobs:
     async def _rows(self, tenant_id: str) -> AsyncIterator[list[BlobRow]]:
         after = ""
         while True:
-            (rows,) = await self._run(blobs.of_tenant(tenant_id, after))
-            read = read_rows(BlobRow, rows)
+            found = read_rows(BlobRow, await self._run(blobs.of_tenant(tenant_id, after)))
+            one_each = {row.id: row for row in found}  # while a tenant moves, two databases have its rows
+            read = [one_each[id_] for id_ in sorted(one_each)][:WINDOW]
             yield read
             if len(read) < WINDOW:
                 return
@@ -151,6 +156,11 @@ class ReconcileBlobs:
     def _found(self, kind: str, tenant_id: str, ids: Sequence[str]) -> None:
         self._findings.add(kind, [key_of(tenant_id, id_) for id_ in ids])
 
-    async def _run(self, statement: Statement) -> list[list[Row]]:
-        await self._rate_limiter.spend()
-        return await self._database.run([statement])
+    async def _run(self, statement: Statement) -> list[Row]:
+        """Run a statement in every database, and return the rows of all."""
+        found: list[Row] = []
+        for database in self._databases:
+            await self._rate_limiter.spend()
+            (rows,) = await database.run([statement])
+            found += rows
+        return found

@@ -2,7 +2,7 @@
 
 import click
 
-from app.bootstrap import open_database
+from app.bootstrap import open_database, open_databases
 from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
 from app.settings import Settings
 from app.storage.migrations.runner import migrate as apply_migrations
@@ -17,8 +17,13 @@ def migrate(*, as_json: bool) -> None:
 
 
 async def _migrate(settings: Settings) -> list[str]:
+    """Migrate the first shard, whose database says which others there are, and then those."""
     database, close = open_database(settings)
     try:
-        return await apply_migrations(database)
+        applied = await apply_migrations(database)
     finally:
         await close()
+    async with open_databases(settings) as databases:
+        for shard, other in databases.items():
+            applied += [f"{name} (shard {shard})" for name in await apply_migrations(other)]
+    return applied

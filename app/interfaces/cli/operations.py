@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from app.adapters.cloudflare.account import Placement
-from app.bootstrap import build_provisioning, build_runtime
+from app.bootstrap import build_provisioning, build_shards
 from app.domain.errors import ConfigurationError, MemoryGatewayError
 from app.interfaces.cli.env_file import write_settings
 from app.interfaces.cli.parameters import as_json_option, poll_option, print_answer, quiet_settings, run
@@ -102,13 +102,13 @@ async def _provision(
 
 async def _diagnose(settings: Settings) -> list[Check]:
     try:
-        runtime = build_runtime(settings)
+        shards = build_shards(settings)
     except ConfigurationError as error:
         return [Check("settings", ok=False, finding=error.detail)]
     try:
-        await runtime.start()
-        return await diagnose(runtime)
+        await shards.start()
+        return await diagnose(shards.main, await shards.parts())
     except MemoryGatewayError as error:
         return [Check("data", ok=False, finding=error.detail)]
     finally:
-        await runtime.close()
+        await shards.close()

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import click
 
-from app.bootstrap import open_database
+from app.bootstrap import open_databases
 from app.indexing.jobs.dead_letters import DeadLetters
 from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
 from app.interfaces.cli.sections import CommandGroup
@@ -31,7 +31,7 @@ def outbox() -> None:
 @as_json_option
 def list_rows(*, dead: bool, most: int, as_json: bool) -> None:
     """Show rows, dead letters first, then the oldest."""
-    rows = _with_letters(lambda letters: letters.list(only_dead=dead, limit=most))
+    rows = _with_letters(lambda letters: letters.list(only_dead=dead, limit=most))[:most]
     print_answer({"rows": [asdict(row) for row in rows]}, "\n".join(map(_line, rows)) or "Nothing.", as_json)
 
 
@@ -76,12 +76,11 @@ def _line(row: OutboxRow) -> str:
     return f"{row.id}  {row.state:<11}  {row.operation}  {age}  {scope}  {row.dead or ''}".rstrip()
 
 
-def _with_letters(work: Callable[[DeadLetters], Awaitable[T]]) -> T:
-    async def opened() -> T:
-        database, close = open_database(quiet_settings())
-        try:
-            return await work(DeadLetters(database))
-        finally:
-            await close()
+def _with_letters(work: Callable[[DeadLetters], Awaitable[Sequence[T]]]) -> list[T]:
+    """Do work with the outbox of every shard, and return what comes of all."""
+
+    async def opened() -> list[T]:
+        async with open_databases(quiet_settings()) as databases:
+            return [each for database in databases.values() for each in await work(DeadLetters(database))]
 
     return run(opened())

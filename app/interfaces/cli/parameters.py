@@ -147,6 +147,12 @@ def show_notices(settings: Settings, *, folder_file: bool = True) -> None:
         structlog.get_logger().info("settings", notice=notice)
 
 
+def tell_shard(name: str, shards: int) -> None:
+    """Tell on standard error which shard a command is at, where there are several."""
+    if shards > 1:
+        click.echo(f"... shard {name}", err=True)
+
+
 def run(work: Awaitable[T]) -> T:
     """Run asynchronous work to its end."""
 

@@ -1,15 +1,16 @@
 """The command that deletes what has expired or is too old."""
 
 import asyncio
-from dataclasses import asdict
+from collections import Counter
+from dataclasses import asdict, fields
 
 import click
 
-from app.bootstrap import build_objects, open_database, wall_clock
+from app.bootstrap import build_objects, open_databases, wall_clock
 from app.indexing.jobs.prune import Prune, Pruned
 from app.indexing.jobs.weekly import every_week
 from app.indexing.rate_limiter import RateLimiter
-from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
+from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run, tell_shard
 from app.interfaces.cli.reconcile import rate_option
 from app.observability.metrics import Metrics
 from app.runtime.maintenance import UNMETERED
@@ -49,20 +50,22 @@ def _print(pruned: Pruned, *, as_json: bool) -> None:
 
 
 async def _prune(settings: Settings, calls_per_minute: float) -> Pruned:
-    database, close = open_database(settings)
-    try:
-        rate_limiter = RateLimiter(calls_per_minute if settings.on_cloudflare else UNMETERED)
-        job = Prune(
-            database,
-            audit_days=settings.audit_days,
-            episode_days=settings.episode_days,
-            rate_limiter=rate_limiter,
-            report=_tell,
-            objects=build_objects(settings, Metrics(), embedded=not settings.on_cloudflare),
-        )
-        return await job.run()
-    finally:
-        await close()
+    rate_limiter = RateLimiter(calls_per_minute if settings.on_cloudflare else UNMETERED)
+    objects = build_objects(settings, Metrics(), embedded=not settings.on_cloudflare)
+    pruned: Counter[str] = Counter()
+    async with open_databases(settings) as databases:
+        for shard, database in databases.items():
+            tell_shard(shard, len(databases))
+            job = Prune(
+                database,
+                audit_days=settings.audit_days,
+                episode_days=settings.episode_days,
+                rate_limiter=rate_limiter,
+                report=_tell,
+                objects=objects,
+            )
+            pruned.update(asdict(await job.run()))
+    return Pruned(**{each.name: pruned[each.name] for each in fields(Pruned)})
 
 
 def _tell(pruned: int) -> None:

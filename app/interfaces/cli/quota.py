@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 import click
 
-from app.bootstrap import open_database
+from app.bootstrap import open_tenant_database
 from app.domain.quotas import UNLIMITED, Kept, LimitName, Limits, Usage
 from app.interfaces.cli.parameters import DEFAULT, Id, as_json_option, print_answer, quiet_settings, run
 from app.interfaces.cli.sections import CommandGroup
@@ -96,7 +96,7 @@ async def _read(tenant: str, agent: str | None, *changes: Statement) -> _Found:
     """Make changes, then return the usage, its limits in force, the defaults, and of a tenant what else is kept."""
     settings = quiet_settings()
     defaults = settings.quota_defaults
-    database, close = open_database(settings)
+    database, close = await open_tenant_database(settings, tenant)
     try:
         *_, rows, (beside,) = await database.run([*changes, Quotas(tenant, defaults).read(agent), kept.read(tenant)])
         if agent is not None:

@@ -1,18 +1,20 @@
 """Commands that compare the index with the database, and rebuild it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 
 import click
 
 from app.adapters.cloudflare.account import Placement
-from app.bootstrap import build_provisioning, open_maintenance
+from app.bootstrap import build_provisioning, open_maintenance, read_shards
 from app.domain.errors import MemoryGatewayError
-from app.indexing.jobs.reconcile import Findings, Progress
+from app.domain.shards import Shard
+from app.indexing.jobs.reconcile import Findings, Progress, together
 from app.indexing.jobs.reconcile_blobs import BlobFindings
-from app.interfaces.cli.parameters import as_json_option, poll_option, print_answer, quiet_settings, run
+from app.interfaces.cli.parameters import as_json_option, poll_option, print_answer, quiet_settings, run, tell_shard
 from app.interfaces.cli.progress import progress_bar
+from app.runtime.maintenance import Maintenance
 from app.settings import Settings
 
 rate_option = click.option(
@@ -58,20 +60,30 @@ async def _rebuild(poll_seconds: float, calls_per_minute: float) -> Findings:
     settings = quiet_settings()
     if settings.on_cloudflare:
         await provision_index(settings, poll_seconds)
+        for shard in await read_shards(settings):
+            await provision_index(settings, poll_seconds, shard)
     return await _reconcile(repair=True, calls_per_minute=calls_per_minute)
 
 
 async def _reconcile_all(*, repair: bool, calls_per_minute: float) -> tuple[Findings, BlobFindings]:
-    async with open_maintenance(quiet_settings(), calls_per_minute) as prepared:
-        with comparing("Comparing") as report:
-            findings = await prepared.comparison(prepared.runtime.config, repair=repair, report=report).run()
-        return findings, await prepared.blobs(repair=repair).run()
+    async with open_maintenance(quiet_settings(), calls_per_minute) as shards:
+        findings = await _compared(shards, repair=repair)
+        return findings, await shards[0].blobs(repair=repair).run()
 
 
 async def _reconcile(*, repair: bool, calls_per_minute: float) -> Findings:
-    async with open_maintenance(quiet_settings(), calls_per_minute) as prepared:
+    async with open_maintenance(quiet_settings(), calls_per_minute) as shards:
+        return await _compared(shards, repair=repair)
+
+
+async def _compared(shards: Sequence[Maintenance], *, repair: bool) -> Findings:
+    """Compare every shard's index with its database, and return what was found in all of them."""
+    found = []
+    for prepared in shards:
+        tell_shard(prepared.shard, len(shards))
         with comparing("Comparing") as report:
-            return await prepared.comparison(prepared.runtime.config, repair=repair, report=report).run()
+            found.append(await prepared.comparison(prepared.runtime.config, repair=repair, report=report).run())
+    return together(found)
 
 
 @contextmanager
@@ -81,9 +93,9 @@ def comparing(label: str) -> Iterator[Callable[[Progress], None]]:
         yield lambda progress: move(progress.done, progress.of)
 
 
-async def provision_index(settings: Settings, poll_seconds: float) -> None:
-    """Create the index of the config in the settings where it is absent, on Cloudflare."""
-    provisioning, close = build_provisioning(settings, "", Placement(), poll_seconds=poll_seconds)
+async def provision_index(settings: Settings, poll_seconds: float, shard: Shard | None = None) -> None:
+    """Create the index of the config in the settings where it is absent, on Cloudflare: of a shard, or the first."""
+    provisioning, close = build_provisioning(settings, "", Placement(), poll_seconds=poll_seconds, shard=shard)
     try:
         plan = await provisioning.plan()
         if plan.database_id is None:

@@ -1,26 +1,37 @@
 """Commands that move the data to another embedding model while it is served (docs/operations.md)."""
 
 import json
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
-from app.bootstrap import open_maintenance
+from app.bootstrap import open_maintenance, read_shards
 from app.domain.errors import Conflict, InvalidRequest
 from app.domain.limits import is_id
 from app.domain.memory import Scope
+from app.domain.shards import MAIN
 from app.indexing.jobs import parity as comparison
 from app.indexing.jobs.parity import ParityQuery
 from app.indexing.jobs.reembed import Reembedding, wait_until_shown
-from app.interfaces.cli.parameters import as_json_option, poll_option, print_answer, quiet_settings, run
+from app.interfaces.cli.parameters import (
+    as_json_option,
+    poll_option,
+    print_answer,
+    quiet_settings,
+    run,
+    tell_shard,
+)
 from app.interfaces.cli.progress import progress_bar
 from app.interfaces.cli.reconcile import comparing, provision_index, rate_option
 from app.interfaces.cli.sections import CommandGroup
-from app.runtime.maintenance import UNMETERED
+from app.runtime.maintenance import UNMETERED, Maintenance
 from app.storage.system.reembedding import ReembeddingState
+
+T = TypeVar("T")
 
 
 @click.group(cls=CommandGroup)
@@ -40,16 +51,14 @@ def start(*, poll_seconds: float, calls_per_minute: float, as_json: bool) -> Non
 
     What was stopped goes on where it was.
     """
-    state = run(_start(poll_seconds, calls_per_minute))
-    print_answer(_as_json(state), _report(state), as_json)
+    _print(run(_start(poll_seconds, calls_per_minute)), _as_json, _report, as_json=as_json)
 
 
 @reembed.command()
 @as_json_option
 def status(*, as_json: bool) -> None:
     """Tell how far the move is."""
-    state = run(_status())
-    print_answer(_as_json(state), _report(state), as_json)
+    _print(run(_status()), _as_json, _report, as_json=as_json)
 
 
 @reembed.command()
@@ -72,15 +81,7 @@ def parity(*, queries: Path | None, sample: int, calls_per_minute: float, as_jso
 
     They are asked the queries of a file, or the first words of some memories.
     """
-    result = run(_parity(queries, sample, calls_per_minute))
-    lines = [
-        f"{'queries':<32} {result['queries']}",
-        f"{'overlap at 10, mean':<32} {result['overlap']:.3f}",
-        f"{'overlap at 10, worst':<32} {result['worst']:.3f}",
-        f"{'mean reciprocal rank, in use':<32} {result['reciprocal_before']:.3f}",
-        f"{'mean reciprocal rank, the other':<32} {result['reciprocal_after']:.3f}",
-    ]
-    print_answer(result, "\n".join(lines), as_json)
+    _print(run(_parity(queries, sample, calls_per_minute)), lambda result: result, _parity_report, as_json=as_json)
 
 
 @reembed.command()
@@ -88,8 +89,7 @@ def parity(*, queries: Path | None, sample: int, calls_per_minute: float, as_jso
 @as_json_option
 def switch(*, force: bool, as_json: bool) -> None:
     """Have recalls use the new model from the next one on."""
-    state = run(_switch(force=force, back=False))
-    print_answer(_as_json(state), _report(state), as_json)
+    _print(run(_switch(force=force, back=False)), _as_json, _report, as_json=as_json)
 
 
 @reembed.command()
@@ -99,8 +99,7 @@ def rollback(*, as_json: bool) -> None:
 
     Both are still kept up to date.
     """
-    state = run(_switch(force=True, back=True))
-    print_answer(_as_json(state), _report(state), as_json)
+    _print(run(_switch(force=True, back=True)), _as_json, _report, as_json=as_json)
 
 
 @reembed.command()
@@ -113,15 +112,52 @@ def drop(*, yes: bool, as_json: bool) -> None:
     """
     if not yes:
         raise click.UsageError("The index that is not in use is removed for good. Add --yes to do it.")
-    dropped = run(_drop())
-    print_answer({"dropped": dropped}, f"Removed: the vectors of {dropped}.", as_json)
+    _print(
+        run(_drop()),
+        lambda dropped: {"dropped": dropped},
+        lambda dropped: f"Removed: the vectors of {dropped}.",
+        as_json=as_json,
+    )
 
 
-async def _start(poll_seconds: float, calls_per_minute: float) -> ReembeddingState:
+def _print(
+    done: Mapping[str, T], to_json: Callable[[T], dict[str, Any]], to_text: Callable[[T], str], *, as_json: bool
+) -> None:
+    """Print what came of a command; by the shards' names where there are several."""
+    if list(done) == [MAIN]:
+        print_answer(to_json(done[MAIN]), to_text(done[MAIN]), as_json)
+        return
+    text = "\n".join(f"Shard {name}:\n{to_text(each)}" for name, each in done.items())
+    print_answer({"shards": {name: to_json(each) for name, each in done.items()}}, text, as_json)
+
+
+async def _each(
+    calls_per_minute: float, work: Callable[[Maintenance], Awaitable[T]], *, begins: bool = False
+) -> dict[str, T]:
+    """Do work in every shard that moves to another model; with ``begins`` in each that is not there yet.
+
+    Where there is one shard, the work itself says that there is nothing to do.
+    """
+    done: dict[str, T] = {}
+    async with open_maintenance(quiet_settings(), calls_per_minute) as shards:
+        for prepared in shards:
+            moves = await prepared.reembedding.state() is not None
+            there = prepared.runtime.config == prepared.runtime.backends.embedder.config
+            if moves or (begins and not there) or len(shards) == 1:
+                tell_shard(prepared.shard, len(shards))
+                done[prepared.shard] = await work(prepared)
+    if not done:
+        raise Conflict("There is nothing to do in any shard.")
+    return done
+
+
+async def _start(poll_seconds: float, calls_per_minute: float) -> dict[str, ReembeddingState]:
     settings = quiet_settings()
     if settings.on_cloudflare:
-        await provision_index(settings, poll_seconds)
-    async with open_maintenance(settings, calls_per_minute) as prepared:
+        for shard in (None, *await read_shards(settings)):
+            await provision_index(settings, poll_seconds, shard)
+
+    async def start(prepared: Maintenance) -> ReembeddingState:
         moving = prepared.reembedding
         state = await moving.begin(prepared.runtime.backends.embedder.config)
         await prepared.runtime.prepare_index(state.other)
@@ -132,15 +168,17 @@ async def _start(poll_seconds: float, calls_per_minute: float) -> ReembeddingSta
         await wait_until_shown(moving, prepared.runtime.indexer.round, prepared.runtime.pace.indexer_seconds)
         return await _under_way(moving)
 
-
-async def _status() -> ReembeddingState:
-    async with open_maintenance(quiet_settings(), UNMETERED) as prepared:
-        return await _under_way(prepared.reembedding)
+    return await _each(calls_per_minute, start, begins=True)
 
 
-async def _parity(file: Path | None, sample: int, calls_per_minute: float) -> dict[str, Any]:
+async def _status() -> dict[str, ReembeddingState]:
+    return await _each(UNMETERED, lambda prepared: _under_way(prepared.reembedding))
+
+
+async def _parity(file: Path | None, sample: int, calls_per_minute: float) -> dict[str, dict[str, Any]]:
     given = None if file is None else _queries(file)
-    async with open_maintenance(quiet_settings(), calls_per_minute) as prepared:
+
+    async def compare(prepared: Maintenance) -> dict[str, Any]:
         moving = prepared.reembedding
         state = await _under_way(moving)
         database = prepared.runtime.backends.database
@@ -158,9 +196,11 @@ async def _parity(file: Path | None, sample: int, calls_per_minute: float) -> di
         await moving.compared(asdict(result))
         return asdict(result)
 
+    return await _each(calls_per_minute, compare)
 
-async def _switch(*, force: bool, back: bool) -> ReembeddingState:
-    async with open_maintenance(quiet_settings(), UNMETERED) as prepared:
+
+async def _switch(*, force: bool, back: bool) -> dict[str, ReembeddingState]:
+    async def switch(prepared: Maintenance) -> ReembeddingState:
         moving = prepared.reembedding
         state = await _under_way(moving)
         old = state.used if state.other == state.target else state.other
@@ -169,10 +209,14 @@ async def _switch(*, force: bool, back: bool) -> ReembeddingState:
         await moving.switch(to, force=force)
         return await _under_way(moving)
 
+    return await _each(UNMETERED, switch)
 
-async def _drop() -> str:
-    async with open_maintenance(quiet_settings(), UNMETERED) as prepared:
+
+async def _drop() -> dict[str, str]:
+    async def drop(prepared: Maintenance) -> str:
         return str(await prepared.reembedding.drop(prepared.runtime.backends.index_of))
+
+    return await _each(UNMETERED, drop)
 
 
 async def _under_way(moving: Reembedding) -> ReembeddingState:
@@ -215,4 +259,15 @@ def _report(state: ReembeddingState) -> str:
         lines.append(
             f"Compared over {state.parity['queries']} queries: overlap at 10 is {state.parity['overlap']:.3f}."
         )
+    return "\n".join(lines)
+
+
+def _parity_report(result: dict[str, Any]) -> str:
+    lines = [
+        f"{'queries':<32} {result['queries']}",
+        f"{'overlap at 10, mean':<32} {result['overlap']:.3f}",
+        f"{'overlap at 10, worst':<32} {result['worst']:.3f}",
+        f"{'mean reciprocal rank, in use':<32} {result['reciprocal_before']:.3f}",
+        f"{'mean reciprocal rank, the other':<32} {result['reciprocal_after']:.3f}",
+    ]
     return "\n".join(lines)

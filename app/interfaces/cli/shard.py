@@ -53,8 +53,15 @@ def add(name: str, database_id: str | None, poll_seconds: float, *, as_json: boo
 @click.argument("tenant", type=Id())
 @click.argument("name")
 @poll_option
+@click.option(
+    "--linger-seconds",
+    type=click.FloatRange(min=0),
+    default=40.0,
+    show_default=True,
+    help="Leave the old rows for so long: servers write what they note of recalls every 30 seconds.",
+)
 @as_json_option
-def move(tenant: str, name: str, poll_seconds: float, *, as_json: bool) -> None:
+def move(tenant: str, name: str, poll_seconds: float, linger_seconds: float, *, as_json: bool) -> None:
     """Move TENANT to the shard NAME while it is served.
 
     After a failure the same command goes on. The tenant's requests write nothing for a moment near the end, and are
@@ -62,7 +69,7 @@ def move(tenant: str, name: str, poll_seconds: float, *, as_json: bool) -> None:
     """
 
     async def work(shards: Shards) -> None:
-        await move_tenant(shards, tenant, name, _tell, poll_seconds=poll_seconds)
+        await move_tenant(shards, tenant, name, _tell, poll_seconds=poll_seconds, linger_seconds=linger_seconds)
 
     run(_with_shards(quiet_settings(), work))
     print_answer({"moved": {"tenant": tenant, "shard": name}}, f"{tenant} lives in {name} now.", as_json)

@@ -25,6 +25,7 @@ _OF_INDEX = "local_"
 COUNTERS = ("usage", "episodic_count", "idempotency_count")
 """Tables that triggers write when rows of other tables are carried: they come last, and are compared as a whole."""
 MEMORIES = "long_term_memory"
+NOTES = "recall_log"
 _NUMBERED: Mapping[str, str] = {"audit": "number"}
 """Tables whose key is a number of the database's own: a row gets another one in the target."""
 _ORDERED: Mapping[str, str] = {"revocation": "revoked_at"}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from app.domain.shards import Place
 from app.ports.database import NOW, Row, Statement
 from app.storage.rows import read_row
-from app.storage.system.carried import CarriedTable
+from app.storage.system.carried import CarriedTable, Values
 
 LEASE_SECONDS = 60
 """How long another process leaves a move alone that its own has not renewed."""
@@ -83,6 +83,13 @@ SELECT EXISTS (SELECT 1 FROM erasure WHERE tenant_id = ?1 ->> 'tenant_id' AND re
 _UNDELIVERED = """
 SELECT count(*) AS waiting FROM outbox WHERE tenant_id = ?1 ->> 'tenant_id' AND operation = 'upsert'
   AND confirmed_at IS NULL AND dead IS NULL
+"""
+# What was erased since does not come back.
+_LATE_NOTES = """
+INSERT INTO recall_log (tenant_id, {columns}) SELECT ?1 ->> 'tenant_id', {values} FROM json_each(?1, '$.rows')
+WHERE NOT EXISTS (
+  SELECT 1 FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id' AND erasure.accepted_at >= value ->> {at}
+) ON CONFLICT DO NOTHING
 """
 _DROP_MEMORIES = """
 SELECT id FROM long_term_memory WHERE tenant_id = ?1 ->> 'tenant_id' LIMIT ?1 ->> 'most'
@@ -199,8 +206,16 @@ class Mover:
         """Read the ids of some of the tenant's memories."""
         return Statement.read(_DROP_MEMORIES, tenant_id=self.tenant_id, most=most)
 
+    def late_notes(self, notes: Sequence[Values], columns: Sequence[str]) -> Statement:
+        """Keep notes of recalls that a process has written in the source after the tenant had gone."""
+        values = ", ".join(f"value ->> {at}" for at in range(len(columns)))
+        at = columns.index("recorded_at")
+        sql = _LATE_NOTES.format(columns=", ".join(columns), values=values, at=at)
+        return Statement.write(sql, tenant_id=self.tenant_id, rows=[list(note) for note in notes])
+
     def _write(self, sql: str, **values: str | int) -> Statement:
-        return Statement.write(sql, tenant_id=self.tenant_id, mover=self.name, **values)
+        argument = {"tenant_id": self.tenant_id, "mover": self.name, **values}
+        return Statement(sql, argument, writes=True, repeatable=True)
 
 
 def read_move(rows: Sequence[Row]) -> StartedMove | None:

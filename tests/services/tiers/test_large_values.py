@@ -117,7 +117,7 @@ async def reconcile(bench: Bench) -> BlobFindings:
     """Let two hours pass for blobs, and repair."""
     await bench.change("UPDATE blob SET created_at = created_at - 7200000")
     store = bench.backends.objects
-    return await ReconcileBlobs(bench.database, store, rate_limiter=RateLimiter(1e9), repair=True).run()
+    return await ReconcileBlobs([bench.database], store, rate_limiter=RateLimiter(1e9), repair=True).run()
 
 
 def at_most(size: int) -> str:

@@ -1,0 +1,73 @@
+"""The commands for shards, and the others where there are several."""
+
+import asyncio
+
+import pytest
+
+from tests.interfaces.cli.line import Line
+from tests.support.sharded import backdate
+
+_MOVE = ("--linger-seconds", "0", "--poll-seconds", "0")
+
+
+@pytest.fixture
+def sharded(line: Line) -> Line:
+    """A line with a tenant that lives in the first shard, and a second shard that every process knows of."""
+    line.run("store", "a fox", "--tenant", "acme")
+    line.run("shard", "add", "east")
+    asyncio.run(backdate(line.folder / "data"))
+    return line
+
+
+def shards(line: Line) -> dict[str, int]:
+    return {each["name"]: each["vectors"] for each in line.json("shard", "list")["shards"]}
+
+
+def test_a_shard_is_added_and_listed(line: Line) -> None:
+    assert line.json("shard", "add", "east") == {"added": {"name": "east", "database_id": None}}
+    assert shards(line) == {"main": 0, "east": 0}
+    assert "0.0% of D1's 10 GB" in line.ok("shard", "list")
+
+
+def test_a_tenant_is_moved_and_its_memories_with_it(sharded: Line) -> None:
+    done = sharded.run("shard", "move", "acme", "east", *_MOVE)
+    assert (done.returncode, done.stdout) == (0, "acme lives in east now.\n")
+    assert shards(sharded) == {"main": 0, "east": 1}
+    assert "a fox" in sharded.ok("recall", "fox", "--tenant", "acme")
+    assert sharded.run("shard", "move", "acme", "main", *_MOVE).returncode == 0
+    assert shards(sharded) == {"main": 1, "east": 0}
+    assert "a fox" in sharded.ok("recall", "fox", "--tenant", "acme")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("add", "East"), "lower-case letter"),
+        (("add", "main"), "There is a shard main already."),
+        (("add", "east"), "There is a shard east already."),
+        (("add", "west", "--database-id", "abc"), "--database-id is for shards on Cloudflare"),
+        (("move", "acme", "main"), "lives in the shard main already"),
+        (("move", "acme", "west"), "There is no shard west. There are: main, east."),
+        (("move", "nobody", "east"), "There is no tenant nobody."),
+    ],
+)
+def test_what_cannot_be_done_is_refused(sharded: Line, arguments: tuple[str, ...], said: str) -> None:
+    assert said in sharded.fails("shard", *arguments)
+
+
+def test_a_shard_takes_nobody_before_every_process_knows_of_it(line: Line) -> None:
+    line.run("store", "a fox", "--tenant", "acme")
+    line.run("shard", "add", "east")
+    assert "Try again in" in line.fails("shard", "move", "acme", "east")
+
+
+def test_commands_that_walk_over_tenants_do_so_in_every_shard(sharded: Line) -> None:
+    sharded.run("shard", "move", "acme", "east", *_MOVE)
+    sharded.run("store", "a bear", "--tenant", "globex", "--expires-in", "1s")
+    done = sharded.run("prune")
+    assert done.stderr.count("... shard ") == 2
+    assert "Comparing" in sharded.run("reconcile").stderr or sharded.run("reconcile").stderr.count("... shard ") == 2
+    assert sharded.json("migrate") == {"applied": []}
+    assert sharded.json("quota", "set", "--tenant", "acme", "--memories", "7")["limits"]["memories"] == 7
+    assert sharded.json("usage", "--tenant", "acme")["tenant"]["limits"]["memories"] == 7
+    assert "There is nothing to do in any shard" in sharded.fails("reembed", "status")
