@@ -2,13 +2,65 @@
 
 from pathlib import Path
 
+import pytest
+
+from app.domain.errors import Conflict
+from app.domain.shards import MAIN
+from app.ports.database import Database, Statement
 from app.runtime.moving import move_tenant
-from tests.support.service import Service
-from tests.support.sharded import rows, sharded
+from app.storage.system import carried
+from app.storage.system.carried import NOT_CARRIED, CarriedTable, Values, read_tables
+from tests.support.probes import PROBES
+from tests.support.service import Service, serving
+from tests.support.sharded import add_shards, placed, rows, sharded
+
+_EAST = "east"
+_QUIET = {
+    "claim_placed",
+    "claim_removed",
+    "claim_superseded",
+    "ingestion_unlearned",
+    *(f"long_term_memory_{what}" for what in ("followed", "follows", "learned", "not_learned", "restored", "said")),
+    *(f"long_term_memory_{what}" for what in ("superseded", "unclaimed", "unlearned")),
+    *(f"{table}_{what}_blob" for table in ("agent_runs", "working_key") for what in ("changes", "leaves", "uses")),
+}
+_WRITES_DERIVED = {
+    # The index of words is kept where the row is.
+    *("long_term_memory_worded", "long_term_memory_unworded", "long_term_memory_reworded"),
+    # Counts are replaced by the source's once the rows are there (``COUNTERS``).
+    *("long_term_memory_counted", "long_term_memory_uncounted", "long_term_memory_recounted"),
+    *("agent_runs_counted", "agent_runs_uncounted", "memory_episodes_counted", "memory_episodes_uncounted"),
+    *("idempotency_counted", "idempotency_uncounted", "idempotency_bounded"),
+    # They only refuse, and no carried row is refused: a source has no such row, and rows are not updated.
+    *("long_term_memory_created_at_is_final", "tool_call_log_bounded"),
+}
 
 
 async def moved(service: Service, tenant: str, shard: str) -> None:
     await move_tenant(service.shards, tenant, shard, lambda _: None, poll_seconds=0, linger_seconds=0)
+
+
+async def tables_of(database: Database) -> list[CarriedTable]:
+    (found,) = await database.run([carried.READ_SCHEMA])
+    return read_tables(found)
+
+
+async def everything(database: Database, tenant: str) -> dict[str, list[Values]]:
+    """Every row of a tenant, without what is a database's own."""
+    held: dict[str, list[Values]] = {}
+    for table in await tables_of(database):
+        (found,) = await database.run([table.page(tenant, None, 10_000)])
+        own = {"number"} if table.renumbers else set()
+        held[table.name] = sorted(
+            (
+                tuple(value for column, value in zip(table.columns, values, strict=True) if column not in own)
+                if own
+                else table.compared(values)
+                for values in map(table.read, found)
+            ),
+            key=repr,
+        )
+    return held
 
 
 async def test_a_moved_tenant_finds_all_that_it_has_stored(tmp_path: Path) -> None:
@@ -17,9 +69,86 @@ async def test_a_moved_tenant_finds_all_that_it_has_stored(tmp_path: Path) -> No
         await service.store("a bear in the wood", tenant="acme")
         await service.store("an owl", tenant="globex")
         before = (await service.shards.of("acme")).backends.shard
-        after = "east" if before == "main" else "main"
-        await moved(service, "acme", after)
+        await moved(service, "acme", _EAST if before == MAIN else MAIN)
         assert sorted(await service.contents("fox bear", tenant="acme")) == ["a bear in the wood", "a fox in the snow"]
         assert await service.contents("owl", tenant="globex") == ["an owl"]
         left = await rows(service.shards.runtimes[before], "SELECT id FROM long_term_memory WHERE tenant_id = 'acme'")
         assert left == []
+
+
+@pytest.fixture
+def nothing_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no work of the process change a row between two looks."""
+
+    async def rest(*_: object) -> None:
+        return
+
+    for name in ("Runtime._work", "keep_recalls", "settle_windows", "resume_ingestions"):
+        monkeypatch.setattr(f"app.runtime.runtime.{name}", rest)
+
+
+@pytest.mark.usefixtures("nothing_in_the_background")
+async def test_every_row_of_every_table_arrives_as_it_was_and_none_stays(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        await service.store("the launch code", tenant="owner", agent_id="keeper")
+        for probe in PROBES.values():
+            await probe(service, "owner", "keeper")
+            await probe(service, "other", "keeper")
+    await add_shards(tmp_path, [_EAST])
+    async with serving(tmp_path) as service:
+        main, east = (service.shards.runtimes[name].backends.database for name in (MAIN, _EAST))
+        before, others = await everything(main, "owner"), await everything(main, "other")
+        assert sum(1 for found in before.values() if found) > 20
+        await moved(service, "owner", _EAST)
+        assert await everything(east, "owner") == before
+        assert not any((await everything(main, "owner")).values())
+        assert await everything(main, "other") == others
+        await moved(service, "owner", MAIN)
+        assert await everything(main, "owner") == before
+        assert await rows(service.shards.runtimes[_EAST], "SELECT * FROM tenant_changes") == []
+
+
+async def test_each_table_with_rows_of_tenants_is_carried_or_named_with_the_reason(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        named = {table.name for table in await tables_of(service.runtime.backends.database)} | set(NOT_CARRIED)
+        sql = (
+            "SELECT made.name FROM sqlite_master AS made JOIN pragma_table_info(made.name) AS col "
+            "ON col.name = 'tenant_id' WHERE made.type = 'table' AND made.name NOT LIKE 'local!_%' ESCAPE '!'"
+        )
+        assert {str(row["name"]) for row in await rows(service.runtime, sql)} == named
+
+
+async def test_each_trigger_of_a_carried_table_rests_while_rows_arrive_or_is_named_with_the_reason(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path) as service:
+        carried_tables = {table.name for table in await tables_of(service.runtime.backends.database)}
+        found = await rows(service.runtime, "SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger'")
+        of_tables = {str(row["name"]) for row in found if row["tbl_name"] in carried_tables}
+        assert of_tables == _QUIET | _WRITES_DERIVED
+
+
+@pytest.mark.usefixtures("nothing_in_the_background")
+async def test_a_tenant_that_is_being_erased_is_not_moved(tmp_path: Path) -> None:
+    async with sharded(tmp_path) as service:
+        await placed(service, "acme", MAIN)
+        await service.store("a fox", tenant="acme")
+        erasure = "INSERT INTO erasure (id, tenant_id, accepted_at, advanced_at) VALUES (?1 ->> 0, 'acme', 1, 1)"
+        await service.runtime.backends.database.run([Statement(erasure, ["0" * 26], writes=True)])
+        with pytest.raises(Conflict, match="is being erased"):
+            await moved(service, "acme", _EAST)
+        assert await service.contents("fox", tenant="acme") == ["a fox"]
+
+
+@pytest.mark.usefixtures("nothing_in_the_background")
+async def test_shards_with_other_embedding_configs_do_not_exchange_tenants(tmp_path: Path) -> None:
+    async with sharded(tmp_path) as service:
+        for tenant, shard in (("acme", MAIN), ("globex", _EAST)):
+            await placed(service, tenant, shard)
+            await service.store("a fox", tenant=tenant)
+        other = "UPDATE {} SET model = 'other', index_name = 'lt-memory-hashing-other'"
+        changes = [Statement(other.format(table), writes=True) for table in ("embedding_in_use", "embedding_config")]
+        await service.shards.runtimes[_EAST].backends.database.run(changes)
+        with pytest.raises(Conflict, match="Re-embed one of them first"):
+            await moved(service, "acme", _EAST)
+        assert await service.contents("fox", tenant="acme") == ["a fox"]
