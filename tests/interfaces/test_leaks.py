@@ -6,16 +6,19 @@ All probes of an outsider run in one service, one after the other.
 import asyncio
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from app.runtime.tenant_services import TenantServices
 from tests.support.agent_memory_probes import OF_NAMES
 from tests.support.backends import Backend
 from tests.support.probes import CANARY, PROBES, SECRET
 from tests.support.service import Service, serving
+from tests.support.sharded import placed, sharded
 
 OUTSIDERS = [
     ("other", "keeper"),
@@ -42,6 +45,19 @@ _BY_ID = (
     *("GET /workflows/", "POST /workflows/"),
 )
 """Routes that answer an id which the caller does not have with 404."""
+
+
+class _PastTheRoutes:
+    """What some probes use in place of a route: of the shard where their tenant lives."""
+
+    def __init__(self, service: Service, homes: dict[str, str]) -> None:
+        self._runtimes = {tenant: service.shards.runtimes[shard] for tenant, shard in homes.items()}
+
+    def services(self, tenant: str, *author: Any) -> TenantServices:
+        return self._runtimes[tenant].services(tenant, *author)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runtimes["owner"], name)
 
 
 async def routes(service: Service) -> set[str]:
@@ -89,6 +105,24 @@ async def test_nothing_tells_an_outsider_anything(tmp_path: Path, backend: Backe
                 assert answer.status_code < 300 or unknown, (route, answer.text)
                 assert CANARY not in answer.text, route
                 assert inside[0]["id"] not in answer.text, route
+            assert await seen_inside(service) == inside, route
+
+
+@pytest.mark.parametrize(("owners", "others"), [("main", "east"), ("east", "east")])
+async def test_nothing_tells_an_outsider_anything_where_tenants_are_spread(
+    tmp_path: Path, owners: str, others: str
+) -> None:
+    async with sharded(tmp_path) as service:
+        await placed(service, "owner", owners)
+        await placed(service, "other", others)
+        inner = replace(service, runtime=_PastTheRoutes(service, {"owner": owners, "other": others}))  # type: ignore[arg-type]
+        await service.store(SECRET, tenant="owner", agent_id="keeper", metadata={"kind": "secret", "code": CANARY})
+        inside = await seen_inside(service)
+        for route, probe in PROBES.items():
+            for answer in await probe(inner, "other", "keeper"):
+                unknown = route.startswith((*_BY_ID, *OF_NAMES)) and answer.status_code == 404
+                assert answer.status_code < 300 or unknown, (route, answer.text)
+                assert CANARY not in answer.text, route
             assert await seen_inside(service) == inside, route
 
 
