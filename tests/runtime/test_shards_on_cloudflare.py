@@ -1,0 +1,56 @@
+"""Shards on the stand-in account: D1 databases with indexes of their own, filled while they are served."""
+
+from pathlib import Path
+
+import pytest
+
+from app.bootstrap import build_shards, make_shard
+from app.domain.shards import MAIN
+from tests.runtime.test_moving import everything, moved
+from tests.support.backends import Backend, running_on
+from tests.support.service import serving, settings_for
+from tests.support.sharded import backdate, placed, rows
+
+
+async def _add(backend: Backend, data_dir: Path, name: str) -> None:
+    given = backend.settings(data_dir)
+    settings = settings_for(data_dir, **given)
+    shards = build_shards(settings)
+    try:
+        await shards.prepare()
+        await shards.add(name, await make_shard(settings, name, None, lambda _: None, poll_seconds=0))
+    finally:
+        await shards.close()
+    await backdate(data_dir, **given)
+
+
+@pytest.mark.cloudflare
+async def test_a_tenant_moves_to_another_database_and_index_and_back(tmp_path: Path) -> None:
+    with running_on("cloudflare") as backend:
+        await _add(backend, tmp_path, "east")
+        async with serving(tmp_path, on=backend, indexer_seconds=1) as service:
+            await placed(service, "acme", MAIN)
+            for number in range(30):
+                await service.store(f"note {number} of a fox", tenant="acme")
+            await service.store("an owl", tenant="globex")
+            main, east = (service.shards.runtimes[name].backends.database for name in (MAIN, "east"))
+            before = await everything(main, "acme")
+            await moved(service, "acme", "east")
+            assert (await everything(east, "acme"))["long_term_memory"] == before["long_term_memory"]
+            assert await service.contents("note 7 of a fox", tenant="acme", top_k=1) == ["note 7 of a fox"]
+            await service.store("another fox", tenant="acme")
+            assert "another fox" in await service.contents("another fox", tenant="acme")
+            assert await rows(service.runtime, "SELECT 1 FROM long_term_memory WHERE tenant_id = 'acme'") == []
+            await moved(service, "acme", MAIN)
+            assert len(await rows(service.runtime, "SELECT 1 FROM long_term_memory WHERE tenant_id = 'acme'")) == 31
+            assert await service.contents("owl", tenant="globex") == ["an owl"]
+
+
+@pytest.mark.cloudflare
+async def test_a_shard_s_size_is_what_d1_tells(tmp_path: Path) -> None:
+    with running_on("cloudflare") as backend:
+        await _add(backend, tmp_path, "east")
+        async with serving(tmp_path, on=backend) as service:
+            figures = {each.name: each.stored_bytes for each in await service.shards.fullness.measure()}
+            assert figures.keys() == {MAIN, "east"}
+            assert all(size > 100_000 for size in figures.values())
