@@ -1,0 +1,71 @@
+"""Shards and moves on Cloudflare's own D1 engine: the directory and every shard's database are there."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from app.adapters.cloudflare.d1 import D1Database
+from app.adapters.local.sqlite_file import SqliteFile
+from app.domain.shards import MAIN
+from tests.conformance.conftest import client_of
+from tests.conformance.d1_engine import D1Engine, EngineDatabase
+from tests.runtime.test_moving import everything, moved
+from tests.support.service import Service
+from tests.support.sharded import placed, sharded
+
+_WRITES = 40
+
+
+@asynccontextmanager
+async def _sharded_on(engine: D1Engine, data_dir: Path) -> AsyncIterator[Service]:
+    """Serve with a database of the engine in the place of each SQLite file; the vectors stay in the files."""
+    databases: defaultdict[Path, EngineDatabase] = defaultdict(engine.empty_database)
+
+    async with AsyncExitStack() as closing:
+
+        def opened(file: SqliteFile) -> D1Database:
+            file.path.touch(0o600)
+            database = databases[file.path]
+            client = client_of(database)
+            closing.push_async_callback(client.close)
+            return D1Database(client, database.id)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("app.bootstrap.SqliteDatabase", opened)
+            async with sharded(data_dir) as service:
+                yield service
+
+
+async def test_a_tenant_moves_to_and_fro_while_it_is_written_and_read(tmp_path: Path, engine: D1Engine) -> None:
+    async with _sharded_on(engine, tmp_path) as service:
+        await placed(service, "acme", MAIN)
+        await service.store("the first note", tenant="acme")
+        writing = asyncio.create_task(_write(service))
+        for shard in ("east", MAIN, "east"):
+            await moved(service, "acme", shard)
+        stored = await writing
+        assert len(stored) > _WRITES / 2
+        for content in stored:
+            assert (await service.contents(content, tenant="acme", top_k=1)) == [content]
+        main, east = (service.shards.runtimes[name].backends.database for name in (MAIN, "east"))
+        assert len((await everything(east, "acme"))["long_term_memory"]) == len(stored) + 1
+        assert not any((await everything(main, "acme")).values())
+
+
+async def _write(service: Service) -> list[str]:
+    """Store one note after the other, and find each at once; return those that were stored."""
+    stored = []
+    for number in range(_WRITES):
+        content = f"note {number} of many"
+        answer = await service.post("/store", {"agent_id": "bot", "content": content})
+        assert answer.status_code in {201, 503}, answer.text
+        if answer.status_code == 201:
+            stored.append(content)
+            found = await service.post("/recall", {"agent_id": "bot", "query": content, "top_k": 1})
+            assert found.status_code == 503 or found.json()["entries"][0]["content"] == content
+        await asyncio.sleep(0.05)
+    return stored
