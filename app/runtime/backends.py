@@ -136,14 +136,14 @@ class Backends:
     """How long an ingestion's request waits for its end; then it is answered with the operation."""
     calls: ProcessCalls | None = None
     """What may be called of a service that limits all processes together; None where no such service is called."""
+    call_shares: CallShares | None = None
+    """This process's share of such calls; None where none is leased, or another runtime of the process does so."""
     objects: ObjectStore = field(default_factory=NoObjectStore)
     """The bytes of blobs."""
     blob_bodies: Shares = field(default_factory=lambda: Shares(BLOB_BYTES))
     """What each tenant sends and is sent at once of blobs."""
     ingest_bodies: Shares = field(default_factory=lambda: Shares(INGEST_BYTES))
     """What each tenant brings at once of messages."""
-    call_shares: CallShares | None = None
-    """This process's share of such calls; None where none is leased, or another runtime of the process does so."""
 
     def of_tenant(self, tenant_id: str, author: Author | None = None) -> TenantBackends:
         """Return the backends of one tenant's requests; without an author, one who may replace nothing."""
