@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Callable
 
 from app.domain.errors import Conflict, InvalidRequest, NotFound
-from app.domain.shards import Place
+from app.domain.shards import MAIN, Place
 from app.indexing.jobs.carry import MoveSide
 from app.indexing.jobs.move import Move, MoveWork
 from app.runtime.fullness import SETTLED_MS
@@ -41,8 +41,7 @@ async def move_tenant(
         place = await _place(shards, tenant_id, target)
     else:
         place = _of_begun(begun, target)
-    source = shards.named(place.shard)
-    to = shards.named(target)
+    source, to = await shards.opened(place.shard), await shards.opened(target)
     work = MoveWork(
         deliver=to.indexer.round,
         embedder_of=to.backends.embedder_of,
@@ -61,8 +60,8 @@ async def _check_shard(shards: Shards, name: str) -> None:
         Conflict: it is so new that a process may not know yet that there are shards.
     """
     known = {shard.name: shard for shard in await shards.places.load()}
-    if name not in shards.runtimes and name not in known:
-        raise NotFound(f"There is no shard {name}. There are: {', '.join(shards.runtimes)}.")
+    if name != MAIN and name not in known:
+        raise NotFound(f"There is no shard {name}. There are: {', '.join((MAIN, *known))}.")
     age = await database_time(shards.main.backends.database) - max((s.added_at for s in known.values()), default=0)
     if age < SETTLED_MS:
         raise Conflict(f"A shard was just added. Try again in {(SETTLED_MS - age) // 1000 + 1} seconds.")
@@ -72,7 +71,7 @@ async def _place(shards: Shards, tenant_id: str, target: str) -> Place:
     place = await shards.places.read(tenant_id)
     if place is None:
         raise NotFound(f"There is no tenant {tenant_id}.")
-    database = shards.named(place.shard).backends.database
+    database = (await shards.opened(place.shard)).backends.database
     (rows,) = await database.run([directory.read_left(tenant_id)])
     if (left := directory.read_places(rows)) is not None and left.epoch > place.epoch:
         place = left

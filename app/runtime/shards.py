@@ -34,6 +34,7 @@ class Shards:
         self._runtimes: dict[str, Runtime] = {MAIN: main}
         self._failed: dict[str, MemoryGatewayError] = {}
         self._opening = asyncio.Lock()
+        self._every = True
         self._begin: Callable[[Runtime], Awaitable[None]] = Runtime.start
         self.fullness = Fullness(self.main, self._runtimes.values)
 
@@ -42,13 +43,15 @@ class Shards:
         """The runtimes by the names of their shards, the first one first."""
         return self._runtimes
 
-    async def prepare(self) -> None:
-        """Prepare every shard for a command, without its background work; another than the first may fail.
+    async def prepare(self, *, every: bool = True) -> None:
+        """Prepare the shards for a command, without background work; another than the first may fail.
+
+        Without ``every`` one beside the first is opened when it is asked for: on Cloudflare that takes calls.
 
         Raises:
             MemoryGatewayError: the first shard cannot be used.
         """
-        self._begin = Runtime.prepare
+        self._begin, self._every = Runtime.prepare, every
         await self.main.prepare()
         await self._open_added()
 
@@ -89,7 +92,16 @@ class Shards:
             return self.main
         await self._open_added()
         place = await self.places.find(tenant_id, self._choose, self._left)
-        return self.named(place.shard)
+        return await self.opened(place.shard)
+
+    async def opened(self, name: str) -> Runtime:
+        """Return the runtime of a shard, which is opened now if it was not; raises as ``named`` does."""
+        if name not in self._runtimes:
+            async with self._opening:
+                for shard in self.places.shards:
+                    if shard.name == name:
+                        await self._open(shard)
+        return self.named(name)
 
     def named(self, name: str) -> Runtime:
         """Return the runtime of a shard.
@@ -159,12 +171,12 @@ class Shards:
         async with self._opening:
             if self.places.outdated:
                 for shard in await self.places.load():
-                    if shard.name not in self._runtimes:
+                    if self._every:
                         await self._open(shard)
 
     async def _open(self, shard: Shard) -> None:
-        """Open one shard; what is wrong with it is kept, for the requests of its tenants."""
-        if self.open_shard is None:
+        """Open one shard, unless it is; what is wrong with it is kept, for the requests of its tenants."""
+        if self.open_shard is None or shard.name in self._runtimes or shard.name in self._failed:
             return
         try:
             runtime = self._runtimes[shard.name] = self.open_shard(shard)
@@ -179,6 +191,9 @@ class Shards:
         Raises:
             Unavailable: the directory, or the shard, does not answer.
         """
+        async with self._opening:
+            for shard in self.places.shards:
+                await self._open(shard)
         place = directory.first_place(await self.fullness.least())
         if place.shard != MAIN:
             database = self.named(place.shard).backends.database
@@ -191,7 +206,7 @@ class Shards:
         A move that ended between the two leaves it so.
         """
         for _ in range(_MAX_HOPS):
-            database = self.named(place.shard).backends.database
+            database = (await self.opened(place.shard)).backends.database
             (rows,) = await database.run([directory.read_left(tenant_id)])
             to = directory.read_places(rows)
             if to is None or to.epoch <= place.epoch:

@@ -214,3 +214,8 @@ async def sharded_world(kind: Kind, seed: int) -> AsyncIterator[ShardedWorld]:
 def indexer_of(replica: ShardedReplica, shard: str) -> Indexer:
     assert replica.shards is not None
     return replica.shards.runtimes[shard].indexer
+
+
+async def home_of(replica: ShardedReplica, tenant_id: str) -> str:
+    assert replica.shards is not None
+    return (await replica.shards.of(tenant_id)).backends.shard

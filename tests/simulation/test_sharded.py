@@ -13,7 +13,7 @@ from tests.simulation import clock
 from tests.simulation.killer import KilledError
 from tests.simulation.operations import Text
 from tests.simulation.settled import flaws
-from tests.simulation.sharded import EAST, KillAt, ShardedReplica, ShardedWorld, indexer_of, sharded_world
+from tests.simulation.sharded import EAST, KillAt, ShardedReplica, ShardedWorld, home_of, indexer_of, sharded_world
 from tests.simulation.statements import STATED
 from tests.simulation.workload import Agent
 from tests.simulation.world import Kind
@@ -60,13 +60,14 @@ async def _moved_by_all_means(made: ShardedWorld, to: str) -> None:
 
 async def _simulate(kind: Kind, seed: int, to_and_fro: int) -> ShardedWorld:
     async with sharded_world(kind, seed) as made:
-        made.replicas.extend([await made.process(), await made.process()])
+        processes = [await made.process(), await made.process()]
+        made.replicas.extend(processes)
         agents = [Agent(made, tenant, agent) for tenant in (_TENANT, "globex") for agent in ("bot-1", "bot-2")]
         for agent in agents:
             await agent.store(Text(f"the first of {agent.agent_id}"))
-        background = [asyncio.create_task(_index(replica)) for replica in made.replicas]
+        background = [asyncio.create_task(_index(replica)) for replica in processes]
         acting = [asyncio.create_task(agent.act(_OPERATIONS)) for agent in agents for _ in range(2)]
-        home = (await made.replicas[0].shards.of(_TENANT)).backends.shard
+        home = await home_of(processes[0], _TENANT)
         way = [EAST, MAIN] if home == MAIN else [MAIN, EAST]
         try:
             for number in range(to_and_fro):
@@ -109,14 +110,15 @@ def test_every_answer_is_true_while_a_tenant_moves_to_and_fro(kind: Kind) -> Non
 async def _killed(kind: Kind, kill: KillAt) -> ShardedWorld:
     """Kill a mover while the tenant is used, look whether it is served, and let another one go on."""
     async with sharded_world(kind, 7) as made:
-        made.replicas.extend([await made.process(), await made.process()])
+        processes = [await made.process(), await made.process()]
+        made.replicas.extend(processes)
         agents = [Agent(made, tenant, "bot") for tenant in (_TENANT, "globex")]
         for agent in agents:
             for number in range(5):
                 await agent.store(Text(f"note {number}"))
             for said in list(STATED)[:3]:
                 await agent.store(Text(said))
-        home = (await made.replicas[0].shards.of(_TENANT)).backends.shard
+        home = await home_of(processes[0], _TENANT)
         to = EAST if home == MAIN else MAIN
         victim = await made.process(kill)
         acting = [asyncio.create_task(agent.act(12)) for agent in agents]
@@ -129,16 +131,16 @@ async def _killed(kind: Kind, kill: KillAt) -> ShardedWorld:
         await _moved_by_all_means(made, to)
         await asyncio.gather(*acting)
         for _ in range(8):
-            await _round(made)
+            await _round(processes[0])
         for agent in agents:
             await agent.recall_all()
         _check(made, to)
         return made
 
 
-async def _round(made: ShardedWorld) -> None:
+async def _round(replica: ShardedReplica) -> None:
     for shard in (MAIN, EAST):
-        await indexer_of(made.replicas[0], shard).round()
+        await indexer_of(replica, shard).round()
     await asyncio.sleep(_QUIET_SECONDS / 4)
 
 

@@ -178,7 +178,7 @@ async def with_runtime(work: Callable[[Runtime], Awaitable[T]], tenant_id: str) 
     """
     shards = build_shards(quiet_settings())
     try:
-        await shards.prepare()
+        await shards.prepare(every=False)
         return await work(await shards.of(tenant_id))
     finally:
         await shards.close()

@@ -79,7 +79,7 @@ def move(tenant: str, name: str, poll_seconds: float, linger_seconds: float, *, 
 @as_json_option
 def list_shards(*, as_json: bool) -> None:
     """List the shards: how full each is, and how many tenants the directory places there."""
-    figures = run(_with_shards(quiet_settings(), lambda shards: shards.fullness.measure()))
+    figures = run(_with_shards(quiet_settings(), lambda shards: shards.fullness.measure(), every=True))
     rows = [
         {
             "name": each.name,
@@ -105,10 +105,10 @@ def _tell(line: str) -> None:
     click.echo(f"... {line}", err=True)
 
 
-async def _with_shards(settings: Settings, work: Callable[[Shards], Awaitable[T]]) -> T:
+async def _with_shards(settings: Settings, work: Callable[[Shards], Awaitable[T]], *, every: bool = False) -> T:
     shards = build_shards(settings)
     try:
-        await shards.prepare()
+        await shards.prepare(every=every)
         return await work(shards)
     finally:
         await shards.close()
