@@ -9,11 +9,14 @@ import structlog
 from app.domain import limits
 from app.domain.errors import Unavailable
 from app.domain.shards import MAIN
+from app.runtime.attempts import attempt
 from app.runtime.runtime import Part, Runtime
 from app.storage.system import directory
 
 _SECONDS = 300.0
 """How long what was measured is used."""
+_MEASURED_SECONDS = 3600.0
+"""Between two measurements that nobody asked for."""
 SETTLED_MS = 60_000
 """From this age on a shard takes tenants: until then a process may not know yet that there is one (0041-shards.md)."""
 
@@ -73,17 +76,20 @@ class Fullness:
         figures = [each for each in await self.measure() if each.settled]
         return min(figures, key=lambda each: (each.part, each.tenants, each.name)).name if figures else MAIN
 
-    async def notices(self) -> list[Part]:
-        """Return a part for each shard that is nearly full."""
-        try:
-            measured = await self.measure() if self._main.backends.stored_bytes is not None else []
-        except Unavailable:  # the part of the database says so
-            return []
+    def notices(self) -> list[Part]:
+        """Return a part for each shard that was nearly full when it was last measured; nothing is asked for it."""
+        measured = () if self._measured is None else self._measured[1]
         return [
             Part(f"size of shard {each.name}", "shard", notice=each.warning, optional=True)
             for each in measured
             if each.warning is not None
         ]
+
+    async def keep_measuring(self) -> None:
+        """Measure once an hour, for metrics, warnings and readiness, until cancelled."""
+        while True:
+            await asyncio.sleep(_MEASURED_SECONDS)
+            await attempt(self.measure, waits="measuring_waits")
 
     async def _measure(self) -> list[ShardFigures]:
         database = self._main.backends.database

@@ -24,7 +24,7 @@ async def move_tenant(
     poll_seconds: float = 1.0,
     linger_seconds: float = 40.0,
 ) -> None:
-    """Move a tenant to another shard, or go on with a move that was begun.
+    """Move a tenant to another shard, or go on with a move that was begun; to where it lives: give that move up.
 
     Raises:
         NotFound: there is no such shard or tenant.
@@ -41,7 +41,9 @@ async def move_tenant(
         place = await _place(shards, tenant_id, target)
     else:
         place = _of_begun(begun, target)
-    source, to = await shards.opened(place.shard), await shards.opened(target)
+    gives_up = begun is not None and begun.source == target
+    source = await shards.opened(place.shard)
+    to = await shards.opened(begun.target if begun is not None else target)
     work = MoveWork(
         deliver=to.indexer.round,
         embedder_of=to.backends.embedder_of,
@@ -49,7 +51,8 @@ async def move_tenant(
         poll_seconds=poll_seconds,
         linger_seconds=linger_seconds,
     )
-    await Move(mover, main, _side(source), _side(to), work).run(place.epoch)
+    move = Move(mover, main, _side(source), _side(to), work)
+    await (move.give_up(place.epoch) if gives_up else move.run(place.epoch))
 
 
 async def _check_shard(shards: Shards, name: str) -> None:
@@ -81,9 +84,9 @@ async def _place(shards: Shards, tenant_id: str, target: str) -> Place:
 
 
 def _of_begun(begun: StartedMove, target: str) -> Place:
-    if begun.target != target:
+    if target not in {begun.target, begun.source}:
         raise Conflict(
-            f"The tenant is being moved to {begun.target}. Finish that first: memory-gateway shard move with that name."
+            f"The tenant is being moved to {begun.target}. Finish that, or give it up with a move to {begun.source}."
         )
     return Place(begun.source, begun.epoch - 1)
 

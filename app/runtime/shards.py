@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import structlog
@@ -35,6 +36,7 @@ class Shards:
         self._failed: dict[str, MemoryGatewayError] = {}
         self._opening = asyncio.Lock()
         self._every = True
+        self._measuring: asyncio.Task[None] | None = None
         self._begin: Callable[[Runtime], Awaitable[None]] = Runtime.start
         self.fullness = Fullness(self.main, self._runtimes.values)
 
@@ -66,10 +68,15 @@ class Shards:
             await self._open_added()
         except Unavailable as error:  # the next request tries again
             structlog.get_logger().warning("shards_wait", code=error.code, reason=error.detail)
+        self._measuring = asyncio.create_task(self.fullness.keep_measuring(), name="shards")
         structlog.get_logger().info("shards", shards=[MAIN, *(shard.name for shard in self.places.shards)])
 
     async def close(self) -> None:
         """Close every shard; the first one, whose parts they share, last."""
+        if self._measuring is not None:
+            self._measuring.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._measuring
         for runtime in reversed(list(self._runtimes.values())):
             await runtime.close()
 
@@ -150,7 +157,7 @@ class Shards:
         parts = await self.main.parts()
         for shard in self.places.shards:
             parts = [*parts, *await self._parts_of(shard)]
-        return parts + await self.fullness.notices()
+        return parts + self.fullness.notices()
 
     async def _parts_of(self, shard: Shard) -> list[Part]:
         try:

@@ -152,3 +152,41 @@ async def test_shards_with_other_embedding_configs_do_not_exchange_tenants(tmp_p
         with pytest.raises(Conflict, match="Re-embed one of them first"):
             await moved(service, "acme", _EAST)
         assert await service.contents("fox", tenant="acme") == ["a fox"]
+
+
+async def test_a_move_that_is_given_up_leaves_the_tenant_where_it_was(tmp_path: Path) -> None:
+    async with sharded(tmp_path) as service:
+        await placed(service, "acme", MAIN)
+        await service.store("a fox", tenant="acme")
+        main, east = (service.shards.runtimes[name].backends.database for name in (MAIN, _EAST))
+
+        def stop(told: str) -> None:
+            if told.startswith("compared"):
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            await move_tenant(service.shards, "acme", _EAST, stop, poll_seconds=0, linger_seconds=0)
+        await main.run([Statement("UPDATE tenant_moves SET leased_until = 0", writes=True)])
+        before = await everything(main, "acme")
+        assert any((await everything(east, "acme")).values())
+        await moved(service, "acme", MAIN)
+        assert not any((await everything(east, "acme")).values())
+        assert await everything(main, "acme") == before
+        assert await service.contents("fox", tenant="acme") == ["a fox"]
+        await service.store("a bear", tenant="acme")
+        assert await rows(service.runtime, "SELECT * FROM tenant_changes") == []
+        await moved(service, "acme", _EAST)
+        assert sorted(await service.contents("fox bear", tenant="acme")) == ["a bear", "a fox"]
+
+
+async def test_a_tenant_that_is_moved_to_one_shard_is_not_moved_to_a_third(tmp_path: Path) -> None:
+    async with sharded(tmp_path, ["east", "west"]) as service:
+        await placed(service, "acme", MAIN)
+        await service.store("a fox", tenant="acme")
+        begun = "INSERT INTO tenant_moves (tenant_id, source, target, epoch, mover, leased_until) VALUES "
+        begun += "('acme', 'main', 'east', 1, 'another', 0)"
+        await service.runtime.backends.database.run([Statement(begun, writes=True)])
+        with pytest.raises(Conflict, match="is being moved to east"):
+            await moved(service, "acme", "west")
+        await moved(service, "acme", "east")
+        assert await service.contents("fox", tenant="acme") == ["a fox"]

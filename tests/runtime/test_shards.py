@@ -1,5 +1,6 @@
 """A process serves every tenant from the shard where it lives."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -154,3 +155,18 @@ def test_operators_are_warned_from_8_gb_and_16_million_vectors() -> None:
     assert ShardFigures("east", 7_999_999_999, 15_999_999, 0, settled=True).warning is None
     assert "Add a shard" in (ShardFigures("east", 8_000_000_000, 0, 0, settled=True).warning or "")
     assert "Add a shard" in (ShardFigures("east", 0, 16_000_000, 0, settled=True).warning or "")
+
+
+async def test_readiness_and_metrics_tell_of_a_shard_that_is_nearly_full(tmp_path: Path) -> None:
+    async def eight_gigabytes() -> int:
+        return 8_000_000_000
+
+    await add_shards(tmp_path, ["east"])
+    async with serving(tmp_path, change=lambda given: replace(given, stored_bytes=eight_gigabytes)) as service:
+        await service.shards.fullness.measure()
+        ready = await service.client.get("/readyz", params={"details": "false"})
+        assert ready.status_code == 200
+        (part,) = [part for part in ready.json()["parts"] if part["name"] == "size of shard main"]
+        assert "8.0 of 10 GB" in part["detail"]
+        told = (await service.client.get("/metrics")).text
+        assert 'memory_gateway_shard_bytes{shard="main"} 8e+09' in told

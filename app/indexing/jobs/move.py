@@ -18,7 +18,8 @@ from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
 from app.domain.errors import Conflict, DatabaseRejected, Unavailable
 from app.domain.json_types import to_json
 from app.domain.shards import Place
-from app.indexing.jobs.carry import PAGE_ROWS, Carrier, MoveSide
+from app.indexing.jobs.carry import Carrier, MoveSide
+from app.indexing.jobs.leftovers import STATEMENTS, Leftovers
 from app.ports.database import Database, RunRefused
 from app.ports.embedder import Embedder
 from app.storage import embedding_configs
@@ -32,8 +33,6 @@ _MAX_WAITING = 100
 """Vectors that the target's index may not show yet when the tenant arrives: each recall compares those of its scope."""
 _MAX_ROUNDS = 100
 _LOST = "Another process has taken the move over."
-_STATEMENTS = 60
-"""Of one run: D1 takes 100."""
 _FENCED_SECONDS = 0.75 * moving.FENCE_SECONDS
 
 
@@ -85,8 +84,36 @@ class Move:
             self._work.report("it is served by the new shard")
         if started.phase == "copy":
             await self._directory.run([directory.switch(mover.tenant_id, to), mover.moved(to.epoch)])
-        await self._drop()
+        await self._leftovers(await self._tables()).drop(self._work.linger_seconds)
         self._work.report("moved")
+
+    async def give_up(self, epoch: int) -> None:
+        """End a move that has not let the tenant go: it stays in the source, and what the target has of it goes.
+
+        Raises:
+            Conflict: another process moves the tenant, or it lives in the target already.
+            Unavailable: a service does not answer. The tenant is served; give up again.
+        """
+        source, target, mover = self._source.database, self._target.database, self._mover
+        started = await self._lease(Place(self._target.shard, epoch + 1))
+        _, rows = await source.run([mover.stay(), mover.state()])
+        state = moving.read_state(rows)
+        if started.phase != "copy" or (state is not None and state.state == "gone"):
+            raise Conflict(f"The tenant lives in {self._target.shard} already. Finish the move to that shard.")
+        tables = await self._tables()
+        await target.run([mover.arrive(started.epoch)])
+        leftovers = self._leftovers(tables)
+        await leftovers.drop_rows(target, "arriving")
+        await target.run(
+            [mover.carry("arriving"), mover.forget_numbers(), mover.leave_to(Place(self._source.shard, epoch))]
+        )
+        await source.run([mover.forget(2**53 - 1)])
+        await leftovers.stop_noting()
+        await self._directory.run([mover.end()])
+
+    def _leftovers(self, tables: list[CarriedTable]) -> Leftovers:
+        sides = (self._directory, self._source.database, self._target.database)
+        return Leftovers(self._mover, *sides, tables, self._renew)
 
     async def _lease(self, to: Place) -> StartedMove:
         (rows,) = await self._directory.run([self._mover.lease(self._source.shard, to)])
@@ -167,8 +194,8 @@ class Move:
         """Have the source note what changes from now on; another move that ends meanwhile may remove the triggers."""
         triggers = moving.note_changes(tables)
         for _ in range(_MAX_ROUNDS):
-            for start in range(0, len(triggers), _STATEMENTS):
-                await self._source.database.run(triggers[start : start + _STATEMENTS])
+            for start in range(0, len(triggers), STATEMENTS):
+                await self._source.database.run(triggers[start : start + STATEMENTS])
             _, ((row),) = await self._source.database.run(self._mover.leave(epoch))
             if row["noted"] == len(triggers):
                 await self._source.database.run([self._mover.carry("leaving")])
@@ -276,48 +303,3 @@ class Move:
             if compared.differing:
                 await carrier.carry({table: compared.differing})
         return True
-
-    async def _drop(self) -> None:
-        """Delete the tenant's rows in the source, and their vectors through its outbox."""
-        source, mover = self._source.database, self._mover
-        await source.run([mover.take_over()])
-        await asyncio.sleep(self._work.linger_seconds)
-        tables = await self._tables()
-        await self._late_notes(next(table for table in tables if table.name == carried.NOTES))
-        while True:
-            (rows,) = await source.run([mover.memories(PAGE_ROWS)])
-            if not rows:
-                break
-            ids = [str(row["id"]) for row in rows]
-            memories = next(table for table in tables if table.name == carried.MEMORIES)
-            delete = memories.delete(mover.tenant_id, [(id_,) for id_ in ids])
-            await source.run([mover.carry("gone"), carried.queue_removals(mover.tenant_id, ids), *delete])
-            await self._renew()
-        for table in tables:
-            while (await source.run([mover.carry("gone"), table.drop(mover.tenant_id, PAGE_ROWS)]))[1]:
-                await self._renew()
-        await source.run([mover.carry("gone"), mover.forget(2**53 - 1), mover.forget_numbers()])
-        await self._target.database.run([mover.forget_numbers()])
-        await self._stop_noting(tables)
-        await self._directory.run([mover.end()])
-
-    async def _late_notes(self, table: CarriedTable) -> None:
-        """Carry the notes of recalls that other processes wrote in the source before they knew that it had gone."""
-        after: Values | None = None
-        while True:
-            (rows,) = await self._source.database.run([table.page(self._mover.tenant_id, after, PAGE_ROWS)])
-            notes = [table.read(row) for row in rows]
-            if notes:
-                await self._target.database.run([self._mover.late_notes(notes, table.columns)])
-            if len(notes) < PAGE_ROWS:
-                return
-            after = table.key_of(notes[-1])
-
-    async def _stop_noting(self, tables: list[CarriedTable]) -> None:
-        """Remove the triggers, unless another tenant is leaving the source."""
-        first, *drops = moving.stop_noting(tables)
-        for start in range(0, len(drops), _STATEMENTS):
-            try:
-                await self._source.database.run([first, *drops[start : start + _STATEMENTS]])
-            except RunRefused:
-                return

@@ -30,7 +30,7 @@ def shard() -> None:
 @poll_option
 @as_json_option
 def add(name: str, database_id: str | None, poll_seconds: float, *, as_json: bool) -> None:
-    """Add the shard NAME, with a database and an index of its own.
+    """Add the shard NAME with a database and an index.
 
     Tenants that are new a minute later live where most room is. It is safe to run again after a failure.
     """
@@ -64,8 +64,8 @@ def add(name: str, database_id: str | None, poll_seconds: float, *, as_json: boo
 def move(tenant: str, name: str, poll_seconds: float, linger_seconds: float, *, as_json: bool) -> None:
     """Move TENANT to the shard NAME while it is served.
 
-    After a failure the same command goes on. The tenant's requests write nothing for a moment near the end, and are
-    told to try again.
+    After a failure the same command goes on; with the name of the old shard the move is given up. The tenant's requests
+    write nothing for a moment near the end, and are told to try again.
     """
 
     async def work(shards: Shards) -> None:
@@ -78,7 +78,7 @@ def move(tenant: str, name: str, poll_seconds: float, linger_seconds: float, *, 
 @shard.command(name="list")
 @as_json_option
 def list_shards(*, as_json: bool) -> None:
-    """List the shards: how full each is, and how many tenants the directory places there."""
+    """List the shards and how full each of them is."""
     figures = run(_with_shards(quiet_settings(), lambda shards: shards.fullness.measure(), every=True))
     rows = [
         {

@@ -64,6 +64,14 @@ WHERE {_OWN} AND state = 'leaving' AND fenced_until > {NOW}
   AND NOT EXISTS (SELECT 1 FROM tenant_changes WHERE tenant_changes.tenant_id = ?1 ->> 'tenant_id')
 RETURNING 1 AS gone
 """
+_STAY = """
+UPDATE tenant_epochs SET state = 'here', mover = NULL, fenced_until = 0
+WHERE tenant_id = ?1 ->> 'tenant_id' AND state = 'leaving'
+"""
+_LEAVE_TO = f"""
+UPDATE tenant_epochs SET state = 'gone', to_shard = ?1 ->> 'target', to_epoch = ?1 ->> 'epoch'
+WHERE {_OWN} AND state = 'arriving'
+"""
 _TAKE_OVER = """
 UPDATE tenant_epochs SET mover = ?1 ->> 'mover' WHERE tenant_id = ?1 ->> 'tenant_id' AND state = 'gone'
 """
@@ -177,6 +185,14 @@ class Mover:
         return Statement.write(
             _GO, repeatable=False, tenant_id=self.tenant_id, mover=self.name, target=to.shard, epoch=to.epoch
         )
+
+    def stay(self) -> Statement:
+        """Let the tenant stay in the source, whoever moves it, unless the source has let it go."""
+        return self._write(_STAY)
+
+    def leave_to(self, place: Place) -> Statement:
+        """Say in the target of a move that was given up where the tenant lives."""
+        return self._write(_LEAVE_TO, target=place.shard, epoch=place.epoch)
 
     def take_over(self) -> Statement:
         """Make this process the one that drops what is left in the source."""
