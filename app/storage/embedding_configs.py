@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
+from app.domain.errors import Unavailable
 from app.ports.database import Database, Row, Statement
 from app.storage.rows import read_row
 
@@ -68,6 +69,19 @@ async def current(database: Database) -> EmbeddingConfigs | None:
     """Return the configs in use; None where there is no memory."""
     ((row,),) = await database.run([READ_STATE])
     return of_memories(row)
+
+
+async def prepared(database: Database) -> EmbeddingConfigs:
+    """Return the configs that a prepared database has, whether there is a memory or not.
+
+    Raises:
+        Unavailable: it is not prepared yet, or does not answer.
+    """
+    ((row,),) = await database.run([READ_STATE])
+    found = read(row)
+    if found is None:
+        raise Unavailable("The database has no embedding config yet. Try again.")
+    return found
 
 
 def read(row: Row) -> EmbeddingConfigs | None:

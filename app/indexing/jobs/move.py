@@ -157,7 +157,7 @@ class Move:
         ours = await embedding_configs.current(self._source.database)
         theirs = await embedding_configs.current(self._target.database)
         if ours is None:  # there is no memory to carry: any config will do
-            return theirs or await self._config_of(self._target.database)
+            return theirs or await embedding_configs.prepared(self._target.database)
         if theirs is None:
             theirs = await embedding_configs.claim(self._target.database, ours.active)
         if ours.shadow is not None or theirs.shadow is not None:
@@ -168,14 +168,6 @@ class Move:
                 f"{theirs.active}. Re-embed one of them first."
             )
         return ours
-
-    async def _config_of(self, database: Database) -> EmbeddingConfigs:
-        """Return the config of a database without memories, which was given one when it was prepared."""
-        ((row,),) = await database.run([embedding_configs.READ_STATE])
-        found = embedding_configs.read(row)
-        if found is None:
-            raise Unavailable(f"The shard {self._target.shard} is not prepared.")
-        return found
 
     async def _check_no_erasure(self) -> None:
         ((row,),) = await self._source.database.run([self._mover.erasing()])
