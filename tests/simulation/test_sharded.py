@@ -11,6 +11,7 @@ from app.domain.shards import MAIN
 from app.runtime.moving import move_tenant
 from tests.simulation import clock
 from tests.simulation.killer import KilledError
+from tests.simulation.network import SOUND, Rates
 from tests.simulation.operations import Text
 from tests.simulation.settled import flaws
 from tests.simulation.sharded import EAST, KillAt, ShardedReplica, ShardedWorld, home_of, indexer_of, sharded_world
@@ -21,12 +22,13 @@ from tests.support import generation
 
 _SEEDS = range(int(os.environ.get("SOAK_SEEDS", "1")))
 _OPERATIONS = 60 if generation.LONG else 25
-_SOME = 10**6 if generation.LONG else 12
+_SOME = 10**6 if generation.LONG else 8
 """How many of the moments at which a mover can be killed are tried."""
 _TENANT = "acme"
 _ROUND_SECONDS = 4
 _QUIET_SECONDS = 600
 _LEASED_SECONDS = 61
+_FAILS = Rates(upsert=0.05, other=0.003, late=0.2)
 
 
 async def _move(mover: ShardedReplica, to: str) -> None:
@@ -45,10 +47,9 @@ async def _index(replica: ShardedReplica) -> None:
 
 async def _moved_by_all_means(made: ShardedWorld, to: str) -> None:
     """Move as an operator does who runs the command again until it works."""
-    for _ in range(20):
-        mover = await made.process()
+    for _ in range(40):
         try:
-            await _move(mover, to)
+            await _move(await made.process(), to)
         except (Conflict, Unavailable):
             await asyncio.sleep(20)
         except InvalidRequest:  # the one that was killed had done all
@@ -58,7 +59,7 @@ async def _moved_by_all_means(made: ShardedWorld, to: str) -> None:
     raise AssertionError("The tenant could not be moved.")
 
 
-async def _simulate(kind: Kind, seed: int, to_and_fro: int) -> ShardedWorld:
+async def _simulate(kind: Kind, seed: int, to_and_fro: int, rates: Rates = SOUND) -> ShardedWorld:
     async with sharded_world(kind, seed) as made:
         processes = [await made.process(), await made.process()]
         made.replicas.extend(processes)
@@ -69,10 +70,13 @@ async def _simulate(kind: Kind, seed: int, to_and_fro: int) -> ShardedWorld:
         acting = [asyncio.create_task(agent.act(_OPERATIONS)) for agent in agents for _ in range(2)]
         home = await home_of(processes[0], _TENANT)
         way = [EAST, MAIN] if home == MAIN else [MAIN, EAST]
+        made.network.rates = rates
         try:
             for number in range(to_and_fro):
                 await _moved_by_all_means(made, way[number % 2])
             await asyncio.gather(*acting)
+            made.network.rates = SOUND
+            await made.network.settled()
             await asyncio.sleep(_QUIET_SECONDS)
             for agent in agents:
                 await agent.recall_all()
@@ -105,6 +109,15 @@ def test_every_answer_is_true_while_a_tenant_moves_to_and_fro(kind: Kind) -> Non
             raise AssertionError(f"SEED={seed} on {kind}: {error}") from error
         assert counts["stored"] > _OPERATIONS
         assert counts["recalled whole"] > _OPERATIONS
+
+
+@pytest.mark.parametrize("kind", ["late", "embedded"])
+def test_every_answer_is_true_while_a_tenant_moves_over_a_network_that_fails(kind: Kind) -> None:
+    for seed in _SEEDS:
+        try:
+            clock.run(_simulate(kind, seed, 1, _FAILS))
+        except AssertionError as error:
+            raise AssertionError(f"SEED={seed} on {kind}: {error}") from error
 
 
 async def _killed(kind: Kind, kill: KillAt) -> ShardedWorld:
