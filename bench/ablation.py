@@ -9,13 +9,13 @@ import sys
 from collections.abc import Collection
 from dataclasses import replace
 
-from app.bootstrap import build_runtime
+from app.bootstrap import build_shards
 from app.interfaces.server import serve_http
 from app.observability.logs import configure_logging
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
 from app.retrieval.channels.lexical import Lexical
-from app.runtime.runtime import Runtime
+from app.runtime.shards import Shards
 from app.settings import Settings, load_settings
 
 CONTEXT = "context"
@@ -36,10 +36,10 @@ def main() -> None:
     settings = load_settings()
     configure_logging(settings.log_format, settings.log_level)
 
-    def build(settings: Settings) -> Runtime:
-        runtime = build_runtime(settings)
-        runtime.backends = replace(runtime.backends, channels=channels_without(without))
-        return runtime
+    def build(settings: Settings) -> Shards:
+        shards = build_shards(settings)
+        shards.main.backends = replace(shards.main.backends, channels=channels_without(without))
+        return shards
 
     sys.exit(not asyncio.run(serve_http(settings, build=build)))
 

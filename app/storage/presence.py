@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 ENTER = "INSERT INTO tenant_presence (tenant_id, epoch) SELECT ?1 ->> 'tenant_id', ?1 ->> 'epoch'"
-"""Stops a run that writes with the reason ``moved`` or ``moving`` (0030_shards.sql)."""
+"""Stops a run that writes with the reason ``moved`` or ``moving`` (0029_shards.sql)."""
 
 READ = """
 SELECT coalesce(
