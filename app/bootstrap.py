@@ -39,7 +39,7 @@ from app.adapters.objects.r2 import R2Objects
 from app.adapters.openai.embedder import OpenAIEmbedder
 from app.adapters.prefixed import PrefixedEmbedder, Prefixes, prefixed
 from app.domain.embedding import EmbeddingConfig
-from app.domain.errors import ConfigurationError, MemoryGatewayError, ShardUnavailable
+from app.domain.errors import ConfigurationError, ShardUnavailable
 from app.domain.quotas import ModelLimits
 from app.domain.shards import MAIN, Place, Shard
 from app.indexing.acknowledgements import Acknowledgements
