@@ -35,7 +35,8 @@ async def _sharded_on(engine: D1Engine, data_dir: Path) -> AsyncIterator[Service
             return D1Database(client, database.id)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("app.bootstrap.SqliteDatabase", opened)
+            for module in ("stacks", "provisioning", "databases"):
+                patch.setattr(f"app.bootstrap.{module}.SqliteDatabase", opened)
             async with sharded(data_dir) as service:
                 yield service
 

@@ -45,9 +45,9 @@ def limited(account: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     async def sleep(seconds: float) -> None:
         await asyncio.sleep(seconds / SCALE)
 
-    monkeypatch.setattr("app.bootstrap.CallBudget", partial(CallBudget, clock=clock))
-    monkeypatch.setattr("app.bootstrap.TenantCalls", partial(TenantCalls, clock=clock))
-    monkeypatch.setattr("app.bootstrap.CallShares", partial(CallShares, clock=clock, sleep=sleep))
+    monkeypatch.setattr("app.bootstrap.account.CallBudget", partial(CallBudget, clock=clock))
+    monkeypatch.setattr("app.bootstrap.account.TenantCalls", partial(TenantCalls, clock=clock))
+    monkeypatch.setattr("app.bootstrap.account.CallShares", partial(CallShares, clock=clock, sleep=sleep))
     return account
 
 

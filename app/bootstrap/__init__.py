@@ -1,0 +1,35 @@
+"""Settings to a running service, or to what a command needs of it. The only package that names concrete adapters."""
+
+from app.bootstrap.account import Close, build_client
+from app.bootstrap.databases import open_database, open_databases, open_tenant_database, read_shards
+from app.bootstrap.files import DATABASE_FILE, shard_file
+from app.bootstrap.models import build_embedder
+from app.bootstrap.provisioning import build_provisioning, make_shard
+from app.bootstrap.service import (
+    build_credentials,
+    build_objects,
+    build_runtime,
+    build_shards,
+    open_maintenance,
+    wall_clock,
+)
+
+__all__ = [
+    "DATABASE_FILE",
+    "Close",
+    "build_client",
+    "build_credentials",
+    "build_embedder",
+    "build_objects",
+    "build_provisioning",
+    "build_runtime",
+    "build_shards",
+    "make_shard",
+    "open_database",
+    "open_databases",
+    "open_maintenance",
+    "open_tenant_database",
+    "read_shards",
+    "shard_file",
+    "wall_clock",
+]

@@ -1,0 +1,89 @@
+"""The process's Cloudflare account: its client, and its part of the calls."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from app.adapters.cloudflare.call_budget import RESERVE, UNLEASED, CallBudget
+from app.adapters.cloudflare.client import CloudflareClient
+from app.adapters.cloudflare.d1 import D1Database
+from app.adapters.cloudflare.tenant_calls import TenantCalls
+from app.adapters.coalescing.gatherer import Charge
+from app.domain.errors import ConfigurationError
+from app.domain.shards import Shard
+from app.observability.metrics import Metrics
+from app.runtime.call_shares import CallShares, ProcessCalls
+from app.settings import Settings
+
+Close = Callable[[], Awaitable[None]]
+
+
+def build_client(settings: Settings, metrics: Metrics, call_budget: CallBudget | None = None) -> CloudflareClient:
+    """Make the one Cloudflare client of this process. Without a budget it counts its own calls, and leases no share.
+
+    Raises:
+        ConfigurationError: a setting it needs is missing.
+    """
+    account_id, api_token = settings.cloudflare_account_id, settings.cloudflare_api_token
+    if not (account_id and api_token):
+        given = {"CLOUDFLARE_ACCOUNT_ID": account_id, "CLOUDFLARE_API_TOKEN": api_token}
+        raise ConfigurationError(missing(given))
+    return CloudflareClient(
+        account_id=account_id,
+        api_token=api_token,
+        call_budget=call_budget or CallBudget(settings.cloudflare_calls_per_window or None),
+        metrics=metrics,
+        base_url=settings.cloudflare_api_base_url,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessAccount:
+    """What the process has of its Cloudflare account: its client, and its part of the calls."""
+
+    client: CloudflareClient
+    charge: Charge
+    calls: ProcessCalls
+    shares: CallShares
+
+
+def open_account(settings: Settings, metrics: Metrics, name: str) -> ProcessAccount:
+    """Open what the process has of its account once, however many shards it serves."""
+    limit = settings.cloudflare_calls_per_window
+    budget = CallBudget(limit or None, unleased=UNLEASED)
+    tenants = TenantCalls(budget, settings.tenant_call_weights)
+    client = build_client(settings, metrics, budget)
+    first = D1Database(client.for_shares(), _database_id(settings))
+    shares = CallShares(first, budget, replica=name, limit=limit - RESERVE)
+    return ProcessAccount(client, tenants.charge, ProcessCalls(tenants.admit, low=lambda: budget.low), shares)
+
+
+def shard_database_id(settings: Settings, shard: Shard | None) -> str:
+    """Return the id of a shard's database; without a shard, of that of the settings.
+
+    Raises:
+        ConfigurationError: there is none.
+    """
+    if shard is None:
+        return _database_id(settings)
+    if shard.database_id is None:
+        raise ConfigurationError("It has no database: it was added without Cloudflare.")
+    return shard.database_id
+
+
+def _database_id(settings: Settings) -> str:
+    given = {
+        "CLOUDFLARE_ACCOUNT_ID": settings.cloudflare_account_id,
+        "CLOUDFLARE_API_TOKEN": settings.cloudflare_api_token,
+        "CLOUDFLARE_D1_DATABASE_ID": settings.cloudflare_d1_database_id,
+    }
+    if not (settings.cloudflare_d1_database_id and all(given.values())):
+        raise ConfigurationError(missing(given))
+    return settings.cloudflare_d1_database_id
+
+
+def missing(given: dict[str, str | None]) -> str:
+    """Say which settings are not set, and which are."""
+    absent = [name for name, value in given.items() if not value]
+    present = [name for name, value in given.items() if value]
+    because = f", while {' and '.join(present)} {'is' if len(present) == 1 else 'are'}" if present else ""
+    return f"{' and '.join(absent)} {'is' if len(absent) == 1 else 'are'} not set{because}."

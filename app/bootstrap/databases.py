@@ -1,0 +1,98 @@
+"""Databases alone, without a service: for commands that need no index and no embedder."""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from app.adapters.cloudflare.d1 import D1Database
+from app.adapters.local.sqlite_database import SqliteDatabase
+from app.bootstrap.account import Close, build_client, shard_database_id
+from app.bootstrap.files import open_file
+from app.domain.errors import ShardUnavailable
+from app.domain.shards import MAIN, Place, Shard
+from app.observability.metrics import Metrics
+from app.ports.database import Database, Statement
+from app.settings import Settings
+from app.storage.system import directory
+
+
+def open_database(settings: Settings) -> tuple[Database, Close]:
+    """Open the database of the settings alone; the second value closes it."""
+    opened = AsyncExitStack()
+    return _databases(settings, opened)(None), opened.aclose
+
+
+@asynccontextmanager
+async def open_databases(settings: Settings) -> AsyncIterator[Mapping[str, Database]]:
+    """Open the database of every shard that the directory names, by the shards' names, and close them in the end.
+
+    Raises:
+        ConfigurationError: a setting or a shard's file is missing.
+        Unavailable: the directory does not answer.
+    """
+    async with AsyncExitStack() as opened:
+        opens = _databases(settings, opened)
+        main = opens(None)
+        yield {MAIN: main} | {shard.name: opens(shard) for shard in await _shards_of(main)}
+
+
+async def read_shards(settings: Settings) -> Sequence[Shard]:
+    """Return the shards beside the first, as the directory names them.
+
+    Raises:
+        Unavailable: the directory does not answer.
+    """
+    async with AsyncExitStack() as opened:
+        return await _shards_of(_databases(settings, opened)(None))
+
+
+async def open_tenant_database(settings: Settings, tenant_id: str) -> tuple[Database, Close]:
+    """Open the database of the shard where a tenant lives; the second value closes it.
+
+    Raises:
+        ConfigurationError: a setting or the shard's file is missing.
+        ShardUnavailable: the directory does not name the shard.
+        Unavailable: the directory does not answer.
+    """
+    async with AsyncExitStack() as opened:
+        opens = _databases(settings, opened)
+        main = opens(None)
+        shard = await _shard_of_tenant(main, tenant_id)
+        database = main if shard is None else opens(shard)
+        return database, opened.pop_all().aclose
+
+
+def _databases(settings: Settings, opened: AsyncExitStack) -> Callable[[Shard | None], Database]:
+    """Return what opens the database of a shard, or that of the settings; ``opened`` closes what it opens."""
+    if settings.on_cloudflare:
+        client = build_client(settings, Metrics())
+        opened.push_async_callback(client.close)
+        return lambda shard: D1Database(client, shard_database_id(settings, shard))
+
+    def open_local(shard: Shard | None) -> SqliteDatabase:
+        file = open_file(settings, shard)
+        opened.push_async_callback(file.close)
+        return SqliteDatabase(file)
+
+    return open_local
+
+
+async def _shard_of_tenant(main: Database, tenant_id: str) -> Shard | None:
+    """Return the shard where a tenant lives; None where it lives in the database of the settings."""
+    shards = await _shards_of(main)
+    (rows,) = await main.run([directory.read_place(tenant_id)]) if shards else ([],)
+    place = directory.read_places(rows) or Place()
+    if place.shard == MAIN:
+        return None
+    named = next((shard for shard in shards if shard.name == place.shard), None)
+    if named is None:
+        raise ShardUnavailable(f"The shard {place.shard}, where the tenant lives, is not in the directory.")
+    return named
+
+
+async def _shards_of(main: Database) -> Sequence[Shard]:
+    """Read the shards; an older database, which was never migrated to have some, has none."""
+    (made,) = await main.run([Statement("SELECT name FROM sqlite_master WHERE name = 'shards'")])
+    if not made:
+        return ()
+    (rows,) = await main.run([directory.READ_SHARDS])
+    return directory.read_shards(rows)

@@ -1,0 +1,49 @@
+"""The files of the embedded default, in DATA_DIR."""
+
+from pathlib import Path
+
+import structlog
+
+from app.adapters.local.sqlite_file import SqliteFile, open_to_others
+from app.domain.errors import ConfigurationError
+from app.domain.shards import Shard
+from app.settings import Settings
+
+DATABASE_FILE = "memory.sqlite3"
+
+
+SHARDS_FOLDER = "shards"
+
+
+def open_file(settings: Settings, shard: Shard | None = None) -> SqliteFile:
+    """Open the file of a shard; one beside the first has to be there already.
+
+    Raises:
+        ConfigurationError: it is not: memories would seem to be gone.
+    """
+    path = data_dir(settings) / DATABASE_FILE
+    if shard is not None:
+        path = shard_file(settings, shard.name)
+        if not path.exists():
+            raise ConfigurationError(f"Its file {path} is missing.")
+    if reachable := open_to_others(path):
+        structlog.get_logger().warning("data_open_to_others", reachable=reachable)
+    return SqliteFile(path)
+
+
+def shard_file(settings: Settings, name: str) -> Path:
+    """Return the path of a shard's file on the embedded default; its folder is made where absent."""
+    folder = data_dir(settings) / SHARDS_FOLDER
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder / f"{name}.sqlite3"
+
+
+def data_dir(settings: Settings) -> Path:
+    """Return the data directory, which is made where absent."""
+    try:
+        settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise ConfigurationError(f"DATA_DIR {settings.data_dir} is not a directory.") from error
+    except OSError as error:
+        raise ConfigurationError(f"DATA_DIR {settings.data_dir} cannot be made: {error.strerror}.") from error
+    return settings.data_dir

@@ -1,0 +1,177 @@
+"""Embedders, rerankers and language models, as the settings choose them."""
+
+from collections.abc import Callable
+
+import structlog
+
+from app.adapters.cloudflare.client import CloudflareClient
+from app.adapters.cloudflare.workers_ai import WorkersAIEmbedder
+from app.adapters.cloudflare.workers_ai_language_model import STRUCTURED_MODEL, SYNTHESIS_MODEL, WorkersAILanguageModel
+from app.adapters.cloudflare.workers_ai_reranker import WorkersAIReranker
+from app.adapters.coalescing.embedder import CoalescingEmbedder
+from app.adapters.coalescing.gatherer import Charge, charge_nobody
+from app.adapters.http.language_model import HttpLanguageModel
+from app.adapters.http.reranker import HttpReranker
+from app.adapters.local.hashing import HashingEmbedder
+from app.adapters.local.transformer import TransformerEmbedder, packaged_model_dir
+from app.adapters.openai.embedder import OpenAIEmbedder
+from app.adapters.prefixed import PrefixedEmbedder, Prefixes, prefixed
+from app.bootstrap.account import Close, ProcessAccount, build_client
+from app.domain.embedding import EmbeddingConfig
+from app.domain.errors import ConfigurationError
+from app.observability.metrics import Metrics
+from app.ports.embedder import Embedder
+from app.ports.language_model import STAGES
+from app.settings import Settings
+
+PlainEmbedder = TransformerEmbedder | HashingEmbedder | CoalescingEmbedder
+
+
+OwnedEmbedder = PlainEmbedder | PrefixedEmbedder
+
+
+OwnedReranker = HttpReranker | WorkersAIReranker
+
+
+OwnedLanguageModel = HttpLanguageModel | WorkersAILanguageModel
+
+
+def build_embedder(
+    settings: Settings, client: CloudflareClient | None = None, metrics: Metrics | None = None
+) -> OwnedEmbedder:
+    """Choose the embedder, with the prefixes that its texts need.
+
+    Raises:
+        ConfigurationError: the embedder lacks a setting, or the model is not known.
+    """
+    return with_prefixes(settings, plain_embedder(settings, client, metrics or Metrics()))
+
+
+def with_prefixes(settings: Settings, embedder: PlainEmbedder) -> OwnedEmbedder:
+    """Put before texts what the model was trained with, or what the settings say."""
+    query, document = settings.embedding_query_prefix, settings.embedding_document_prefix
+    return prefixed(embedder, Prefixes.of_model(embedder.config.model, query=query, document=document))
+
+
+def plain_embedder(
+    settings: Settings, client: CloudflareClient | None, metrics: Metrics, charge: Charge = charge_nobody
+) -> PlainEmbedder:
+    """Choose the embedder; the local one falls back to hashing, with a warning, where no weights are present."""
+    chosen = settings.chosen_embedder
+    if chosen == "openai":
+        if not settings.openai_api_key:
+            raise ConfigurationError("EMBEDDER is openai, but OPENAI_API_KEY is not set.")
+        openai = OpenAIEmbedder(
+            api_key=settings.openai_api_key,
+            metrics=metrics,
+            model=settings.embedding_model or "text-embedding-3-small",
+            dimensions=settings.embedding_dimensions,
+            base_url=settings.openai_base_url,
+            calls_per_minute=settings.openai_calls_per_minute or None,
+        )
+        return CoalescingEmbedder(openai)
+    if chosen == "workers-ai":
+        model = settings.embedding_model or "@cf/baai/bge-m3"
+        return CoalescingEmbedder(WorkersAIEmbedder(client or build_client(settings, metrics), model), charge)
+    return HashingEmbedder() if chosen == "hashing" else _local_embedder(settings)
+
+
+def build_reranker(settings: Settings, client: CloudflareClient | None, metrics: Metrics) -> OwnedReranker | None:
+    """Choose the reranker; None where the settings name none.
+
+    Raises:
+        ConfigurationError: the reranker lacks a setting, or the model is not known.
+    """
+    if settings.reranker == "none":
+        return None
+    model, seconds = settings.reranker_model, settings.reranker_seconds
+    if settings.reranker == "workers-ai":
+        client = client or build_client(settings, metrics)
+        return WorkersAIReranker(client, *([] if model is None else [model]), seconds=seconds)
+    if not settings.reranker_base_url:
+        raise ConfigurationError("RERANKER is http, but RERANKER_BASE_URL is not set.")
+    return HttpReranker(
+        base_url=settings.reranker_base_url,
+        api_key=settings.reranker_api_key,
+        metrics=metrics,
+        model=model,
+        seconds=seconds,
+    )
+
+
+def build_language_model(
+    settings: Settings, client: CloudflareClient | None, metrics: Metrics
+) -> OwnedLanguageModel | None:
+    """Choose the language model; None where the settings name none.
+
+    Raises:
+        ConfigurationError: it lacks a setting.
+    """
+    if settings.language_model == "none":
+        return None
+    named = {stage: settings.language_model_names.get(stage, settings.language_model_name) for stage in STAGES}
+    seconds = settings.language_model_seconds
+    if settings.language_model == "workers-ai":
+        usual = {stage: SYNTHESIS_MODEL if stage == "synthesise" else STRUCTURED_MODEL for stage in STAGES}
+        models = {stage: named[stage] or usual[stage] for stage in STAGES}
+        return WorkersAILanguageModel(client or build_client(settings, metrics), models, metrics, seconds=seconds)
+    on_openai = settings.language_model == "openai"
+    api_key = settings.language_model_api_key or (settings.openai_api_key if on_openai else None)
+    if settings.language_model_lacks:
+        lacks = f"LANGUAGE_MODEL is {settings.language_model}, but {settings.language_model_lacks} is not set."
+        raise ConfigurationError(lacks)
+    return HttpLanguageModel(
+        named,
+        base_url=settings.language_model_url or "",
+        api_key=api_key,
+        metrics=metrics,
+        seconds=seconds,
+        provider="openai" if on_openai else "http",
+    )
+
+
+def opener(
+    settings: Settings, own: PlainEmbedder, account: ProcessAccount | None, metrics: Metrics, closers: list[Close]
+) -> Callable[[EmbeddingConfig], Embedder | None]:
+    """Return what opens an embedder for a config that the data has and the settings do not name, if it can.
+
+    ``own`` is the embedder of the settings: it is opened once, however many prefixes its model is used with.
+    """
+    client, charge = (None, charge_nobody) if account is None else (account.client, account.charge)
+
+    def opened(config: EmbeddingConfig) -> Embedder | None:
+        plain = config.without_document_prefix
+        named: dict[str, object] = {"embedder": plain.provider}
+        if plain.provider in {"openai", "workers-ai"}:
+            shortened = plain.dimensions if plain.shortened else None
+            named |= {"embedding_model": plain.model, "embedding_dimensions": shortened}
+        try:
+            other = settings.model_copy(update=named)
+            embedder = own if own.config == plain else plain_embedder(other, client, metrics, charge)
+        except ConfigurationError:  # a key or a model is missing: the caller says what cannot be served
+            return None
+        given = {"query": settings.embedding_query_prefix, "document": settings.embedding_document_prefix}
+        with_prefixes = (prefixed(embedder, prefixes) for prefixes in Prefixes.of_data(plain.model, **given))
+        found = next((each for each in with_prefixes if each.config == config), None)
+        if found is not None and embedder is not own:
+            closers.insert(0, embedder.close)
+        return found
+
+    return opened
+
+
+def query_prefix(embedder: Embedder) -> str:
+    """Return what stands before each query."""
+    return embedder.query_prefix if isinstance(embedder, PrefixedEmbedder) else ""
+
+
+def _local_embedder(settings: Settings) -> TransformerEmbedder | HashingEmbedder:
+    model_dir = settings.local_model_dir or packaged_model_dir()
+    if model_dir is not None:
+        return TransformerEmbedder(model_dir)
+    structlog.get_logger().warning(
+        "no_model_weights",
+        effect="memories are found by their words, not by their meaning",
+        cure="install deploy/lock/model.txt or set LOCAL_MODEL_DIR",
+    )
+    return HashingEmbedder()

@@ -1,0 +1,82 @@
+"""What creates the account's databases and indexes, and shards."""
+
+from collections.abc import Callable
+
+from app.adapters.cloudflare.account import Account, Placement
+from app.adapters.cloudflare.d1 import D1Database
+from app.adapters.cloudflare.provisioning import Provisioning, ProvisioningPlan
+from app.adapters.cloudflare.vectorize import VectorizeIndex
+from app.adapters.local.sqlite_database import SqliteDatabase
+from app.adapters.local.sqlite_file import SqliteFile
+from app.bootstrap.account import Close, build_client
+from app.bootstrap.files import shard_file
+from app.bootstrap.models import build_embedder
+from app.domain.errors import ConfigurationError
+from app.domain.shards import Shard
+from app.observability.metrics import Metrics
+from app.settings import Settings
+from app.storage.migrations.runner import migrate
+
+
+def build_provisioning(
+    settings: Settings,
+    database_name: str,
+    placement: Placement,
+    *,
+    poll_seconds: float,
+    shard: Shard | None = None,
+) -> tuple[Provisioning, Close]:
+    """Make what creates the account's database and index, or those of a shard; the second value closes it.
+
+    Raises:
+        ConfigurationError: a setting is missing.
+    """
+    metrics = Metrics()
+    client = build_client(settings, metrics)
+    embedder = build_embedder(settings, client, metrics)
+
+    async def close() -> None:
+        await embedder.close()
+        await client.close()
+
+    wanted = ProvisioningPlan(
+        database_name=database_name,
+        database_id=settings.cloudflare_d1_database_id if shard is None else shard.database_id,
+        placement=placement,
+        config=embedder.config,
+        filterable=settings.filterable_metadata,
+    )
+    name = None if shard is None else embedder.config.index_name_in(shard.name)
+    index = VectorizeIndex(client, embedder.config, filterable=settings.filterable_metadata, name=name)
+    provisioning = Provisioning(
+        Account(client), index, wanted, open_database=lambda id_: D1Database(client, id_), poll_seconds=poll_seconds
+    )
+    return provisioning, close
+
+
+async def make_shard(
+    settings: Settings, name: str, database_id: str | None, report: Callable[[str], object], *, poll_seconds: float
+) -> str | None:
+    """Make a shard's database and index where they are absent, and return the database's id; None where it is a file.
+
+    Raises:
+        ConfigurationError: the settings name no account, but a database is given; or a setting is missing.
+        Unavailable: a service does not answer. It is safe to run again.
+    """
+    if settings.on_cloudflare:
+        shard = Shard(name, database_id, 0)
+        provisioning, close = build_provisioning(
+            settings, f"memory-gateway-{name}", Placement(), poll_seconds=poll_seconds, shard=shard
+        )
+        try:
+            return await provisioning.apply(await provisioning.plan(), report)
+        finally:
+            await close()
+    if database_id is not None:
+        raise ConfigurationError("--database-id is for shards on Cloudflare: embedded, a shard is a file.")
+    file = SqliteFile(shard_file(settings, name))
+    try:
+        await migrate(SqliteDatabase(file))
+    finally:
+        await file.close()
+    return None

@@ -1,0 +1,265 @@
+"""Settings to a running service."""
+
+import os
+import secrets
+import socket
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from threadpoolctl import threadpool_limits
+
+from app.adapters.coalescing.gatherer import charge_nobody
+from app.adapters.local.secret_file import local_secrets
+from app.adapters.objects.folder import FolderObjects
+from app.adapters.objects.r2 import R2Objects
+from app.bootstrap.account import Close, missing, open_account
+from app.bootstrap.files import data_dir
+from app.bootstrap.models import (
+    build_language_model,
+    build_reranker,
+    opener,
+    plain_embedder,
+    query_prefix,
+    with_prefixes,
+)
+from app.bootstrap.stacks import Stack, cloudflare_stack, local_stack
+from app.domain.errors import ConfigurationError
+from app.domain.quotas import ModelLimits
+from app.domain.shards import MAIN, Shard
+from app.indexing.acknowledgements import Acknowledgements
+from app.indexing.cosine_scales import CosineScales
+from app.indexing.embedding_registry import EmbeddingRegistry
+from app.indexing.rate_limiter import RateLimiter
+from app.observability.audit_metrics import AuditMetrics
+from app.observability.metrics import Metrics
+from app.ports.object_store import NoObjectStore, ObjectStore
+from app.runtime.backends import Backends
+from app.runtime.maintenance import UNMETERED, Maintenance
+from app.runtime.places import Places
+from app.runtime.runtime import Pace, Runtime
+from app.runtime.shards import Shards
+from app.services.context_cache import ContextCache
+from app.services.credentials import Credentials
+from app.services.model_spend import ModelSpend
+from app.services.query_vectors import QueryCache
+from app.services.recall_log import RecallLog
+from app.services.recall_rates import RecallRates
+from app.services.revocations import Revocations
+from app.settings import Settings
+
+BLOBS_FOLDER = "blobs"
+
+
+def build_runtime(settings: Settings, *, embedded: bool = False) -> Runtime:
+    """Build the first shard of the service alone, as ``build_shards`` does."""
+    return build_shards(settings, embedded=embedded).main
+
+
+def build_shards(settings: Settings, *, embedded: bool = False) -> Shards:
+    """Build the service on Cloudflare where its settings are given, else on the embedded default.
+
+    With ``embedded`` the memories are kept in DATA_DIR, even if the settings name an account; embedder and models
+    stay. The shards beside the first are opened once the directory is read. Nothing is read, written or called before
+    ``start``.
+
+    Raises:
+        ConfigurationError: the settings name half a backend, or a directory or model that cannot be used.
+    """
+    # Products of this size gain little from a second thread, while BLAS's threads burn processor time waiting
+    # for each other and fight with other requests' work. The limit holds for the process.
+    threadpool_limits(limits=1, user_api="blas")
+    process = _Process(settings, on_cloudflare=settings.on_cloudflare and not embedded)
+    stack = process.open_stack()
+    places = Places(stack.database)
+    process.closers.append(stack.close)
+    main = process.runtime(process.first_backends(stack, places), stack, process.closers)
+
+    def open_shard(shard: Shard) -> Runtime:
+        own = process.open_stack(shard)
+        return process.runtime(process.backends_of(shard, own, main.backends, places), own, [own.close])
+
+    return Shards(main, places, open_shard)
+
+
+class _Process:
+    """What the runtimes of all shards of this process share."""
+
+    def __init__(self, settings: Settings, *, on_cloudflare: bool) -> None:
+        """Open it; raises ``ConfigurationError`` as ``build_shards`` does."""
+        self._settings = settings
+        self._on_cloudflare = on_cloudflare
+        self._name = _process_name()
+        self._metrics = metrics = Metrics(of_workers=settings.workers > 1)
+        self._counts = AuditMetrics(metrics.registry, tenants=settings.metrics_tenants)
+        self._account = account = open_account(settings, metrics, self._name) if on_cloudflare else None
+        client, charge = (None, charge_nobody) if account is None else (account.client, account.charge)
+        self._credentials = build_credentials(settings)
+        plain = plain_embedder(settings, client, metrics, charge)
+        self._embedder = with_prefixes(settings, plain)
+        self._reranker = build_reranker(settings, client, metrics)
+        self._model = build_language_model(settings, client, metrics)
+        self.closers: list[Close] = [
+            plain.close,
+            *(each.close for each in (self._reranker, self._model) if each is not None),
+        ]
+        """What closes all of it; embedders that are opened later are added."""
+        self._open_embedder = opener(settings, plain, account, metrics, self.closers)
+
+    def open_stack(self, shard: Shard | None = None) -> Stack:
+        """Open the database and the indexes of a shard; without one, those of the settings."""
+        if self._account is None:
+            return local_stack(self._settings, shard)
+        return cloudflare_stack(self._settings, self._account, shard)
+
+    def first_backends(self, stack: Stack, places: Places) -> Backends:
+        """Return the backends of the shard that the settings name."""
+        settings, account = self._settings, self._account
+        return Backends(
+            database=stack.database,
+            presence=places.presence(MAIN),
+            shards_seen=places.seen,
+            stored_bytes=stack.stored_bytes,
+            index=stack.open_index(self._embedder.config),
+            embedder=self._embedder,
+            queries=QueryCache(settings.query_cache_bytes),
+            acknowledgements=Acknowledgements(),
+            clock=wall_clock,
+            scales=self._scales(stack),
+            registry=EmbeddingRegistry(stack.open_index, self._open_embedder),
+            quotas=settings.quota_defaults,
+            tenant_episodes=settings.tenant_episodes,
+            context=ContextCache(
+                settings.context_cache_bytes, 0 if self._shares_file else settings.context_cache_seconds
+            ),
+            revocations=self._revocations(),
+            episodes_near_limit=self._metrics.episodes_near_limit,
+            objects=build_objects(settings, self._metrics, embedded=not self._on_cloudflare),
+            recalls=RecallRates(settings.tenant_recalls_per_minute, settings.agent_recalls_per_minute),
+            recall_log=self._recall_log(),
+            calls=None if account is None else account.calls,
+            call_shares=None if account is None else account.shares,
+            reranker=self._reranker,
+            reranker_seconds=settings.reranker_seconds,
+            model=self._model,
+            recall_model_seconds=settings.recall_model_seconds,
+            model_spend=self._model_spend(),
+        )
+
+    def backends_of(self, shard: Shard, stack: Stack, first: Backends, places: Places) -> Backends:
+        """Return the backends of another shard: what is about one database is its own."""
+        return replace(
+            first,
+            database=stack.database,
+            index=stack.open_index(self._embedder.config),
+            acknowledgements=Acknowledgements(),
+            scales=self._scales(stack),
+            registry=EmbeddingRegistry(stack.open_index, self._open_embedder),
+            shard=shard.name,
+            presence=places.presence(shard.name),
+            shards_seen=lambda _: None,
+            stored_bytes=stack.stored_bytes,
+            revocations=self._revocations(),
+            recall_log=self._recall_log(),
+            call_shares=None,
+            model_spend=self._model_spend(),
+        )
+
+    def runtime(self, backends: Backends, stack: Stack, closers: Sequence[Close]) -> Runtime:
+        """Return the runtime of a shard."""
+        return Runtime(
+            backends,
+            self._credentials,
+            self._metrics,
+            name=self._name,
+            prepare_index=stack.prepare_index,
+            closers=closers,
+            pace=_pace(self._settings, stack.pace),
+        )
+
+    @property
+    def _shares_file(self) -> bool:
+        """Whether other workers write the same file: then one reads anew what they may just have written."""
+        return self._settings.workers > 1 and not self._on_cloudflare
+
+    def _scales(self, stack: Stack) -> CosineScales:
+        return CosineScales(stack.database, query_prefix=query_prefix(self._embedder))
+
+    def _revocations(self) -> Revocations:
+        return Revocations(0.0) if self._shares_file else Revocations()
+
+    def _recall_log(self) -> RecallLog:
+        return RecallLog(self._counts, keep=self._settings.audit_recalls)
+
+    def _model_spend(self) -> ModelSpend:
+        settings = self._settings
+        limits = ModelLimits(settings.tenant_model_calls_per_day, settings.tenant_model_tokens_per_day)
+        return ModelSpend(limits, self._counts.model_tokens)
+
+
+def build_credentials(settings: Settings) -> Credentials:
+    """Take the configured secrets, or the data directory's own where the service is embedded."""
+    if settings.auth_secrets:
+        return Credentials(settings.auth_secrets)
+    if settings.on_cloudflare:
+        raise ConfigurationError("AUTH_SECRETS is not set: replicas on Cloudflare have no secret file to share.")
+    return Credentials(local_secrets(data_dir(settings)))
+
+
+def build_objects(settings: Settings, metrics: Metrics, *, embedded: bool) -> ObjectStore:
+    """Choose where blobs lie: in DATA_DIR, or on Cloudflare in the bucket of the settings, if they name one.
+
+    Raises:
+        ConfigurationError: the settings name half a bucket.
+    """
+    if embedded:
+        return FolderObjects(data_dir(settings) / BLOBS_FOLDER, metrics)
+    bucket, key, secret = settings.r2_bucket, settings.r2_access_key_id, settings.r2_secret_access_key
+    given = {"R2_BUCKET": bucket, "R2_ACCESS_KEY_ID": key, "R2_SECRET_ACCESS_KEY": secret}
+    if not any(given.values()):
+        return NoObjectStore()
+    if not (bucket and key and secret):
+        raise ConfigurationError(missing(given))
+    return R2Objects(
+        endpoint=settings.r2_endpoint or f"https://{settings.cloudflare_account_id}.r2.cloudflarestorage.com",
+        bucket=bucket,
+        access_key_id=key,
+        secret_access_key=secret,
+        metrics=metrics,
+    )
+
+
+@asynccontextmanager
+async def open_maintenance(settings: Settings, calls_per_minute: float) -> AsyncIterator[Sequence[Maintenance]]:
+    """Prepare the runtime of every shard for maintenance, without background work, and close them in the end.
+
+    Raises:
+        ShardUnavailable: a shard is missing or cannot be used: what is not seen must not be taken for gone.
+        ConfigurationError: a setting is missing.
+        Unavailable: the data cannot be reached, or was embedded with a config that cannot be served.
+    """
+    shards = build_shards(settings)
+    rate_limiter = RateLimiter(calls_per_minute if settings.on_cloudflare else UNMETERED)
+    try:
+        await shards.prepare()
+        every = [shards.named(name) for name in (MAIN, *(shard.name for shard in shards.places.shards))]
+        databases = [runtime.backends.database for runtime in every]
+        yield [Maintenance(runtime, rate_limiter, databases) for runtime in every]
+    finally:
+        await shards.close()
+
+
+def _pace(settings: Settings, usual: Pace) -> Pace:
+    seconds = settings.indexer_seconds
+    return usual if seconds is None else replace(usual, indexer_seconds=seconds)
+
+
+def _process_name() -> str:
+    """Name this process as no other: where it runs, and which of all that ran there."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+def wall_clock() -> int:
+    """Return now in milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,79 @@
+"""The database and the indexes of one shard."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from app.adapters.cloudflare.d1 import D1Database
+from app.adapters.cloudflare.vectorize import VectorizeIndex
+from app.adapters.coalescing.database import CoalescingDatabase
+from app.adapters.coalescing.index import CoalescingIndex
+from app.adapters.local.sqlite_database import SqliteDatabase
+from app.adapters.local.sqlite_index import SqliteVectorIndex
+from app.bootstrap.account import Close, ProcessAccount, shard_database_id
+from app.bootstrap.files import open_file
+from app.domain.embedding import EmbeddingConfig
+from app.domain.shards import Shard
+from app.ports.database import Database
+from app.ports.index_admin import IndexAdmin
+from app.runtime.runtime import Pace
+from app.settings import Settings
+
+_METERED = Pace(indexer_seconds=15.0, look_again_seconds=30.0, windows_seconds=300.0)
+"""On Cloudflare every call counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """The database and the indexes of one shard, and how to close them."""
+
+    database: Database
+    stored_bytes: Callable[[], Awaitable[int]]
+    open_index: Callable[[EmbeddingConfig], IndexAdmin]
+    prepare_index: Callable[[EmbeddingConfig], Awaitable[None]]
+    close: Close
+    pace: Pace
+
+
+def local_stack(settings: Settings, shard: Shard | None = None) -> Stack:
+    """Open the file of a shard; without one, that of the service."""
+    file = open_file(settings, shard)
+
+    def open_index(config: EmbeddingConfig) -> SqliteVectorIndex:
+        return SqliteVectorIndex(file, config, cache_bytes=settings.index_cache_bytes)
+
+    return Stack(
+        database=SqliteDatabase(file),
+        stored_bytes=file.stored_bytes,
+        open_index=open_index,
+        prepare_index=lambda config: open_index(config).prepare(),
+        close=file.close,
+        pace=Pace(),
+    )
+
+
+def cloudflare_stack(settings: Settings, account: ProcessAccount, shard: Shard | None = None) -> Stack:
+    """Open the shard's database and its indexes; without one, those of the settings."""
+    database_id, client = shard_database_id(settings, shard), account.client
+    database = D1Database(client, database_id, reads=settings.cloudflare_d1_reads)
+
+    def open_index(config: EmbeddingConfig) -> VectorizeIndex:
+        name = None if shard is None else config.index_name_in(shard.name)
+        return VectorizeIndex(client, config, filterable=settings.filterable_metadata, name=name)
+
+    async def left_open() -> None:
+        """Close nothing: the first shard closes the client."""
+
+    async def prepare_index(config: EmbeddingConfig) -> None:
+        (await client.discover()).check(
+            database_id, config.index_name if shard is None else config.index_name_in(shard.name)
+        )
+        await open_index(config).check()
+
+    return Stack(
+        database=CoalescingDatabase(database, account.charge),
+        stored_bytes=database.stored_bytes,
+        open_index=lambda config: CoalescingIndex(open_index(config), account.charge),
+        prepare_index=prepare_index,
+        close=client.close if shard is None else left_open,
+        pace=_METERED,
+    )
