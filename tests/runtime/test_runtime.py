@@ -8,7 +8,6 @@ import pytest
 import structlog
 from threadpoolctl import threadpool_info
 
-from app import bootstrap
 from app.adapters.local.transformer import TransformerEmbedder
 from app.bootstrap import build_embedder, build_runtime
 from app.domain.errors import DatabaseUnavailable, EmbeddingUnavailable, SchemaTooNew, StorageReadOnly
@@ -149,7 +148,7 @@ async def test_a_memory_left_in_the_outbox_is_in_the_index_after_the_next_start(
 def test_without_weights_hashing_takes_over_with_one_loud_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bootstrap, "packaged_model_dir", lambda: None)
+    monkeypatch.setattr("app.bootstrap.models.packaged_model_dir", lambda: None)
     with structlog.testing.capture_logs() as logs:
         embedder = build_embedder(settings_for(tmp_path, embedder="local"))
     assert embedder.config.provider == "hashing"
