@@ -60,12 +60,12 @@ class Carrier:
     """Embeds what neither the source's index nor its outbox has."""
 
     async def copy_page(self, table: CarriedTable, after: Values | None) -> Values | None:
-        """Carry the rows behind a key, as many as are read at once, and return the last key; None: that was all."""
+        """Carry the rows behind a place, as many as are read at once, and return the last place; None: that was all."""
         tenant_id = self.mover.tenant_id
         (rows,) = await self.source.database.run([table.page(tenant_id, after, PAGE_ROWS)])
         values = [table.read(row) for row in rows]
         await self._put({table: ([table.key_of(each) for each in values], values)})
-        return table.key_of(values[-1]) if len(values) == PAGE_ROWS and table.key else None
+        return table.place_of(values[-1]) if len(values) == PAGE_ROWS and table.walk else None
 
     async def catch_up(self) -> Mapping[CarriedTable, Sequence[Values]]:
         """Carry what has changed since it was read, and return the keys of it; none: nothing has changed.
@@ -121,8 +121,8 @@ class Carrier:
         while True:
             (rows,) = await self.source.database.run([table.page(self.mover.tenant_id, after, PAGE_ROWS)])
             ours = [table.read(row) for row in rows]
-            last = table.key_of(ours[-1]) if len(ours) == PAGE_ROWS and table.key else None
-            theirs = await self._target_page(table, after, last)
+            last = table.place_of(ours[-1]) if len(ours) == PAGE_ROWS and table.walk else None
+            theirs = await self._target_page(table, ours, after, last)
             compared.rows += len(ours)
             page = _digest(table, ours)
             digest.update(page)
@@ -140,18 +140,24 @@ class Carrier:
         ((theirs,),) = await self.target.database.run(count)
         return [table for table in self.tables if table.name in COUNTERS or ours[table.name] != theirs[table.name]]
 
-    async def _target_page(self, table: CarriedTable, after: Values | None, last: Values | None) -> list[Values]:
-        """Read the target's rows behind a key up to another, or all that follow."""
+    async def _target_page(
+        self, table: CarriedTable, ours: Sequence[Values], after: Values | None, last: Values | None
+    ) -> list[Values]:
+        """Read the target's rows behind a place up to another, or all that follow; renumbered ones by our keys."""
+        tenant_id = self.mover.tenant_id
+        if table.renumbers:  # in the target another order is that of its numbers
+            keys = [table.key_of(each) for each in ours]
+            (rows,) = await self.target.database.run([table.of_keys(tenant_id, keys, renumbered=True)])
+            return sorted(map(table.read, rows), key=lambda each: _ordered(table.place_of(each)))
         found: list[Values] = []
         while True:
-            page = table.page(self.mover.tenant_id, after, PAGE_ROWS, renumbered=True)
-            (rows,) = await self.target.database.run([page])
+            (rows,) = await self.target.database.run([table.page(tenant_id, after, PAGE_ROWS)])
             values = [table.read(row) for row in rows]
-            inside = [each for each in values if last is None or not _follows(table.key_of(each), last)]
+            inside = [each for each in values if last is None or not _follows(table.place_of(each), last)]
             found += inside
-            if len(values) < PAGE_ROWS or len(inside) < len(values) or not table.key:
+            if len(values) < PAGE_ROWS or len(inside) < len(values) or not table.walk:
                 return found
-            after = table.key_of(values[-1])
+            after = table.place_of(values[-1])
 
     async def _put(self, wanted: "Rows") -> None:
         """Have the target hold these rows and no others of these keys."""
@@ -229,13 +235,13 @@ def _differing(table: CarriedTable, ours: Sequence[Values], theirs: Sequence[Val
     return [key for key in {**here, **there} if here.get(key) != there.get(key)]
 
 
-def _follows(key: Values, last: Values) -> bool:
-    """Tell whether a key comes after another in the database's order, which is that of UTF-8's bytes."""
-    return _ordered(key) > _ordered(last)
+def _follows(place: Values, last: Values) -> bool:
+    """Tell whether a place comes after another in the database's order, which is that of UTF-8's bytes."""
+    return _ordered(place) > _ordered(last)
 
 
-def _ordered(key: Values) -> list[tuple[int, object]]:
-    return [(1, part.encode()) if isinstance(part, str) else (0, part) for part in key]
+def _ordered(place: Values) -> list[tuple[int, object]]:
+    return [(1, part.encode()) if isinstance(part, str) else (0, part) for part in place]
 
 
 def _in_groups(

@@ -289,9 +289,9 @@ class Move:
             if not await carrier.equal(changed):
                 return False
         for table in await carrier.counts_differ():
-            compared = await carrier.compare(table)
-            if table.name not in COUNTERS and compared.differing:
+            if table.name not in COUNTERS:
                 return False
+            compared = await carrier.compare(table)
             if compared.differing:
                 await carrier.carry({table: compared.differing})
         return True

@@ -30,6 +30,15 @@ _NUMBERED: Mapping[str, str] = {"audit": "number"}
 """Tables whose key is a number of the database's own: a row gets another one in the target."""
 _ORDERED: Mapping[str, str] = {"revocation": "revoked_at"}
 """Columns that order all rows of a database: a row comes last where it arrives, so that processes read it there."""
+_WALKED: Mapping[str, tuple[str, ...]] = {
+    "audit": ("created_at", "number"),
+    "ingestion": ("agent_id", "id"),
+    MEMORIES: ("created_at", "id"),
+}
+"""How pages go through tables whose key does not begin with the tenant: in the order of an index that does.
+
+By the key, each page would read all rows of the tenant.
+"""
 
 READ_SCHEMA = Statement.read("""
 SELECT made.name AS table_name, col.name AS column_name, col.type AS type, col.pk AS place
@@ -67,9 +76,18 @@ class CarriedTable:
         """Read the row of a database; D1 answers numbers as JSON does."""
         return tuple(_value(row[column], type_) for column, type_ in zip(self.columns, self.types, strict=True))
 
+    @property
+    def walk(self) -> tuple[str, ...]:
+        """The columns that order its pages; together they are a row's own."""
+        return _WALKED.get(self.name, self.key)
+
     def key_of(self, values: Values) -> Values:
         """Return the key of a row."""
-        return tuple(values[self.columns.index(column)] for column in self.key)
+        return self._part(values, self.key)
+
+    def place_of(self, values: Values) -> Values:
+        """Return where a row lies in the order of pages."""
+        return self._part(values, self.walk)
 
     def read_key(self, text: str) -> Values:
         """Read the key of a row that was noted as JSON."""
@@ -83,19 +101,19 @@ class CarriedTable:
             value for column, value in zip(self.columns, values, strict=True) if column != _ORDERED.get(self.name)
         )
 
-    def page(self, tenant_id: str, after: Values | None, most: int, *, renumbered: bool = False) -> Statement:
-        """Read the next rows in the order of their keys; ``renumbered`` in the database to which they were carried."""
-        key, wanted = ", ".join(self.key), ", ".join(f"?1 -> 'after' ->> {at}" for at in range(len(self.key)))
-        behind = "" if after is None or not self.key else f"AND ({key}) > ({wanted})"
-        order = f"ORDER BY {key}" if self.key else ""
+    def page(self, tenant_id: str, after: Values | None, most: int) -> Statement:
+        """Read the next rows behind a place, in the order of ``walk``."""
+        walk, place = ", ".join(self.walk), ", ".join(f"?1 -> 'after' ->> {at}" for at in range(len(self.walk)))
+        behind = "" if after is None or not walk else f"AND ({walk}) > ({place})"
+        order = f"ORDER BY {walk}" if walk else ""
         sql = (
-            f"SELECT {', '.join(self.columns)} FROM {self._rows(renumbered)} "
+            f"SELECT {', '.join(self.columns)} FROM {self.name} "
             f"WHERE tenant_id = ?1 ->> 'tenant_id' {behind} {order} LIMIT ?1 ->> 'most'"
         )
         return Statement.read(sql, tenant_id=tenant_id, after=list(after or ()), most=most)
 
     def of_keys(self, tenant_id: str, keys: Sequence[Values], *, renumbered: bool = False) -> Statement:
-        """Read the rows of these keys."""
+        """Read the rows of these keys; ``renumbered`` in the database to which they were carried."""
         columns = ", ".join(f"held.{column}" for column in self.columns)
         sql = (
             f"SELECT {columns} FROM json_each(?1, '$.keys') AS wanted CROSS JOIN {self._rows(renumbered)} AS held "
@@ -155,6 +173,9 @@ class CarriedTable:
             f"(SELECT {columns} FROM {self.name} WHERE {own} LIMIT ?1 ->> 'most') RETURNING 1 AS dropped"
         )
         return Statement.write(sql, tenant_id=tenant_id, most=most)
+
+    def _part(self, values: Values, columns: Sequence[str]) -> Values:
+        return tuple(values[self.columns.index(column)] for column in columns)
 
     def _rows(self, renumbered: bool) -> str:  # noqa: FBT001 - private
         if not (renumbered and self.renumbers):
