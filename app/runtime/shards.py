@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -18,6 +18,16 @@ from app.storage.system import directory
 OpenShard = Callable[[Shard], Runtime]
 """Makes the runtime of a shard, which has not started; raises ``ConfigurationError`` where the settings forbid it."""
 _MAX_HOPS = 5
+RETRY_SECONDS = 10.0
+"""How long after a shard could not be opened it is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Why a shard could not be opened, and until when it is not tried again, by the event loop's clock."""
+
+    error: MemoryGatewayError
+    until: float
 
 
 class Shards:
@@ -33,7 +43,7 @@ class Shards:
         self.places = places or Places(main.backends.database)
         self.open_shard = open_shard
         self._runtimes: dict[str, Runtime] = {MAIN: main}
-        self._failed: dict[str, MemoryGatewayError] = {}
+        self._failed: dict[str, _Failure] = {}
         self._opening = asyncio.Lock()
         self._every = True
         self._measuring: asyncio.Task[None] | None = None
@@ -117,8 +127,10 @@ class Shards:
             ShardUnavailable: the shard is missing, or cannot be used.
         """
         if name in self._failed:
-            raise ShardUnavailable(f"The shard {name} cannot be used: {self._failed[name].detail}")
+            raise ShardUnavailable(f"The shard {name} cannot be used: {self._failed[name].error.detail}")
         runtime = self._runtimes.get(name)
+        if runtime is None and name in {shard.name for shard in self.places.shards}:
+            raise ShardUnavailable(f"The shard {name} is just being opened.")
         if runtime is None:
             raise ShardUnavailable(f"The shard {name}, where the tenant lives, is not in the directory.")
         if name != MAIN and runtime.not_ready is not None:
@@ -182,15 +194,26 @@ class Shards:
                         await self._open(shard)
 
     async def _open(self, shard: Shard) -> None:
-        """Open one shard, unless it is; what is wrong with it is kept, for the requests of its tenants."""
-        if self.open_shard is None or shard.name in self._runtimes or shard.name in self._failed:
+        """Open one shard, unless it is; what is wrong with it is kept for a while, for the requests of its tenants."""
+        now = asyncio.get_running_loop().time()
+        failed = self._failed.get(shard.name)
+        if self.open_shard is None or shard.name in self._runtimes or (failed is not None and now < failed.until):
             return
         try:
-            runtime = self._runtimes[shard.name] = self.open_shard(shard)
-            await self._begin(runtime)
+            self._runtimes[shard.name] = await self._begun(self.open_shard(shard))
         except MemoryGatewayError as error:
-            self._failed[shard.name] = error
+            self._failed[shard.name] = _Failure(error, now + RETRY_SECONDS)
             structlog.get_logger().error("shard_failed", shard=shard.name, code=error.code, reason=error.detail)
+        else:
+            self._failed.pop(shard.name, None)
+
+    async def _begun(self, runtime: Runtime) -> Runtime:
+        try:
+            await self._begin(runtime)
+        except BaseException:
+            await runtime.close()
+            raise
+        return runtime
 
     async def _choose(self, tenant_id: str) -> Place:
         """Let a new tenant live in the shard that is least full; where another process is first, it never lives there.

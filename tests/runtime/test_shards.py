@@ -137,6 +137,23 @@ async def test_a_missing_shard_concerns_its_own_tenants_alone(tmp_path: Path) ->
         assert (part["status"], part["code"]) == ("failing", "shard_unavailable")
 
 
+async def test_a_shard_whose_file_is_back_is_served_without_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.runtime.shards.RETRY_SECONDS", 0.0)
+    await add_shards(tmp_path, ["east"])
+    file = shard_file(settings_for(tmp_path), "east")
+    away = file.rename(tmp_path / "away.sqlite3")
+    async with serving(tmp_path) as service:
+        await service.runtime.backends.database.run(
+            [Statement("INSERT INTO tenant_places VALUES ('acme', 'east', 0)", writes=True)]
+        )
+        query = {"agent_id": "bot", "query": "fox"}
+        assert (await service.post("/recall", query, tenant="acme")).status_code == 503
+        away.rename(file)
+        assert (await service.post("/recall", query, tenant="acme")).status_code == 200
+
+
 @pytest.mark.parametrize("name", ["", "main", "East", "1st", "a" * 17, "a-b", "east"])
 async def test_a_shard_of_a_wrong_or_taken_name_is_refused(tmp_path: Path, name: str) -> None:
     async with sharded(tmp_path) as service:
