@@ -48,7 +48,8 @@ async def session(tmp_path: Path) -> list[RecordedRequest]:
             }
             (entry,) = await service.recall("what is there to eat?", filter=where)
             assert (await service.delete(entry["id"])).is_success
-        return double.double.requests()
+        # Whether there is an edge is asked where the base URL is not Cloudflare's; Cloudflare knows no such path.
+        return [request for request in double.double.requests() if not request.path.endswith("/capabilities")]
 
 
 async def test_the_official_client_takes_every_request_and_sends_the_same(

@@ -1,5 +1,6 @@
 """Services on one account divide Cloudflare's calls among them, and give them back."""
 
+import asyncio
 import re
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,18 @@ async def test_a_second_service_has_a_share_of_its_own_and_both_give_theirs_back
         assert len(held) == 2
         assert 500 <= sum(held) <= 1_100
     assert [row["calls"] for row in await shares(tmp_path, account)] == [0, 0]
+
+
+async def test_two_services_that_begin_at_once_on_an_empty_database_both_become_ready(
+    tmp_path: Path, account: Backend
+) -> None:
+    settings = account.settings(tmp_path) | {"cloudflare_calls_per_window": 1_100}
+    settings["cloudflare_d1_database_id"] = account.doubles[tmp_path].double.create_database("empty")
+    both = [build_runtime(settings_for(tmp_path, **settings)) for _ in range(2)]
+    await asyncio.gather(*(each.start() for each in both))
+    ready = [each.not_ready is None for each in both]
+    await asyncio.gather(*(each.close() for each in both))
+    assert ready == [True, True]
 
 
 @pytest.mark.parametrize(("calls", "said"), [(1_100, r"\d+ of 1080 in 300 s"), (0, "not counted")])

@@ -16,8 +16,12 @@ from app.domain.errors import CloudflareBlocks, RateLimited
 WINDOW_SECONDS = 300.0
 RESERVE = 20
 """Calls of a window that are not divided: those of processes that have no share yet, which make about ten to start."""
-UNLEASED = 60
-"""Calls of a window that a process may make without a share, because a new version migrates the database first."""
+UNLEASED = 150
+"""Calls of a window that a process may make without a share.
+
+It migrates the database first. On an empty one this takes a call for each migration, and three where another process
+does the same at the same time.
+"""
 _REQUESTS_SHARE = 0.25
 """The part of the calls of a window that calls of language models leave to requests."""
 _LOW = 0.1
