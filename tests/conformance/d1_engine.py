@@ -2,26 +2,19 @@
 
 import asyncio
 import json
-import os
-import signal
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
-from threading import Timer
 
 import httpx
 
 from app.ports.database import Row, Statement
 from app.storage.migrations.runner import migrate
-from tests.conformance.toolchain import FOLDER, NODE
+from tests.conformance.workerd import START_SECONDS, running_program
 
 _DATABASES = 500
-_START_SECONDS = 300.0
-"""A start takes three seconds. The bound is for a machine that does much else, and an engine that never answers."""
-_STOP_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +46,7 @@ class D1Engine:
         """
         database = self.empty_database()
         url = f"{database.url}/client/v4/accounts/{'0' * 32}/d1/database/{database.id}/query"
-        httpx.post(url, content=self.migrations, timeout=_START_SECONDS, trust_env=False).raise_for_status()
+        httpx.post(url, content=self.migrations, timeout=START_SECONDS, trust_env=False).raise_for_status()
         return database
 
 
@@ -91,30 +84,6 @@ def running_engine(temporary: Path) -> Iterator[D1Engine]:
 
 @contextmanager
 def _process(temporary: str) -> Iterator[list[EngineDatabase]]:
-    """Run an engine as a process group, so that workerd never outlives the node that started it."""
-    process = subprocess.Popen(
-        [NODE, "d1-engine.js", str(_DATABASES)],
-        cwd=FOLDER,
-        env={"TMPDIR": temporary, "HOME": temporary},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    too_late = Timer(_START_SECONDS, os.killpg, (process.pid, signal.SIGKILL))
-    too_late.start()
-    try:
-        with process.stdin, process.stdout:
-            said = process.stdout.readline()
-            too_late.cancel()
-            assert said, f"the engine did not start: {process.wait(_STOP_SECONDS)}"
-            started = json.loads(said)
-            yield [EngineDatabase(started["url"], each) for each in started["databases"]]
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_STOP_SECONDS)
-    finally:
-        too_late.cancel()
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    """Run an engine, and give its databases."""
+    with running_program("d1-engine.js", str(_DATABASES), Path(temporary)) as started:
+        yield [EngineDatabase(started["url"], each) for each in started["databases"]]

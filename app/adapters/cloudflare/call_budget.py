@@ -68,6 +68,8 @@ class CallBudget:
     @property
     def limit(self) -> int | None:
         """How many calls this process may make in a window; None: any number."""
+        if self._total is None:
+            return None
         return self._share if self._clock() < self._lease_ends else self._unleased
 
     @property
@@ -128,8 +130,8 @@ class CallBudget:
         self._lease_ends = self._clock() + seconds
 
     def stop_counting(self) -> None:
-        """Count no calls from now on, because they go where the limit does not hold."""
-        self._share = self._unleased = None
+        """Count no calls from now on, whatever is leased, because they go where the limit does not hold."""
+        self._total = None
 
     def bound(self, share: int) -> None:
         """Lower the share for as long as its lease lasts."""

@@ -16,6 +16,7 @@ LEASE_SECONDS = 60
 FENCE_SECONDS = 5
 """How long a tenant's requests write nothing at most, while a move ends: then the old place serves again."""
 _NOTED = "tenant_noted_"
+_EVENTS = ("insert", "update", "delete")
 
 _LEASE = f"""
 INSERT INTO tenant_moves (tenant_id, source, target, epoch, mover, leased_until)
@@ -116,7 +117,7 @@ class StartedMove:
 
 
 @dataclass(frozen=True, slots=True)
-class Presence:
+class TenantState:
     """How a tenant lives in a database; ``to_shard`` and ``to_epoch`` say where to it has gone."""
 
     epoch: int
@@ -239,23 +240,20 @@ def read_move(rows: Sequence[Row]) -> StartedMove | None:
     return read_row(StartedMove, rows[0]) if rows else None
 
 
-def read_state(rows: Sequence[Row]) -> Presence | None:
+def read_state(rows: Sequence[Row]) -> TenantState | None:
     """Read how a tenant lives in a database."""
-    return read_row(Presence, rows[0]) if rows else None
+    return read_row(TenantState, rows[0]) if rows else None
 
 
 def note_changes(tables: Sequence[CarriedTable]) -> list[Statement]:
     """Make the triggers that note which rows of leaving tenants change; each statement may be run again."""
-    return [Statement.write(_trigger(table, event)) for table in tables for event in ("insert", "update", "delete")]
+    return [Statement.write(_trigger(table, event)) for table in tables for event in _EVENTS]
 
 
 def stop_noting(tables: Sequence[CarriedTable]) -> list[Statement]:
     """Remove these triggers, unless a tenant is leaving: the run is refused with ``noting`` then."""
     drops = [f"DROP TRIGGER IF EXISTS {_NOTED}{table.name}_{event}" for table in tables for event in _EVENTS]
     return [Statement.write("INSERT INTO tenant_noting (ended) SELECT TRUE"), *map(Statement.write, drops)]
-
-
-_EVENTS = ("insert", "update", "delete")
 
 
 def _trigger(table: CarriedTable, event: str) -> str:

@@ -267,3 +267,12 @@ def test_a_process_that_counts_no_more_is_not_refused() -> None:
     call_budget.stop_counting()
     for _ in range(10):
         call_budget.take()
+
+
+def test_a_share_that_arrives_after_counting_stopped_changes_nothing() -> None:
+    budget = CallBudget(2)
+    budget.stop_counting()
+    budget.lease(1, 60)
+    for _ in range(5):
+        budget.take()
+    assert budget.limit is None
