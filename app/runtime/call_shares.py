@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Protocol
 
+from app.domain.errors import DatabaseUnavailable
 from app.ports.database import Database
 from app.runtime.attempts import attempt
 from app.storage.system import call_shares
 from app.storage.system.call_shares import CallReport
 
-_LEASE = 1 / 5
+LEASE = 3 / 20
 """The part of a window for which a share is leased, and that a replica that is gone keeps it for."""
-_RENEWAL = 1 / 15
-_MEANWHILE = 1 / 20
-"""The part of the limit that may be called while a renewal is under way."""
+RENEWAL = 1 / 20
+"""The part of a window after which a share is renewed; earlier where calls wait for it."""
+_AGAIN = 1 / 60
+"""The part of a window after which a renewal that has failed is tried again, if calls wait for it."""
 
 
 class LeasedBudget(Protocol):
@@ -29,16 +31,16 @@ class LeasedBudget(Protocol):
         """How many calls this process may make in a window; None: any number."""
         ...
 
-    def lease(self, share: int, seconds: float) -> None:
-        """Set this process's share for so long."""
+    def lease(self, share: int, seconds: float, *, unreported: int) -> None:
+        """Set this process's share for so long, and how many calls it may make until the next report begins."""
         ...
 
-    def bound(self, share: int) -> None:
-        """Lower the share for now."""
+    def begin_report(self, most: int) -> int:
+        """Make no more calls than these until the report is answered; return how many it may be."""
         ...
 
-    def left(self) -> float:
-        """Return how many calls are allowed now."""
+    def report_by(self, report: Callable[[], Awaitable[None]] | None) -> None:
+        """Report in this way when calls have to wait for it."""
         ...
 
     def spent(self) -> Sequence[tuple[float, int]]:
@@ -47,7 +49,7 @@ class LeasedBudget(Protocol):
 
     @property
     def hungry(self) -> bool:
-        """Whether a call was refused of late."""
+        """Whether it lacks calls."""
         ...
 
 
@@ -82,6 +84,9 @@ class CallShares:
         self._clock = clock
         self._sleep = sleep
         self._keeping: asyncio.Task[None] | None = None
+        self._wanted = asyncio.Event()
+        self._done = asyncio.Event()
+        self._failed = False
 
     @property
     def described(self) -> str:
@@ -99,15 +104,18 @@ class CallShares:
         await self.renew()
         if self._keeping is None:
             self._keeping = asyncio.create_task(self._keep(), name="call share")
+            self._budget.report_by(self._renewed)
 
     async def end(self) -> None:
         """Give the share back. If the database does not answer, the share goes back when its lease ends."""
         if self._keeping is None:
             return
+        self._budget.report_by(None)
         self._keeping.cancel()
         with suppress(asyncio.CancelledError):
             await self._keeping
         self._keeping = None
+        self._done.set()
         await attempt(self.give_back, waits="call_share_left")
 
     async def renew(self) -> None:
@@ -118,15 +126,14 @@ class CallShares:
         """
         if self._budget.limit is None:
             return
-        seconds = self._budget.window * _LEASE
+        seconds = self._budget.window * LEASE
         began = self._clock()
-        report = self._report(meanwhile=self._limit * _MEANWHILE)
-        # Where the answer is lost, the database may know of a smaller share than this process: it is never below this.
-        self._budget.bound(report.used)
+        report = self._report(meanwhile=call_shares.MEANWHILE)
         window_ms, lease_ms = int(self._budget.window * 1000), int(seconds * 1000)
         statements = call_shares.lease(report, limit=self._limit, window_ms=window_ms, lease_ms=lease_ms)
         *_, rows = await self._database.run(statements)
-        self._budget.lease(call_shares.read_share(rows).calls, seconds - (self._clock() - began))
+        share = call_shares.read_share(rows)
+        self._budget.lease(share.calls, seconds - (self._clock() - began), unreported=share.unreported)
 
     async def give_back(self) -> None:
         """Give the share back; nothing more is called.
@@ -136,16 +143,44 @@ class CallShares:
         """
         if self._budget.limit is None:
             return
-        self._budget.bound(0)
-        gone_ms = int(self._budget.window * (1 + _LEASE) * 1000)
+        self._budget.lease(0, self._budget.window * LEASE, unreported=0)
+        gone_ms = int(self._budget.window * (1 + LEASE) * 1000)
         await self._database.run(call_shares.report(self._report(meanwhile=0), lease_ms=0, gone_ms=gone_ms))
 
     async def _keep(self) -> None:
         while True:
-            await self._sleep(self._budget.window * _RENEWAL)
-            await attempt(self.renew, waits="call_share_waits")
+            await self._until_due()
+            self._failed = not await attempt(self.renew, waits="call_share_waits")
+            self._wanted.clear()
+            self._done.set()
+            self._done = asyncio.Event()
 
-    def _report(self, *, meanwhile: float) -> CallReport:
+    async def _until_due(self) -> None:
+        """Return when the share is to be renewed; after a failure no earlier than some time later."""
+        if self._failed:
+            await self._sleep(self._budget.window * _AGAIN)
+            self._failed = False
+        period = self._sleep(self._budget.window * RENEWAL)
+        waits = [asyncio.ensure_future(each) for each in (period, self._wanted.wait())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waits:
+                each.cancel()
+
+    async def _renewed(self) -> None:
+        """Renew the share at once, or wait for the renewal that is under way.
+
+        Raises:
+            DatabaseUnavailable: it failed, now or a moment ago.
+        """
+        if not self._failed:
+            self._wanted.set()
+            await self._done.wait()
+        if self._failed:
+            raise DatabaseUnavailable("This process's share of Cloudflare's calls cannot be renewed now.")
+
+    def _report(self, *, meanwhile: int) -> CallReport:
+        calls = self._budget.begin_report(meanwhile)
         spent = [(int(seconds * 1000), calls) for seconds, calls in self._budget.spent()]
-        used = sum(calls for _, calls in spent) + int(min(meanwhile, self._budget.left()))
-        return CallReport(self._replica, self._budget.hungry, spent, used)
+        return CallReport(self._replica, self._budget.hungry, spent, sum(each for _, each in spent) + calls)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from app.adapters.cloudflare.call_budget import RESERVE, UNLEASED, CallBudget
 from app.adapters.cloudflare.tenant_calls import TenantCalls
-from app.domain.errors import CloudflareBlocks, RateLimited, UpstreamTimeout
+from app.domain.errors import CloudflareBlocks, RateLimited, Unavailable, UpstreamTimeout
 from app.ports.database import NOW, Row, Statement
-from app.runtime.call_shares import CallShares
+from app.runtime.call_shares import RENEWAL, CallShares
 
 MIGRATION = Path("app/storage/migrations/0028_call_shares.sql")
 WINDOW = 300.0
@@ -93,33 +93,49 @@ class Directory:
 class Replica:
     """One process: its budget, its share, and who of its tenants may call."""
 
+    backend, history_days = "simulated", 0
+
     def __init__(self, name: str, account: Account, directory: Directory, limit: int = LIMIT) -> None:
         self.name = name
         self.account = account
+        self.directory = directory
         self.budget = CallBudget(limit, clock=account.now, unleased=UNLEASED)
         self.tenants = TenantCalls(self.budget, clock=account.now)
-        self.shares = CallShares(directory, self.budget, replica=name, limit=limit - RESERVE, clock=account.now)
+        self.shares = CallShares(self, self.budget, replica=name, limit=limit - RESERVE, clock=account.now)
+        self.budget.report_by(self.renew)
         self.alive = True
+        self.due = 0.0
+        """When it renews its share, unless it does so before."""
+        self.renewals = 0
 
-    def call(self, tenants: Sequence[str] = ()) -> None:
+    async def call(self, tenants: Sequence[str] = ()) -> None:
         """Make one call of the account for these tenants."""
+        await self.budget.turn()
         self.budget.take()
-        try:
-            self.account.call()
-        except CloudflareBlocks as error:
-            self.budget.block(error.retry_after or WINDOW)
-            raise
+        self._count()
         self.tenants.charge(tenants)
 
     async def renew(self) -> None:
-        """Renew the lease, which is a call too."""
+        """Renew the lease."""
+        self.due = self.account.now() + WINDOW * RENEWAL
+        await self.shares.renew()
+
+    async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
+        """Ask the directory, which is a call too."""
         self.budget.record()
+        self._count()
+        self.renewals += 1
+        return await self.directory.run(statements)
+
+    async def ping(self) -> None:
+        """Do nothing."""
+
+    def _count(self) -> None:
         try:
             self.account.call()
         except CloudflareBlocks as error:
             self.budget.block(error.retry_after or WINDOW)
             raise
-        await self.shares.renew()
 
 
 @dataclass
@@ -173,21 +189,22 @@ class Simulation:
     async def _renew(self, replica: Replica) -> None:
         if not replica.alive:
             return
-        self.at(WINDOW / 15, lambda: self._renew(replica))
-        try:
-            await replica.renew()
-        except (RateLimited, UpstreamTimeout):
-            self.refusals["renewal"] += 1
+        if self.now == 0.0 or self.now >= replica.due - 0.001:
+            try:
+                await replica.renew()
+            except (RateLimited, UpstreamTimeout):
+                self.refusals["renewal"] += 1
+        self.at(replica.due - self.now, lambda: self._renew(replica))
 
-    def _ask(self, agent: Agent) -> None:
+    async def _ask(self, agent: Agent) -> None:
         alive = [replica for replica in self.replicas if replica.alive]
         place = agent.place if agent.place >= 0 else self.random.randrange(len(alive))
         replica = alive[place % len(alive)]
         came_back, agent.waiting = agent.waiting, False
         try:
             replica.tenants.admit(agent.tenant)
-            replica.call([agent.tenant])
-        except RateLimited as refused:
+            await replica.call([agent.tenant])
+        except Unavailable as refused:
             self.refusals[agent.tenant] += 1
             agent.waited += 1
             agent.in_vain += came_back
@@ -198,10 +215,10 @@ class Simulation:
             return
         self.at(0.04, lambda: self._second(agent, replica))
 
-    def _second(self, agent: Agent, replica: Replica) -> None:
+    async def _second(self, agent: Agent, replica: Replica) -> None:
         try:
-            replica.call([agent.tenant])
-        except RateLimited as refused:
+            await replica.call([agent.tenant])
+        except Unavailable as refused:
             self.refusals["second"] += 1
             self.at(refused.retry_after or 1, lambda: self._ask(agent))
             return

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
+from app.adapters.cloudflare.call_budget import RESERVE
+from app.runtime.call_shares import RENEWAL
 from tests.simulation.call_budget import LIMIT, WINDOW, Agent, Simulation, jain
 
 Agents = Callable[[], list[Agent]]
-LEASE = WINDOW / 5
-RENEWAL = WINDOW / 15
 
 
 def alike() -> list[Agent]:
@@ -49,17 +49,30 @@ async def test_behind_a_balancer_that_changes_replicas_the_windows_are_used_and_
     assert sum(agent.in_vain for agent in simulation.agents) <= 0.4 * sum(agent.waited for agent in simulation.agents)
 
 
-async def test_what_a_replica_held_that_was_killed_is_the_others_after_its_lease() -> None:
+@pytest.mark.parametrize("at", [0.5, 10.0, WINDOW])
+async def test_what_a_replica_had_not_spent_that_was_killed_is_used_by_the_others_within_a_lease(at: float) -> None:
     simulation = Simulation(3, alike())
-    await simulation.run(WINDOW)
+    await simulation.run(at)
+    held = simulation.directory.shares()["r2"]
     simulation.replicas[2].alive = False
-    await simulation.run(WINDOW + LEASE + 2 * RENEWAL)
-    spent_by_the_dead = simulation.directory.spent("r2", WINDOW)
+    await simulation.run(at + 60.0)
+    spent_by_the_dead = simulation.directory.spent("r2", WINDOW * (1 + RENEWAL))
     shares = simulation.directory.shares()
-    assert shares["r0"] + shares["r1"] >= 0.95 * (LIMIT - spent_by_the_dead)
-    await simulation.run(3 * WINDOW)
+    assert shares["r0"] + shares["r1"] >= LIMIT - RESERVE - spent_by_the_dead - 0.05 * held - 2
+    await simulation.run(at + 2 * WINDOW)
     assert simulation.account.blocks == 0
     assert simulation.account.within() <= LIMIT
+    assert len(simulation.account.calls) >= 0.9 * (at + 2 * WINDOW) / WINDOW * LIMIT
+
+
+async def test_what_an_idle_replica_held_that_was_killed_is_spent_by_the_others() -> None:
+    simulation = Simulation(3, alike()[:48])
+    await simulation.run(0)
+    for replica in simulation.replicas:
+        await replica.renew()
+    simulation.replicas[2].alive = False
+    await simulation.run(WINDOW)
+    assert len(simulation.account.calls) >= 0.9 * LIMIT
 
 
 async def test_a_block_of_others_making_is_waited_out_by_all() -> None:

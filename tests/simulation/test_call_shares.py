@@ -2,18 +2,19 @@
 
 import asyncio
 import math
+from contextlib import suppress
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from app.adapters.cloudflare.call_budget import UNLEASED, CallBudget
-from app.domain.errors import MemoryGatewayError, RateLimited
-from app.runtime.call_shares import CallShares
+from app.domain.errors import DatabaseUnavailable, MemoryGatewayError, RateLimited
+from app.runtime.call_shares import LEASE, RENEWAL, CallShares
 from tests.simulation.call_budget import WINDOW, Directory
 from tests.support.generation import examples
 
-LIMIT = 60
+LIMIT = 400
 PLACES = st.integers(0, 3)
 SECONDS = st.integers(0, 8 * 70).map(lambda eighths: eighths / 8)
 
@@ -26,6 +27,7 @@ class Process:
         self.suspended = 0.0
         """Since it last reported."""
         self.name = f"r{number}"
+        self.calls: list[float] = []
         self.budget = CallBudget(LIMIT, clock=lambda: world.now - self.late, unleased=0)
         self.shares = CallShares(
             world.directory, self.budget, replica=self.name, limit=LIMIT, clock=lambda: world.now - self.late
@@ -41,7 +43,8 @@ class Sharing(RuleBasedStateMachine):
         self.directory = Directory(lambda: self.now)
         self.begun = 0
         self.alive: list[Process] = []
-        self.calls: list[float] = []
+        self.gone: list[tuple[Process, int]] = []
+        """With the share that each held last."""
 
     def process(self, place: int) -> Process:
         return self.alive[place % len(self.alive)]
@@ -57,9 +60,9 @@ class Sharing(RuleBasedStateMachine):
         self.alive.append(Process(self.begun, self))
 
     @precondition(lambda self: self.alive)
-    @rule(place=PLACES, calls=st.integers(1, LIMIT))
-    def a_replica_calls(self, place: int, calls: int) -> None:
-        self.call(self.process(place), calls)
+    @rule(place=PLACES, calls=st.integers(1, LIMIT), lost=st.booleans())
+    def a_replica_calls(self, place: int, calls: int, *, lost: bool) -> None:
+        self.call(self.process(place), calls, lost=lost)
 
     @precondition(lambda self: self.alive)
     @rule(place=PLACES, lost=st.booleans())
@@ -70,20 +73,26 @@ class Sharing(RuleBasedStateMachine):
     @rule(times=st.integers(1, 8), lost=st.sets(PLACES))
     def all_renew_and_call_as_much_as_they_may(self, times: int, lost: set[int]) -> None:
         for _ in range(times):
-            self.now += WINDOW / 15
+            self.now += WINDOW * RENEWAL
             for place, process in enumerate(self.alive):
                 self.renew(process, lost=place in lost)
             self.no_window_holds_more_than_the_limit()
         for process in self.alive:
             self.call(process, LIMIT)
 
-    def call(self, process: Process, calls: int) -> None:
+    def call(self, process: Process, calls: int, *, lost: bool = False) -> None:
+        """Let it make so many calls, and report as often as it has to, until an answer is lost."""
         for _ in range(calls):
             try:
                 process.budget.take()
             except RateLimited:
                 return
-            self.calls.append(self.now)
+            except DatabaseUnavailable:
+                self.renew(process, lost=lost)
+                if lost:
+                    return
+            else:
+                process.calls.append(self.now)
 
     def renew(self, process: Process, *, lost: bool) -> None:
         self.directory.loses = {process.name} if lost else set()
@@ -96,7 +105,36 @@ class Sharing(RuleBasedStateMachine):
     @precondition(lambda self: self.alive)
     @rule(place=PLACES)
     def a_replica_dies(self, place: int) -> None:
-        self.alive.remove(self.process(place))
+        self.leave(self.process(place))
+
+    @precondition(lambda self: len(self.alive) > 1)
+    @rule(place=PLACES)
+    def what_a_dead_one_has_not_spent_is_the_others_within_a_lease(self, place: int) -> None:
+        dying = self.process(place)
+        self.call_unseen(dying)
+        self.leave(dying)
+        for _ in range(round(LEASE / RENEWAL) + 1):
+            self.now += WINDOW * RENEWAL
+            for process in self.alive:
+                process.budget.refuse()
+                self.renew(process, lost=False)
+        known_until = self.now - WINDOW - WINDOW / 30 - WINDOW * LEASE  # by steps, and by clocks that stood still
+        spent = sum(at > known_until for process, _ in self.gone for at in process.calls)
+        unseen = sum(max(share // 20, 8) for _, share in self.gone)
+        assert sum(process.budget.limit or 0 for process in self.alive) >= LIMIT - spent - unseen - len(self.alive)
+        for process in self.alive:
+            self.call(process, LIMIT)
+
+    def call_unseen(self, process: Process) -> None:
+        """Let it make all calls that it may before it reports again."""
+        with suppress(RateLimited, DatabaseUnavailable):
+            for _ in range(LIMIT):
+                process.budget.take()
+                process.calls.append(self.now)
+
+    def leave(self, process: Process) -> None:
+        self.alive.remove(process)
+        self.gone.append((process, self.directory.shares().get(process.name, 0)))
 
     @precondition(lambda self: self.alive)
     @rule(place=PLACES)
@@ -104,21 +142,22 @@ class Sharing(RuleBasedStateMachine):
         process = self.process(place)
         self.directory.loses = set()
         asyncio.run(process.shares.give_back())
-        self.alive.remove(process)
+        self.leave(process)
 
     @precondition(lambda self: self.alive)
     @rule(place=PLACES, seconds=st.integers(1, 60))
     def a_replica_is_suspended(self, place: int, seconds: int) -> None:
         """Its clock stands still, for a lease at most until it reports again."""
         process = self.process(place)
-        seconds = min(seconds, int(WINDOW / 5 - process.suspended))
+        seconds = min(seconds, int(WINDOW * LEASE - process.suspended))
         self.now += seconds
         process.late += seconds
         process.suspended += seconds
 
     @invariant()
     def no_window_holds_more_than_the_limit(self) -> None:
-        assert sum(at > self.now - WINDOW for at in self.calls) <= LIMIT
+        processes = [*self.alive, *(process for process, _ in self.gone)]
+        assert sum(at > self.now - WINDOW for process in processes for at in process.calls) <= LIMIT
 
 
 TestSharing = Sharing.TestCase
@@ -128,7 +167,7 @@ TestSharing.settings = settings(max_examples=examples(200), stateful_step_count=
 def shares_after(renewals: int, processes: list[Process], sharing: Sharing) -> list[float]:
     """Let all renew so often, 20 seconds apart, and return what each may call."""
     for _ in range(renewals):
-        sharing.now += WINDOW / 15
+        sharing.now += WINDOW * RENEWAL
         for process in processes:
             asyncio.run(process.shares.renew())
     return [process.budget.left() for process in processes]
@@ -157,7 +196,7 @@ def test_a_share_that_is_given_back_is_anothers_at_its_next_renewal() -> None:
     processes = [Process(number, sharing) for number in range(2)]
     shares_after(8, processes, sharing)
     asyncio.run(processes.pop().shares.give_back())
-    (share,) = shares_after(6, processes, sharing)
+    (share,) = shares_after(8, processes, sharing)
     assert share >= LIMIT - 2
 
 
@@ -165,7 +204,7 @@ def test_a_process_without_a_lease_has_little_and_a_lease_ends() -> None:
     now = 0.0
     budget = CallBudget(1_000, clock=lambda: now, unleased=UNLEASED)
     assert budget.left() == UNLEASED
-    budget.lease(500, 60.0)
+    budget.lease(500, 60.0, unreported=1_000)
     assert budget.left() == 500
     now = 60.0
     assert budget.left() == UNLEASED

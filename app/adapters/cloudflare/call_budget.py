@@ -7,11 +7,11 @@ dashboard (https://developers.cloudflare.com/fundamentals/api/reference/limits/)
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
-from app.domain.errors import CloudflareBlocks, RateLimited
+from app.domain.errors import CloudflareBlocks, DatabaseUnavailable, RateLimited
 
 WINDOW_SECONDS = 300.0
 RESERVE = 20
@@ -30,6 +30,8 @@ _OF_LATE = 0.2
 """The part of a window for which a process that has refused something counts as one that lacks calls."""
 _KEPT = 0.005
 """The part of a window that is not planned with: for what was promised, and comes a little late."""
+_FOR_REPORTS = 1
+"""Of the calls that may be made before a report: so many are left to the report itself, which is a call too."""
 _STEPS = 30
 """A window has so many steps, by which calls are reported, and looked ahead."""
 
@@ -37,7 +39,8 @@ _STEPS = 30
 class CallBudget:
     """Allows at most ``limit`` calls in any ``window`` seconds, and none while Cloudflare blocks.
 
-    Where processes share the limit, ``lease`` sets this one's share of it.
+    Where processes share the limit, ``lease`` sets this one's share of it, and how much of that it may spend before it
+    reports again.
     """
 
     def __init__(
@@ -62,6 +65,11 @@ class CallBudget:
         self._blocked_until = -math.inf
         self._refused_at = -math.inf
         self._made = 0
+        self._reported = 0
+        """How many calls had been made when it last began to report."""
+        self._unreported_ends: float = math.inf
+        """How many calls may have been made before the next report; infinite before the first lease."""
+        self._report: Callable[[], Awaitable[None]] | None = None
         self._told: dict[str, tuple[float, int, int]] = {}
         """By policy: when its window ends, how many calls this process had made, and how many were left to all."""
 
@@ -78,12 +86,25 @@ class CallBudget:
         limit = self.limit
         return self._clock() < self._blocked_until or (limit is not None and self.left() <= limit * _LOW)
 
+    async def turn(self) -> None:
+        """Wait while this process reports what it has spent, if it may make no call before that.
+
+        Raises:
+            Unavailable: it cannot report now.
+        """
+        while self._report is not None and self.limit is not None and not self._may_call_unreported:
+            if self.left() < 1:
+                return
+            self.refuse()  # it spends faster than the share lasts
+            await self._report()
+
     def take(self, *, background: bool = False) -> None:
         """Spend one call; ``background``: one that leaves a quarter of the window's calls to requests.
 
         Raises:
             CloudflareBlocks: Cloudflare blocks; it says when the block ends.
             RateLimited: the share is used up; it says when a call is allowed again.
+            DatabaseUnavailable: the process has to report first (``turn``).
         """
         now = self._clock()
         self.check_block()
@@ -97,6 +118,8 @@ class CallBudget:
             what = "what it leaves to background work" if background else "share"
             wait = max(1, math.ceil(self.frees_in(1 + reserve)))
             raise RateLimited(f"This service's {what} of Cloudflare's rate limit is used up.", retry_after=wait)
+        if not self._may_call_unreported:
+            raise DatabaseUnavailable("This process has to report its Cloudflare calls before it makes another one.")
         self._passed.append(now)
         self._made += 1
 
@@ -124,19 +147,34 @@ class CallBudget:
         if 0 < reset_seconds <= self.window:
             self._told[policy] = now + reset_seconds, self._made, remaining
 
-    def lease(self, share: int, seconds: float) -> None:
-        """Set this process's share of the limit for so many seconds."""
+    def lease(self, share: int, seconds: float, *, unreported: int) -> None:
+        """Set this process's share of the limit for so many seconds, as the answer to a report.
+
+        ``unreported``: so many calls it may make from the beginning of that report until the next one.
+        """
         self._share = share
         self._lease_ends = self._clock() + seconds
+        self._unreported_ends = self._reported + unreported
+
+    def begin_report(self, most: int) -> int:
+        """Make no more than ``most`` calls until the report that begins now is answered; return how many it may be.
+
+        Until then this process does not know which share and which report the others see. With so few calls it stays
+        within all that they may see.
+        """
+        calls = int(max(0, min(most, self.left(), self._unreported_ends - self._made)))
+        self._reported = self._made
+        if self._unreported_ends < math.inf:
+            self._unreported_ends = self._made + calls
+        return calls
+
+    def report_by(self, report: Callable[[], Awaitable[None]] | None) -> None:
+        """Report in this way when calls have to wait for it; None: in no way, such calls are refused."""
+        self._report = report
 
     def stop_counting(self) -> None:
         """Count no calls from now on, whatever is leased, because they go where the limit does not hold."""
         self._total = None
-
-    def bound(self, share: int) -> None:
-        """Lower the share for as long as its lease lasts."""
-        if self._share is not None:
-            self._share = min(self._share, share)
 
     def spent(self) -> Sequence[tuple[float, int]]:
         """Return the calls of this window by steps, newest first: how old the newest is, in seconds, and how many."""
@@ -153,8 +191,8 @@ class CallBudget:
 
     @property
     def hungry(self) -> bool:
-        """Whether anything was refused for want of calls of late."""
-        return self._clock() < self._refused_at + self.window * _OF_LATE
+        """Whether little is left, or calls were refused of late or came faster than the share lasts."""
+        return self.low or self._clock() < self._refused_at + self.window * _OF_LATE
 
     def left(self) -> float:
         """Return how many calls are allowed now; infinite where no calls are counted."""
@@ -203,6 +241,10 @@ class CallBudget:
         if now < self._blocked_until:
             wait = math.ceil(self._blocked_until - now)
             raise CloudflareBlocks("Cloudflare has blocked all calls.", retry_after=wait)
+
+    @property
+    def _may_call_unreported(self) -> bool:
+        return self._made + _FOR_REPORTS < self._unreported_ends
 
     def _told_left(self, now: float, limit: int) -> Sequence[tuple[float, float]]:
         """Return when each window that Cloudflare told of ends, and what is left in it for this process."""

@@ -4,7 +4,7 @@ import asyncio
 import copy
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -96,7 +96,7 @@ class CloudflareClient:
     ) -> None:
         """Open no connection yet; ``seconds`` is the deadline of a call that sets none itself."""
         self._call_budget = call_budget
-        self._count: Callable[[], None] = call_budget.take
+        self._count: Callable[[], Awaitable[None]] = self._take
         self._metrics = metrics
         self.transport = REST
         """What answers, as far as ``discover`` has found out."""
@@ -139,7 +139,7 @@ class CloudflareClient:
             CredentialsRefused, UpstreamTimeout, UpstreamUnavailable, UpstreamRejected: see ``app.domain.errors``.
         """
         with self._upstream.measured(call.operation):
-            self._count()
+            await self._count()
             response = await self._send(call)
             if response.is_success:
                 body = self._upstream.read_json(response)
@@ -151,7 +151,7 @@ class CloudflareClient:
     def for_shares(self) -> "CloudflareClient":
         """Return this client for the calls that ask for a share of the limit: they are made and counted at any time."""
         client = copy.copy(self)
-        client._count = self._call_budget.record  # noqa: SLF001 - of a copy of this one
+        client._count = self._record  # noqa: SLF001 - of a copy of this one
         return client
 
     async def call_compatible(self, call: Call, meaning: RefusalMap) -> bytes:
@@ -168,7 +168,7 @@ class CloudflareClient:
             except TimeoutError as error:
                 raise UpstreamTimeout(f"Other calls kept {call.operation} waiting for too long.") from error
             try:
-                self._call_budget.take(background=True)
+                await self._take(background=True)
                 left = max(ends - time.monotonic(), _SHORTEST)
                 response = await self._send(replace(call, seconds=left))
             finally:
@@ -184,6 +184,13 @@ class CloudflareClient:
     async def close(self) -> None:
         """Close the connections."""
         await self._upstream.close()
+
+    async def _take(self, *, background: bool = False) -> None:
+        await self._call_budget.turn()
+        self._call_budget.take(background=background)
+
+    async def _record(self) -> None:
+        self._call_budget.record()
 
     async def _send(self, call: Call) -> httpx.Response:
         response = await self._upstream.send(call)

@@ -6,6 +6,11 @@ from dataclasses import dataclass
 from app.ports.database import NOW, Row, Statement
 from app.storage.rows import read_rows
 
+MEANWHILE = 8
+"""Calls that a replica makes at most while a report of its is under way."""
+_UNREPORTED = 20
+"""A replica reports again before it has made so great a part of its share: the share divided by this."""
+
 _FORGET = f"DELETE FROM call_share WHERE expires_at <= {NOW} - ?1 ->> 'gone_ms'"
 # A share that had expired has gone back to the others: what was spent is all that is left of it.
 _REPORT = f"""
@@ -17,20 +22,20 @@ ON CONFLICT (replica) DO UPDATE SET
   calls = iif(expires_at > {NOW} AND excluded.expires_at > {NOW}, calls, 0),
   hungry = excluded.hungry, spent = excluded.spent, used = excluded.used, expires_at = excluded.expires_at
 """
-# Of the share of one that is gone all counts but what it told of and what has left the window: it may have spent the
-# rest since. It counts for a lease longer than a window, because a machine that was suspended learns late of its end.
+# Of one that is gone count the calls that it has told of, until they leave the window, and those that it may have made
+# since. They count for a lease longer than a window, because a machine that was suspended learns late of its end.
 # All who lack calls get the same, and those who lack none keep what they use; where nobody lacks any, all get the same.
-# Of what is free a process takes half, so that the next one finds some too. It gives way slowly, so that calls that it
-# has promised can be made.
+# Of what is free one that lacks none takes half, so that the next one finds some too. A process gives way slowly, so
+# that calls that it has promised can be made.
 _DECIDE = f"""
 WITH other AS (
-  SELECT max(calls, used) AS held, hungry, spent, expires_at > {NOW} AS alive
+  SELECT max(calls, used) AS held, hungry, expires_at > {NOW} AS alive, max(calls / {_UNREPORTED}, {MEANWHILE}) + (
+    SELECT coalesce(sum(value ->> 1), 0) FROM json_each(spent) WHERE value ->> 0 > {NOW} - ?1 ->> 'window_ms'
+  ) AS spent
   FROM call_share WHERE replica <> ?1 ->> 'replica'
 ),
 gone AS (
-  SELECT coalesce(sum(held - (
-    SELECT coalesce(sum(value ->> 1), 0) FROM json_each(other.spent) WHERE value ->> 0 <= {NOW} - ?1 ->> 'window_ms'
-  )), 0) AS calls FROM other WHERE NOT alive
+  SELECT coalesce(sum(min(held, spent)), 0) AS calls FROM other WHERE NOT alive
 ),
 living AS (
   SELECT count(*) AS others, coalesce(sum(held), 0) AS calls, coalesce(sum(hungry), 0) AS hungry,
@@ -45,8 +50,9 @@ due AS (
 )
 UPDATE call_share SET calls = (
   SELECT max(0, min(
-    max(due.calls, call_share.used * 29 / 30),
-    max(call_share.calls, call_share.used) + max(room - max(call_share.calls, call_share.used) + 1, 0) / 2,
+    max(due.calls, call_share.used * 39 / 40),
+    max(call_share.calls, call_share.used) + max(room - max(call_share.calls, call_share.used) + 1, 0)
+      / iif(?1 ->> 'hungry', 1, 2),
     room
   )) FROM due
 ) WHERE replica = ?1 ->> 'replica' RETURNING calls
@@ -71,6 +77,11 @@ class Share:
     """How many calls a replica may have made in any window from now on."""
 
     calls: int
+
+    @property
+    def unreported(self) -> int:
+        """How many calls it may make from the beginning of one report to that of the next."""
+        return max(self.calls // _UNREPORTED, MEANWHILE)
 
 
 def report(each: CallReport, *, lease_ms: int, gone_ms: int) -> Sequence[Statement]:

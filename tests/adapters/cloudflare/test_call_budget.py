@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from app.adapters.cloudflare.call_budget import WINDOW_SECONDS, CallBudget
-from app.domain.errors import CloudflareBlocks, RateLimited
+from app.domain.errors import CloudflareBlocks, DatabaseUnavailable, RateLimited
 from tests.adapters.cloudflare.wire import Clock
 from tests.support.generation import examples
 
@@ -206,7 +206,7 @@ def test_what_cloudflare_says_is_left_holds_where_it_is_less() -> None:
 
 def test_of_what_cloudflare_says_is_left_a_process_takes_its_part() -> None:
     call_budget = CallBudget(100, clock=Clock())
-    call_budget.lease(25, 60.0)
+    call_budget.lease(25, 60.0, unreported=25)
     call_budget.told("default", remaining=40, reset_seconds=40)
     assert call_budget.left() == 10
 
@@ -272,7 +272,53 @@ def test_a_process_that_counts_no_more_is_not_refused() -> None:
 def test_a_share_that_arrives_after_counting_stopped_changes_nothing() -> None:
     budget = CallBudget(2)
     budget.stop_counting()
-    budget.lease(1, 60)
+    budget.lease(1, 60, unreported=1)
     for _ in range(5):
         budget.take()
     assert budget.limit is None
+
+
+def test_a_process_makes_few_calls_before_it_reports_and_what_it_may_make_is_counted_from_the_report_on() -> None:
+    budget = CallBudget(100, clock=Clock())
+    budget.lease(50, 60, unreported=10)
+    assert passing(budget) == 9, "one is left for the report"
+    assert budget.begin_report(8) == 1
+    budget.record()
+    assert passing(budget) == 0
+    budget.lease(50, 60, unreported=10)
+    assert passing(budget) == 8, "the report was one of the ten"
+
+
+def test_while_a_report_is_under_way_fewer_calls_are_made_and_a_lost_answer_allows_no_more() -> None:
+    budget = CallBudget(100, clock=Clock())
+    budget.lease(50, 60, unreported=30)
+    assert (budget.begin_report(8), passing(budget)) == (8, 7)
+    assert (budget.begin_report(8), passing(budget)) == (1, 0)
+    assert budget.left() > 0
+
+
+async def test_calls_that_have_to_wait_for_a_report_are_made_after_it() -> None:
+    budget = CallBudget(100, clock=Clock())
+    budget.lease(50, 60, unreported=3)
+    reports: list[int] = []
+
+    async def report() -> None:
+        reports.append(budget.begin_report(8))
+        budget.lease(50, 60, unreported=3)
+
+    budget.report_by(report)
+    for _ in range(10):
+        await budget.turn()
+        budget.take()
+    assert len(reports) == 4
+    assert budget.hungry, "it spends faster than its share lasts"
+
+
+def passing(budget: CallBudget) -> int:
+    """Make calls until one has to wait for a report, and return how many passed."""
+    for passed in range(100):
+        try:
+            budget.take()
+        except DatabaseUnavailable:
+            return passed
+    return 100

@@ -1,0 +1,71 @@
+"""A service renews its share of the calls when calls wait for it, and goes on after a renewal that failed."""
+
+import asyncio
+
+import pytest
+
+from app.adapters.cloudflare.call_budget import CallBudget
+from app.domain.errors import DatabaseUnavailable, RateLimited
+from app.runtime.call_shares import CallShares
+from tests.simulation.call_budget import Directory
+
+LIMIT = 400
+
+
+class Renewing:
+    """A service whose pauses end when a test says so."""
+
+    def __init__(self) -> None:
+        self.directory = Directory(lambda: 0.0)
+        self.budget = CallBudget(LIMIT, unleased=0)
+        self.pauses: list[asyncio.Event] = []
+        self.shares = CallShares(self.directory, self.budget, replica="r0", limit=LIMIT, sleep=self._sleep)
+
+    async def _sleep(self, _: float) -> None:
+        self.pauses.append(asyncio.Event())
+        await self.pauses[-1].wait()
+
+    async def end_the_pause(self) -> None:
+        await asyncio.sleep(0)
+        self.pauses[-1].set()
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+    async def call(self) -> None:
+        await self.budget.turn()
+        self.budget.take()
+
+
+async def test_calls_at_once_wait_for_renewals_and_are_all_made() -> None:
+    service = Renewing()
+    await service.shares.begin()
+    async with asyncio.timeout(5):
+        await asyncio.gather(*(service.call() for _ in range(150)))
+    assert len(service.pauses) <= 150 / 7 + 2, "a renewal serves as many calls as it allows"
+    await service.shares.end()
+
+
+async def test_where_a_renewal_fails_calls_fail_with_it_until_one_succeeds() -> None:
+    service = Renewing()
+    await service.shares.begin()
+    service.directory.loses = {"r0"}
+    refused = 0
+    for _ in range(LIMIT):
+        try:
+            await service.call()
+        except DatabaseUnavailable:
+            refused += 1
+    assert LIMIT - 20 <= refused < LIMIT
+    service.directory.loses = set()
+    await service.end_the_pause()
+    async with asyncio.timeout(5):
+        await service.call()
+    await service.shares.end()
+
+
+async def test_a_call_that_waits_when_the_service_ends_is_refused() -> None:
+    service = Renewing()
+    await service.shares.begin()
+    await service.shares.end()
+    with pytest.raises(RateLimited):
+        await service.call()
