@@ -24,7 +24,9 @@ async def test_replicas_divide_the_calls_and_give_them_back(open_database: Opene
         for each in [first, second] * 4:
             await each.renew()
         assert budgets[0].left() > LIMIT * 3 / 4
+        budgets[0].report_by(first.renew)
         for _ in range(100):
+            await budgets[0].turn()
             budgets[0].take()
         await first.give_back()
         assert budgets[0].left() == 0

@@ -82,7 +82,8 @@ class Sharing(RuleBasedStateMachine):
 
     def call(self, process: Process, calls: int, *, lost: bool = False) -> None:
         """Let it make so many calls, and report as often as it has to, until an answer is lost."""
-        for _ in range(calls):
+        made = 0
+        while made < calls:
             try:
                 process.budget.take()
             except RateLimited:
@@ -93,6 +94,7 @@ class Sharing(RuleBasedStateMachine):
                     return
             else:
                 process.calls.append(self.now)
+                made += 1
 
     def renew(self, process: Process, *, lost: bool) -> None:
         self.directory.loses = {process.name} if lost else set()
@@ -198,6 +200,16 @@ def test_a_share_that_is_given_back_is_anothers_at_its_next_renewal() -> None:
     asyncio.run(processes.pop().shares.give_back())
     (share,) = shares_after(8, processes, sharing)
     assert share >= LIMIT - 2
+
+
+def test_what_a_dead_one_may_have_spent_unseen_is_left_to_it() -> None:
+    sharing = Sharing()
+    sharing.alive = [Process(number, sharing) for number in range(2)]
+    shares_after(8, sharing.alive, sharing)
+    sharing.what_a_dead_one_has_not_spent_is_the_others_within_a_lease(1)
+    (dead, _), (living,) = sharing.gone[0], sharing.alive
+    assert (len(dead.calls), len(living.calls)) == (9, LIMIT - 10)
+    sharing.no_window_holds_more_than_the_limit()
 
 
 def test_a_process_without_a_lease_has_little_and_a_lease_ends() -> None:
