@@ -84,6 +84,8 @@ class CallShares:
         self._clock = clock
         self._sleep = sleep
         self._keeping: asyncio.Task[None] | None = None
+        self._one = asyncio.Lock()
+        """One report at a time: each begins where the one before ended."""
         self._wanted = asyncio.Event()
         self._done = asyncio.Event()
         self._failed = False
@@ -122,10 +124,13 @@ class CallShares:
         """Report what was spent, and take the share that is due. Where no calls are counted, do nothing.
 
         Raises:
-            Unavailable: the database does not answer. Then the share stays at what was spent, until its lease ends.
+            Unavailable: the database does not answer. Then few calls more are made, until it does.
         """
-        if self._budget.limit is None:
-            return
+        if self._budget.limit is not None:
+            async with self._one:
+                await self._renew()
+
+    async def _renew(self) -> None:
         seconds = self._budget.window * LEASE
         began = self._clock()
         report = self._report(meanwhile=call_shares.MEANWHILE)
