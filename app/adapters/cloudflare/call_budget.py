@@ -90,13 +90,17 @@ class CallBudget:
         """Wait while this process reports what it has spent, if it may make no call before that.
 
         Raises:
+            CloudflareBlocks: Cloudflare blocks.
             Unavailable: it cannot report now.
         """
         while self._report is not None and self.limit is not None and not self._may_call_unreported:
             if self.left() < 1:
                 return
             self.refuse()  # it spends faster than the share lasts
-            await self._report()
+            try:
+                await self._report()
+            finally:
+                self.check_block()
 
     def take(self, *, background: bool = False) -> None:
         """Spend one call; ``background``: one that leaves a quarter of the window's calls to requests.

@@ -314,6 +314,19 @@ async def test_calls_that_have_to_wait_for_a_report_are_made_after_it() -> None:
     assert budget.hungry, "it spends faster than its share lasts"
 
 
+async def test_a_call_whose_report_met_a_block_is_refused_until_the_block_ends() -> None:
+    budget = CallBudget(100, clock=Clock())
+    budget.lease(50, 60, unreported=1)
+
+    async def report() -> None:
+        budget.block(30)
+        raise DatabaseUnavailable("The report was refused.")
+
+    budget.report_by(report)
+    with pytest.raises(CloudflareBlocks):
+        await budget.turn()
+
+
 def passing(budget: CallBudget) -> int:
     """Make calls until one has to wait for a report, and return how many passed."""
     for passed in range(100):
