@@ -33,8 +33,9 @@ async def move_tenant(
         Unavailable: a service does not answer; the tenant is served, and the same command goes on.
     """
     main = shards.main.backends.database
-    mover = Mover(tenant_id, f"{shards.main.name}:{secrets.token_hex(4)}")
-    await _check_shard(shards, target)
+    now = await database_time(main)
+    mover = Mover(tenant_id, f"{now:015d}:{shards.main.name}:{secrets.token_hex(4)}")
+    await _check_shard(shards, target, now)
     (rows,) = await main.run([mover.read_move()])
     begun = moving.read_move(rows)
     if begun is None:
@@ -55,7 +56,7 @@ async def move_tenant(
     await (move.give_up(place.epoch) if gives_up else move.run(place.epoch))
 
 
-async def _check_shard(shards: Shards, name: str) -> None:
+async def _check_shard(shards: Shards, name: str, now: int) -> None:
     """Return if tenants may be moved to the shard.
 
     Raises:
@@ -65,7 +66,7 @@ async def _check_shard(shards: Shards, name: str) -> None:
     known = {shard.name: shard for shard in await shards.places.load()}
     if name != MAIN and name not in known:
         raise NotFound(f"There is no shard {name}. There are: {', '.join((MAIN, *known))}.")
-    age = await database_time(shards.main.backends.database) - max((s.added_at for s in known.values()), default=0)
+    age = now - max((s.added_at for s in known.values()), default=0)
     if age < SETTLED_MS:
         raise Conflict(f"A shard was just added. Try again in {(SETTLED_MS - age) // 1000 + 1} seconds.")
 

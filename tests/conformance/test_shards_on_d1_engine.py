@@ -13,10 +13,12 @@ from app.adapters.local.sqlite_file import SqliteFile
 from app.domain.shards import MAIN
 from tests.conformance.conftest import client_of
 from tests.conformance.d1_engine import D1Engine, EngineDatabase
-from tests.runtime.test_moving import everything, moved
+from tests.runtime.killed_movers import MOMENTS, check_killed
+from tests.runtime.test_moving import everything, moved, nothing_in_the_background
 from tests.support.service import Service
 from tests.support.sharded import placed, sharded
 
+__all__ = ["nothing_in_the_background"]
 _WRITES = 40
 
 
@@ -55,6 +57,16 @@ async def test_a_tenant_moves_to_and_fro_while_it_is_written_and_read(tmp_path: 
         main, east = (service.shards.runtimes[name].backends.database for name in (MAIN, "east"))
         assert len((await everything(east, "acme"))["long_term_memory"]) == len(stored) + 1
         assert not any((await everything(main, "acme")).values())
+
+
+@pytest.mark.usefixtures("nothing_in_the_background")
+async def test_no_row_is_lost_or_doubled_where_a_mover_is_killed(tmp_path: Path, engine: D1Engine) -> None:
+    async with _sharded_on(engine, tmp_path) as service:
+        await placed(service, "acme", MAIN)
+        for number in range(5):
+            await service.store(f"note {number} of many", tenant="acme")
+        for step, after in MOMENTS:
+            await check_killed(service, "acme", "bot", step, after=after)
 
 
 async def _write(service: Service) -> list[str]:

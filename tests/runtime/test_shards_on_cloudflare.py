@@ -12,7 +12,7 @@ from tests.support.service import serving, settings_for
 from tests.support.sharded import backdate, placed, rows
 
 
-async def _add(backend: Backend, data_dir: Path, name: str) -> None:
+async def add_shard(backend: Backend, data_dir: Path, name: str) -> None:
     given = backend.settings(data_dir)
     settings = settings_for(data_dir, **given)
     shards = build_shards(settings)
@@ -27,7 +27,7 @@ async def _add(backend: Backend, data_dir: Path, name: str) -> None:
 @pytest.mark.cloudflare
 async def test_a_tenant_moves_to_another_database_and_index_and_back(tmp_path: Path) -> None:
     with running_on("cloudflare") as backend:
-        await _add(backend, tmp_path, "east")
+        await add_shard(backend, tmp_path, "east")
         async with serving(tmp_path, on=backend, indexer_seconds=1) as service:
             await placed(service, "acme", MAIN)
             for number in range(30):
@@ -49,7 +49,7 @@ async def test_a_tenant_moves_to_another_database_and_index_and_back(tmp_path: P
 @pytest.mark.cloudflare
 async def test_a_shard_s_size_is_what_d1_tells(tmp_path: Path) -> None:
     with running_on("cloudflare") as backend:
-        await _add(backend, tmp_path, "east")
+        await add_shard(backend, tmp_path, "east")
         async with serving(tmp_path, on=backend) as service:
             figures = {each.name: each.stored_bytes for each in await service.shards.fullness.measure()}
             assert figures.keys() == {MAIN, "east"}

@@ -1,10 +1,10 @@
-"""A world of two shards: processes with places of their own, and movers that are killed."""
+"""A world of two shards: processes with places of their own."""
 
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 from unittest.mock import patch
 
 import ulid
@@ -33,11 +33,9 @@ from tests.simulation.embedder import CONFIG, DigestEmbedder
 from tests.simulation.intercept import (
     Between,
     Chain,
-    Effect,
     InterceptedDatabase,
     InterceptedEmbedder,
     InterceptedIndex,
-    PortCall,
 )
 from tests.simulation.killer import KilledError
 from tests.simulation.network import Network
@@ -48,32 +46,6 @@ from tests.support.gateways import ADMINISTRATOR
 from tests.support.service import SECRETS
 
 EAST = "east"
-T = TypeVar("T")
-
-
-class KillAt:
-    """Ends a process before or after the n-th call that it makes once armed; without a number it only counts them."""
-
-    def __init__(self, number: int = 0, *, after: bool = False) -> None:
-        self.made = 0
-        self.killed = False
-        self.armed = False
-        self._number = number
-        self._after = after
-
-    async def pass_on(self, call: PortCall, effect: Effect[T]) -> T:
-        del call
-        if self.killed:
-            raise KilledError
-        if not self.armed:
-            return await effect()
-        self.made += 1
-        if self.made != self._number:
-            return await effect()
-        if self._after:
-            await effect()
-        self.killed = True
-        raise KilledError
 
 
 class BothFiles:

@@ -5,13 +5,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from app.indexing.jobs.carry import PAGE_ROWS
-from app.ports.database import Database, RunRefused
-from app.storage.system import carried, moving
+from app.indexing.jobs.noting import stop_noting
+from app.ports.database import Database
+from app.storage.system import carried
 from app.storage.system.carried import CarriedTable, Values
 from app.storage.system.moving import Mover
 
-STATEMENTS = 60
-"""Of one run: D1 takes 100."""
 _EVERY_CHANGE = 2**53 - 1
 
 
@@ -59,12 +58,7 @@ class Leftovers:
 
     async def stop_noting(self) -> None:
         """Remove the triggers that note changes, unless another tenant is leaving the source."""
-        first, *drops = moving.stop_noting(self.tables)
-        for start in range(0, len(drops), STATEMENTS):
-            try:
-                await self.source.run([first, *drops[start : start + STATEMENTS]])
-            except RunRefused:
-                return
+        await stop_noting(self.source, self.tables)
 
     async def _late_notes(self, table: CarriedTable) -> None:
         """Carry the notes of recalls that other processes wrote in the source before they knew that it had gone."""

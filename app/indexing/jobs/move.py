@@ -6,23 +6,24 @@ source has let the tenant go, by one statement, the source serves it; from then 
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 import structlog
 
-from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
+from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import Conflict, DatabaseRejected, Unavailable
 from app.domain.json_types import to_json
 from app.domain.shards import Place
 from app.indexing.jobs.carry import Carrier, MoveSide
-from app.indexing.jobs.leftovers import STATEMENTS, Leftovers
+from app.indexing.jobs.leftovers import Leftovers
+from app.indexing.jobs.noting import note_changes
+from app.indexing.jobs.one_config import one_config
 from app.ports.database import Database, RunRefused
 from app.ports.embedder import Embedder
-from app.storage import embedding_configs
 from app.storage.system import carried, directory, moving
 from app.storage.system.carried import COUNTERS, CarriedTable, Values
 from app.storage.system.moving import Mover, StartedMove
@@ -34,6 +35,15 @@ _MAX_WAITING = 100
 _MAX_ROUNDS = 100
 _LOST = "Another process has taken the move over."
 _FENCED_SECONDS = 0.75 * moving.FENCE_SECONDS
+
+
+@contextmanager
+def _still_ours() -> Iterator[None]:
+    """Turn the refusal of a run that only the process may make that moves the tenant into an error of the tree."""
+    try:
+        yield
+    except RunRefused as refusal:
+        raise Conflict(_LOST) from refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +86,19 @@ class Move:
             Conflict: another process moves the tenant, or it cannot be moved now: the error says why.
             Unavailable: a service does not answer. The tenant is served; run the move again.
         """
-        mover, to = self._mover, Place(self._target.shard, epoch + 1)
-        started = await self._lease(to)
+        with _still_ours():
+            await self._run(epoch)
+
+    async def _run(self, epoch: int) -> None:
+        mover = self._mover
+        started = await self._lease(Place(self._target.shard, epoch + 1))
         to = Place(started.target, started.epoch)
         if started.phase == "copy" and not await self._has_gone(to):
             await self._carry(started)
             self._work.report("it is served by the new shard")
         if started.phase == "copy":
             await self._directory.run([directory.switch(mover.tenant_id, to), mover.moved(to.epoch)])
+        await self._target.database.run([mover.serve(to.epoch)])  # as it does, unless a call of its way there came late
         await self._leftovers(await self._tables()).drop(self._work.linger_seconds)
         self._work.report("moved")
 
@@ -94,6 +109,10 @@ class Move:
             Conflict: another process moves the tenant, or it lives in the target already.
             Unavailable: a service does not answer. The tenant is served; give up again.
         """
+        with _still_ours():
+            await self._give_up(epoch)
+
+    async def _give_up(self, epoch: int) -> None:
         source, target, mover = self._source.database, self._target.database, self._mover
         started = await self._lease(Place(self._target.shard, epoch + 1))
         _, rows = await source.run([mover.stay(), mover.state()])
@@ -132,11 +151,11 @@ class Move:
         return state is not None and (state.to_shard, state.to_epoch) == (to.shard, to.epoch)
 
     async def _carry(self, started: StartedMove) -> None:
-        configs = await self._one_config()
+        configs = await one_config(self._source, self._target)
         await self._check_no_erasure()
         tables = await self._tables()
         await self._target.database.run([self._mover.arrive(started.epoch)])
-        await self._note_changes(tables, started.epoch - 1)
+        await note_changes(self._source.database, self._mover, tables, started.epoch - 1)
         carrier = Carrier(
             self._mover, self._source, self._target, tables, configs.active, self._work.embedder_of(configs.active)
         )
@@ -147,27 +166,6 @@ class Move:
             if await self._switched(carrier, Place(started.target, started.epoch)):
                 return
         raise Unavailable("The tenant changes faster than it can be carried. It is served; run the move again.")
-
-    async def _one_config(self) -> EmbeddingConfigs:
-        """Return the embedding config of both shards, which is the target's from now on if it has no memory yet.
-
-        Raises:
-            Conflict: they have different ones, or the data of one moves to another.
-        """
-        ours = await embedding_configs.current(self._source.database)
-        theirs = await embedding_configs.current(self._target.database)
-        if ours is None:  # there is no memory to carry: any config will do
-            return theirs or await embedding_configs.prepared(self._target.database)
-        if theirs is None:
-            theirs = await embedding_configs.claim(self._target.database, ours.active)
-        if ours.shadow is not None or theirs.shadow is not None:
-            raise Conflict("A re-embedding is under way. Finish it in both shards, then move the tenant.")
-        if ours.active != theirs.active:
-            raise Conflict(
-                f"The shard {self._source.shard} is embedded with {ours.active}, {self._target.shard} with "
-                f"{theirs.active}. Re-embed one of them first."
-            )
-        return ours
 
     async def _check_no_erasure(self) -> None:
         ((row,),) = await self._source.database.run([self._mover.erasing()])
@@ -181,18 +179,6 @@ class Move:
         if carried.read_tables(ours) != carried.read_tables(theirs):
             raise Conflict("The two shards have different schemas. Run: memory-gateway migrate")
         return carried.read_tables(ours)
-
-    async def _note_changes(self, tables: list[CarriedTable], epoch: int) -> None:
-        """Have the source note what changes from now on; another move that ends meanwhile may remove the triggers."""
-        triggers = moving.note_changes(tables)
-        for _ in range(_MAX_ROUNDS):
-            for start in range(0, len(triggers), STATEMENTS):
-                await self._source.database.run(triggers[start : start + STATEMENTS])
-            _, ((row),) = await self._source.database.run(self._mover.leave(epoch))
-            if row["noted"] == len(triggers):
-                await self._source.database.run([self._mover.carry("leaving")])
-                return
-        raise Unavailable("The changes of the tenant cannot be noted.")
 
     async def _copy(self, carrier: Carrier, started: StartedMove) -> None:
         """Carry all rows, table by table, from where the move was left."""
@@ -211,8 +197,8 @@ class Move:
         for _ in range(_MAX_ROUNDS):
             try:
                 return await step()
-            except RunRefused as refusal:
-                raise Conflict(_LOST) from refusal
+            except RunRefused:
+                raise
             except DatabaseRejected as error:
                 structlog.get_logger().info("carried_again", reason=error.detail)
                 with suppress(DatabaseRejected):  # the step finds out
@@ -267,12 +253,12 @@ class Move:
         """
         source, target, mover = self._source.database, self._target.database, self._mover
         await self._fitting(carrier, carrier.catch_up)
-        await source.run([mover.fence()])
+        _, (fence,) = await source.run([mover.carry("leaving"), mover.fence()])
         with suppress(TimeoutError):
             async with asyncio.timeout(_FENCED_SECONDS):
                 if await self._last_changes(carrier):
-                    await target.run([mover.carry("arriving"), mover.serve()])
-                    await source.run([mover.go(to)])
+                    await target.run([mover.carry("arriving"), mover.serve(to.epoch)])
+                    await source.run([mover.go(to, int(fence["fenced_until"] or 0))])
         _, rows = await source.run([mover.open(), mover.state()])
         state = moving.read_state(rows)
         if state is not None and state.state == "gone":
@@ -283,7 +269,7 @@ class Move:
 
     async def _last_changes(self, carrier: Carrier) -> bool:
         """Carry what has changed, and return whether both databases have the same of it, and as many rows."""
-        await self._one_config()
+        await one_config(self._source, self._target)
         await self._check_no_erasure()
         while changed := await self._fitting(carrier, carrier.catch_up):
             if not await carrier.equal(changed):

@@ -4,26 +4,28 @@ They are about one tenant each; no request imports them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.domain.shards import Place
 from app.ports.database import NOW, Row, Statement
 from app.storage.rows import read_row
-from app.storage.system.carried import CarriedTable, Values
+from app.storage.system.carried import Values
 
 LEASE_SECONDS = 60
 """How long another process leaves a move alone that its own has not renewed."""
 FENCE_SECONDS = 5
 """How long a tenant's requests write nothing at most, while a move ends: then the old place serves again."""
-_NOTED = "tenant_noted_"
-_EVENTS = ("insert", "update", "delete")
 
 _LEASE = f"""
 INSERT INTO tenant_moves (tenant_id, source, target, epoch, mover, leased_until)
 SELECT ?1 ->> 'tenant_id', ?1 ->> 'source', ?1 ->> 'target', ?1 ->> 'epoch', ?1 ->> 'mover',
-  {NOW} + {LEASE_SECONDS * 1000} WHERE TRUE
+  {NOW} + {LEASE_SECONDS * 1000}
+WHERE EXISTS (SELECT 1 FROM tenant_moves WHERE tenant_id = ?1 ->> 'tenant_id')
+  OR NOT EXISTS (SELECT 1 FROM tenant_places WHERE tenant_id = ?1 ->> 'tenant_id' AND epoch >= ?1 ->> 'epoch')
 ON CONFLICT (tenant_id) DO UPDATE SET mover = excluded.mover, leased_until = excluded.leased_until
-WHERE tenant_moves.leased_until <= {NOW} OR tenant_moves.mover = excluded.mover
+WHERE (tenant_moves.leased_until <= {NOW} OR tenant_moves.mover = excluded.mover)
+  AND (tenant_moves.source, tenant_moves.target, tenant_moves.epoch)
+    = (excluded.source, excluded.target, excluded.epoch)
 RETURNING source, target, epoch, phase, progress
 """
 _READ_MOVE = "SELECT source, target, epoch, phase, progress FROM tenant_moves WHERE tenant_id = ?1 ->> 'tenant_id'"
@@ -34,19 +36,21 @@ WHERE tenant_id = ?1 ->> 'tenant_id' AND mover = ?1 ->> 'mover' RETURNING 1 AS h
 _MOVED = "UPDATE tenant_moves SET phase = 'drop' WHERE tenant_id = ?1 ->> 'tenant_id' AND epoch = ?1 ->> 'epoch'"
 _END = "DELETE FROM tenant_moves WHERE tenant_id = ?1 ->> 'tenant_id' AND mover = ?1 ->> 'mover'"
 
+# Names of movers are in the order in which they began: what an earlier one sends late takes nothing from a later one.
+_NOT_LATE = "coalesce(tenant_epochs.mover, '') <= ?1 ->> 'mover'"
 # A tenant of the first shard may have no row yet.
-_LEAVE = """
+_LEAVE = f"""
 INSERT INTO tenant_epochs (tenant_id, epoch, state, mover)
 SELECT ?1 ->> 'tenant_id', ?1 ->> 'epoch', 'leaving', ?1 ->> 'mover' WHERE TRUE
 ON CONFLICT (tenant_id) DO UPDATE SET state = 'leaving', mover = excluded.mover, fenced_until = 0
-WHERE tenant_epochs.state IN ('here', 'leaving') AND tenant_epochs.epoch = excluded.epoch
+WHERE tenant_epochs.state IN ('here', 'leaving') AND tenant_epochs.epoch = excluded.epoch AND {_NOT_LATE}
 """
-_ARRIVE = """
+_ARRIVE = f"""
 INSERT INTO tenant_epochs (tenant_id, epoch, state, mover)
 SELECT ?1 ->> 'tenant_id', ?1 ->> 'epoch', 'arriving', ?1 ->> 'mover' WHERE TRUE
 ON CONFLICT (tenant_id) DO UPDATE SET epoch = excluded.epoch, state = 'arriving', mover = excluded.mover,
   fenced_until = 0, to_shard = NULL, to_epoch = NULL
-WHERE tenant_epochs.epoch <= excluded.epoch
+WHERE tenant_epochs.epoch < excluded.epoch OR (tenant_epochs.epoch = excluded.epoch AND {_NOT_LATE})
 """
 _STATE = "SELECT epoch, state, to_shard, to_epoch FROM tenant_epochs WHERE tenant_id = ?1 ->> 'tenant_id'"
 _CARRY = """
@@ -56,35 +60,47 @@ SELECT ?1 ->> 'tenant_id', ?1 ->> 'mover', ?1 ->> 'state'
 _OWN = "tenant_id = ?1 ->> 'tenant_id' AND mover = ?1 ->> 'mover'"
 _FENCE = f"""
 UPDATE tenant_epochs SET fenced_until = {NOW} + {FENCE_SECONDS * 1000} WHERE {_OWN} AND state = 'leaving'
+RETURNING fenced_until
 """
 _OPEN = f"UPDATE tenant_epochs SET fenced_until = 0 WHERE {_OWN} AND state = 'leaving'"
-_SERVE = f"UPDATE tenant_epochs SET state = 'here' WHERE {_OWN} AND state = 'arriving'"
+_SERVE = """
+UPDATE tenant_epochs SET state = 'here'
+WHERE tenant_id = ?1 ->> 'tenant_id' AND epoch = ?1 ->> 'epoch' AND state = 'arriving'
+"""
 _GO = f"""
 UPDATE tenant_epochs SET state = 'gone', to_shard = ?1 ->> 'target', to_epoch = ?1 ->> 'epoch', fenced_until = 0
-WHERE {_OWN} AND state = 'leaving' AND fenced_until > {NOW}
+WHERE {_OWN} AND state = 'leaving' AND fenced_until = ?1 ->> 'fence' AND fenced_until > {NOW}
   AND NOT EXISTS (SELECT 1 FROM tenant_changes WHERE tenant_changes.tenant_id = ?1 ->> 'tenant_id')
 RETURNING 1 AS gone
 """
-_STAY = """
-UPDATE tenant_epochs SET state = 'here', mover = NULL, fenced_until = 0
-WHERE tenant_id = ?1 ->> 'tenant_id' AND state = 'leaving'
+_STAY = f"""
+UPDATE tenant_epochs SET state = 'here', mover = ?1 ->> 'mover', fenced_until = 0
+WHERE tenant_id = ?1 ->> 'tenant_id' AND state = 'leaving' AND {_NOT_LATE}
 """
 _LEAVE_TO = f"""
 UPDATE tenant_epochs SET state = 'gone', to_shard = ?1 ->> 'target', to_epoch = ?1 ->> 'epoch'
 WHERE {_OWN} AND state = 'arriving'
 """
-_TAKE_OVER = """
-UPDATE tenant_epochs SET mover = ?1 ->> 'mover' WHERE tenant_id = ?1 ->> 'tenant_id' AND state = 'gone'
+_TAKE_OVER = f"""
+UPDATE tenant_epochs SET mover = ?1 ->> 'mover'
+WHERE tenant_id = ?1 ->> 'tenant_id' AND state = 'gone' AND {_NOT_LATE}
 """
 
 _CHANGES = """
 SELECT number, table_name, row_key FROM tenant_changes WHERE tenant_id = ?1 ->> 'tenant_id'
 ORDER BY number LIMIT ?1 ->> 'most'
 """
-_FORGET = "DELETE FROM tenant_changes WHERE tenant_id = ?1 ->> 'tenant_id' AND number <= ?1 ->> 'last'"
-_FORGET_NUMBERS = "DELETE FROM tenant_renumbered WHERE tenant_id = ?1 ->> 'tenant_id'"
-_COUNT_NOTED = f"""
-SELECT count(*) AS noted FROM sqlite_master WHERE type = 'trigger' AND substr(name, 1, {len(_NOTED)}) = '{_NOTED}'
+_OF_ANOTHER = """
+SELECT 1 FROM tenant_epochs AS moving
+WHERE moving.tenant_id = ?1 ->> 'tenant_id' AND moving.state = '{state}' AND moving.mover <> ?1 ->> 'mover'
+"""
+_FORGET = f"""
+DELETE FROM tenant_changes WHERE tenant_id = ?1 ->> 'tenant_id' AND number <= ?1 ->> 'last'
+  AND NOT EXISTS ({_OF_ANOTHER.format(state="leaving")})
+"""
+_FORGET_NUMBERS = f"""
+DELETE FROM tenant_renumbered WHERE tenant_id = ?1 ->> 'tenant_id'
+  AND NOT EXISTS ({_OF_ANOTHER.format(state="arriving")})
 """
 _ERASING = """
 SELECT EXISTS (SELECT 1 FROM erasure WHERE tenant_id = ?1 ->> 'tenant_id' AND receipt IS NULL) AS erasing
@@ -98,6 +114,9 @@ _LATE_NOTES = """
 INSERT INTO recall_log (tenant_id, {columns}) SELECT ?1 ->> 'tenant_id', {values} FROM json_each(?1, '$.rows')
 WHERE NOT EXISTS (
   SELECT 1 FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id' AND erasure.accepted_at >= value ->> {at}
+) AND EXISTS (
+  SELECT 1 FROM tenant_epochs
+  WHERE tenant_epochs.tenant_id = ?1 ->> 'tenant_id' AND tenant_epochs.state IN ('here', 'leaving')
 ) ON CONFLICT DO NOTHING
 """
 _DROP_MEMORIES = """
@@ -128,7 +147,12 @@ class TenantState:
 
 @dataclass(frozen=True, slots=True)
 class Mover:
-    """One process that moves one tenant: every statement is of the tenant, and of this process where that counts."""
+    """One process that moves one tenant: every statement is of the tenant, and of this process where that counts.
+
+    Attributes:
+        tenant_id: The tenant.
+        name: Who moves it. Of two names, that of the process which began later is greater.
+    """
 
     tenant_id: str
     name: str
@@ -153,9 +177,9 @@ class Mover:
         """Forget the move."""
         return self._write(_END)
 
-    def leave(self, epoch: int) -> list[Statement]:
-        """Begin to note what changes in the source; the second statement counts the triggers that do."""
-        return [self._write(_LEAVE, epoch=epoch), Statement.read(_COUNT_NOTED)]
+    def leave(self, epoch: int) -> Statement:
+        """Have the triggers that note changes note those of the tenant, and stay."""
+        return self._write(_LEAVE, epoch=epoch)
 
     def arrive(self, epoch: int) -> Statement:
         """Begin to write the tenant's rows in the target."""
@@ -170,22 +194,20 @@ class Mover:
         return self._write(_CARRY, state=state)
 
     def fence(self) -> Statement:
-        """Let the tenant's requests write nothing in the source for a while."""
+        """Let the tenant's requests write nothing in the source for a while; returns ``fenced_until``."""
         return self._write(_FENCE)
 
     def open(self) -> Statement:
         """Let them write again."""
         return self._write(_OPEN)
 
-    def serve(self) -> Statement:
-        """Make the target ready to serve: nobody asks it yet."""
-        return self._write(_SERVE)
+    def serve(self, epoch: int) -> Statement:
+        """Make the target ready to serve: nobody asks it before the source has let the tenant go."""
+        return self._write(_SERVE, epoch=epoch)
 
-    def go(self, to: Place) -> Statement:
-        """Decide: from now on the target serves, if the fence still stands and all changes were carried."""
-        return Statement.write(
-            _GO, repeatable=False, tenant_id=self.tenant_id, mover=self.name, target=to.shard, epoch=to.epoch
-        )
+    def go(self, to: Place, fence: int) -> Statement:
+        """Decide: from now on the target serves, if this fence still stands and all changes were carried."""
+        return replace(self._write(_GO, target=to.shard, epoch=to.epoch, fence=fence), repeatable=False)
 
     def stay(self) -> Statement:
         """Let the tenant stay in the source, whoever moves it, unless the source has let it go."""
@@ -204,11 +226,11 @@ class Mover:
         return Statement.read(_CHANGES, tenant_id=self.tenant_id, most=most)
 
     def forget(self, last: int) -> Statement:
-        """Forget the changes up to this one."""
+        """Forget the changes up to this one, unless another process moves the tenant."""
         return self._write(_FORGET, last=last)
 
     def forget_numbers(self) -> Statement:
-        """Forget which numbers rows were given."""
+        """Forget which numbers rows were given, unless another process carries them."""
         return self._write(_FORGET_NUMBERS)
 
     def erasing(self) -> Statement:
@@ -243,28 +265,3 @@ def read_move(rows: Sequence[Row]) -> StartedMove | None:
 def read_state(rows: Sequence[Row]) -> TenantState | None:
     """Read how a tenant lives in a database."""
     return read_row(TenantState, rows[0]) if rows else None
-
-
-def note_changes(tables: Sequence[CarriedTable]) -> list[Statement]:
-    """Make the triggers that note which rows of leaving tenants change; each statement may be run again."""
-    return [Statement.write(_trigger(table, event)) for table in tables for event in _EVENTS]
-
-
-def stop_noting(tables: Sequence[CarriedTable]) -> list[Statement]:
-    """Remove these triggers, unless a tenant is leaving: the run is refused with ``noting`` then."""
-    drops = [f"DROP TRIGGER IF EXISTS {_NOTED}{table.name}_{event}" for table in tables for event in _EVENTS]
-    return [Statement.write("INSERT INTO tenant_noting (ended) SELECT TRUE"), *map(Statement.write, drops)]
-
-
-def _trigger(table: CarriedTable, event: str) -> str:
-    rows = {"insert": ["new"], "update": ["old", "new"], "delete": ["old"]}[event]
-    notes = "".join(
-        f"INSERT INTO tenant_changes (tenant_id, table_name, row_key) VALUES ({row}.tenant_id, '{table.name}', "
-        f"json_array({', '.join(f'{row}.{column}' for column in table.key)})); "
-        for row in rows
-    )
-    return (
-        f"CREATE TRIGGER IF NOT EXISTS {_NOTED}{table.name}_{event} AFTER {event.upper()} ON {table.name} "
-        f"WHEN EXISTS (SELECT 1 FROM tenant_epochs AS leaving WHERE leaving.tenant_id = {rows[0]}.tenant_id "
-        f"AND leaving.state = 'leaving') BEGIN {notes}END"
-    )
