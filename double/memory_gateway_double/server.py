@@ -4,7 +4,7 @@ import asyncio
 import ipaddress
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -13,13 +13,15 @@ from threadpoolctl import threadpool_limits
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from memory_gateway_double.account import CLOUDFLARE, Double, DoubleOptions
-from memory_gateway_double.delivery import CUT
+from memory_gateway_double.delivery import CUT, Receive, Scope, Send
 from memory_gateway_double.models.openai import PREFIX as OPENAI
 from memory_gateway_double.models.rerank_endpoint import PREFIX as RERANKER
 from memory_gateway_double.r2 import PREFIX as R2
 
 Announce = Callable[[str], object]
 """Takes the text that tells a person how to use the double."""
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+"""Serves a request, as ASGI has it."""
 
 _STOP_SECONDS = 10
 _GRACE_SECONDS = 1.0
@@ -107,14 +109,20 @@ class _Server(uvicorn.Server):
 
 
 @contextmanager
-def running(options: DoubleOptions | None = None) -> Iterator[Handle]:
-    """Serve a double on a free port of 127.0.0.1, in a thread, for as long as the context lasts."""
+def running(
+    options: DoubleOptions | None = None, served: Callable[[Double], Application] | None = None
+) -> Iterator[Handle]:
+    """Serve a double on a free port of 127.0.0.1, in a thread, for as long as the context lasts.
+
+    ``served`` makes what answers in its place: an application that passes on to the double what it does not answer.
+    """
     # asyncio sends small writes at once only on sockets that name their protocol.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
     double = Double(options or DoubleOptions())
     listening = threading.Event()
-    server = _Server(_config(double), double, lambda _: listening.set())
+    application = double if served is None else served(double)
+    server = _Server(_config(application), double, lambda _: listening.set())
 
     def serve_forever() -> None:
         try:
@@ -153,10 +161,10 @@ async def serve(options: DoubleOptions, host: str, port: int, announce: Announce
         double.close()
 
 
-def _config(double: Double) -> uvicorn.Config:
+def _config(application: Application) -> uvicorn.Config:
     threadpool_limits(limits=1, user_api="blas")  # searches are too small to gain from more threads
     return uvicorn.Config(
-        double,
+        application,
         http=_Protocol,
         ws="none",
         lifespan="off",

@@ -18,6 +18,7 @@ from app.domain.embedding import EmbeddingConfig
 from app.observability.metrics import Metrics
 from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.server import Handle, running
+from tests.conformance.vectorize_binding import WithVectorizeBinding
 from tests.conformance.workerd import running_program
 from tests.contracts.conftest import CONFIG, FILTERABLE
 from tests.support.backends import Backend
@@ -90,10 +91,10 @@ class Edge:
 def running_edge(temporary: Path, slots: Sequence[Slot] = ()) -> Iterator[Edge]:
     """Run the Worker and the account, with these slots or as many as the tests need; the first is the Worker's own."""
     slots = slots or [Slot(number) for number in range(_SLOTS)]
-    with running(DoubleOptions(visibility_seconds=(0.0, 0.0), rate_limit=False)) as double:
+    options = DoubleOptions(visibility_seconds=(0.0, 0.0), rate_limit=False)
+    with running(options, WithVectorizeBinding) as double:
         told = {
-            "account": f"{double.cloudflare_url}/accounts/{double.double.options.account_id}",
-            "token": double.double.options.api_token,
+            "account": double.url,
             "secret": SECRET,
             "authSecrets": AUTH_SECRETS,
             "slots": {str(slot.number): slot.bindings for slot in slots},

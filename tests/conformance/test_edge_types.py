@@ -55,7 +55,7 @@ def test_it_is_typed_strictly(folder: Path) -> None:
     [
         ("handler.ts", "database.withSession(bookmark)", "database.withSession(7)"),
         ("handler.ts", "index.getByIds(ids)", "index.getById(ids)"),
-        ("handler.ts", "session.getBookmark()", "session.bookmark()"),
+        ("handler.ts", "on.getBookmark()", "on.bookmark()"),
         ("container.ts", 'sleepAfter = "15m"', "sleepAfter = { minutes: 15 }"),
     ],
 )

@@ -4,12 +4,14 @@ https://developers.cloudflare.com/d1/best-practices/read-replication/
 """
 
 HEADER = "x-d1-bookmark"
+FIRST_PRIMARY = "first-primary"
+"""Is sent while none is known: the primary answers, and tells a bookmark."""
 
 
 class Bookmark:
     """The latest bookmark of the answers to this process. Bookmarks sort as text, from oldest to newest.
 
-    None is sent until a run that reached the primary has told one: without a bookmark every run goes to the primary.
+    ``FIRST_PRIMARY`` is sent until a run that reached the primary has told one.
     """
 
     def __init__(self) -> None:
@@ -19,7 +21,7 @@ class Bookmark:
         self._period = 0
 
     def to_send(self) -> tuple[str | None, int]:
-        """Return what a run that begins now sends, None for nothing, and the period to tell ``told`` and ``lost``."""
+        """Return the bookmark of a run that begins now, None while none is known, and its period, for the others."""
         return (self._latest if self._known else None), self._period
 
     def told(self, bookmark: str | None, sent: str | None, period: int) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import orjson
 
-from app.adapters.cloudflare.bookmark import HEADER, Bookmark
+from app.adapters.cloudflare.bookmark import FIRST_PRIMARY, HEADER, Bookmark
 from app.adapters.cloudflare.client import CloudflareAnswer, CloudflareClient, Refusal
 from app.adapters.cloudflare.transport import SESSIONS
 from app.adapters.upstream import Call
@@ -167,7 +167,7 @@ class D1Database:
             return await self._client.call(call, meaning)
         sent, period = self._bookmark.to_send()
         try:
-            answer = await self._client.call(call if sent is None else replace(call, headers={HEADER: sent}), meaning)
+            answer = await self._client.call(replace(call, headers={HEADER: sent or FIRST_PRIMARY}), meaning)
         except MemoryGatewayError:
             if sent is not None:
                 self._bookmark.lost(period)

@@ -12,7 +12,7 @@ export interface Env {
   AI?: Ai;
 }
 
-type Call = { env: Env; name: string; method: string; bookmark: string; text: () => Promise<string> };
+type Call = { env: Env; name: string; method: string; bookmark: string | undefined; text: () => Promise<string> };
 type Route = [method: string, path: RegExp, answer: (call: Call) => Promise<Response>];
 type Statement = { sql: string; params: unknown[] };
 
@@ -43,8 +43,8 @@ export async function answer(request: Request, env: Env): Promise<Response> {
     const route = there.find(([method]) => method === request.method);
     if (route === undefined) throw lost(request.method, path, there.length > 0);
     const [, name = "", method = ""] = route[1].exec(path) ?? [];
-    const bookmark = request.headers.get("x-d1-bookmark") ?? "first-primary";
-    if (!BOOKMARK.test(bookmark)) throw new Refusal(400, 7400, "The header x-d1-bookmark holds no bookmark.");
+    const bookmark = request.headers.get("x-d1-bookmark") ?? undefined;
+    if (!BOOKMARK.test(bookmark ?? "none")) throw new Refusal(400, 7400, "The header x-d1-bookmark holds no bookmark.");
     return await route[2]({ env, name, method, bookmark, text: () => boundedText(request, BODY_BYTES) });
   } catch (error) {
     await boundedText(request, 0).catch(() => undefined); // a body left unread breaks the kept-alive connection
@@ -122,11 +122,11 @@ async function search(index: Vectorize, { vector, ...options }: Record<string, u
   return await index.query(vector, options).catch(vectorizeRefusal);
 }
 
-async function batch(database: D1Database, all: Statement[], bookmark: string): Promise<[D1Result[], string | null]> {
+async function batch(database: D1Database, all: Statement[], bookmark?: string): Promise<[D1Result[], string | null]> {
   try {
-    const session = database.withSession(bookmark);
-    const results = await session.batch(all.map(({ sql, params }) => session.prepare(sql).bind(...params)));
-    return [results, session.getBookmark()];
+    const on = bookmark === undefined ? database : database.withSession(bookmark); // to tell a bookmark takes time
+    const results = await on.batch(all.map(({ sql, params }) => on.prepare(sql).bind(...params)));
+    return [results, "getBookmark" in on ? on.getBookmark() : null];
   } catch (error) {
     const text = said(error).replace(/^D1_ERROR: /, "");
     throw new Refusal(/SQLITE_|D1_TYPE_ERROR|Wrong number of parameter/.test(text) ? 400 : 500, 7500, text);

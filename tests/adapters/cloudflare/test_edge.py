@@ -238,7 +238,11 @@ async def test_bookmarks_are_sent_where_replicas_may_answer(edge: respx.MockRout
     await client.discover()
     for _ in range(3):
         await database.ping()
-    assert [call.request.headers.get("x-d1-bookmark") for call in route.calls] == [None, "0002", "0002"]
+    assert [call.request.headers.get("x-d1-bookmark") for call in route.calls] == [
+        "first-primary",
+        "0002",
+        "0002",
+    ]
 
 
 async def test_none_is_sent_to_the_primary(edge: respx.MockRouter, client: CloudflareClient) -> None:

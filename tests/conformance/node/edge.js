@@ -1,15 +1,13 @@
 // Runs both entries of deploy/edge on workerd: D1 is its own, Vectorize's binding is Cloudflare's own too, and asks the
-// account of the tests over REST. Takes a file of JSON: the account's URL and token, the secrets, and by each slot the
-// databases and indexes with their bindings; those of slot 0 are the Worker's own. Prints one line of JSON when it serves,
-// and stops when its input ends.
+// account of the tests as a remote binding does. Takes a file of JSON: the account's URL, the secrets, and by each slot
+// the databases and indexes with their bindings; those of slot 0 are the Worker's own. Prints one line of JSON when it
+// serves, and stops when its input ends.
 
 import { readFileSync } from "node:fs";
-import { createServer } from "node:http";
 import { buildSync } from "esbuild";
 import { Miniflare } from "miniflare";
 
-const { account, token, secret, authSecrets, slots } = JSON.parse(readFileSync(process.argv[2], "utf8"));
-const METHODS = { getByIds: "get_by_ids", deleteByIds: "delete_by_ids" };
+const { account, secret, authSecrets, slots } = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const databases = Object.values(slots).flatMap(({ DATABASES }) => Object.entries(DATABASES));
 const indexes = Object.values(slots).flatMap(({ INDEXES }) => Object.values(INDEXES));
 
@@ -23,29 +21,6 @@ const { outputFiles } = buildSync({
   write: false,
   nodePaths: [`${import.meta.dirname}/node_modules`],
 });
-
-// What stands behind a binding of Vectorize: it answers a result without its envelope, and an error as {code, error}.
-const behind = createServer(async (request, response) => {
-  if (request.headers.upgrade) return response.writeHead(426).end();
-  const method = new URL(request.headers["mf-url"]).pathname.slice(1);
-  const index = request.headers["mf-binding"].toLowerCase();
-  const parts = [];
-  for await (const part of request) parts.push(part);
-  const answer = await fetch(`${account}/vectorize/v2/indexes/${index}/${METHODS[method] ?? method}`, {
-    method: method === "info" ? "GET" : "POST",
-    headers: {
-      authorization: `Bearer ${token}`,
-      ...(parts.length > 0 && { "content-type": request.headers["mf-header-content-type"] }),
-    },
-    ...(parts.length > 0 && { body: Buffer.concat(parts) }),
-  }).catch(() => new Response(null, { status: 502 }));
-  const body = await answer.json().catch(() => ({ errors: [] }));
-  const [error] = body.errors;
-  response.writeHead(answer.status, { "content-type": "application/json" });
-  response.end(JSON.stringify(answer.ok ? body.result : { code: error?.code, error: error?.message ?? "no answer" }));
-});
-behind.on("upgrade", (_, socket) => socket.end("HTTP/1.1 426 Upgrade Required\r\nConnection: close\r\n\r\n"));
-await new Promise((resolve) => behind.listen(0, "127.0.0.1", resolve));
 
 const worker = {
   name: "edge",
@@ -81,7 +56,7 @@ const engine = new Miniflare({
   telemetry: { enabled: false },
   unsafeTriggerHandlers: true, // /cdn-cgi/local/scheduled sends an event of the cron trigger
   workers: [
-    { config: worker, dev: { remoteProxyConnectionString: new URL(`http://127.0.0.1:${behind.address().port}/`) } },
+    { config: worker, dev: { remoteProxyConnectionString: new URL(account) } },
   ],
 });
 process.stdin.on("end", async () => {

@@ -11,12 +11,14 @@ const logs = new Map<string, Log>();
 export function lagging(name: string, primary: D1Database, replica: D1Database): D1Database {
   const log = logs.get(name) ?? { batches: [], applied: 0, turn: Promise.resolve() };
   logs.set(name, log);
-  return {
+  const database = {
+    prepare: prepared,
+    batch: (statements: Prepared[]) => database.withSession("first-primary").batch(statements),
     withSession(constraint: string) {
       let latest: string | null = null;
       return {
         prepare: prepared,
-        async batch(statements: Prepared[]) {
+        async batch(statements: Prepared[]): Promise<D1Result[]> {
           return inTurn(log, () => this.run(statements));
         },
         async run(statements: Prepared[]) {
@@ -34,7 +36,8 @@ export function lagging(name: string, primary: D1Database, replica: D1Database):
         getBookmark: () => latest,
       };
     },
-  } as unknown as D1Database;
+  };
+  return database as unknown as D1Database;
 }
 
 /** One batch after the other, as a database runs them. */
