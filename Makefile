@@ -108,8 +108,8 @@ format: $(VENV)/dev ## bring the code into form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/dev ## measure, print the figures and write them to bench/results/
-	$(BIN)/python -m bench
+bench: $(VENV)/dev ## measure, print the figures and write them to bench/results/; PARTS="edge load" measures only these
+	$(BIN)/python -m bench $(PARTS)
 
 bench-quality: $(VENV)/dev ## measure what recall finds, of the project's data and of those in QUALITY_DATA
 	$(BIN)/python -m bench.quality $(if $(QUALITY_DATA),"$(QUALITY_DATA)") bench/quality/everyday/agent-open.jsonl \

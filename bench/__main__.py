@@ -1,9 +1,10 @@
-"""Builds the data sets, measures, prints the table and writes it to ``bench/results``; exits with 1 over a limit."""
+"""Measures, prints the table and writes it to ``bench/results``; exits with 1 over a limit."""
 
 import asyncio
 import sys
 import time
-from collections.abc import Sequence
+from argparse import ArgumentParser
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -15,7 +16,7 @@ from bench.audit import audit
 from bench.channels import channels
 from bench.coalescing import coalescing
 from bench.data import one_agent, tenants
-from bench.edge import edge
+from bench.edge import edge, not_measured
 from bench.load import measure_load
 from bench.mcp import mcp
 from bench.prefill import prefill
@@ -23,6 +24,7 @@ from bench.profiles import profiles
 from bench.report import Figure, table, write
 from bench.scenarios import Limits, Load, Start, embedding, starting, under_load
 from bench.upstream import upstream
+from tests.conformance.toolchain import missing
 
 _TENANTS = 100
 _RESIDENT_MB = 400.0
@@ -31,17 +33,56 @@ _EMPTY_SECONDS, _LARGE_SECONDS = 2.0, 5.0
 
 
 def main() -> None:
-    """Run everything; it takes some minutes."""
+    """Run everything, or the parts that are named; only a whole run is written to ``latest``."""
+    parser = ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(_PARTS)}; all without one")
+    named = parser.parse_args().parts
+    if unknown := set(named) - set(_PARTS):
+        parser.error(f"there is no part {', '.join(sorted(unknown))}")
     started = time.monotonic()
+    figures = asyncio.run(_measure([name for name in _PARTS if name in named or not named]))
+    if not named:
+        write(figures, time.monotonic() - started)
+    if figures:
+        print(table(figures))
+    sys.exit(any(figure.over for figure in figures))
+
+
+async def _measure(parts: Sequence[str]) -> list[Figure]:
+    figures = []
+    for name in parts:
+        _tell(name)
+        figures += await _PARTS[name]()
+    _tell("done")
+    return figures
+
+
+async def _embedded() -> list[Figure]:
+    """Build the data sets, start on them and measure under load."""
     with TemporaryDirectory(prefix="bench-") as directory:
         loads = _loads(Path(directory))
-        _build(loads)
-        figures = asyncio.run(_measure(loads))
-    write(figures, time.monotonic() - started)
-    print(table(figures))
-    _tell("under rising load")
-    measure_load()
-    sys.exit(any(figure.over for figure in figures))
+        await asyncio.to_thread(_build, loads)
+        empty = [Start("empty store", name, _EMPTY_SECONDS) for name in sorted({load.embedder for load in loads})]
+        large = Start(loads[0].name, loads[0].embedder, _LARGE_SECONDS, loads[0].data_dir)
+        figures = await starting([*empty, large])
+        for load in loads:
+            if load.embedder == "local":
+                figures.append(await embedding(load.data_dir, _EMBEDDING_MS))
+                figures.append(await channels(load))
+            figures += await under_load(load)
+    return figures
+
+
+async def _edge() -> list[Figure]:
+    if missing():
+        _tell(not_measured())
+    return await edge()
+
+
+async def _load() -> list[Figure]:
+    """Measure what has no limit and files of its own."""
+    await asyncio.to_thread(measure_load)
+    return []
 
 
 def _loads(directory: Path) -> list[Load]:
@@ -63,45 +104,27 @@ def _loads(directory: Path) -> list[Load]:
 
 
 def _build(loads: Sequence[Load]) -> None:
-    _tell(f"building {len(loads)} data sets")
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         built = [pool.submit(prefill, load.data_dir, load.embedder, load.scopes, load.memories) for load in loads]
         for future in built:
             future.result()
 
 
-async def _measure(loads: Sequence[Load]) -> list[Figure]:
-    _tell("starting and embedding")
-    figures = await starting(
-        [
-            *(Start("empty store", embedder, _EMPTY_SECONDS) for embedder in sorted({load.embedder for load in loads})),
-            Start(loads[0].name, loads[0].embedder, _LARGE_SECONDS, loads[0].data_dir),
-        ]
-    )
-    for load in loads:
-        if load.embedder == "local":
-            figures.append(await embedding(load.data_dir, _EMBEDDING_MS))
-            figures.append(await channels(load))
-    _tell("over MCP")
-    figures += await mcp()
-    _tell("recalls of profiles")
-    figures += await profiles()
-    _tell("what the audit of recalls costs")
-    figures += await audit()
-    _tell("on Cloudflare's double")
-    figures += await upstream()
-    figures += await coalescing()
-    _tell("behind the edge, where its packages are installed")
-    figures += await edge()
-    figures += await assembly()
-    for load in loads:
-        _tell(f"{load.name}, {load.embedder}")
-        figures += await under_load(load)
-    return figures
-
-
 def _tell(doing: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {doing}", file=sys.stderr, flush=True)
+
+
+_PARTS: Mapping[str, Callable[[], Awaitable[list[Figure]]]] = {
+    "embedded": _embedded,
+    "mcp": mcp,
+    "profiles": profiles,
+    "audit": audit,
+    "upstream": upstream,
+    "coalescing": coalescing,
+    "edge": _edge,
+    "assembly": assembly,
+    "load": _load,
+}
 
 
 if __name__ == "__main__":

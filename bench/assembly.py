@@ -14,7 +14,7 @@ from bench.server import Server, service
 from bench.upstream import account, slow_down
 
 _MOST_TIMES = 1.3
-_ROUNDS = 5
+_ROUNDS = 3
 _OPERATIONS = 10
 _WARM_UP = 3
 _NOTES = 20

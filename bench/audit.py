@@ -12,7 +12,7 @@ from bench.prefill import SEED, prefill
 from bench.report import Figure
 from bench.server import Server, embedded
 
-_ROUNDS = 7
+_ROUNDS = 3
 _RECALLS = 800
 _PIECES = 8
 """Both take turns so often within a round."""

@@ -5,7 +5,9 @@ The Worker runs as the conformance tests run it, and so only where their package
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -26,7 +28,17 @@ _RATIO = 1.10
 _ROUNDS, _RECALLS, _MEMORIES = 5, 20, 100
 _SEED = 4
 _CONFIG = EmbeddingConfig("openai", "text-embedding-3-small", 1536)
+_EMBEDDING = {"model": "text-embedding-3-small", "input": ["who?"], "encoding_format": "base64"}
 _NAME = "recall behind the edge, 1 at a time"
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """A running service and the Worker that it is behind."""
+
+    port: int
+    worker: Edge
+    settings: Mapping[str, str]
 
 
 async def edge() -> list[Figure]:
@@ -34,24 +46,14 @@ async def edge() -> list[Figure]:
     if missing():
         return []
     requests = Requests(one_agent(), seed=_SEED)
-    (first,) = requests.recalls(1)
-    slots = [Slot(0, _CONFIG), Slot(1, _CONFIG)]
-    with TemporaryDirectory() as directory, running_edge(Path(directory), slots) as worker:
-        slot = worker.slot()
-        settings = _settings(worker, slot)
-        async with service(Path(directory), settings, first) as server:
-            await drive(server.port, requests.stores(_MEMORIES))
-            async with edge_database(worker, "worker", slot) as database:  # as if the index had confirmed them
-                await database.run([Statement("DELETE FROM outbox", writes=True)])
-            await drive(server.port, requests.recalls(_RECALLS))
-            for operation, seconds in (("openai.*", _EMBEDDING_SECONDS), ("vectorize.query", _INDEX_SECONDS)):
-                worker.double.double.faults.add(Fault(operation, kind="delay", delay_seconds=seconds, times=None))
-            walls, paths, calls = [], [], []
-            for _ in range(_ROUNDS):
-                await asyncio.to_thread(worker.called)
-                walls.append(median(await drive(server.port, requests.recalls(_RECALLS), clients=1)) * 1000)
-                calls.append((await asyncio.to_thread(worker.called)).count("/recall-fused") / _RECALLS)
-                paths.append(await _path(settings, await asyncio.to_thread(worker.fused)))
+    async with behind_edge(requests, _MEMORIES) as running:
+        walls, paths, calls = [], [], []
+        for _ in range(_ROUNDS):
+            await asyncio.to_thread(running.worker.called)
+            walls.append(median(await drive(running.port, requests.recalls(_RECALLS), clients=1)) * 1000)
+            called = await asyncio.to_thread(running.worker.called)
+            calls.append(called.count("/recall-fused") / _RECALLS)
+            paths.append(await _path(running.settings, await asyncio.to_thread(running.worker.fused)))
     nominal = (_EMBEDDING_SECONDS + _INDEX_SECONDS) * 1000
     return [
         Figure(f"{_NAME}: p50", "ms", walls, paths),
@@ -61,6 +63,29 @@ async def edge() -> list[Figure]:
         Figure(f"{_NAME}: p50 over {nominal:g} ms", "x", [wall / nominal for wall in walls]),
         Figure(f"{_NAME}: calls of the Worker", "calls", calls, limit=1.0),
     ]
+
+
+def not_measured() -> str:
+    """Say why nothing is measured behind the edge."""
+    return f"Not measured behind the edge: {', '.join(missing())} not installed (`make conformance` does it)."
+
+
+@asynccontextmanager
+async def behind_edge(requests: Requests, memories: int) -> AsyncIterator[Behind]:
+    """Run a service behind the Worker: so many memories are stored, and embeddings and the index take their time."""
+    (first,) = requests.recalls(1)
+    slots = [Slot(0, _CONFIG), Slot(1, _CONFIG)]
+    with TemporaryDirectory(prefix="edge-") as directory, running_edge(Path(directory), slots) as worker:
+        slot = worker.slot()
+        settings = _settings(worker, slot)
+        async with service(Path(directory), settings, first) as server:
+            await drive(server.port, requests.stores(memories))
+            async with edge_database(worker, "worker", slot) as database:  # as if the index had confirmed them
+                await database.run([Statement("DELETE FROM outbox", writes=True)])
+            await drive(server.port, requests.recalls(_RECALLS))
+            for operation, seconds in (("openai.*", _EMBEDDING_SECONDS), ("vectorize.query", _INDEX_SECONDS)):
+                worker.double.double.faults.add(Fault(operation, kind="delay", delay_seconds=seconds, times=None))
+            yield Behind(server.port, worker, settings)
 
 
 def _settings(worker: Edge, slot: Slot) -> Mapping[str, str]:
@@ -78,10 +103,9 @@ def _settings(worker: Edge, slot: Slot) -> Mapping[str, str]:
 
 async def _path(settings: Mapping[str, str], fused: object) -> float:
     """Return the milliseconds that an embedding and the last recall's own call take alone, one after the other."""
-    embedding = {"model": "text-embedding-3-small", "input": ["who?"], "encoding_format": "base64"}
     return sum(
         [
-            await _alone(settings["OPENAI_BASE_URL"], "/embeddings", embedding, settings["OPENAI_API_KEY"]),
+            await _alone(settings["OPENAI_BASE_URL"], "/embeddings", _EMBEDDING, settings["OPENAI_API_KEY"]),
             await _alone(settings["CLOUDFLARE_API_BASE_URL"], "/recall-fused", fused, settings["CLOUDFLARE_API_TOKEN"]),
         ]
     )

@@ -15,7 +15,7 @@ from bench.data import Requests, credential, notes, one_agent, questions
 from bench.report import Figure
 from bench.server import embedded
 
-_ROUNDS = 7
+_ROUNDS = 5
 _CALLS = 800
 _WARM_UP = 200
 _MEMORIES = 200

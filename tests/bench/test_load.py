@@ -111,8 +111,13 @@ def test_a_rate_whose_slowest_are_late_is_not_kept_up_with() -> None:
 
 def test_a_line_of_the_table_tells_what_was_answered_refused_and_lost() -> None:
     answers = [Answer(200, 0.25)] * 7 + [Answer(503, 0.001)] * 2 + [Answer(NO_ANSWER, 10.0)]
-    row = Step(20.0, answers, calls=2.0).row()
+    row = Step(20.0, answers, calls=2.0, limited=True).row()
     assert row == ("20", "14.0", "250", "250", "250", "20.0%", "10.0%", "2.00", "1.8")
+
+
+def test_where_no_limit_concerns_its_calls_a_line_tells_none() -> None:
+    row = Step(20.0, [Answer(200, 0.25)] * 2, calls=1.0).row()
+    assert row[-2:] == ("1.00", "")
 
 
 @given(st.lists(st.tuples(st.floats(0.01, 1e6), st.floats(0.01, 1e6)), min_size=1, max_size=8))
