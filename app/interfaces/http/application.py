@@ -35,6 +35,13 @@ from app.interfaces.http.routes.working import working
 from app.interfaces.version import installed_version
 from app.runtime.shards import Shards
 
+_ROUTERS = (
+    *(memory, recalls, profiles, ingests, erasures, credentials, data, operations),
+    *(transfer, namespaces, agent_memory, tools, discovery),
+    *(working, windows, episodic, workflows, context, assembly, audit, blobs),
+    facts,
+)
+
 
 class Endpoint(Protocol):
     """A route of another interface that the application serves too."""
@@ -69,19 +76,12 @@ def create_http_app(shards: Shards, endpoint: Endpoint, hosts: Collection[str] =
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        generate_unique_id_function=lambda route: route.name,
     )
     app.state.shards = shards
     app.add_middleware(RequestContext, hosts=hosts, observe=shards.main.metrics.request)
     problems.install(app)
-    routers = (
-        *(memory, recalls, profiles, ingests, erasures, credentials, data, operations),
-        *(transfer, namespaces, agent_memory, tools, discovery),
-        *(working, windows, episodic, workflows, context, assembly, audit, blobs),
-        facts,
-    )
-    for router in routers:
-        app.include_router(router)
+    for router in _ROUTERS:  # include_router would make every route anew, which takes longer than a hundred requests
+        app.router.routes.extend(router.routes)
     app.router.routes.append(endpoint.route)
     docs.install(app)
     return app

@@ -127,7 +127,15 @@ class _Credential(HTTPBearer):
         return Access(principal, runtime_of(request), self._channel)
 
 
-class CredentialFirst(APIRoute):
+class Named(APIRoute):
+    """A route whose operation has the name of its function. An application serves it as it is made here, once."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **settings: Any) -> None:  # noqa: ANN401 - FastAPI's
+        """Make it with FastAPI's settings of a route."""
+        super().__init__(path, endpoint, **settings | {"generate_unique_id_function": lambda route: route.name})
+
+
+class CredentialFirst(Named):
     """A route that verifies the credential before it reads the body; FastAPI would read the body first.
 
     Where the tenant has moved to another shard meanwhile, the request is handled once more there, if it has written

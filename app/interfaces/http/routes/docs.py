@@ -63,7 +63,7 @@ def _policy(page: str) -> str:
 def install(app: FastAPI) -> None:
     """Serve the page, its assets and an OpenAPI document that describes problems too."""
     app.mount(_ASSETS, StaticFiles(directory=str(files("fastapi_swagger") / "resources")))
-    app.include_router(router)
+    app.router.routes.extend(router.routes)
 
     @cache
     def openapi() -> dict[str, Any]:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.responses import PlainTextResponse
 
 from app.domain.errors import InvalidRequest
-from app.interfaces.http.dependencies import no_query, no_repeats, principal_of, runtime_of, shards_of
+from app.interfaces.http.dependencies import Named, no_query, no_repeats, principal_of, runtime_of, shards_of
 from app.interfaces.http.failures import ACCESS
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.operations import (
@@ -21,7 +21,7 @@ from app.interfaces.http.schemas.operations import (
 from app.observability.metrics import MEDIA_TYPE
 from app.runtime.runtime import Part, Runtime
 
-operations = APIRouter(tags=["operations"])
+operations = APIRouter(tags=["operations"], route_class=Named)
 
 
 @operations.get("/healthz", dependencies=[Depends(no_query)], responses=responses(InvalidRequest))

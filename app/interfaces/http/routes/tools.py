@@ -9,7 +9,7 @@ from pydantic import Field, WithJsonSchema
 
 from app.domain.errors import FieldError, InvalidRequest, Unavailable
 from app.interfaces.fields import Request, refused
-from app.interfaces.http.dependencies import no_repeats, principal_of, shards_of
+from app.interfaces.http.dependencies import Named, no_repeats, principal_of, shards_of
 from app.interfaces.http.failures import ACCESS, UPSTREAM
 from app.interfaces.http.problems import responses
 from app.interfaces.tools.calls import Toolbox
@@ -18,7 +18,7 @@ from app.interfaces.tools.manifests import Format, manifest, manifest_of
 from app.interfaces.tools.sets import SETS
 from app.storage.agents import DEFAULT_TOOLS, ToolSet
 
-tools = APIRouter(tags=["tools"])
+tools = APIRouter(tags=["tools"], route_class=Named)
 
 _SET = {"type": "string", "enum": [*get_args(ToolSet)], "examples": [DEFAULT_TOOLS]}
 
