@@ -36,8 +36,10 @@ def quiet_sdk() -> None:
 
     Every request has a log line of ours already.
     """
-    for name in ("mcp", "httpx2", "httpcore2"):
-        logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLogger().level))
+    level = max(logging.WARNING, logging.getLogger().level)
+    for logger in map(logging.getLogger, ("mcp", "httpx2", "httpcore2")):
+        if logger.level != level:  # to set it empties the cache of every logger
+            logger.setLevel(level)
 
 
 def make_server(list_tools: ListTools, call_tool: CallTool, read_resource: ReadResource) -> Server[Any]:

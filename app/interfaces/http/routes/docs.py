@@ -2,8 +2,7 @@
 
 import re
 from base64 import b64encode
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any
@@ -14,11 +13,13 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRouter
 from fastapi.staticfiles import StaticFiles
 from starlette.responses import HTMLResponse, RedirectResponse
+from starlette.routing import BaseRoute
 
 from app.domain.errors import InvalidRequest
 from app.interfaces.http.problems import MEDIA_TYPE, Problem, ProblemField, example
 from app.interfaces.http.schemas.agent_memory import AgentMemoryIngestRequest, AgentMemoryMessage
 from app.interfaces.http.schemas.ingest import IngestMessage, IngestRequest
+from app.interfaces.version import installed_version
 
 _DESCRIBED = (Problem, ProblemField, IngestRequest, IngestMessage, AgentMemoryIngestRequest, AgentMemoryMessage)
 """What no route names as its schema."""
@@ -60,37 +61,32 @@ def _policy(page: str) -> str:
     return f"default-src 'none'; connect-src 'self'; {sources}; {elsewhere}"
 
 
-def install(app: FastAPI) -> None:
-    """Serve the page, its assets and an OpenAPI document that describes problems too."""
+def install(app: FastAPI, document: Callable[[], dict[str, Any]]) -> None:
+    """Serve the page, its assets and the OpenAPI document that the function makes when it is first asked for."""
     app.mount(_ASSETS, StaticFiles(directory=str(files("fastapi_swagger") / "resources")))
     app.router.routes.extend(router.routes)
+    app.openapi = document  # type: ignore[method-assign]  # FastAPI's documented way
 
-    @cache
-    def openapi() -> dict[str, Any]:
-        document = get_openapi(
-            title=app.title,
-            version=app.version,
-            description=app.description,
-            routes=app.routes,
-            tags=app.openapi_tags,
-            servers=_SERVERS,
-        )
-        for operation in _operations(document):
-            _leave_out_unused(operation)
-            _summarize(operation)
-            _prefer_written_out(operation)
-            _share_examples(operation, document["components"].setdefault("examples", {}))
-        schemas = document["components"]["schemas"]
-        for unused in ("HTTPValidationError", "ValidationError"):
-            schemas.pop(unused, None)
-        for model in _DESCRIBED:
-            schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
-            schema.pop("$defs", None)
-            schemas[model.__name__] = schema
-        schemas[Problem.__name__]["examples"] = [example(InvalidRequest)]
-        return {**document, **{part: _with_widths(document[part]) for part in ("paths", "components")}}
 
-    app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's documented way
+def openapi(title: str, description: str, routes: Sequence[BaseRoute]) -> dict[str, Any]:
+    """Return the OpenAPI document of the routes, which describes problems too."""
+    document = get_openapi(
+        title=title, version=installed_version(), description=description, routes=routes, servers=_SERVERS
+    )
+    for operation in _operations(document):
+        _leave_out_unused(operation)
+        _summarize(operation)
+        _prefer_written_out(operation)
+        _share_examples(operation, document["components"].setdefault("examples", {}))
+    schemas = document["components"]["schemas"]
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    for model in _DESCRIBED:
+        schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
+        schema.pop("$defs", None)
+        schemas[model.__name__] = schema
+    schemas[Problem.__name__]["examples"] = [example(InvalidRequest)]
+    return {**document, **{part: _with_widths(document[part]) for part in ("paths", "components")}}
 
 
 def _operations(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
