@@ -57,11 +57,16 @@ run: $(VENV)/runtime ## install, migrate and serve on http://127.0.0.1:8000 (HOS
 # Every commit of a database waits for the disk: where there is room in memory, the tests' files lie there.
 ROOM   := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 2000000 { print "/dev/shm" }')
 
+# What a text or a request costs at most: make attack runs these.
+COSTS  := tests/attack tests/retrieval/test_cost.py tests/grounding/test_cost.py tests/services/answer/test_cost.py
+# What compares with the software of others: make conformance runs these.
+OTHERS := tests/conformance tests/docs/test_agent_docs.py tests/clients/test_adapters.py
+
 # Bytecode is kept, whatever the environment says: without, half of what comes before the first test is compiling.
 test: export PYTHONDONTWRITEBYTECODE =
 test: export PYTEST_DEBUG_TEMPROOT = $(or $(ROOM),$(TMPDIR),/tmp)
-test: $(VENV)/dev ## run the tests; conformance repeats some on Cloudflare, soak and attack run longer
-	$(BIN)/python -m pytest -n 2 --dist worksteal --ignore=tests/conformance tests
+test: $(VENV)/dev ## run the tests of a change; attack, conformance and soak run the others
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
 
 # A seed that fails is printed; SEED=... runs it again, SOAK_SEED=... the choices of the processes.
 soak: $(VENV)/dev ## the long proofs (SOAK_SEEDS, SOAK_OPERATIONS, SOAK_TRANSFER)
@@ -76,7 +81,7 @@ soak: $(VENV)/dev ## the long proofs (SOAK_SEEDS, SOAK_OPERATIONS, SOAK_TRANSFER
 	SOAK_TRANSFER=$${SOAK_TRANSFER:-100000} $(BIN)/python -m pytest -s tests/process/test_transfer_soak.py
 
 attack: $(VENV)/dev ## every route and reader with what is made to cost as much as it can
-	LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests/attack tests/retrieval/test_cost.py tests/interfaces/test_connections.py
+	LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal $(COSTS) tests/interfaces/test_connections.py
 
 # Generators of clients, and what the clients that they make need, apart from ours. Where they cannot be installed, the
 # proofs that need them are skipped as below.
@@ -94,9 +99,11 @@ $(VENV)/conformance: $(NODE)/package.json $(TS)/package.json | $(VENV)/dev $(VEN
 	    npm install --prefix $$folder --engine-strict=false --no-package-lock --no-audit --no-fund --loglevel=error || exit; \
 	  done; touch $@
 
+# The first line is the part of `make test` that would keep a change waiting: more cases, kills, processes, statistics.
 conformance: $(VENV)/dev $(VENV)/conformance ## hold the code against what others made: Cloudflare's engine and clients (npm), generators
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m thorough --ignore=tests/conformance tests
 	LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m cloudflare --ignore=tests/conformance tests
-	LONG=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/conformance tests/docs/test_agent_docs.py tests/clients/test_adapters.py clients
+	LONG=1 $(BIN)/python -m pytest -n 2 --dist loadfile $(OTHERS) clients
 
 check: $(VENV)/dev ## lint, types and import contracts
 	$(BIN)/ruff check --no-cache .

@@ -14,7 +14,7 @@ from app.settings import Settings
 from tests.support import generation
 from tests.support.backends import Backend, running_on
 
-_LEFT_OUT = ("long", "cloudflare")
+_LEFT_OUT = ("long", "cloudflare", "thorough")
 
 # What collecting makes lives as long as the process: looking for garbage in it takes a sixth of the time.
 gc.disable()
@@ -27,9 +27,10 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what takes long and what repeats, unless it is asked for."""
+    """Leave out what takes long and what repeats, unless it is asked for: by ``LONG``, or by ``-m`` and its name."""
     if not generation.LONG:
-        left_out = {item for item in items for name in _LEFT_OUT if item.get_closest_marker(name) is not None}
+        names = [name for name in _LEFT_OUT if name not in config.option.markexpr]
+        left_out = {item for item in items for name in names if item.get_closest_marker(name) is not None}
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
 

@@ -14,6 +14,8 @@ import pytest
 
 from tests.support.service import Service
 
+pytestmark = pytest.mark.thorough
+
 PACKAGE = Path(__file__).parents[2] / "clients" / "python"
 README = (PACKAGE / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)

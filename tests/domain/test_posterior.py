@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from app.domain import posterior
 
+pytestmark = pytest.mark.thorough
+
 SHARES = [0.001, 0.025, 0.25, 0.5, 0.75, 0.975, 0.999]
 counts = st.floats(1, 1e6)
 

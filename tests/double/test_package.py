@@ -11,6 +11,8 @@ from click.testing import CliRunner
 
 from app.interfaces.cli import cli
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -32,6 +32,8 @@ from tests.support import migrated
 from tests.support.backends import Backend
 from tests.support.service import settings_for
 
+pytestmark = pytest.mark.thorough
+
 OLD = EmbeddingConfig("hashing", "ngrams-v1", 384)
 NEW = EmbeddingConfig("openai", "text-embedding-3-small", 1536)
 TEXTS = [f"note {n}: the {thing} is kept in room {n % 7}" for n, thing in enumerate(["key", "map", "log", "bill"] * 3)]

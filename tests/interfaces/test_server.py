@@ -52,6 +52,7 @@ def test_on_a_loopback_address_only_its_names_are_answered_unless_others_are_set
     assert allowed_hosts(Settings(host=host, allowed_hosts=allowed)) == answered
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries keep less, and have no such call")
 def test_freed_memory_is_returned_to_the_system() -> None:
     done = subprocess.run([sys.executable, "-c", _FREED], capture_output=True, text=True, check=True)

@@ -10,6 +10,8 @@ from tests.process.conftest import Spawn, Start
 from tests.process.memories import forgotten, halves, made, store
 from tests.process.server import Server
 
+pytestmark = pytest.mark.thorough
+
 
 def set_permissions(data_dir: Path, *, writable: bool, directory: bool = True) -> None:
     """Change who may write the files and, where wanted, the directory."""

@@ -15,6 +15,8 @@ from tests.process.conftest import Start
 from tests.process.memories import Memory, forgotten, halves, held, made, queued, store
 from tests.process.server import run
 
+pytestmark = pytest.mark.thorough
+
 CLIENTS = 8
 
 

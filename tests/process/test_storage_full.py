@@ -22,6 +22,8 @@ from tests.process.conftest import Spawn, Start
 from tests.process.memories import Memory, forgotten, halves, held, made, outbox_is_empty_in_time, store
 from tests.process.server import Server, until
 
+pytestmark = pytest.mark.thorough
+
 CLIENTS = 6
 
 

@@ -13,6 +13,8 @@ from tests.process.conftest import Spawn, Start
 from tests.process.memories import Memory, forgotten, halves, held, made, queued, recall, rows, store
 from tests.process.server import Server, until
 
+pytestmark = pytest.mark.thorough
+
 CLIENTS = 8
 EACH = 4
 

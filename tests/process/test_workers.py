@@ -18,6 +18,8 @@ from tests.process.history import History
 from tests.process.memories import Memory, forgotten, halves, made, recall, rows, store
 from tests.process.server import Server, credential, run, until
 
+pytestmark = pytest.mark.thorough
+
 WORKERS = 2
 OPERATIONS = int(os.environ.get("SOAK_OPERATIONS", "120"))
 SEED = int(os.environ.get("SOAK_SEED", "20"))

@@ -7,6 +7,8 @@ import pytest
 from memory_gateway_double.server import Handle
 from tests.support.service import Service
 
+pytestmark = pytest.mark.thorough
+
 CLOUDFLARE_CALLS = 4
 """The most that an assembly may make, with an embedding, which may be one of Workers AI."""
 RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"

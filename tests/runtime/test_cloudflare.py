@@ -20,6 +20,8 @@ from tests.support.backends import Backend, running_on
 from tests.support.problem_shape import assert_problem
 from tests.support.service import Service, serving, settings_for
 
+pytestmark = pytest.mark.thorough
+
 CLOUDFLARE = ("d1.", "vectorize.", "ai.")
 CUTS = ["cut", "half_body", "invalid_json", "after_effect_cut"]
 

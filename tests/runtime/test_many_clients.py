@@ -10,6 +10,8 @@ from memory_gateway_double.faults import Fault
 from memory_gateway_double.server import Handle
 from tests.support.service import Service
 
+pytestmark = pytest.mark.thorough
+
 CLIENTS, TENANTS, EACH = 64, 8, 4
 BOUND_SECONDS = 120
 

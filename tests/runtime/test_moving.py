@@ -14,6 +14,8 @@ from tests.support.probes import PROBES
 from tests.support.service import Service, serving
 from tests.support.sharded import add_shards, placed, rows, sharded
 
+pytestmark = pytest.mark.thorough
+
 _EAST = "east"
 _QUIET = {
     "claim_placed",

@@ -14,6 +14,8 @@ from app.domain.memory import NewMemory
 from app.domain.query import Query
 from tests.support.gateways import Bench, bench_on
 
+pytestmark = pytest.mark.thorough
+
 CUT = 0.5
 """The ``min_score`` that docs/retrieval.md names."""
 OTHERS = Path(__file__).parents[2] / "bench/quality/everyday/agent-open.jsonl"

@@ -8,6 +8,8 @@ from app.adapters.cloudflare.call_budget import RESERVE
 from app.runtime.call_shares import RENEWAL
 from tests.simulation.call_budget import LIMIT, WINDOW, Agent, Simulation, jain
 
+pytestmark = pytest.mark.thorough
+
 Agents = Callable[[], list[Agent]]
 
 

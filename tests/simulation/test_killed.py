@@ -15,6 +15,8 @@ from tests.simulation.weather import calm, peace
 from tests.simulation.world import Kind, World, world
 from tests.support import generation
 
+pytestmark = pytest.mark.thorough
+
 _SEED = 1
 _SOME = 1
 _KINDS: Sequence[Kind] = ("late", "embedded")

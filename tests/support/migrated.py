@@ -14,6 +14,7 @@ from threading import Thread
 from app.adapters.local.hashing import HashingEmbedder
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
+from app.adapters.local.sqlite_index import SqliteVectorIndex
 from app.bootstrap import DATABASE_FILE
 from app.indexing.cosine_scales import CosineScales
 from app.storage.migrations.runner import migrate
@@ -27,18 +28,21 @@ A database in memory cannot have one.
 
 
 def prepare(data_dir: Path) -> None:
-    """Put a migrated database into a directory that has none."""
+    """Put a migrated database into a directory that has none, with the tables of the index that lies beside it.
+
+    Where a start made these, every open connection would have to read the whole schema again.
+    """
     path = data_dir / DATABASE_FILE
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not path.exists():
         path.touch(0o600)
-        path.write_bytes(_file())
+        path.write_bytes(_file(indexed=True))
 
 
 @cache
 def image() -> bytes:
     """Return the database in a form that can be held in memory."""
-    made = bytearray(_file())
+    made = bytearray(_file(indexed=False))
     made[_JOURNAL_MODES] = _NO_WAL
     return bytes(made)
 
@@ -51,20 +55,24 @@ def load(connection: sqlite3.Connection) -> None:
 
 
 @cache
-def _file() -> bytes:
+def _file(*, indexed: bool) -> bytes:
     with TemporaryDirectory() as folder:
         path = Path(folder) / DATABASE_FILE
-        maker = Thread(target=asyncio.run, args=[_migrate(path)])  # who asks may have a loop of its own
+        maker = Thread(
+            target=asyncio.run, args=[_migrate(path, indexed=indexed)]
+        )  # who asks may have a loop of its own
         maker.start()
         maker.join()
         return path.read_bytes()
 
 
-async def _migrate(path: Path) -> None:
+async def _migrate(path: Path, *, indexed: bool) -> None:
     file = SqliteFile(path)
     try:
         database, embedder = SqliteDatabase(file), HashingEmbedder()
         await migrate(database)
         await CosineScales(database).find(embedder.config, embedder)
+        if indexed:
+            await SqliteVectorIndex(file, embedder.config, cache_bytes=0).prepare()
     finally:
         await file.close()

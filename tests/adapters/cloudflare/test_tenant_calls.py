@@ -52,6 +52,7 @@ def test_a_tenant_alone_may_spend_much_of_the_window_at_once_and_then_goes_at_a_
     assert 0.95 * LIMIT <= at_once + done <= LIMIT
 
 
+@pytest.mark.thorough
 def test_one_that_asks_much_leaves_the_others_as_much_as_it_has() -> None:
     scarce = Scarce()
     asking = {"loud": 50, "b": 1, "c": 1, "d": 1}
@@ -107,6 +108,7 @@ def test_a_block_is_waited_out_by_requests_too() -> None:
     assert scarce.ask("acme") == 120
 
 
+@pytest.mark.thorough
 def test_tenants_that_ask_no_more_are_forgotten() -> None:
     scarce = Scarce()
     for number in range(5_000):

@@ -16,6 +16,8 @@ from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.server import Handle, running
 from tests.interfaces.cli.line import Line
 
+pytestmark = pytest.mark.thorough
+
 TURNS = [
     {"id": "t1", "session": "1", "date": "2026-03-02T09:00:00Z", "text": "I use the Helix editor."},
     {"id": "t2", "session": "2", "date": "2026-04-11", "text": "I switched my editor from Helix to Zed."},

@@ -10,6 +10,8 @@ import pytest
 from app.indexing.jobs import reconcile
 from tests.interfaces.cli.line import Done, Line
 
+pytestmark = pytest.mark.thorough
+
 MANY = 60
 
 

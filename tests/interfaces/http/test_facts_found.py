@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.service import Service, serving
 
+pytestmark = pytest.mark.thorough
+
 DATA = Path(__file__).parents[2] / "data/facts"
 FOUND = 0.95
 """Of how many questions the fact is among the first five, at least; tests/data/facts/ORIGIN.md has the figures."""

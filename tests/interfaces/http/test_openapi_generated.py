@@ -31,6 +31,8 @@ from tests.support.service import settings_for
 from tests.support.workflow_probes import WORKFLOW_PROBES
 from tests.support.working_probes import WORKING_PROBES
 
+pytestmark = pytest.mark.thorough
+
 CHECKS = [
     checks.allow_header_conformance,
     checks.content_type_conformance,

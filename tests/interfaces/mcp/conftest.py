@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from mcp.client.client import Client
 
-from tests.interfaces.mcp.connections import TRANSPORTS, connected
+from tests.interfaces.mcp.connections import OF_TRANSPORTS, connected
 from tests.support.service import Service, serving
 
 
@@ -19,7 +19,7 @@ class Connected:
     service: Service
 
 
-@pytest.fixture(scope="module", params=TRANSPORTS)
+@pytest.fixture(scope="module", params=OF_TRANSPORTS)
 async def connection(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Connected]:

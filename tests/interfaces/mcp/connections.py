@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 import httpx2
 import mcp_types as types
+import pytest
 import uvicorn
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -27,6 +28,10 @@ TRANSPORTS: tuple[Transport, ...] = (
     "stdio passing on",
 )
 MODERN = "2026-07-28"
+OF_TRANSPORTS = [pytest.param(each, marks=[pytest.mark.thorough] * (each in TRANSPORTS[1:3])) for each in TRANSPORTS]
+"""Each transport for a test; two that differ from the first in the version of the protocol alone are thorough."""
+OF_MODES = ["auto", *(pytest.param(each, marks=pytest.mark.thorough) for each in ("legacy", MODERN))]
+"""The same for the versions of the protocol."""
 MODES = {"http auto": "auto", "http handshake": "legacy", "http modern": MODERN}
 ROOT = Path(__file__).parents[3]
 SECONDS = 20

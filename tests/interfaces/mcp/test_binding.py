@@ -12,13 +12,13 @@ from mcp.shared.exceptions import MCPError
 from app.domain.errors import ConfigurationError
 from app.interfaces.cli import cli
 from tests.interfaces.mcp.answers import answered, contents, refused
-from tests.interfaces.mcp.connections import MODERN, listening, over_http, over_stdio
+from tests.interfaces.mcp.connections import OF_MODES, listening, over_http, over_stdio
 from tests.support.service import Service
 
 CALLS = (("recall_memory", {"query": "x"}), ("store_memory", {"content": "x"}))
 
 
-@pytest.fixture(params=["auto", "legacy", MODERN])
+@pytest.fixture(params=OF_MODES)
 def mode(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

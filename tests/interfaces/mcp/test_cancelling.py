@@ -17,6 +17,8 @@ from tests.process.server import until
 from tests.support.backends import running_on
 from tests.support.service import Service, serving
 
+pytestmark = pytest.mark.thorough
+
 CANCELLED = [f"{'after' if moment.done else 'before'} {moment.step}" for moment in MOMENTS]
 
 

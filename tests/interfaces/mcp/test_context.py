@@ -22,7 +22,7 @@ from app.runtime.tenant_services import TenantServices
 from app.services.assembly.assembler import AssembledContext, Missing
 from app.services.assembly.budget import Fitted, Piece
 from tests.interfaces.mcp.conftest import Connected
-from tests.interfaces.mcp.connections import MODERN, listening, over_http, over_stdio
+from tests.interfaces.mcp.connections import OF_MODES, listening, over_http, over_stdio
 from tests.support.doubles import FailingDatabase
 from tests.support.gateways import ADMINISTRATOR
 from tests.support.service import Service, serving
@@ -106,7 +106,7 @@ async def test_a_long_uri_is_a_wrong_parameter_too(connection: Connected) -> Non
     assert len(error.message) < 400
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy", MODERN])
+@pytest.mark.parametrize("mode", OF_MODES)
 async def test_another_agent_and_another_tenant_see_nothing_of_it(service: Service, mode: str) -> None:
     await furnish(service)
     async with over_http(service, service.credential("other", "bot"), mode) as client:

@@ -16,7 +16,7 @@ from app.domain.errors import EmbeddingUnavailable
 from app.observability.logs import configure_logging
 from app.runtime.backends import Backends
 from tests.interfaces.mcp.answers import refused
-from tests.interfaces.mcp.connections import MODES, ROOT, listening, log_of, over_http, over_stdio
+from tests.interfaces.mcp.connections import OF_MODES, ROOT, listening, log_of, over_http, over_stdio
 from tests.observability.test_logs import events
 from tests.process.forks import command
 from tests.process.server import environment
@@ -70,7 +70,7 @@ def bearer(service: Service) -> str:
     return service.credential(agent="bot")["Authorization"].removeprefix("Bearer ")
 
 
-@pytest.mark.parametrize("mode", MODES.values())
+@pytest.mark.parametrize("mode", OF_MODES)
 async def test_a_message_is_one_line_with_its_route_tenant_and_status(
     service: Service, mode: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -107,7 +107,7 @@ async def test_a_message_of_another_form_leaves_nothing_of_itself_and_is_no_defe
     assert_kept_out(written, bearer(service))
 
 
-@pytest.mark.parametrize("mode", MODES.values())
+@pytest.mark.parametrize("mode", OF_MODES)
 async def test_an_outage_is_logged_and_a_defect_with_its_traceback_which_no_caller_sees(
     tmp_path: Path, mode: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

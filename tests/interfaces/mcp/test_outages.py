@@ -16,7 +16,7 @@ from app.runtime.backends import Backends
 from memory_gateway_double.account import Double
 from memory_gateway_double.faults import Fault
 from tests.interfaces.mcp.answers import answered, contents, refused
-from tests.interfaces.mcp.connections import TRANSPORTS, Transport, connected, listening, over_http, over_stdio
+from tests.interfaces.mcp.connections import OF_TRANSPORTS, Transport, connected, listening, over_http, over_stdio
 from tests.process.server import until
 from tests.support.backends import Backend, running_on
 from tests.support.doubles import FailingDatabase
@@ -42,7 +42,7 @@ OUTAGES = [
 ]
 
 
-@pytest.fixture(params=TRANSPORTS)
+@pytest.fixture(params=OF_TRANSPORTS)
 def transport(request: pytest.FixtureRequest) -> Transport:
     name: Transport = request.param
     return name

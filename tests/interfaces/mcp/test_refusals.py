@@ -9,7 +9,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from app.interfaces.http.middleware import BODY_BYTES
-from tests.interfaces.mcp.connections import MODERN, over_http
+from tests.interfaces.mcp.connections import MODERN, OF_MODES, over_http
 from tests.support.service import NOW, SECRETS, Service, serving
 from tests.support.tokens import CLAIMS, sign
 
@@ -42,7 +42,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ser
         yield service
 
 
-@pytest.fixture(params=["auto", "legacy", MODERN])
+@pytest.fixture(params=OF_MODES)
 def mode(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

@@ -5,6 +5,7 @@ from collections import Counter
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import pytest
 from mcp.client.client import Client
 
 from tests.interfaces.mcp.agreement import agreed
@@ -12,6 +13,8 @@ from tests.interfaces.mcp.answers import answered, contents
 from tests.interfaces.mcp.connections import MODES, listening, over_http, over_stdio
 from tests.support.generation import LONG
 from tests.support.service import serving
+
+pytestmark = pytest.mark.thorough
 
 AGENTS = [(tenant, agent) for tenant in ("acme", "bolt") for agent in ("ann", "bob")]
 CALLS = 50 if LONG else 20

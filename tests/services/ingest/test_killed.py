@@ -21,6 +21,8 @@ from tests.simulation.world import Kind, Replica, World, world
 from tests.support import generation
 from tests.support.gateways import ADMINISTRATOR
 
+pytestmark = pytest.mark.thorough
+
 T = TypeVar("T")
 
 _SEED = 1

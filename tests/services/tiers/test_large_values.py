@@ -40,6 +40,8 @@ from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.objects import WatchedObjects, keys
 
+pytestmark = pytest.mark.thorough
+
 RUN, OTHER_RUN = "01K2Z7A1B2C3D4E5F6G7H8J9KM", "01K2Z7A1B2C3D4E5F6G7H8J9KN"
 BYTES = limits.LARGE_VALUE_BYTES
 LARGE: dict[str, Any] = {"text": "é" * (BYTES // 2), "n": [1.5, None]}

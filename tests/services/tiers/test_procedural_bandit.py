@@ -22,6 +22,8 @@ from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.generation import LONG, ON_THE_DOUBLE, examples
 from tests.support.workflows import run_id, runs_sql, workflow
 
+pytestmark = pytest.mark.thorough
+
 RATES = (0.2, 0.35, 0.5, 0.65, 0.8)
 ROUNDS = 1_000
 CHANGE, AFTER = 300, 300

@@ -15,6 +15,8 @@ from tests.simulation.weather import calm
 from tests.simulation.world import Kind, Replica, world
 from tests.support import generation
 
+pytestmark = pytest.mark.thorough
+
 _SEED = 1
 _DATA = file_of([*numbered(230), *numbered(3, start=500, agent_id="other")])
 _CALLS = {"database.run", "embedder.embed", "index.upsert"}

@@ -27,6 +27,8 @@ from tests.support import generation
 from tests.support.gateways import ADMINISTRATOR
 from tests.support.scripted_model import HONEST, ScriptedModel, classes, extract, lines_of, memories_of, memory
 
+pytestmark = pytest.mark.thorough
+
 T = TypeVar("T")
 
 _SEED = 1

@@ -24,6 +24,8 @@ from app.services.model_spend import ModelSpend
 from tests.services.ingest.learning.scenes import Scene, scene, user
 from tests.support.scripted_model import HONEST, Answer, ScriptedModel, failing
 
+pytestmark = pytest.mark.thorough
+
 SAID = [f"I like number{number}" for number in range(12)]
 LEARNED = [f"The user like number{number}" for number in range(12)]
 
