@@ -51,6 +51,7 @@ async def watched(tmp_path: Path) -> AsyncIterator[Watched]:
             yield Watched(bench, account.doubles[tmp_path].double)
 
 
+@pytest.mark.thorough
 async def test_with_work_it_makes_at_most_eight_calls_a_minute_and_one_for_each_chunk(watched: Watched) -> None:
     gateway, index = watched.bench.gateway, watched.bench.index
     for n in range(60):

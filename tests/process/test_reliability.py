@@ -87,6 +87,7 @@ async def test_no_answer_on_cloudflare_is_ever_wrong_while_servers_die_and_calls
     assert not pair.complaints(), "\n".join([f"seed {SEED}", *pair.complaints()])
 
 
+@pytest.mark.thorough
 async def test_no_answer_of_the_embedded_service_is_ever_wrong_while_servers_die(
     spawn: Spawn, data_dir: Path, stack: AsyncExitStack
 ) -> None:

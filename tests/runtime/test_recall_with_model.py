@@ -11,6 +11,8 @@ from memory_gateway_double.server import Handle
 from tests.support.backends import Backend, running_on
 from tests.support.service import Service, serving
 
+pytestmark = pytest.mark.thorough
+
 THINKING = ["low", "medium", "high"]
 
 

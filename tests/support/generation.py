@@ -5,13 +5,13 @@ import os
 from hypothesis import settings
 
 LONG = "LONG" in os.environ
-_SHARE = 8
+_SHARE = 12
 _FEWEST = 5
 ON_THE_DOUBLE = 12
 """Examples of a law on the stand-in account: each has an account of its own."""
 
 # A deadline of wall-clock time fails on a busy machine.
-settings.register_profile("short", max_examples=15, deadline=None)
+settings.register_profile("short", max_examples=10, deadline=None)
 settings.register_profile("long", max_examples=200, deadline=None)
 settings.load_profile("long" if LONG else "short")
 

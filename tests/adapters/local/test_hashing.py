@@ -78,6 +78,7 @@ def test_a_repeated_word_does_not_drown_the_others() -> None:
     assert cosines("invoice " * 50 + "in Swedish", "invoice in Swedish")[0, 1] > 0.6
 
 
+@pytest.mark.thorough
 def test_texts_without_a_word_differ_from_each_other() -> None:
     signs = list(string.punctuation) + ["".join(pair) for pair in itertools.permutations(string.punctuation[::3], 2)]
     texts = [*signs, "", " ", "  ", "\t", "\n", "\u00a0", "\u2003", "\u0301", "🙂", "🙃", "…", "。"]

@@ -82,6 +82,7 @@ async def test_a_write_waits_for_one_of_each_tenant_and_not_for_all_of_another(f
     assert done.index("quiet") <= 1
 
 
+@pytest.mark.thorough
 async def test_a_group_of_long_writes_is_committed_before_all_are_made(file: SqliteFile) -> None:
     gate, finished = threading.Event(), list[int]()
     first = asyncio.create_task(file.write(lambda _: gate.wait(10)))

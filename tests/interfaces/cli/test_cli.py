@@ -299,6 +299,7 @@ def test_a_lost_index_is_rebuilt_by_one_command(line: Line) -> None:
     assert [entry["content"] for entry in line.json("recall", "memory 1", "--top-k", "1")["entries"]] == ["memory 1"]
 
 
+@pytest.mark.thorough
 def test_the_data_moves_to_another_model_by_five_commands(line: Line) -> None:
     contents = [f"memory {n} of the {thing}" for n, thing in enumerate(("harbour", "violin", "glacier"))]
     for content in contents:

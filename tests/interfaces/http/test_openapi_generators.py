@@ -16,9 +16,9 @@ def service(shared_service: Service) -> Service:
     return shared_service
 
 
-@pytest.fixture
-async def document(service: Service) -> dict[str, Any]:
-    document: dict[str, Any] = (await service.client.get("/openapi.json")).json()
+@pytest.fixture(scope="module")
+async def document(shared_service: Service) -> dict[str, Any]:
+    document: dict[str, Any] = (await shared_service.client.get("/openapi.json")).json()
     return document
 
 

@@ -91,6 +91,7 @@ async def test_an_ill_formed_agent_is_told_with_where_it_came_from(service: Serv
             await client.list_tools()
 
 
+@pytest.mark.thorough
 async def test_the_command_takes_the_tenant_and_the_agent(service: Service, tmp_path: Path) -> None:
     async with over_stdio(tmp_path / "data", "--tenant", "bolt", "--agent", "ann") as client:
         await answered(client, "store_memory", content="of bolt's ann")
