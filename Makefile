@@ -58,9 +58,9 @@ run: $(VENV)/runtime ## install, migrate and serve on http://127.0.0.1:8000 (HOS
 ROOM   := $(shell df --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 2000000 { print "/dev/shm" }')
 
 # What a text or a request costs at most: make attack runs these.
-COSTS  := tests/attack $(addsuffix /test_cost.py,tests/grounding tests/retrieval tests/services/answer tests/services/ingest)
-# What compares with the software of others: make conformance runs these.
-OTHERS := tests/conformance tests/docs/test_agent_docs.py tests/clients/test_adapters.py
+COSTS  := tests/attack $(addsuffix /test_cost.py,tests/grounding tests/retrieval tests/services/answer tests/services/ingest tests/statements)
+# The stand-in account, and what compares with the software of others: make conformance runs these.
+OTHERS := tests/conformance tests/double tests/docs/test_agent_docs.py tests/clients/test_adapters.py
 
 # Bytecode is kept, whatever the environment says: without, half of what comes before the first test is compiling.
 test: export PYTHONDONTWRITEBYTECODE =
@@ -101,8 +101,8 @@ $(VENV)/conformance: $(NODE)/package.json $(TS)/package.json | $(VENV)/dev $(VEN
 
 # The first line is the part of `make test` that would keep a change waiting: more cases, kills, processes, statistics.
 conformance: $(VENV)/dev $(VENV)/conformance ## hold the code against what others made: Cloudflare's engine and clients (npm), generators
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m thorough --ignore=tests/conformance tests
-	LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m cloudflare --ignore=tests/conformance tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m thorough $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
+	LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m cloudflare $(addprefix --ignore=,$(OTHERS)) tests
 	LONG=1 $(BIN)/python -m pytest -n 2 --dist loadfile $(OTHERS) clients
 
 check: $(VENV)/dev ## lint, types and import contracts

@@ -27,10 +27,16 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what takes long and what repeats, unless it is asked for: by ``LONG``, or by ``-m`` and its name."""
+    """Leave out what takes long and what repeats, unless ``LONG``, ``-m`` or a file's name asks for it."""
     if not generation.LONG:
+        named = {config.invocation_params.dir / argument.partition("::")[0] for argument in config.args}
         names = [name for name in _LEFT_OUT if name not in config.option.markexpr]
-        left_out = {item for item in items for name in names if item.get_closest_marker(name) is not None}
+        left_out = {
+            item
+            for item in items
+            for name in names
+            if item.get_closest_marker(name) is not None and not (name == "thorough" and item.path in named)
+        }
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
 

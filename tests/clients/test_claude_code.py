@@ -16,6 +16,8 @@ import pytest
 from app.domain.limits import ID_FORM, MAX_MESSAGES
 from tests.support.service import Service
 
+pytestmark = pytest.mark.thorough
+
 FOLDER = Path(__file__).parents[2] / "clients" / "claude-code"
 SCRIPT = FOLDER / "memory_hook.py"
 SESSION = "4b6d9ca9-c2a0-43f8-a82d-2f0ced8146ae"

@@ -154,6 +154,7 @@ def nothing_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.runtime.runtime.keep_recalls", rest)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("nothing_in_the_background")
 async def test_an_outsider_is_answered_as_if_nothing_were_there(tmp_path: Path, backend: Backend) -> None:
     async with serving(tmp_path / "full", on=backend) as full, serving(tmp_path / "empty", on=backend) as empty:

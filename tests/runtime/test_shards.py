@@ -12,6 +12,8 @@ from app.runtime.fullness import ShardFigures
 from tests.support.service import Service, serving, settings_for
 from tests.support.sharded import add_shards, placed, rows, sharded
 
+pytestmark = pytest.mark.thorough
+
 _TENANTS = "SELECT DISTINCT tenant_id FROM long_term_memory ORDER BY tenant_id"
 _HERE = "INSERT INTO tenant_epochs (tenant_id, epoch, state) VALUES ('acme', 2, 'here')"
 _GONE = "UPDATE tenant_epochs SET state = 'gone', to_shard = 'main', to_epoch = 2 WHERE tenant_id = 'acme'"

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -141,7 +142,7 @@ TestMemory.settings = settings(
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
-TestMemoryOnCloudflare = MemoryOnCloudflare.TestCase
+TestMemoryOnCloudflare = pytest.mark.cloudflare(MemoryOnCloudflare.TestCase)
 TestMemoryOnCloudflare.settings = settings(
     max_examples=8 if LONG else 2,
     stateful_step_count=30 if LONG else 15,

@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.service import serving
+
+pytestmark = pytest.mark.thorough
 
 SUBJECTS = [
     "The printer",

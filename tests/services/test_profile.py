@@ -265,6 +265,7 @@ async def test_pages_follow_each_other_and_end(profiles: ProfileService) -> None
     assert (seen, after) == (contents[::-1], None)
 
 
+@pytest.mark.thorough
 async def test_a_page_of_large_memories_is_shorter_and_goes_on(profiles: ProfileService) -> None:
     for number in range(130):
         await profiles.remember("bot", f"{number} " + "word " * 6550)

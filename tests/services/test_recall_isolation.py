@@ -21,6 +21,8 @@ from tests.support.backends import Backend, running_on
 from tests.support.doubles import FailingDatabase
 from tests.support.service import Service, serving
 
+pytestmark = pytest.mark.thorough
+
 ALL: dict[str, Any] = {"explain": True, "top_k": 20}
 TALK = ["Ann: where is the red fox?", "Bob: in the barn", "Ann: since last week?", "the bear sleeps", "東京の天気"]
 QUESTIONS = ["Where did Bob see the red fox last week?", "the bear before the fox", "東京", "what is it?"]

@@ -159,6 +159,7 @@ NUMBERS: Sequence[tuple[str, Callable[[Asking, Any], Awaitable[object]], str, Ca
 ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("what", "see", "of", "holds"), NUMBERS, ids=[row[0] for row in NUMBERS])
 async def test_each_number_of_a_recall_with_a_model_holds(
     cats: Asking, what: str, see: Callable[[Asking, Any], Awaitable[object]], of: str, holds: Callable[[Any], bool]

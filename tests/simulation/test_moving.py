@@ -23,6 +23,8 @@ from tests.simulation.workload import Agent
 from tests.simulation.world import Kind, Replica, World, world
 from tests.support import generation
 
+pytestmark = pytest.mark.thorough
+
 _SEEDS = range(int(os.environ.get("SOAK_SEEDS", "1")))
 _OPERATIONS = 150 if generation.LONG else 50
 _CALLS_PER_MINUTE = 240

@@ -5,7 +5,11 @@ import subprocess
 import sys
 from functools import cache
 
+import pytest
+
 from tests.simulation.test_linearizable import simulate
+
+pytestmark = pytest.mark.thorough
 
 _OPERATIONS = 40
 _PROGRAM = f"""

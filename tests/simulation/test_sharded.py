@@ -17,6 +17,8 @@ from tests.simulation.workload import Agent
 from tests.simulation.world import Kind
 from tests.support import generation
 
+pytestmark = pytest.mark.thorough
+
 _SEEDS = range(int(os.environ.get("SOAK_SEEDS", "1")))
 _OPERATIONS = 60 if generation.LONG else 25
 _ROUND_SECONDS = 4

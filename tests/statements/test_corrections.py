@@ -18,6 +18,7 @@ def found() -> dict[str, list[Outcome]]:
     return {name: outcomes(CASES / f"{name}.jsonl") for name in REPLACED}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", REPLACED)
 def test_at_most_one_text_in_a_hundred_that_holds_is_superseded(found: dict[str, list[Outcome]], name: str) -> None:
     holds = sum(len(each.case["statements"]) - len(each.wanted) for each in found[name])
@@ -51,6 +52,7 @@ def test_a_recall_takes_hardly_any_text_that_holds_for_corrected(found: dict[str
     assert sum(len(each.corrected - each.wanted) for each in found[name]) <= FALSE[name] * holds, table(found[name])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("foreign", [FOREIGN // 4, pytest.param(FOREIGN, marks=pytest.mark.long)])
 def test_statements_of_other_cases_correct_next_to_nothing(foreign: int) -> None:
     crossing = list(crossed([case for name in REPLACED for case in cases(CASES / f"{name}.jsonl")], foreign))

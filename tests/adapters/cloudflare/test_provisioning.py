@@ -22,6 +22,8 @@ from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.server import Handle, running
 from tests.support.service import serving, settings_for
 
+pytestmark = pytest.mark.thorough
+
 SLOWLY = (0.05, 0.1)
 FILTERABLE = {"project": "string", "priority": "number", "urgent": "boolean"}
 INDEX = "lt-memory-hashing-ngrams-v1"

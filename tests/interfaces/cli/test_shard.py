@@ -7,6 +7,8 @@ import pytest
 from tests.interfaces.cli.line import Line
 from tests.support.sharded import backdate
 
+pytestmark = pytest.mark.thorough
+
 _MOVE = ("--linger-seconds", "0", "--poll-seconds", "0")
 
 
@@ -29,7 +31,6 @@ def test_a_shard_is_added_and_listed(line: Line) -> None:
     assert "0.0% of D1's 10 GB" in line.ok("shard", "list")
 
 
-@pytest.mark.thorough
 def test_a_tenant_is_moved_and_its_memories_with_it(sharded: Line) -> None:
     done = sharded.run("shard", "move", "acme", "east", *_MOVE)
     assert (done.returncode, done.stdout) == (0, "acme lives in east now.\n")

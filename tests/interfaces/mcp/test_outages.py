@@ -22,6 +22,8 @@ from tests.support.backends import Backend, running_on
 from tests.support.doubles import FailingDatabase
 from tests.support.service import Service, serving
 
+pytestmark = pytest.mark.thorough
+
 CALLS = (("recall_memory", {"query": "anything of which no word is known"}), ("store_memory", {"content": "not kept"}))
 OPENAI: dict[str, Any] = {"embedder": "openai", "embedding_dimensions": "256"}
 INDEX = "lt-memory-openai-text-embedding-3-small-256"

@@ -1,7 +1,11 @@
 """What is ingested while the data moves to another embedding config goes to both."""
 
+import pytest
+
 from app.domain.messages import NewMessage
 from tests.indexing.test_reembed import NEW, OLD, Deployment, copy, deployment, found, now, openai, operated
+
+pytestmark = pytest.mark.thorough
 
 __all__ = ["deployment", "openai"]
 

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +21,8 @@ from app.services.ingest.ingester import Ingester
 from tests.services.ingest.learning.scenes import Scene, scene, user
 from tests.support.generation import examples
 from tests.support.scripted_model import ScriptedModel, lines_of, memories_of
+
+pytestmark = pytest.mark.thorough
 
 SAID = [
     "I moved to Oslo in May and I work for Acme",
