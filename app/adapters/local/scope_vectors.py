@@ -2,6 +2,7 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,7 +20,7 @@ _FIRST_CAPACITY = 64
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The vectors at one moment: row ``i`` of ``values`` is memory ``ids[i]``, written as number ``numbers[i]``.
+    """The vectors at one moment: column ``i`` of ``values`` is memory ``ids[i]``, written as number ``numbers[i]``.
 
     ``ids`` may have grown past the snapshot; ``numbers`` is ascending.
     """
@@ -31,7 +32,11 @@ class Snapshot:
 
 @dataclass(slots=True)
 class ScopeVectors:
-    """The vectors of one scope: appended at the end; a removal builds new arrays, so that snapshots stay valid."""
+    """The vectors of one scope: appended at the end; a removal builds new arrays, so that snapshots stay valid.
+
+    ``values`` has a row for each dimension and a column for each vector: BLAS multiplies it with one query in half the
+    time that it takes where the numbers of a vector stand together.
+    """
 
     dimensions: int
     removals: int = 0
@@ -43,7 +48,7 @@ class ScopeVectors:
 
     def __post_init__(self) -> None:
         """Start empty."""
-        self.values = np.empty((0, self.dimensions), np.float32)
+        self.values = np.empty((self.dimensions, 0), np.float32)
 
     @property
     def last(self) -> int:
@@ -57,15 +62,14 @@ class ScopeVectors:
 
     def snapshot(self) -> Snapshot:
         """Return the current vectors; later changes do not affect the snapshot."""
-        return Snapshot(self.numbers[: self.count], self.ids, self.values[: self.count])
+        return Snapshot(self.numbers[: self.count], self.ids, self.values[:, : self.count])
 
     def append(self, rows: list[tuple[int, str, bytes]]) -> None:
         """Add rows of number, id and vector, numbers ascending and above ``last``."""
         end = self.count + len(rows)
         if end > len(self.numbers):
             self._grow(max(end, self.count + self.count // 8, _FIRST_CAPACITY))
-        added = np.frombuffer(b"".join(row[2] for row in rows), "<f4")
-        self.values[self.count : end] = added.reshape(-1, self.dimensions)
+        self.values[:, self.count : end] = columns([row[2] for row in rows], self.dimensions)
         self.numbers[self.count : end] = [row[0] for row in rows]
         self.ids.extend(row[1] for row in rows)
         self.count = end
@@ -74,14 +78,14 @@ class ScopeVectors:
         """Remove every vector whose number is not among these."""
         kept = np.isin(self.numbers[: self.count], numbers, assume_unique=True)
         self.ids = [id_ for id_, keep in zip(self.ids, kept.tolist(), strict=True) if keep]
-        self.values = self.values[: self.count][kept]
+        self.values = self.values[:, : self.count][:, kept]
         self.numbers = self.numbers[: self.count][kept]
         self.count = len(self.ids)
 
     def _grow(self, capacity: int) -> None:
-        values = np.empty((capacity, self.dimensions), np.float32)
+        values = np.empty((self.dimensions, capacity), np.float32)
         numbers = np.empty(capacity, np.int64)
-        values[: self.count] = self.values[: self.count]
+        values[:, : self.count] = self.values[:, : self.count]
         numbers[: self.count] = self.numbers[: self.count]
         self.values, self.numbers = values, numbers
 
@@ -126,6 +130,11 @@ class ScopeCache:
     def fits(self, vectors: int) -> bool:
         """Return whether one scope of so many vectors fits the budget."""
         return _BYTES_PER_SCOPE + vectors * _bytes_per_vector(self._dimensions) <= self._budget
+
+
+def columns(vectors: Sequence[bytes], dimensions: int) -> Matrix:
+    """Return a matrix whose columns are these vectors, of which each is the bytes of float32 numbers."""
+    return np.frombuffer(b"".join(vectors), "<f4").reshape(-1, dimensions).T
 
 
 def _bytes_per_vector(dimensions: int) -> int:

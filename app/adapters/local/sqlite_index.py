@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from app.adapters.local import removed_vectors
 from app.adapters.local.coalescer import Coalescer
-from app.adapters.local.scope_vectors import Numbers, ScopeCache, ScopeVectors
+from app.adapters.local.scope_vectors import Numbers, ScopeCache, ScopeVectors, columns
 from app.adapters.local.sqlite_file import SqliteFile, numbered
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.json_types import Json, to_json
@@ -242,7 +242,7 @@ class SqliteVectorIndex:
         queries = np.stack([search.vector for search in searches])
         best: list[list[tuple[float, int, str]]] = [[] for _ in searches]
         for numbers, ids, values in self._blocks(connection, scope, vectors):
-            for found, search, passing, scores in zip(best, searches, allowed, queries @ values.T, strict=True):
+            for found, search, passing, scores in zip(best, searches, allowed, queries @ values, strict=True):
                 positions = None if passing is None else np.flatnonzero(np.isin(numbers, passing))
                 found.extend(_best(numbers, ids, scores, positions, search.top_k))
         return [_hits(found, search.top_k) for found, search in zip(best, searches, strict=True)]
@@ -250,7 +250,7 @@ class SqliteVectorIndex:
     def _blocks(
         self, connection: sqlite3.Connection, scope: Scope, vectors: ScopeVectors
     ) -> Iterator[tuple[Numbers, list[str], _FLOATS]]:
-        """Yield the scope's current vectors: in one block from memory, or in several from the file."""
+        """Yield the scope's current vectors as columns: in one block from memory, or in several from the file."""
         argument = _argument(self._config, scope, after=0)
         if not vectors.count and not self._cache.fits(connection.execute(_COUNT, numbered(argument)).fetchone()[0]):
             self._cache.forget(scope)
@@ -277,9 +277,8 @@ class SqliteVectorIndex:
 
     def _streamed(self, cursor: sqlite3.Cursor) -> Iterator[tuple[Numbers, list[str], _FLOATS]]:
         while rows := cursor.fetchmany(_STREAMED):
-            block = ScopeVectors(self._config.dimensions)
-            block.append(rows)
-            yield block.numbers[: block.count], block.ids, block.values[: block.count]
+            values = columns([row[2] for row in rows], self._config.dimensions)
+            yield np.array([row[0] for row in rows], np.int64), [row[1] for row in rows], values
 
     def _passing(self, connection: sqlite3.Connection, scope: Scope, where: Filter) -> Numbers:
         """Return the numbers of the scope's vectors that pass the filter."""

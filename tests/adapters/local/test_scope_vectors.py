@@ -24,7 +24,7 @@ def test_a_snapshot_shows_no_later_change() -> None:
     vectors.append(rows(101, 300))
     vectors.keep(np.array([1, 400]))
     assert before.numbers.tolist() == list(range(1, 101))
-    assert before.values[:, 0].tolist() == list(range(1, 101))
+    assert before.values[0].tolist() == list(range(1, 101))
     assert before.ids[:100] == [f"id{n}" for n in range(1, 101)]
     assert vectors.snapshot().ids == ["id1", "id400"]
 
@@ -41,7 +41,7 @@ def test_what_is_held_is_what_was_added_and_not_removed(steps: list[tuple[int, b
             vectors.keep(np.array(held, np.int64))
     snapshot = vectors.snapshot()
     assert snapshot.numbers.tolist() == held
-    assert snapshot.values[:, 0].tolist() == held
+    assert snapshot.values[0].tolist() == held
     assert snapshot.ids[: len(held)] == [f"id{n}" for n in held]
     assert vectors.last == (held[-1] if held else 0)
 
