@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TypeAlias
@@ -101,8 +102,13 @@ class CosineScale:
         Where the answers do not stand out clearly from the unrelated texts, 1 is further away, since a cosine is then
         weaker evidence. Adding to all cosines, or stretching them, changes nothing.
         """
+        return self.nearnesses([cosine])[0]
+
+    def nearnesses(self, cosines: Iterable[float]) -> list[float]:
+        """Return the ``nearness`` of each of them."""
         gap = max(self.related - self.unrelated, _LEAST_GAP)
-        return (cosine - self.unrelated) / max(gap, _CLEAR * self.spread, _HARDLY * self.spread**2 / gap)
+        width = max(gap, _CLEAR * self.spread, _HARDLY * self.spread**2 / gap)
+        return [(cosine - self.unrelated) / width for cosine in cosines]
 
 
 USUAL_SCALE = CosineScale(unrelated=0.05, spread=0.08, related=0.6)

@@ -70,12 +70,13 @@ class Candidate:
         """Its content without what a collapse ignores: case, white space and Unicode form."""
         return " ".join(normalised(self.content).casefold().split())
 
-    @cached_property
+    @property
     def speaker(self) -> Sequence[str]:
         """The words of the name of who speaks in it, in lower case; none where nobody is named, or may not be."""
-        if not self.speaker_holds:
+        in_metadata = '"speaker"' in self.metadata_json
+        if not self.speaker_holds or not (in_metadata or ":" in self.content):
             return []
-        metadata = self.metadata if '"speaker"' in self.metadata_json else {}
+        metadata = self.metadata if in_metadata else {}
         return WORD.findall(speaker_of(self.content, metadata).lower())
 
     @property
@@ -138,6 +139,12 @@ class Pool:
                     break
                 yield distance, near
                 id_ = near.before if before else near.after
+
+    @cached_property
+    def speakers(self) -> Mapping[str, Sequence[str]]:
+        """The words of the name of who speaks in a candidate, by its id; those without one are left out."""
+        found = ((id_, candidate.speaker) for id_, candidate in self.candidates.items())
+        return {id_: words for id_, words in found if words}
 
     @cached_property
     def sessions(self) -> Mapping[str, list[Candidate]]:

@@ -181,4 +181,4 @@ def test_what_is_embedded_is_never_nothing(query: str) -> None:
     ],
 )
 def test_who_speaks_is_named(content: str, metadata: dict[str, Any], query: str, *, speaks: bool) -> None:
-    assert bool(speaker.share(candidate("1", content, metadata=metadata), speaker.named_in(query))) is speaks
+    assert bool(speaker.share(candidate("1", content, metadata=metadata).speaker, speaker.named_in(query))) is speaks

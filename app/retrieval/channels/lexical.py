@@ -98,11 +98,11 @@ def coverages(pool: Pool, weights: list[float], *, context: bool = True) -> dict
 def _lexical_scores(pool: Pool, weights: list[float]) -> Mapping[str, dict[int, float]]:
     """Return what each term counts in each memory: less the longer the memory is."""
     scores: dict[str, dict[int, float]] = {}
+    weighed: dict[int, list[tuple[int, float]]] = {0: []}
     for id_, candidate in pool.candidates.items():
-        if candidate.words:
-            length = 1 - LENGTH_SHARE + LENGTH_SHARE * candidate.bytes / USUAL_BYTES
-            factor = (1 + SATURATION) / (1 + SATURATION * length)
-            scores[id_] = {term: weights[term] * factor for term in candidate.terms if term < len(weights)}
-        else:
-            scores[id_] = {}
+        if candidate.words not in weighed:  # many have the same words of the query
+            weighed[candidate.words] = [(term, weights[term]) for term in candidate.terms if term < len(weights)]
+        length = 1 - LENGTH_SHARE + LENGTH_SHARE * candidate.bytes / USUAL_BYTES
+        factor = (1 + SATURATION) / (1 + SATURATION * length)
+        scores[id_] = {term: weight * factor for term, weight in weighed[candidate.words]}
     return scores

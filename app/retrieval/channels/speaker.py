@@ -1,7 +1,9 @@
 """The speaker: where a query names somebody, what they said themselves counts more than what mentions them."""
 
+from collections.abc import Sequence
+
 from app.retrieval.channels.channel import Channel, ParsedQuery, Scores
-from app.retrieval.pool import Candidate, Pool
+from app.retrieval.pool import Pool
 from app.retrieval.query.names import WORD
 
 _FIRST_PERSON = frozenset({"i", "me", "my", "mine", "myself"})
@@ -29,7 +31,7 @@ class Speaker(Channel):
 def shares(pool: Pool, query: str) -> dict[str, float]:
     """Return the ``share`` of each candidate whose speaker the query names."""
     named = named_in(query)
-    found = {id_: share(candidate, named) for id_, candidate in pool.candidates.items()}
+    found = {id_: share(words, named) for id_, words in pool.speakers.items()}
     return {id_: each for id_, each in found.items() if each}
 
 
@@ -38,9 +40,8 @@ def named_in(query: str) -> frozenset[str]:
     return frozenset(word.lower() for word in WORD.findall(query))
 
 
-def share(candidate: Candidate, named: frozenset[str]) -> float:
-    """Return 1 where the query names who speaks in a memory, less for the user, whom "I" and "my" name, else 0."""
-    words = candidate.speaker
+def share(words: Sequence[str], named: frozenset[str]) -> float:
+    """Return 1 where the query names a speaker of so many words, less for the user, whom "I" and "my" name, else 0."""
     if not 0 < len(words) <= _NAME_WORDS:
         return 0.0
     if words[0] in _USERS:

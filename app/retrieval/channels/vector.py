@@ -38,7 +38,7 @@ class Vector(Channel):
         Beyond the nearest ``DEPTH`` nothing is known but that it is no nearer than the last of them: it counts as that.
         """
         best = _nearest(pool.cosines)
-        rest = _nearness(pool, best[-1][1]) if len(best) == DEPTH else 0.0
+        rest = min(pool.scale.nearness(min(best.values())), _MOST) if len(best) == DEPTH else 0.0
         scores = dict.fromkeys(pool.candidates, rest) if rest else {}
         return scores | nearness(pool)
 
@@ -55,16 +55,13 @@ def nearness(pool: Pool, cosines: Mapping[str, float] | None = None) -> dict[str
     It is the same before and after a vector leaves the outbox, however many wait there.
     """
     nearest = _nearest(pool.cosines if cosines is None else cosines)
-    near = ((id_, _nearness(pool, cosine)) for id_, cosine in nearest if id_ in pool.candidates)
-    return {id_: value for id_, value in near if value > 0}
+    near = {id_: cosine for id_, cosine in nearest.items() if id_ in pool.candidates}
+    values = pool.scale.nearnesses(near.values())
+    return {id_: min(value, _MOST) for id_, value in zip(near, values, strict=True) if value > 0}
 
 
-def _nearest(cosines: Mapping[str, float]) -> list[tuple[str, float]]:
-    return nlargest(DEPTH, cosines.items(), key=itemgetter(1))
-
-
-def _nearness(pool: Pool, cosine: float) -> float:
-    return min(pool.scale.nearness(cosine), _MOST)
+def _nearest(cosines: Mapping[str, float]) -> Mapping[str, float]:
+    return cosines if len(cosines) <= DEPTH else dict(nlargest(DEPTH, cosines.items(), key=itemgetter(1)))
 
 
 def points(hits: Sequence[Hit]) -> list[tuple[str, float]]:
