@@ -22,7 +22,6 @@ from app.domain.errors import ConfigurationError, MemoryGatewayError
 from app.interfaces.asgi import create_app
 from app.interfaces.connections import ConnectionLimits
 from app.interfaces.guarded_http import guarded
-from app.interfaces.http.application import build_routes
 from app.interfaces.mcp.http import PATH as MCP_PATH
 from app.interfaces.workers import Channel
 from app.runtime.runtime import Runtime
@@ -72,7 +71,6 @@ async def serve_http(
         await shards.close()
         raise
     application = create_app(shards, allowed_hosts(settings))
-    build_routes(application)
     # What is made until here stays, and a request leaves few cycles: look for garbage less often. The collection after
     # the freeze makes Python forget how much was frozen; it would wait until a quarter of that much is new.
     gc.collect()

@@ -94,12 +94,3 @@ def create_http_app(shards: Shards, endpoint: Endpoint, hosts: Collection[str] =
     app.router.routes.append(endpoint.route)
     docs.install(app, _document)
     return app
-
-
-def build_routes(app: FastAPI) -> None:
-    """Let FastAPI build all routes now: the first request of each router would hold the event loop up for it.
-
-    FastAPI builds the routes of a router when it first looks for a path there; nothing has the path of this search.
-    """
-    for route in app.router.routes:
-        route.matches({"type": "http", "method": "GET", "path": "/no/such/path", "root_path": "", "headers": []})

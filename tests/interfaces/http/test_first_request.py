@@ -6,7 +6,6 @@ from types import FrameType
 import httpx
 
 from app.interfaces.asgi import create_app
-from app.interfaces.http.application import build_routes
 from tests.support.service import Service
 
 _MORE = 3
@@ -15,7 +14,6 @@ _MORE = 3
 
 async def test_the_first_request_builds_no_routes(service: Service) -> None:
     app = create_app(service.shards)
-    build_routes(app)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
         first, later = [await _calls(client, "/no/such/page") for _ in range(2)]
         assert first < _MORE * later
