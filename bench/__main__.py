@@ -22,6 +22,7 @@ from bench.mcp import mcp
 from bench.prefill import prefill
 from bench.profiles import profiles
 from bench.report import Figure, table, write
+from bench.rows import rows
 from bench.scenarios import Limits, Load, Start, embedding, starting, under_load
 from bench.upstream import upstream
 from tests.conformance.toolchain import missing
@@ -119,6 +120,7 @@ _PARTS: Mapping[str, Callable[[], Awaitable[list[Figure]]]] = {
     "mcp": mcp,
     "profiles": profiles,
     "audit": audit,
+    "rows": rows,
     "upstream": upstream,
     "coalescing": coalescing,
     "edge": _edge,

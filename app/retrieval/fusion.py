@@ -32,7 +32,7 @@ class Fusion:
 
     @cached_property
     def ranked(self) -> list[Candidate]:
-        """The candidates best first; ties go to what holds, then to the newer."""
+        """The candidates that may be entries, best first; ties go to what holds, then to the newer."""
         if not (self.changed or self.learned):
             return self._found
         return self._sorted(handed_on_to_learned(self._succeeded, self.changed, self.learned))
@@ -47,7 +47,7 @@ class Fusion:
         """By the id of a message's candidate, the best of those that were learned of it, which takes its place."""
         best: dict[str, str] = {}
         for one in self.pool.candidates.values():
-            for message_id in () if one.superseded or one.added else one.sources or ():
+            for message_id in () if one.superseded or one.added or not one.whole else one.sources or ():
                 other = best.get(message_id)
                 if other is None or (self.scores[one.id], one.id) > (self.scores[other], other):
                     best[message_id] = one.id
@@ -79,7 +79,7 @@ class Fusion:
             for message, (learned,) in self.learned.items():
                 later[learned] = max(later.get(learned, 0), later.get(message, 0) + 1)
         return sorted(
-            self.pool.candidates.values(),
+            (one for one in self.pool.candidates.values() if one.whole),
             key=lambda one: (scores[one.id], one.current is None, later.get(one.id, 0), one.created_at, one.id),
             reverse=True,
         )

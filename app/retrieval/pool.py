@@ -27,9 +27,12 @@ class Candidate:
     before: str | None
     """The memory before it in its session, which need not be a candidate."""
     bytes: int
+    """Of the whole content."""
     words: int
     """Which of the query's terms it contains: a bit for each, by its number."""
     occurred_at: int | None = None
+    whole: bool = True
+    """Whether its content was read, so that it may be an entry; of another one only who speaks was."""
     speaker_holds: bool = True
     """Whether who wrote it may speak for the speaker whom it names."""
     written_by: str | None = None

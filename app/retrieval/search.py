@@ -25,7 +25,8 @@ class Search:
     def confidence(self) -> float:
         """How likely it is that one of the best candidates answers the query, 0 to 1; 0 where there is none."""
         candidates, scores = self.fusion.pool.candidates, self.relevance or self._scores
-        return max((score for id_, score in scores.items() if not candidates[id_].superseded), default=0.0)
+        may_be = (score for id_, score in scores.items() if candidates[id_].whole and not candidates[id_].superseded)
+        return max(may_be, default=0.0)
 
     @cached_property
     def ranking(self) -> Sequence[Candidate]:

@@ -31,8 +31,8 @@ from app.services.reranking import reranked
 from app.services.vector_search import Away, VectorSearch
 from app.statements.rules import keys_asked
 from app.storage import request_state
-from app.storage.candidates import CandidateQuery, find_candidates
-from app.storage.outbox import MAX_PENDING, Outbox
+from app.storage.candidates import CandidateQuery, candidate_rows, find_candidates
+from app.storage.outbox import MAX_IN_BULK, MAX_PENDING, NEWEST_IN_BULK, Outbox, scored
 from app.storage.rows import read_row, read_rows
 from app.storage.topics import TOPIC, topics
 
@@ -42,6 +42,8 @@ Analysing: TypeAlias = Callable[[], Awaitable[Analysis]]
 _DAY_MS = 86_400_000
 _USUAL_TOP_K = 20
 """Who asks for more entries is given a choice from twice as many candidates."""
+_LIKELY = 30
+"""Candidates whose content is read, beside those around them in their sessions: a reranker rates so many."""
 _MAX_WIDTH = 16
 """How many times as many candidates as usual a recall gathers where others took the places of entries."""
 
@@ -182,10 +184,13 @@ class Recaller:
                 sections={each.section: each.candidates(found) for each in self._channels if each.section},
                 index_name=vectors.config.index_name,
                 max_pending=MAX_PENDING,
+                max_in_bulk=MAX_IN_BULK,
+                newest_in_bulk=NEWEST_IN_BULK,
                 where=query.where,
                 fill=0 if vectors.hits.filtered and not crowded else query.top_k,
                 also=also,
                 width=width,
+                likely=max(_LIKELY * width, 2 * query.top_k),
                 for_model=query.for_model,
                 as_of=query.as_of,
                 for_answer=query.for_answer,
@@ -195,10 +200,11 @@ class Recaller:
                 continue  # what the run has found out in passing, or has not, asks for another
             gathered = replace(gathered, parsed=replace(found, hits=vectors.hits.hits))
             if query.collapse:
-                await _fold(gathered.candidates)
+                await _fold(gathered.readable)
             crowded = _is_crowded(vectors.hits, gathered.candidates, query)
-            more = vectors.hits.more or len(gathered.candidates) >= wanted.most or (crowded and not wanted.fill)
-            enough = _is_enough(gathered.candidates, query) and not crowded
+            unread = len(gathered.candidates) >= wanted.most or len(gathered.readable) < len(gathered.candidates)
+            more = vectors.hits.more or unread or (crowded and not wanted.fill)
+            enough = _is_enough(gathered.readable, query) and not crowded
             if enough or not more or width >= _MAX_WIDTH:
                 return gathered
             # Vectors whose memory is gone, memories of one content, what no longer holds, or rows of a program took the
@@ -237,11 +243,12 @@ class Recaller:
             raise LongTermDisabled
         if seen is not None and seen.active != vectors.config:
             raise EmbeddingConfigChanged
-        if len(pending) > MAX_PENDING:
+        waiting, more = scored(pending)
+        if more:
             degraded.append("pending_bound")
-        stats = read_row(ScopeStats, rows[0]) if rows else ScopeStats()
+        found, stats = candidate_rows(rows)
         named = [str(row["topic"]) for row in known]
-        return _Gathered(read_rows(Candidate, rows), stats, pending, degraded, parsed, named)
+        return _Gathered(read_rows(Candidate, found), read_row(ScopeStats, stats), waiting, degraded, parsed, named)
 
     async def _read(
         self, scope: Scope, wanted: CandidateQuery, awaited: AwaitedHits | None
@@ -268,6 +275,11 @@ class _Gathered:
     """The query with the index's hits that it was gathered with."""
     topics: Sequence[str]
     """The scope's topics, where a model is to answer."""
+
+    @property
+    def readable(self) -> Sequence[Candidate]:
+        """The candidates that may be entries."""
+        return [candidate for candidate in self.candidates if candidate.whole]
 
 
 async def _fold(candidates: Sequence[Candidate]) -> None:

@@ -14,7 +14,7 @@ from app.ports.database import Row
 from app.ports.vector_index import AwaitedHits, Hits
 from app.retrieval.channels import vector
 from app.services.backends import TenantBackends
-from app.storage.outbox import MAX_PENDING, score
+from app.storage.outbox import score
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class VectorSearch:
         return self._cosines(self._hypothetical, pending, present)
 
     def _cosines(self, asked: "_Asked", pending: Sequence[Row], present: Collection[str] | None) -> Mapping[str, float]:
-        queued = {} if asked.vector is None else score(pending[:MAX_PENDING], asked.vector)
+        queued = {} if asked.vector is None else score(pending, asked.vector)
         exact = self._backends.index_of(self.config).visible_at_once
         cosines = vector.cosines_of(asked.hits.hits, queued, exact=exact)
         return cosines if present is None else {id_: cosines[id_] for id_ in present if id_ in cosines}

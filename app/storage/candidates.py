@@ -5,25 +5,28 @@ decides what is read. It rests on two indexes: ``memory_words``, searched within
 each session.
 """
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from app.domain.json_types import Json
+from app.domain.json_types import Json, Scalar
 from app.domain.memory import Scope
 from app.domain.query import Filter
+from app.ports.database import Row
 from app.storage import filters
 from app.storage.scoped import ScopedStatement
 
 _TEXT = Path(__file__).with_name("candidates.sql").read_text(encoding="utf-8")
 _STATES = "TRUE /* what it is and states: put in where a recall asks for it (filters.py) */"
-_MAX_POOL = 100
-"""How many candidates the section ``neighbours`` gives at most."""
+_MAX_OF_CHANNEL = 34
+"""How many candidates a channel gives at most."""
 
 # What stands for the section that searches the index of words, where that cannot be searched.
 _NO_WORDS = """terms AS (SELECT 0 AS term, 0 AS seen WHERE FALSE),
-matches AS (SELECT 0 AS number, 0 AS words WHERE FALSE),
+matches AS (SELECT '' AS id, 0 AS words WHERE FALSE),
 lexical AS (SELECT 0 AS row, 0 AS points WHERE FALSE),
 """
 
@@ -56,7 +59,11 @@ class CandidateQuery:
     index_name: str
     """Where what is queued for it is always a candidate."""
     max_pending: int
-    """How many of those at most."""
+    """How many of those at most, of those that were stored."""
+    max_in_bulk: int = 0
+    """How many of those at most that an import or a job has queued."""
+    newest_in_bulk: int = 0
+    """How many of these where there are more."""
     where: Filter = field(default_factory=Filter)
     fill: int = 0
     """So many of the newest memories that pass are candidates in any case."""
@@ -64,6 +71,8 @@ class CandidateQuery:
     """An id in the scope that is a candidate in any case, even if it has expired or does not pass."""
     width: int = 1
     """How many times as many candidates as usual."""
+    likely: int = 30
+    """Of how many of the best the content is read in a large scope; around the better half of these it is too."""
     as_of: int | None = None
     """As of which moment memories hold; None: now."""
     for_model: bool = False
@@ -75,15 +84,14 @@ class CandidateQuery:
 
     @property
     def most(self) -> int:
-        """How many candidates there are at most, beside what is queued and what is asked for in any case."""
-        return self.width * _MAX_POOL
+        """How many candidates a channel gives at most: where there are fewer in all, there are no more."""
+        return self.width * _MAX_OF_CHANNEL
 
 
 def find_candidates(scope: Scope, query: CandidateQuery) -> ScopedStatement:
     """Read the best of each channel that exist, belong to the scope and pass the filter, and their neighbours.
 
-    Returns rows in no order: the columns of ``app.retrieval.pool.Candidate``, and of the scope ``memories``
-    and ``found`` (as JSON, by the number of a term how many memories contain it).
+    Returns rows that ``candidate_rows`` reads.
     """
     where: dict[str, Json] = {"where": filters.argument(query.where)} if query.where else {}
     sql = _SQL[query.search_words, query.for_answer]
@@ -96,9 +104,53 @@ def find_candidates(scope: Scope, query: CandidateQuery) -> ScopedStatement:
         **where,
         index_name=query.index_name,
         max_pending=query.max_pending,
+        max_in_bulk=query.max_in_bulk,
+        newest_in_bulk=query.newest_in_bulk,
         fill=query.fill,
         also=query.also,
         width=query.width,
+        likely=query.likely,
         for_model=query.for_model,
         **({} if query.as_of is None else {"as_of": query.as_of}),
     )
+
+
+_FACTS = (
+    "row", "session_id", "bytes", "words", "before", "flags", "created_at", "details", "message_id", "sources",
+)  # fmt: skip
+_FLAGS = ("whole", "speaker_holds", "expired", "forgotten", "superseded", "keyed", "added")
+
+
+def candidate_rows(rows: Sequence[Row]) -> tuple[list[Row], Row]:
+    """Return what a candidate query has answered: candidates in no order, and what is counted in the scope.
+
+    The former have the columns of ``app.retrieval.pool.Candidate``, the latter ``memories`` and ``found`` (as JSON, by
+    the number of a term how many memories contain it).
+    """
+    candidates: list[dict[str, Any]] = []
+    stats: Row = {"memories": 0, "found": "{}"}
+    for row in rows:
+        facts = json.loads(str(row["facts"]))
+        if row["id"] is None:
+            stats = {"memories": facts[0], "found": json.dumps(facts[1])}
+        else:
+            candidates.append({"id": row["id"], "content": row["text"], **_read(row["meta"], facts)})
+    ids = {one["row"]: one["id"] for one in candidates}
+    for one in candidates:
+        one["before"] = ids.get(one["before"])
+    return list(candidates), stats
+
+
+def _read(metadata: Scalar, facts: Sequence[Any]) -> dict[str, Any]:
+    read = dict(zip(_FACTS, facts, strict=False))
+    flags = read.pop("flags")
+    read |= {name: flags >> bit & 1 for bit, name in enumerate(_FLAGS)}
+    read["occurred_at"], holding, source = read.pop("details") or (None, None, None)
+    read["current"], read["until"] = holding or (None, None)
+    read["written_by"], read["written_through"], at = source or (None, None, None)
+    read["written_at"] = read["created_at"] if at is None and read["written_through"] is not None else at
+    read["happened_at"] = read["created_at"] if read["occurred_at"] is None else read["occurred_at"]
+    read["metadata_json"] = metadata if read["whole"] else f'{{"speaker":{metadata or "null"}}}'
+    if "sources" in read:
+        read["sources"] = None if read["sources"] is None else json.dumps(read["sources"])
+    return read

@@ -1,8 +1,9 @@
 -- Finds what a recall chooses from, and reads it: one statement, which sqlite3 runs as it stands with JSON text as ?1.
 -- ?1: tenant_id, agent_id; an array for each channel's section (lexical, synonyms, semantic, hypothetical, dated, keyed),
 -- which may be absent; where (created_after, created_before, metadata; absent without a filter); index_name, max_pending,
--- fill, also; width: how many times as many candidates as usual; for_model: whether a model reads the answer; as_of: the
--- moment as of which memories hold, absent for now. A line "-- name: ..." begins a section; the columns of the section
+-- max_in_bulk, newest_in_bulk, fill, also; width: how many times as many candidates as usual; likely: of how many of the
+-- best the content is read in a large scope; for_model: whether a model reads the answer; as_of: the moment as of which
+-- memories hold, absent for now. A line "-- name: ..." begins a section; the columns of the section
 -- learned are read only where a model is to answer. One that finds candidates gives their rows of long_term_memory with
 -- points from 0 to 1, and is named in the section seeds.
 
@@ -16,7 +17,8 @@ moment(at) AS (
 ),
 -- name: own
 -- The scope's memories. passes: whether one passes the filter. A value of metadata is equal when it is the same JSON
--- value: 1 is 1.0, but neither is true. Keys are compared by json_each, so that none is taken for a path.
+-- value: 1 is 1.0, but neither is true. A key of plain characters is looked up, which reads no row for each key that a
+-- memory has; others are compared by json_each, so that none is taken for a path.
 -- A row that a program keeps for itself, by the metadata key "store.key", does not exist for a model (as in filters.py).
 -- stated_by: whose claims say whether it holds; of a learned memory, those of a message (0017_learned.sql).
 -- CASE keeps what is seldom needed from being computed for every row.
@@ -33,11 +35,16 @@ own AS NOT MATERIALIZED (
       AND created_at < coalesce(?1 ->> '$.where.created_before', 1e18)
       AND TRUE /* what it is and states: put in where a recall asks for it (filters.py) */
       AND NOT EXISTS (
-        SELECT 1 FROM json_each(?1, '$.where.metadata') AS wanted WHERE NOT EXISTS (
+        SELECT 1 FROM json_each(?1, '$.where.metadata') AS wanted
+        WHERE NOT CASE WHEN wanted.key NOT GLOB '*[^A-Za-z0-9_.:-]*' THEN
+          metadata ->> ('$."' || wanted.key || '"') IS wanted.atom
+            AND replace(json_type(metadata, '$."' || wanted.key || '"'), 'integer', 'real')
+              IS replace(wanted.type, 'integer', 'real')
+        ELSE EXISTS (
           SELECT 1 FROM json_each(metadata) AS present
           WHERE present.key = wanted.key AND present.atom IS wanted.atom
             AND replace(present.type, 'integer', 'real') = replace(wanted.type, 'integer', 'real')
-        )
+        ) END
       )
     ) END AS passes
   FROM long_term_memory WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id'
@@ -45,99 +52,158 @@ own AS NOT MATERIALIZED (
 ),
 passing AS NOT MATERIALIZED (SELECT * FROM own WHERE passes AND NOT expired AND NOT forgotten),
 -- name: stats
--- Of the scope: its memories, and from how many of them on a word is common. A word in 1000 of them, or in half of 200 or
+-- Of the scope: its memories, and from how many of them on a word is common. A word in 500 of them, or in half of 200 or
 -- more, tells little and costs much.
 stats AS MATERIALIZED (
-  SELECT memories, iif(memories < 200, memories + 1, min(memories / 2, 1000)) AS common
+  SELECT memories, iif(memories < 200, memories + 1, min(memories / 2, 500)) AS common
   FROM (
     SELECT coalesce(max(memories), 0) AS memories FROM usage
     WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id'
   )
 ),
--- name: lexical
--- The best 40 by words. Each term is looked for with the scope's own word, in the index of words. Synonyms are numbered
--- behind the query's own words. own: what a word counts, of 2.
-wanted_words AS (
-  SELECT key AS term, value, 2 AS own FROM json_each(?1, '$.lexical') UNION ALL
-  SELECT key + json_array_length(?1, '$.lexical'), value, 1 FROM json_each(?1, '$.synonyms')
+-- name: bounds
+-- How much is read. A small scope is looked through nearly whole; what is read of a larger one does not grow with it.
+-- window: memories of each term; most: memories that are looked at for all terms together; asked: of how many terms it is
+-- asked which memories hold them; shared: how many may be found so for each; compared: of how many of these it is asked
+-- which of the vector index's hits hold them, and hits: of how many; depth: what a channel gives at most; likely: of how
+-- many of these the content is read; around: of how many the neighbours are found.
+-- in_scope and in_sample stand before a word that is looked for in the scope's memories, and in each 16th of them. Where the
+-- database holds no other agent's memories the scope's own word is left out: FTS5 would walk all of them for each query.
+bounds AS MATERIALIZED (
+  SELECT small, memories, iif(small, common, min(common, 8000 / terms)) AS common,
+    width * iif(small, 500, max(16, min(120, 400 / terms))) AS window, width * iif(small, 400, 100) AS most,
+    iif(small, 64, 8) AS asked, width * iif(small, 400, min(60, 200 / min(terms, 8))) AS shared,
+    iif(long, 2, 8) AS compared, width * iif(long, 25, min(60, 400 / min(terms, 8))) AS hits,
+    width * iif(small, 40, 34) AS depth, iif(small, width * 80, ?1 ->> 'likely') AS likely,
+    width * iif(long AND NOT small, 20, 30) AS around,
+    iif(alone, '', 'scope : "' || scope || '0" AND ') || '{content segments} : ' AS in_scope,
+    'scope : "' || scope || '1" AND {content segments} : ' AS in_sample
+  FROM (
+    SELECT *, max(given, 1) AS terms, given > 16 AS long, memories <= 1000 AS small
+    FROM (
+      SELECT ?1 ->> 'width' AS width, memories, common,
+        lower(hex(?1 ->> 'tenant_id')) || 'g' || lower(hex(?1 ->> 'agent_id')) AS scope,
+        (SELECT count(*) FROM (SELECT 1 FROM usage WHERE agent_id <> '' LIMIT 2)) = 1 AS alone,
+        coalesce(json_array_length(?1, '$.lexical'), 0) + coalesce(json_array_length(?1, '$.synonyms'), 0) AS given
+      FROM stats
+    )
+  )
 ),
-expressions AS MATERIALIZED (
-  SELECT term, own, 'scope : "' || lower(hex(?1 ->> 'tenant_id')) || 'g' || lower(hex(?1 ->> 'agent_id'))
-    || '0" AND {content segments} : ' || value AS expression
-  FROM wanted_words
+-- name: lexical
+-- The best by words. Each term is looked for with the scope's own word, in the index of words, and of each no more
+-- than the newest are read: what is read in all is bounded, whatever the query and however many memories there are.
+-- Synonyms are numbered behind the query's own words. own: what a word counts, of 2.
+wanted_words AS (
+  SELECT key AS term, '(' || value || ')' AS word, 2 AS own FROM json_each(?1, '$.lexical') UNION ALL
+  SELECT key + json_array_length(?1, '$.lexical'), '(' || value || ')', 1 FROM json_each(?1, '$.synonyms')
 ),
 found AS MATERIALIZED (
-  SELECT term, own, expression, (
+  SELECT term, own, word, bounds.*, in_scope || word AS expression, (
     SELECT json_group_array(number) FROM (
-      SELECT rowid AS number FROM memory_words WHERE memory_words MATCH expression LIMIT (SELECT common FROM stats)
+      SELECT rowid AS number FROM memory_words
+      WHERE memory_words MATCH in_scope || word ORDER BY rowid DESC
+      LIMIT (SELECT window FROM bounds)
     )
   ) AS numbers
-  FROM expressions
+  FROM wanted_words CROSS JOIN bounds
 ),
-terms AS MATERIALIZED (SELECT term, own, expression, numbers, json_array_length(numbers) AS seen FROM found),
--- With the rarest words 400 memories are looked at, those of synonyms last; with a filter, which may keep any of them out,
--- all.
-bounds AS MATERIALIZED (SELECT iif(?1 -> 'where' IS NULL, 400 * (?1 ->> 'width'), 1000000000) AS most),
-rare_terms AS MATERIALIZED (
-  SELECT term, numbers, sum(seen) OVER (ORDER BY own DESC, seen, term) - seen AS rarer
-  FROM terms WHERE seen BETWEEN 1 AND (SELECT common - 1 FROM stats)
+-- In how many memories a term is. Where not all were read, it is counted among each 16th memory, which the index of words
+-- knows by another word of the scope (0030_recall_reads_little.sql); beyond what is common no further.
+terms AS MATERIALIZED (
+  SELECT *, json_array_length(numbers) AS read,
+    CASE WHEN json_array_length(numbers) < window THEN json_array_length(numbers) ELSE max(window, min(memories, 16 * (
+      SELECT count(*) FROM (
+        SELECT 1 FROM memory_words WHERE memory_words MATCH in_sample || word
+        LIMIT (SELECT common / 16 + 1 FROM bounds)
+      )
+    ))) END AS seen
+  FROM found
 ),
-rarest AS MATERIALIZED (
-  SELECT term, value AS number FROM rare_terms CROSS JOIN json_each(numbers) WHERE rarer < (SELECT most FROM bounds)
+-- What each is worth, by BM25 as in app/retrieval/channels/lexical.py: a fraction stands for the logarithm of
+-- 1 + times, which not every SQLite has. It is off by a tenth at most. chosen: with the rarest words memories are found,
+-- those of synonyms last.
+weighed AS (
+  SELECT *, own * (0.35 + 0.39 * times) / (1 + 0.0775 * times) AS weight, row_number() OVER by_rarity AS place,
+    seen < common AND sum(read) OVER by_rarity - read < most AS chosen
+  FROM (SELECT *, max(memories, 200) / max(seen + 0.5, max(memories, 200) / 80.0) AS times FROM terms WHERE read > 0)
+  WINDOW by_rarity AS (ORDER BY seen >= common, own DESC, seen, term)
 ),
--- Where all words are common: the newest that contain all of them.
-with_all AS MATERIALIZED (
-  SELECT memory_words.rowid AS number
+-- complete: of how many terms all memories are looked at. inquired: whether it is asked which memories hold a term.
+listed AS (
+  SELECT *, place <= asked AND (seen < common OR NOT small) AS inquired, sum(chosen AND read < window) OVER () AS complete,
+    group_concat(CASE WHEN chosen AND place <= asked THEN word END, ' OR ') OVER () AS found_by,
+    group_concat(CASE WHEN place <= asked THEN word END, ' OR ') OVER () AS words_asked,
+    group_concat(CASE WHEN own = 2 THEN word END, ' AND ') OVER () AS all_words,
+    sum(CASE WHEN own = 2 THEN weight END) OVER () AS all_weight,
+    sum(CASE WHEN own = 2 THEN 1 << term END) OVER () AS all_terms
+  FROM weighed
+),
+-- The best of the hits, whose words decide too.
+hits AS MATERIALIZED (
+  SELECT number FROM json_each(?1, '$.semantic') AS hit CROSS JOIN memory_number ON memory_number.id = hit.value ->> 0
+  LIMIT (SELECT hits FROM bounds)
+),
+-- What else is asked of the index of words: of the other terms, which of those memories hold them; of a term of which not
+-- all were looked at, the newest others that hold another term too; of both, which of the hits do. Where all words are
+-- common: the newest memories that hold all of them. before: what has a greater number was found by the term itself.
+searched AS MATERIALIZED (
+  SELECT weight, words, numbers, CASE WHEN also IS NULL AND NOT of_hits THEN '[]' ELSE (
+      SELECT json_group_array(DISTINCT number) FROM (
+        SELECT number FROM (
+          SELECT rowid AS number FROM memory_words
+          WHERE memory_words MATCH coalesce(also, '""') AND rowid < before
+          ORDER BY rowid DESC LIMIT (SELECT shared FROM bounds)
+        ) UNION ALL
+        SELECT number FROM hits CROSS JOIN memory_words
+        WHERE of_hits AND number < before
+          AND memory_words MATCH '{content segments} : ' || word AND memory_words.rowid = number
+      )
+    ) END AS more
   FROM (
-    SELECT group_concat(expression, ' AND ') AS expression FROM terms WHERE seen AND own = 2
-  ) AS every CROSS JOIN memory_words
-  WHERE NOT EXISTS (SELECT 1 FROM rare_terms) AND every.expression IS NOT NULL
-    AND memory_words MATCH every.expression
-  ORDER BY memory_words.rowid DESC LIMIT (SELECT most FROM bounds)
+    SELECT word, iif(found_by IS NULL, all_weight, weight) AS weight, iif(found_by IS NULL, all_terms, 1 << term) AS words,
+      iif(chosen, numbers, '[]') AS numbers, iif(chosen, numbers ->> '$[#-1]', 9e18) AS before,
+      inquired AND NOT (chosen AND read < window) AND place <= complete + compared AS of_hits,
+      CASE
+        WHEN found_by IS NULL THEN iif(place = 1, in_scope || '(' || all_words || ')', NULL)
+        WHEN NOT inquired THEN NULL
+        WHEN NOT chosen THEN expression || ' AND {content segments} : (' || found_by || ')'
+        WHEN read = window AND words_asked <> word THEN
+          expression || ' AND {content segments} : (' || substr(replace(' OR ' || words_asked, ' OR ' || word, ''), 5) || ')'
+      END AS also
+    FROM listed
+  )
 ),
-postings AS MATERIALIZED (
-  SELECT term, number FROM rarest UNION ALL
-  SELECT term, value FROM rare_terms CROSS JOIN json_each(numbers)
-  WHERE rarer >= (SELECT most FROM bounds) AND value IN (SELECT number FROM rarest) UNION ALL
-  SELECT term, number FROM with_all CROSS JOIN terms WHERE seen AND own = 2
-),
--- The inverse document frequency's logarithm, in thirds of an octave: not every SQLite has logarithms.
-thirds(value) AS (SELECT 1.26 UNION ALL SELECT value * 1.259921 FROM thirds LIMIT 59),
-weights AS MATERIALIZED (
-  SELECT term, own * (SELECT count(*) FROM thirds WHERE value <= 1 + (memories - seen + 0.5) / (seen + 0.5)) AS weight
-  FROM terms CROSS JOIN stats
-),
+-- What is found, by the numbers of memories: points for the words that each holds, and which these are.
 matches AS MATERIALIZED (
-  SELECT number, sum(weight) AS points, sum(1 << term) AS words FROM postings CROSS JOIN weights USING (term) GROUP BY number
+  SELECT id, points / (1 + 1.2 * (0.9 + 0.1 * bytes / 130.0)) AS points, words
+  FROM (
+    SELECT value AS number, sum(weight) AS points, sum(words) AS words
+    FROM searched CROSS JOIN json_each(replace(replace(replace(numbers || more, '][', ','), '[,', '['), ',]', ']'))
+    GROUP BY value
+  ) CROSS JOIN memory_number USING (number)
 ),
-prefiltered AS MATERIALIZED (
-  SELECT number, points FROM matches ORDER BY points DESC LIMIT (SELECT most FROM bounds)
-),
--- BM25's denominator, with k1 = 1.2, b = 0.1 and 130 bytes: as in app/retrieval/channels/lexical.py.
-scored AS MATERIALIZED (
-  SELECT id, points / (1 + 1.2 * (0.9 + 0.1 * bytes / 130.0)) AS points
-  FROM prefiltered CROSS JOIN memory_number USING (number) ORDER BY 2 DESC LIMIT -1
-),
-lexical AS MATERIALIZED (
-  SELECT row, points / (SELECT max(points) FROM scored) AS points
-  FROM scored CROSS JOIN passing USING (id) LIMIT 40 * (?1 ->> 'width')
+lexical AS (
+  SELECT row, points / max(points) OVER () AS points FROM (
+    SELECT row, points FROM (SELECT id, points FROM matches ORDER BY points DESC LIMIT -1) CROSS JOIN passing USING (id)
+    LIMIT (SELECT depth FROM bounds)
+  )
 ),
 -- name: semantic
--- The best 40 of the index's hits: each an id with its points, best first.
-semantic AS MATERIALIZED (
+-- The best of the index's hits: each an id with its points, best first.
+semantic AS (
   SELECT row, value ->> 1 AS points
   FROM json_each(?1, '$.semantic') AS hit CROSS JOIN passing WHERE passing.id = value ->> 0
-  LIMIT 40 * (?1 ->> 'width')
+  LIMIT (SELECT depth FROM bounds)
 ),
 -- name: hypothetical
 -- The same of the hits for the statement by which a memory would answer the query.
-hypothetical AS MATERIALIZED (
+hypothetical AS (
   SELECT row, value ->> 1 AS points
   FROM json_each(?1, '$.hypothetical') AS hit CROSS JOIN passing WHERE passing.id = value ->> 0
-  LIMIT 40 * (?1 ->> 'width')
+  LIMIT (SELECT depth FROM bounds)
 ),
 -- D1 takes five terms of a compound SELECT at most.
-similar AS (SELECT * FROM semantic UNION ALL SELECT * FROM hypothetical),
+similar AS (SELECT row, 0.4 * points AS points FROM semantic UNION ALL SELECT row, 0.2 * points FROM hypothetical),
 -- name: dated
 -- The newest 20 of the periods. Each is a list of what may be meant, the likeliest first: the first that holds a memory
 -- of the scope is. A reading is its start and its end, half-open, in ms since the epoch.
@@ -170,40 +236,70 @@ keyed AS MATERIALIZED (
   ) WHERE row IS NOT NULL
 ),
 -- name: seeds
+-- What two channels find counts for both, each as in app/retrieval/channels.
 seeds AS MATERIALIZED (
-  SELECT row, max(points) AS points FROM (
-    SELECT * FROM lexical
-    UNION ALL SELECT * FROM similar
+  SELECT row, sum(points) AS points FROM (
+    SELECT row, 0.6 * points AS points FROM lexical
+    UNION ALL SELECT row, points FROM similar
     UNION ALL SELECT * FROM dated
     UNION ALL SELECT * FROM keyed
   ) GROUP BY row
 ),
 -- name: neighbours
--- The seeds with the memories before and after them in their sessions: the best 100.
-neighbours AS MATERIALIZED (
-  SELECT seeds.row, points, (
-      SELECT row FROM own WHERE own.session_id = memory.session_id
-        AND (own.happened_at, row) < (memory.happened_at, memory.row) ORDER BY own.happened_at DESC, row DESC LIMIT 1
-    ) AS before, (
-      SELECT row FROM own WHERE own.session_id = memory.session_id
-        AND (own.happened_at, row) > (memory.happened_at, memory.row) ORDER BY own.happened_at, row LIMIT 1
-    ) AS after
-  FROM seeds CROSS JOIN own AS memory WHERE memory.row = seeds.row
-),
-pool AS (
-  SELECT row FROM (
-    SELECT row, points FROM neighbours UNION ALL
-    SELECT before, points / 2 FROM neighbours UNION ALL
-    SELECT after, points / 2 FROM neighbours
-  ) WHERE row IS NOT NULL GROUP BY row ORDER BY max(points) DESC LIMIT 100 * (?1 ->> 'width')
+-- The best seeds, and the memories before and after the best of these in their sessions: these may be entries, or else what
+-- is queued and what is asked for.
+reached AS (
+  SELECT value AS row, place * iif(key > 0, 2, 1) <= (SELECT likely FROM bounds) AS whole
+  FROM (
+    SELECT place, CASE WHEN place > (SELECT around FROM bounds) THEN json_array(row) ELSE (
+      SELECT json_array(memory.row, coalesce((
+          SELECT max(row) FROM own WHERE own.session_id = memory.session_id
+            AND own.happened_at = memory.happened_at AND row < memory.row
+        ), (
+          SELECT row FROM own WHERE own.session_id = memory.session_id
+            AND own.happened_at < memory.happened_at ORDER BY own.happened_at DESC, row DESC LIMIT 1
+        )), coalesce((
+          SELECT min(row) FROM own WHERE own.session_id = memory.session_id
+            AND own.happened_at = memory.happened_at AND row > memory.row
+        ), (
+          SELECT row FROM own WHERE own.session_id = memory.session_id
+            AND own.happened_at > memory.happened_at ORDER BY own.happened_at, row LIMIT 1
+        )))
+      FROM own AS memory WHERE memory.row = seed.row
+    ) END AS rows
+    FROM (SELECT row, row_number() OVER (ORDER BY points DESC) AS place FROM seeds) AS seed
+  ) CROSS JOIN json_each(rows) WHERE value IS NOT NULL
 ),
 -- name: queued
--- What the index may not show yet.
+-- What the index may not show yet: the newest that were stored, and of what an import or a job has queued, which may be
+-- very much, far fewer.
+queued_in_bulk AS MATERIALIZED (
+  SELECT (
+    SELECT json_group_array(id) FROM (
+      SELECT id FROM outbox INDEXED BY outbox_newest
+      WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND operation = 'upsert'
+        AND index_name = ?1 ->> 'index_name' AND in_bulk = 1
+      ORDER BY revision DESC LIMIT ?1 ->> 'max_in_bulk' + 1
+    )
+  ) AS all_of_them, (
+    SELECT json_group_array(id) FROM (
+      SELECT id FROM outbox INDEXED BY outbox_newest
+      WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND operation = 'upsert'
+        AND index_name = ?1 ->> 'index_name' AND in_bulk = 1
+      ORDER BY revision DESC LIMIT ?1 ->> 'newest_in_bulk'
+    )
+  ) AS newest
+),
 queued AS (
-  SELECT row FROM outbox CROSS JOIN passing USING (id)
-  WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND operation = 'upsert'
-    AND index_name = ?1 ->> 'index_name'
-  ORDER BY revision DESC LIMIT ?1 ->> 'max_pending'
+  SELECT row FROM (
+    SELECT row FROM outbox INDEXED BY outbox_newest CROSS JOIN passing USING (id)
+    WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND operation = 'upsert'
+      AND index_name = ?1 ->> 'index_name' AND in_bulk = 0
+    ORDER BY revision DESC LIMIT ?1 ->> 'max_pending'
+  ) UNION ALL
+  SELECT row FROM queued_in_bulk CROSS JOIN json_each(
+    iif(json_array_length(all_of_them) > ?1 ->> 'max_in_bulk', queued_in_bulk.newest, all_of_them)
+  ) AS each CROSS JOIN passing ON passing.id = each.value
 ),
 -- name: newest
 -- Candidates in any case, where the index could not apply the filter. The bounds once more, for the index.
@@ -214,59 +310,67 @@ newest AS (
   ORDER BY created_at DESC LIMIT ?1 ->> 'fill'
 ),
 -- name: rows
--- The unary + takes the column's affinity away: so SQLite makes an index of matches.
+-- whole: whether it may be an entry, so that its content is read. added: whether it is there for being asked for alone.
 found_rows AS MATERIALIZED (
-  SELECT row, min(added) AS added FROM (
-    SELECT row, FALSE AS added FROM pool UNION ALL
-    SELECT row, FALSE FROM queued UNION ALL
-    SELECT row, FALSE FROM newest UNION ALL
-    SELECT row, TRUE FROM own WHERE id = ?1 ->> 'also'
-  ) GROUP BY row
+  SELECT row, whole, FALSE AS added FROM reached UNION ALL
+  SELECT row, TRUE, FALSE FROM keyed UNION ALL
+  SELECT row, TRUE, FALSE FROM queued UNION ALL
+  SELECT row, TRUE, FALSE FROM newest UNION ALL
+  SELECT row, TRUE, TRUE FROM own WHERE id = ?1 ->> 'also'
 ),
 -- Who states something that no longer holds brings who states what does. Where nobody may be an entry who does, because of
 -- the filter or because it has expired, it is an entry itself; where what holds was forgotten, nothing is.
--- holding: who does, and when that was replaced which no longer holds.
+-- holding: who does, and when that was replaced which no longer holds; of the first key of which somebody does.
 outdated AS MATERIALIZED (
-  SELECT found_rows.row, (
-      SELECT json_array((
+  SELECT row, holding, min((holding ->> 0 IS NULL) || key) AS first FROM (
+    SELECT found_rows.row, stated.key, json_array((
         SELECT memory_id FROM holders WHERE holders.key = stated.key ORDER BY happened_at DESC, memory_id DESC LIMIT 1
       ), stated.superseded_at) AS holding
-      FROM claim AS stated INDEXED BY claim_of_memory
-      WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = ?1 ->> 'agent_id'
-        AND stated.memory_id = own.stated_by AND stated.superseded_at <= (SELECT at FROM moment)
-      ORDER BY holding ->> 0 IS NULL, stated.key LIMIT 1
-    ) AS holding,
-    EXISTS (
-      SELECT 1 FROM claim AS stated INDEXED BY claim_of_memory CROSS JOIN claim AS later CROSS JOIN own AS holder
-      WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = ?1 ->> 'agent_id'
-        AND stated.memory_id = own.stated_by AND stated.superseded_at <= (SELECT at FROM moment)
-        AND later.tenant_id = ?1 ->> 'tenant_id' AND later.agent_id = ?1 ->> 'agent_id' AND later.key = stated.key
-        AND later.happened_at <= (SELECT at FROM moment)
-        AND coalesce(later.superseded_at > (SELECT at FROM moment), TRUE)
-        AND holder.id = later.memory_id AND holder.forgotten AND NOT holder.expired
-    ) AS withheld
-  FROM found_rows CROSS JOIN own USING (row)
+    FROM found_rows CROSS JOIN own USING (row) CROSS JOIN claim AS stated INDEXED BY claim_of_memory
+    WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = ?1 ->> 'agent_id'
+      AND stated.memory_id = own.stated_by AND stated.superseded_at <= (SELECT at FROM moment)
+  ) GROUP BY row
 ),
-chosen AS MATERIALIZED (
-  SELECT row, min(added) AS added FROM (
-    SELECT row, added FROM found_rows UNION ALL
-    SELECT passing.row, FALSE FROM outdated CROSS JOIN passing ON passing.id = outdated.holding ->> 0
+chosen AS (
+  SELECT row, max(whole) AS whole, min(added) AS added, max(holding) AS holding FROM (
+    SELECT row, whole, added, NULL AS holding FROM found_rows UNION ALL
+    SELECT row, TRUE, TRUE, holding FROM outdated UNION ALL
+    SELECT passing.row, TRUE, FALSE, NULL FROM outdated CROSS JOIN passing ON passing.id = outdated.holding ->> 0
   ) GROUP BY row
 )
-SELECT memory.id, content, metadata AS metadata_json, created_at, occurred_at, happened_at, session_id, bytes,
-  speaker_holds, written_by, written_through, written_at,
-  expired, forgotten, superseded AND (holding ->> 0 IS NOT NULL OR withheld) AS superseded, holding ->> 0 AS current,
-  holding ->> 1 AS until,
-  -- name: learned
-  message_id, learned -> 'message_ids' AS sources,
-  -- name: entries
-  memory.row IN (SELECT row FROM keyed) AS keyed, added, coalesce(words, 0) AS words, (
-    SELECT id FROM own WHERE own.session_id = memory.session_id
-      AND (own.happened_at, row) < (memory.happened_at, memory.row) ORDER BY own.happened_at DESC, row DESC LIMIT 1
-  ) AS before, memories,
-  (SELECT json_group_object(term, iif(seen < common, seen, memories)) FROM terms) AS found
-FROM chosen CROSS JOIN own AS memory USING (row) CROSS JOIN memory_number USING (id)
-  LEFT JOIN outdated ON outdated.row = memory.row
-  LEFT JOIN matches ON matches.number = +memory_number.number CROSS JOIN stats
+-- Memories in few bytes: what candidates.py makes rows of. Only of those that are likely to be entries all is read; of
+-- the others, which tell what was said around these, no more of the content than the name of who speaks.
+SELECT memory.id, CASE WHEN whole THEN content
+    WHEN instr(content, ':') BETWEEN 1 AND 63 THEN substr(content, 1, instr(content, ':') + 1) ELSE '' END AS text,
+  iif(whole, metadata, metadata -> '$.speaker') AS meta,
+  json_array(memory.row, session_id, length(CAST(content AS BLOB)), coalesce(words, 0), coalesce((
+      SELECT max(row) FROM own WHERE own.session_id = memory.session_id
+        AND own.happened_at = memory.happened_at AND row < memory.row
+    ), (
+      SELECT row FROM own WHERE own.session_id = memory.session_id
+        AND own.happened_at < memory.happened_at ORDER BY own.happened_at DESC, row DESC LIMIT 1
+    )),
+    whole + 2 * speaker_holds + 4 * expired + 8 * forgotten + 16 * (CASE WHEN superseded THEN
+      holding ->> 0 IS NOT NULL OR EXISTS (
+        SELECT 1 FROM claim AS stated INDEXED BY claim_of_memory CROSS JOIN claim AS later CROSS JOIN own AS holder
+        WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = ?1 ->> 'agent_id'
+          AND stated.memory_id = memory.stated_by AND stated.superseded_at <= (SELECT at FROM moment)
+          AND later.tenant_id = ?1 ->> 'tenant_id' AND later.agent_id = ?1 ->> 'agent_id' AND later.key = stated.key
+          AND later.happened_at <= (SELECT at FROM moment)
+          AND coalesce(later.superseded_at > (SELECT at FROM moment), TRUE)
+          AND holder.id = later.memory_id AND holder.forgotten AND NOT holder.expired
+      ) ELSE FALSE END)
+      + 32 * (memory.row IN (SELECT row FROM keyed)) + 64 * added,
+    iif(whole, created_at, happened_at), CASE WHEN whole THEN json_array(occurred_at, json(holding),
+        iif(written_at IS NULL, NULL, json_array(written_by, written_through, nullif(written_at, created_at)))) END
+    -- name: learned
+    , message_id, learned -> 'message_ids'
+    -- name: entries
+  ) AS facts
+FROM chosen CROSS JOIN own AS memory USING (row)
+  LEFT JOIN matches ON matches.id = memory.id
 WHERE (passes AND NOT expired AND NOT forgotten) OR memory.id = ?1 ->> 'also'
+UNION ALL
+SELECT NULL, NULL, NULL, json_array(memories, (SELECT json_group_object(term, iif(seen < common, seen, memories)) FROM terms))
+FROM stats
 )

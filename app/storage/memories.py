@@ -60,9 +60,9 @@ FROM json_each(?1, '$.lines') AS line
 # metadata that has changed; a null in place of the keys says on all. Should the run stop behind it, a queued vector
 # without a memory is found by nobody.
 _QUEUE = f"""
-INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, vector, due_at)
+INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, vector, due_at, in_bulk)
 SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', coalesce(present.id, line.value ->> 'id'), made.key, 'upsert',
-  {NOW}, made.value, {NOW} + {GRACE_MS}
+  {NOW}, made.value, {NOW} + {GRACE_MS}, ?1 ->> 'in_bulk'
 FROM json_each(?1, '$.lines') AS line JOIN json_each(line.value, '$.vectors') AS made
 LEFT JOIN long_term_memory AS present
   ON present.tenant_id = ?1 ->> 'tenant_id' AND present.agent_id = line.value ->> 'agent_id'
@@ -246,6 +246,7 @@ def write(batch: Batch) -> list[ScopedStatement]:
             tenant,
             _QUEUE,
             is_store=batch.is_store,
+            in_bulk=int(not batch.is_store),
             filterable=[None] if batch.filterable is None else sorted(batch.filterable),
             lines=[_named(line) | _queued(line) for line in lines],
         ),

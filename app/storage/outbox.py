@@ -21,7 +21,11 @@ from app.storage import filters
 from app.storage.scoped import ScopedStatement
 
 MAX_PENDING = 512
-"""How many queued vectors of one scope a recall scores, the newest first (ADR 0008)."""
+"""How many queued vectors of one scope a recall scores, the newest first (ADR 0008), of those that were stored."""
+MAX_IN_BULK = 64
+"""How many of those that an import or a job has queued (ADR 0038)."""
+NEWEST_IN_BULK = 1
+"""How many of these where there are more, the newest: there may be ten thousands, of which each has kilobytes."""
 
 GRACE_MS = 60_000
 """For so long a row is its request's affair: more than twice the longest deadline of a call (12 s).
@@ -34,7 +38,7 @@ RESET = "acknowledged_at = NULL, confirmed_at = NULL, refusals = 0, dead = NULL"
 
 QUEUED_AGAIN = f"""ON CONFLICT (tenant_id, agent_id, id, index_name) DO UPDATE SET
   operation = excluded.operation, vector = excluded.vector, revision = max(excluded.revision, outbox.revision + 1),
-  due_at = excluded.due_at, {RESET}"""
+  due_at = excluded.due_at, in_bulk = min(excluded.in_bulk, outbox.in_bulk), {RESET}"""
 """What becomes of a row where something is queued anew; a removal brings no vector."""
 
 _WAITING = """
@@ -42,13 +46,36 @@ SELECT outbox.id, outbox.vector FROM json_each(?1, '$.memories') AS wanted CROSS
 WHERE outbox.tenant_id = ?1 ->> 'tenant_id' AND outbox.agent_id = wanted.value ->> 'agent_id'
   AND outbox.id = wanted.value ->> 'id' AND outbox.index_name = ?1 ->> 'index_name' AND outbox.operation = 'upsert'
 """
-_PENDING = """
-SELECT outbox.id, outbox.vector
-FROM outbox JOIN long_term_memory AS memory
+_OF_INDEX = """
+outbox.tenant_id = ?1 ->> 'tenant_id' AND outbox.agent_id = ?1 ->> 'agent_id' AND outbox.operation = 'upsert'
+  AND outbox.index_name = ?1 ->> 'index_name'
+"""
+_MEMORY = """
+CROSS JOIN long_term_memory AS memory
   ON memory.tenant_id = outbox.tenant_id AND memory.agent_id = outbox.agent_id AND memory.id = outbox.id
-WHERE outbox.tenant_id = ?1 ->> 'tenant_id' AND outbox.agent_id = ?1 ->> 'agent_id' AND outbox.operation = 'upsert'
-  AND outbox.index_name = ?1 ->> 'index_name' AND {condition}
-ORDER BY outbox.revision DESC LIMIT ?1 ->> 'most'
+"""
+_IN_BULK = f"""
+(SELECT json_group_array(id) FROM (
+  SELECT outbox.id FROM outbox INDEXED BY outbox_newest WHERE {_OF_INDEX} AND outbox.in_bulk = 1
+  ORDER BY outbox.revision DESC LIMIT {{most}}
+))
+"""
+# What was queued in bulk is read before it is asked what of it passes; in_bulk is 2 where there is more.
+_PENDING = f"""
+SELECT * FROM (
+  SELECT outbox.id, outbox.vector, 0 AS in_bulk FROM outbox INDEXED BY outbox_newest {_MEMORY}
+  WHERE {_OF_INDEX} AND outbox.in_bulk = 0 AND {{condition}}
+  ORDER BY outbox.revision DESC LIMIT ?1 ->> 'most'
+) UNION ALL
+SELECT outbox.id, iif({{condition}}, outbox.vector, NULL),
+  1 + (json_array_length(queued.all_of_them) > ?1 ->> 'most_in_bulk')
+FROM (
+  SELECT {_IN_BULK.format(most="?1 ->> 'most_in_bulk' + 1")} AS all_of_them,
+    {_IN_BULK.format(most="?1 ->> 'newest_in_bulk'")} AS newest
+) AS queued CROSS JOIN json_each(
+  iif(json_array_length(queued.all_of_them) > ?1 ->> 'most_in_bulk', queued.newest, queued.all_of_them)
+) AS each CROSS JOIN outbox {_MEMORY}
+WHERE outbox.id = each.value AND {_OF_INDEX}
 """
 
 
@@ -62,7 +89,7 @@ class Outbox:
         """Read the ids of the memories queued for an index that pass the filter, with their vectors, newest first.
 
         Those that were forgotten are left out, and for a model what a program keeps for itself. One more than is scored
-        at most is read, to tell that there are more.
+        at most is read, to tell that there are more; ``scored`` tells which rows these are.
         """
         condition = f"{filters.of_living(where, 'memory')} AND memory.forgotten_at IS NULL"
         if for_model:
@@ -73,6 +100,8 @@ class Outbox:
             index_name=index_name,
             where=filters.argument(where),
             most=MAX_PENDING + 1,
+            most_in_bulk=MAX_IN_BULK,
+            newest_in_bulk=NEWEST_IN_BULK,
         )
 
 
@@ -80,6 +109,14 @@ def waiting(tenant: Tenant, memories: Sequence[tuple[str, str]], index_name: str
     """Read the queued vectors of memories, each named by its agent and its id."""
     wanted: list[Json] = [{"agent_id": agent_id, "id": id_} for agent_id, id_ in memories]
     return ScopedStatement.read(tenant, _WAITING, index_name=index_name, memories=wanted)
+
+
+def scored(rows: Sequence[Row]) -> tuple[list[Row], bool]:
+    """Return which of the rows that ``Outbox.pending`` has read are scored, and whether there are more."""
+    stored = [row for row in rows if not row["in_bulk"]]
+    in_bulk = [row for row in rows if row["in_bulk"]]
+    more = len(stored) > MAX_PENDING or any(int(str(row["in_bulk"])) > 1 for row in in_bulk)
+    return [*stored[:MAX_PENDING], *(row for row in in_bulk if row["vector"] is not None)], more
 
 
 def score(rows: Sequence[Row], query: Vector) -> dict[str, float]:

@@ -336,8 +336,48 @@ async def test_words_of_every_memory_are_found_together_and_no_other_word_for_th
     await memories.put(*[f"note {n} is {'short' if n % 2 else 'long'}" for n in range(300)])
     pool = await memories.gather("absent short notes", max_pending=0)
     assert pool.candidates
-    assert all("short" in one.content for one in pool.candidates.values())
+    assert all("short" in one.content for one in pool.candidates.values() if one.whole)
     assert {tuple(one.terms) for one in pool.candidates.values()} == {(1, 2)}
+
+
+async def test_how_common_a_word_is_in_a_large_scope_is_estimated_of_a_part_of_its_memories(memories: Memories) -> None:
+    for scope in (OTHERS[0], OWN):
+        contents = [f"n{n} {'often' if n % 7 == 0 else ''} {'seldom' if n > 1370 else ''}" for n in range(1500)]
+        await memories.put(*contents, scope=scope)
+    pool = await memories.gather("often seldom n7 absent")
+    often, seldom, once, absent = (pool.stats.found.get(str(term), 0) for term in range(4))
+    assert 150 <= often <= 290  # it is in 215
+    assert 100 <= seldom <= 160  # it is in 129, which are the newest
+    assert (once, absent) == (1, 0)
+
+
+async def test_another_agents_memories_change_nothing_that_is_found_or_counted(memories: Memories) -> None:
+    contents = [f"n{n} {'often' if n % 3 == 0 else ''} {'seldom' if n % 40 == 0 else ''}" for n in range(1100)]
+    await memories.put(*contents)
+    alone = await memories.gather("often seldom n7")
+    await memories.put(*[f"{content} seldom" for content in contents[:200]], scope=OTHERS[0])
+    beside = await memories.gather("often seldom n7")
+    assert beside.stats == alone.stats
+    assert {id_: one.words for id_, one in beside.candidates.items()} == {
+        id_: one.words for id_, one in alone.candidates.items()
+    }
+
+
+async def test_of_a_hit_it_is_known_which_words_it_holds_however_many_memories_hold_them(memories: Memories) -> None:
+    ids = await memories.put(*[f"note {n} {'of foxes' if n < 400 else ''}" for n in range(1100)])
+    pool = await memories.gather("foxes", hits=[(ids[0], 0.9), (ids[-1], 0.8)], max_pending=0)
+    assert [pool.candidates[id_].words for id_ in (ids[0], ids[-1])] == [1, 0]
+
+
+async def test_only_what_is_likely_to_be_an_entry_is_read_whole(memories: Memories) -> None:
+    ids = await memories.put(*[Held(f"Ann: the fox {n}", {"kind": "x"}) for n in range(1100)])
+    pool = await memories.gather(hits=[(id_, 1 - n / 100) for n, id_ in enumerate(ids[:60])], likely=10, max_pending=0)
+    whole = {id_ for id_, one in pool.candidates.items() if one.whole}
+    assert whole == set(ids[:10])
+    others = [one for one in pool.candidates.values() if not one.whole]
+    assert others
+    assert {(one.content, one.metadata_json, *one.speaker) for one in others} == {("Ann: ", '{"speaker":null}', "ann")}
+    assert {one.bytes for one in others} <= {len(f"Ann: the fox {n}") for n in range(60)}
 
 
 async def test_the_longest_query_is_taken(memories: Memories) -> None:

@@ -71,9 +71,9 @@ SELECT memory.id, memory.content, memory.learned FROM json_each(?1, '$.ids') CRO
 WHERE memory.id = value
 """
 _QUEUE_UPSERTS = f"""
-INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, vector, due_at)
+INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, vector, due_at, in_bulk)
 SELECT memory.tenant_id, memory.agent_id, memory.id, ?1 ->> 'index_name', 'upsert', {NOW}, value ->> 'vector',
-  {NOW} + {GRACE_MS}
+  {NOW} + {GRACE_MS}, 1
 FROM json_each(?1, '$.vectors') CROSS JOIN long_term_memory AS memory WHERE memory.id = value ->> 'id'
 {QUEUED_AGAIN}
 """

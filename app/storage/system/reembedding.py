@@ -7,7 +7,7 @@ from app.domain.embedding import EmbeddingConfig
 from app.domain.json_types import Json, to_json
 from app.ports.database import NOW, Statement
 from app.storage.embedding_configs import ACTIVE, AS_JSON, SHADOW
-from app.storage.outbox import MAX_PENDING
+from app.storage.outbox import MAX_IN_BULK, MAX_PENDING
 
 _MAX_CHUNK = 1000
 
@@ -30,7 +30,8 @@ SELECT reembedding.started_at, reembedding.left_out, reembedding.parity,
   (SELECT {AS_JSON} FROM embedding_config AS config WHERE config.index_name = reembedding.index_name) AS target,
   EXISTS (
     SELECT 1 FROM outbox WHERE outbox.operation = 'upsert' AND outbox.index_name = {SHADOW}
-    GROUP BY outbox.tenant_id, outbox.agent_id HAVING count(*) > {MAX_PENDING}
+    GROUP BY outbox.tenant_id, outbox.agent_id, outbox.in_bulk
+    HAVING count(*) > iif(outbox.in_bulk, {MAX_IN_BULK}, {MAX_PENDING})
   ) AS behind
 FROM reembedding
 """)
@@ -53,7 +54,8 @@ WHERE config.index_name = ?1 ->> 'to'
   )
   AND NOT EXISTS (
     SELECT 1 FROM outbox WHERE outbox.operation = 'upsert' AND outbox.index_name = ?1 ->> 'to'
-    GROUP BY outbox.tenant_id, outbox.agent_id HAVING count(*) > {MAX_PENDING}
+    GROUP BY outbox.tenant_id, outbox.agent_id, outbox.in_bulk
+    HAVING count(*) > iif(outbox.in_bulk, {MAX_IN_BULK}, {MAX_PENDING})
   )
 RETURNING index_name
 """

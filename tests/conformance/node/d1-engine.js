@@ -1,11 +1,13 @@
-// Runs the Worker on workerd over as many empty D1 databases as it is told. Prints one line of JSON when it serves,
-// and stops when its input ends, so that it never outlives the tests.
+// Runs the Worker on workerd over D1 databases: as many empty ones as it is told, or, kept in a folder, those of the names
+// that follow it. Prints one line of JSON when it serves, and stops when its input ends, so that it never outlives the
+// tests.
 
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Miniflare } from "miniflare";
 
-const databases = Array.from({ length: Number(process.argv[2]) }, () => randomUUID());
+const [count, folder, ...names] = process.argv.slice(2);
+const databases = names.length > 0 ? names : Array.from({ length: Number(count) }, () => randomUUID());
 
 const worker = {
   name: "d1-rest",
@@ -27,6 +29,7 @@ const engine = new Miniflare({
   logRequests: false,
   enableDevRegistry: false,
   telemetry: { enabled: false },
+  ...(folder === undefined ? {} : { resourcePersistencePath: folder }),
   workers: [{ config: worker }],
 });
 process.stdin.on("end", () => engine.dispose());

@@ -1,0 +1,56 @@
+"""What a recall compares of a large import that waits for the index: the newest; and still all that was stored."""
+
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import Unavailable
+from app.domain.memory import NewMemory
+from app.domain.query import Query
+from app.storage.outbox import MAX_IN_BULK, NEWEST_IN_BULK
+from tests.support.gateways import Bench, bench_on
+
+TOP_K = 50
+
+
+async def imported(bench: Bench, number: int) -> None:
+    """Have so many memories wait for the index, as if an import had queued them."""
+    bench.index.error = Unavailable("The index is away.")
+    for n in range(number):
+        await bench.gateway.store("bot", NewMemory(f"note {n}"))
+    await bench.change("UPDATE outbox SET in_bulk = 1")
+
+
+@pytest.mark.parametrize(
+    ("number", "compared", "degraded"),
+    [(MAX_IN_BULK, TOP_K, []), (MAX_IN_BULK + 1, NEWEST_IN_BULK, ["pending_bound"])],
+)
+async def test_of_a_large_import_that_waits_the_newest_are_compared(
+    tmp_path: Path, number: int, compared: int, degraded: list[str]
+) -> None:
+    async with bench_on(tmp_path) as bench:
+        await imported(bench, number)
+        bench.index.error = None
+        found = await bench.gateway.recall("bot", Query("jotting", top_k=TOP_K))
+        assert (len(found.entries), found.degraded) == (compared, degraded)
+
+
+async def test_what_was_stored_is_found_at_once_while_a_large_import_waits(tmp_path: Path) -> None:
+    async with bench_on(tmp_path) as bench:
+        await imported(bench, 10)
+        for n in range(5):
+            await bench.gateway.store("bot", NewMemory(f"jotted down {n}"))
+        await bench.change("UPDATE outbox SET revision = revision + 1000000 WHERE in_bulk")
+        for n in range(MAX_IN_BULK):
+            await bench.gateway.store("bot", NewMemory(f"note {10 + n}"))
+        await bench.change(
+            "UPDATE outbox SET in_bulk = 1, revision = revision + 1000000 WHERE id IN"
+            " (SELECT id FROM long_term_memory WHERE content LIKE 'note %')"
+        )
+        bench.index.error = None
+        found = await bench.gateway.recall("bot", Query("jotting", top_k=TOP_K))
+        contents = [entry.content for entry in found.entries]
+        assert {f"jotted down {n}" for n in range(5)} <= set(contents)
+        assert len(contents) == 5 + NEWEST_IN_BULK
+        words = await bench.gateway.recall("bot", Query("note 3"))
+        assert words.entries[0].content == "note 3"
