@@ -156,7 +156,7 @@ searched AS MATERIALIZED (
         ) UNION ALL
         SELECT number FROM hits CROSS JOIN memory_words
         WHERE of_hits AND number < before
-          AND memory_words MATCH '{content segments} : ' || word AND memory_words.rowid = number
+          AND memory_words MATCH word AND memory_words.rowid = number
       )
     ) END AS more
   FROM (
