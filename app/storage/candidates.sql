@@ -65,8 +65,8 @@ stats AS MATERIALIZED (
 -- How much is read. A small scope is looked through nearly whole; what is read of a larger one does not grow with it.
 -- window: memories of each term; most: memories that are looked at for all terms together; asked: of how many terms it is
 -- asked which memories hold them; shared: how many may be found so for each; compared: of how many of these it is asked
--- which of the vector index's hits hold them, and hits: of how many; depth: what a channel gives at most; likely: of how
--- many of these the content is read; around: of how many the neighbours are found.
+-- which of the vector index's hits hold them, and hits: of how many of these, hits_of_common: of a common term; depth: what
+-- a channel gives at most; likely: of how many of these the content is read; around: of how many the neighbours are found.
 -- in_scope and in_sample stand before a word that is looked for in the scope's memories, and in each 16th of them. Where the
 -- database holds no other agent's memories the scope's own word is left out: FTS5 would walk all of them for each query.
 bounds AS MATERIALIZED (
@@ -74,6 +74,7 @@ bounds AS MATERIALIZED (
     width * iif(small, 500, max(16, min(120, 400 / terms))) AS window, width * iif(small, 400, 100) AS most,
     iif(small, 64, 8) AS asked, width * iif(small, 400, min(60, 200 / min(terms, 8))) AS shared,
     iif(long, 2, 8) AS compared, width * iif(long, 25, min(60, 400 / min(terms, 8))) AS hits,
+    width * iif(small, 60, 15) AS hits_of_common,
     width * iif(small, 40, 34) AS depth, iif(small, width * 80, ?1 ->> 'likely') AS likely,
     width * iif(long AND NOT small, 20, 30) AS around,
     iif(alone, '', 'scope : "' || scope || '0" AND ') || '{content segments} : ' AS in_scope,
@@ -128,7 +129,8 @@ weighed AS (
   FROM (SELECT *, max(memories, 200) / max(seen + 0.5, max(memories, 200) / 80.0) AS times FROM terms WHERE read > 0)
   WINDOW by_rarity AS (ORDER BY seen >= common, own DESC, seen, term)
 ),
--- complete: of how many terms all memories are looked at. inquired: whether it is asked which memories hold a term.
+-- complete: of how many terms all memories are looked at. inquired: whether it is asked which memories hold a term. of_hits:
+-- of how many hits it is, at most.
 listed AS (
   SELECT *, place <= asked AND (seen < common OR NOT small) AS inquired, sum(chosen AND read < window) OVER () AS complete,
     group_concat(CASE WHEN chosen AND place <= asked THEN word END, ' OR ') OVER () AS found_by,
@@ -140,14 +142,14 @@ listed AS (
 ),
 -- The best of the hits, whose words decide too.
 hits AS MATERIALIZED (
-  SELECT number FROM json_each(?1, '$.semantic') AS hit CROSS JOIN memory_number ON memory_number.id = hit.value ->> 0
+  SELECT number, hit.key AS place FROM json_each(?1, '$.semantic') AS hit CROSS JOIN memory_number ON memory_number.id = hit.value ->> 0
   LIMIT (SELECT hits FROM bounds)
 ),
 -- What else is asked of the index of words: of the other terms, which of those memories hold them; of a term of which not
 -- all were looked at, the newest others that hold another term too; of both, which of the hits do. Where all words are
 -- common: the newest memories that hold all of them. before: what has a greater number was found by the term itself.
 searched AS MATERIALIZED (
-  SELECT weight, words, numbers, CASE WHEN also IS NULL AND NOT of_hits THEN '[]' ELSE (
+  SELECT weight, words, numbers, CASE WHEN also IS NULL AND of_hits = 0 THEN '[]' ELSE (
       SELECT json_group_array(DISTINCT number) FROM (
         SELECT number FROM (
           SELECT rowid AS number FROM memory_words
@@ -155,14 +157,17 @@ searched AS MATERIALIZED (
           ORDER BY rowid DESC LIMIT (SELECT shared FROM bounds)
         ) UNION ALL
         SELECT number FROM hits CROSS JOIN memory_words
-        WHERE of_hits AND number < before
+        WHERE hits.place < of_hits AND number < before
           AND memory_words MATCH word AND memory_words.rowid = number
       )
     ) END AS more
   FROM (
     SELECT word, iif(found_by IS NULL, all_weight, weight) AS weight, iif(found_by IS NULL, all_terms, 1 << term) AS words,
       iif(chosen, numbers, '[]') AS numbers, iif(chosen, numbers ->> '$[#-1]', 9e18) AS before,
-      inquired AND NOT (chosen AND read < window) AND place <= complete + compared AS of_hits,
+      iif(
+        inquired AND NOT (chosen AND read < window) AND place <= complete + compared,
+        iif(seen < common, hits, hits_of_common), 0
+      ) AS of_hits,
       CASE
         WHEN found_by IS NULL THEN iif(place = 1, in_scope || '(' || all_words || ')', NULL)
         WHEN NOT inquired THEN NULL
