@@ -4,12 +4,12 @@
 type Batch = { sql: string; params: unknown[] }[];
 type Prepared = { sql: string; params: unknown[]; bind(...params: unknown[]): Prepared };
 
-type Log = { batches: Batch[]; applied: number; turn: Promise<unknown> };
+type Log = { batches: Batch[]; applied: number; busy: boolean };
 
 const logs = new Map<string, Log>();
 
 export function lagging(name: string, primary: D1Database, replica: D1Database): D1Database {
-  const log = logs.get(name) ?? { batches: [], applied: 0, turn: Promise.resolve() };
+  const log = logs.get(name) ?? { batches: [], applied: 0, busy: false };
   logs.set(name, log);
   const database = {
     prepare: prepared,
@@ -40,11 +40,15 @@ export function lagging(name: string, primary: D1Database, replica: D1Database):
   return database as unknown as D1Database;
 }
 
-/** One batch after the other, as a database runs them. */
-function inTurn<T>(log: Log, work: () => Promise<T>): Promise<T> {
-  const done = log.turn.then(work);
-  log.turn = done.catch(() => undefined);
-  return done;
+/** One batch after the other, as a database runs them. A request must not wait for another one's promise on workerd. */
+async function inTurn<T>(log: Log, work: () => Promise<T>): Promise<T> {
+  while (log.busy) await new Promise((resolve) => setTimeout(resolve, 1));
+  log.busy = true;
+  try {
+    return await work();
+  } finally {
+    log.busy = false;
+  }
 }
 
 function prepared(sql: string, params: unknown[] = []): Prepared {
