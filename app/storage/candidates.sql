@@ -142,7 +142,8 @@ listed AS (
 ),
 -- The best of the hits, whose words decide too.
 hits AS MATERIALIZED (
-  SELECT number, hit.key AS place FROM json_each(?1, '$.semantic') AS hit CROSS JOIN memory_number ON memory_number.id = hit.value ->> 0
+  SELECT number, hit.key AS place
+  FROM json_each(?1, '$.semantic') AS hit CROSS JOIN memory_number ON memory_number.id = hit.value ->> 0
   LIMIT (SELECT hits FROM bounds)
 ),
 -- What else is asked of the index of words: of the other terms, which of those memories hold them; of a term of which not
@@ -165,7 +166,7 @@ searched AS MATERIALIZED (
     SELECT word, iif(found_by IS NULL, all_weight, weight) AS weight, iif(found_by IS NULL, all_terms, 1 << term) AS words,
       iif(chosen, numbers, '[]') AS numbers, iif(chosen, numbers ->> '$[#-1]', 9e18) AS before,
       iif(
-        inquired AND NOT (chosen AND read < window) AND place <= complete + compared,
+        found_by IS NOT NULL AND inquired AND NOT (chosen AND read < window) AND place <= complete + compared,
         iif(seen < common, hits, hits_of_common), 0
       ) AS of_hits,
       CASE

@@ -369,6 +369,14 @@ async def test_of_a_hit_it_is_known_which_words_it_holds_however_many_memories_h
     assert [pool.candidates[id_].words for id_ in (ids[0], ids[-1])] == [1, 0]
 
 
+async def test_where_all_words_are_common_a_hit_with_one_of_them_is_not_said_to_hold_all(memories: Memories) -> None:
+    ids = await memories.put(*[f"n{n} {'fox' if n < 900 else ''} {'owl' if n > 200 else ''}" for n in range(1100)])
+    pool = await memories.gather("fox owl", hits=[(ids[0], 0.9), (ids[-1], 0.8), (ids[500], 0.7)], max_pending=0)
+    assert pool.candidates[ids[0]].words & 0b10 == 0
+    assert pool.candidates[ids[-1]].words & 0b01 == 0
+    assert pool.candidates[ids[500]].words in (0b00, 0b11)
+
+
 async def test_only_what_is_likely_to_be_an_entry_is_read_whole(memories: Memories) -> None:
     ids = await memories.put(*[Held(f"Ann: the fox {n}", {"kind": "x"}) for n in range(1100)])
     pool = await memories.gather(hits=[(id_, 1 - n / 100) for n, id_ in enumerate(ids[:60])], likely=10, max_pending=0)
