@@ -115,10 +115,8 @@ def find_candidates(scope: Scope, query: CandidateQuery) -> ScopedStatement:
     )
 
 
-_FACTS = (
-    "row", "session_id", "bytes", "words", "before", "flags", "created_at", "details", "message_id", "sources",
-)  # fmt: skip
 _FLAGS = ("whole", "speaker_holds", "expired", "forgotten", "superseded", "keyed", "added")
+_NO_DETAILS = (None, None, None)
 
 
 def candidate_rows(rows: Sequence[Row]) -> tuple[list[Row], Row]:
@@ -127,30 +125,42 @@ def candidate_rows(rows: Sequence[Row]) -> tuple[list[Row], Row]:
     The former have the columns of ``app.retrieval.pool.Candidate``, the latter ``memories`` and ``found`` (as JSON, by
     the number of a term how many memories contain it).
     """
-    candidates: list[dict[str, Any]] = []
     stats: Row = {"memories": 0, "found": "{}"}
-    for row in rows:
-        facts = json.loads(str(row["facts"]))
+    candidates: list[dict[str, Any]] = []
+    ids: dict[int, str] = {}
+    # One text is read, and not one for each row.
+    for row, facts in zip(rows, json.loads(f"[{','.join(str(row['facts']) for row in rows)}]"), strict=True):
         if row["id"] is None:
-            stats = {"memories": facts[0], "found": json.dumps(facts[1])}
-        else:
-            candidates.append({"id": row["id"], "content": row["text"], **_read(row["meta"], facts)})
-    ids = {one["row"]: one["id"] for one in candidates}
-    for one in candidates:
-        one["before"] = ids.get(one["before"])
+            memories, found = facts
+            stats = {"memories": memories, "found": json.dumps(found)}
+            continue
+        number, session_id, size, words, before, *others = facts
+        ids[number] = str(row["id"])
+        known = {"id": row["id"], "content": row["text"], "session_id": session_id, "bytes": size, "words": words}
+        candidates.append({**known, "before": before, **_read(row["meta"], *others)})
+    for candidate in candidates:
+        candidate["before"] = ids.get(candidate["before"])
     return list(candidates), stats
 
 
-def _read(metadata: Scalar, facts: Sequence[Any]) -> dict[str, Any]:
-    read = dict(zip(_FACTS, facts, strict=False))
-    flags = read.pop("flags")
-    read |= {name: flags >> bit & 1 for bit, name in enumerate(_FLAGS)}
-    read["occurred_at"], holding, source = read.pop("details") or (None, None, None)
+def _read(
+    metadata: Scalar,
+    flags: int,
+    created_at: int,
+    details: Sequence[Any] | None,
+    message_id: str | None = None,
+    sources: Json = None,
+) -> dict[str, Any]:
+    """Return the columns of a candidate that are packed into others."""
+    read: dict[str, Any] = {name: flags >> bit & 1 for bit, name in enumerate(_FLAGS)}
+    occurred_at, holding, source = details or _NO_DETAILS
     read["current"], read["until"] = holding or (None, None)
-    read["written_by"], read["written_through"], at = source or (None, None, None)
-    read["written_at"] = read["created_at"] if at is None and read["written_through"] is not None else at
-    read["happened_at"] = read["created_at"] if read["occurred_at"] is None else read["occurred_at"]
+    by, through, at = source or (None, None, None)
+    read["written_by"], read["written_through"] = by, through
+    read["written_at"] = created_at if at is None and through is not None else at
+    read["created_at"], read["occurred_at"] = created_at, occurred_at
+    read["happened_at"] = created_at if occurred_at is None else occurred_at
     read["metadata_json"] = metadata if read["whole"] else f'{{"speaker":{metadata or "null"}}}'
-    if "sources" in read:
-        read["sources"] = None if read["sources"] is None else json.dumps(read["sources"])
+    read["message_id"] = message_id
+    read["sources"] = None if sources is None else json.dumps(sources)
     return read

@@ -69,6 +69,7 @@ stats AS MATERIALIZED (
 -- a channel gives at most; likely: of how many of these the content is read; around: of how many the neighbours are found.
 -- in_scope and in_sample stand before a word that is looked for in the scope's memories, and in each 16th of them. Where the
 -- database holds no other agent's memories the scope's own word is left out: FTS5 would walk all of them for each query.
+-- They name the columns for the word behind them alone: of further words FTS5 then reads no places.
 bounds AS MATERIALIZED (
   SELECT small, memories, iif(small, common, min(common, 8000 / terms)) AS common,
     width * iif(small, 500, max(16, min(120, 400 / terms))) AS window, width * iif(small, 400, 100) AS most,
@@ -148,13 +149,14 @@ hits AS MATERIALIZED (
 ),
 -- What else is asked of the index of words: of the other terms, which of those memories hold them; of a term of which not
 -- all were looked at, the newest others that hold another term too; of both, which of the hits do. Where all words are
--- common: the newest memories that hold all of them. before: what has a greater number was found by the term itself.
+-- common: the newest memories that hold all of them, of so many as hold 40 times as many of the rarest as were read of it.
+-- before: what has a greater number was found by the term itself.
 searched AS MATERIALIZED (
   SELECT weight, words, numbers, CASE WHEN also IS NULL AND of_hits = 0 THEN '[]' ELSE (
       SELECT json_group_array(DISTINCT number) FROM (
         SELECT number FROM (
           SELECT rowid AS number FROM memory_words
-          WHERE memory_words MATCH coalesce(also, '""') AND rowid < before
+          WHERE memory_words MATCH coalesce(also, '""') AND rowid < before AND rowid > after
           ORDER BY rowid DESC LIMIT (SELECT shared FROM bounds)
         ) UNION ALL
         SELECT number FROM hits CROSS JOIN memory_words
@@ -165,16 +167,17 @@ searched AS MATERIALIZED (
   FROM (
     SELECT word, iif(found_by IS NULL, all_weight, weight) AS weight, iif(found_by IS NULL, all_terms, 1 << term) AS words,
       iif(chosen, numbers, '[]') AS numbers, iif(chosen, numbers ->> '$[#-1]', 9e18) AS before,
+      iif(found_by IS NULL, (numbers ->> 0) - 40 * ((numbers ->> 0) - (numbers ->> '$[#-1]')), 0) AS after,
       iif(
         found_by IS NOT NULL AND inquired AND NOT (chosen AND read < window) AND place <= complete + compared,
         iif(seen < common, hits, hits_of_common), 0
       ) AS of_hits,
       CASE
-        WHEN found_by IS NULL THEN iif(place = 1, in_scope || '(' || all_words || ')', NULL)
+        WHEN found_by IS NULL THEN iif(place = 1, in_scope || all_words, NULL)
         WHEN NOT inquired THEN NULL
-        WHEN NOT chosen THEN expression || ' AND {content segments} : (' || found_by || ')'
+        WHEN NOT chosen THEN expression || ' AND (' || found_by || ')'
         WHEN read = window AND words_asked <> word THEN
-          expression || ' AND {content segments} : (' || substr(replace(' OR ' || words_asked, ' OR ' || word, ''), 5) || ')'
+          expression || ' AND (' || substr(replace(' OR ' || words_asked, ' OR ' || word, ''), 5) || ')'
       END AS also
     FROM listed
   )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from app.adapters.local import removed_vectors
 from app.adapters.local.coalescer import Coalescer
-from app.adapters.local.scope_vectors import Numbers, ScopeCache, ScopeVectors, columns
+from app.adapters.local.scope_vectors import Numbers, ScopeCache, ScopeVectors, columns, cosines
 from app.adapters.local.sqlite_file import SqliteFile, numbered
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.json_types import Json, to_json
@@ -242,7 +242,7 @@ class SqliteVectorIndex:
         queries = np.stack([search.vector for search in searches])
         best: list[list[tuple[float, int, str]]] = [[] for _ in searches]
         for numbers, ids, values in self._blocks(connection, scope, vectors):
-            for found, search, passing, scores in zip(best, searches, allowed, queries @ values, strict=True):
+            for found, search, passing, scores in zip(best, searches, allowed, cosines(queries, values), strict=True):
                 positions = None if passing is None else np.flatnonzero(np.isin(numbers, passing))
                 found.extend(_best(numbers, ids, scores, positions, search.top_k))
         return [_hits(found, search.top_k) for found, search in zip(best, searches, strict=True)]

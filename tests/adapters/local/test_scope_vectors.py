@@ -1,8 +1,9 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.adapters.local.scope_vectors import ScopeCache, ScopeVectors
+from app.adapters.local.scope_vectors import ScopeCache, ScopeVectors, cosines
 from app.domain.memory import Scope
 
 DIMENSIONS = 4
@@ -80,3 +81,13 @@ def test_the_scopes_searched_longest_ago_go_first() -> None:
     cache.get(scopes[2]).append(rows(1, 10))
     cache.resized(scopes[2], cache.get(scopes[2]).size)
     assert [cache.get(scope).count for scope in scopes] == [10, 0, 10]
+
+
+@pytest.mark.parametrize("used", [1, 3, 8])
+def test_a_query_has_the_same_cosines_however_many_of_its_dimensions_are_zero(used: int) -> None:
+    random = np.random.default_rng(used)
+    values = random.standard_normal((8, 50), np.float32)
+    queries = np.zeros((2, 8), np.float32)
+    queries[:, :used] = random.standard_normal((2, used), np.float32)
+    for query, found in zip(queries, cosines(queries, values), strict=True):
+        assert found == pytest.approx([float(query @ values[:, column]) for column in range(50)], abs=1e-5)
