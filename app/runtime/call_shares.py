@@ -31,8 +31,11 @@ class LeasedBudget(Protocol):
         """How many calls this process may make in a window; None: any number."""
         ...
 
-    def lease(self, share: int, seconds: float, *, unreported: int) -> None:
-        """Set this process's share for so long, and how many calls it may make until the next report begins."""
+    def lease(self, share: int, seconds: float, *, unreported: int, shared_time: float | None = None) -> None:
+        """Set this process's share for so long, and how many calls it may make until the next report begins.
+
+        ``shared_time``: what time it is for all processes, in seconds; None where there is no other one.
+        """
         ...
 
     def begin_report(self, most: int) -> int:
@@ -57,8 +60,8 @@ class LeasedBudget(Protocol):
 class ProcessCalls:
     """What a process may call of a service that limits all processes together."""
 
-    admit: Callable[[str], None]
-    """Lets a tenant's request begin, or raises ``RateLimited``."""
+    admit: Callable[[str, bytes], None]
+    """Lets a tenant's request of this content begin, or raises ``RateLimited``."""
     low: Callable[[], bool]
     """Whether so little is left that background work waits."""
 
@@ -138,7 +141,10 @@ class CallShares:
         statements = call_shares.lease(report, limit=self._limit, window_ms=window_ms, lease_ms=lease_ms)
         *_, rows = await self._database.run(statements)
         share = call_shares.read_share(rows)
-        self._budget.lease(share.calls, seconds - (self._clock() - began), unreported=share.unreported)
+        took = self._clock() - began
+        alone = share.calls >= self._limit
+        shared_time = None if alone else share.at_ms / 1000 + took / 2
+        self._budget.lease(share.calls, seconds - took, unreported=share.unreported, shared_time=shared_time)
 
     async def give_back(self) -> None:
         """Give the share back; nothing more is called.

@@ -90,13 +90,15 @@ class Shards:
         for runtime in reversed(list(self._runtimes.values())):
             await runtime.close()
 
-    async def enter(self, authorization: Sequence[str]) -> tuple[Principal, Runtime]:
+    async def enter(
+        self, authorization: Sequence[str], content: Callable[[], Awaitable[bytes]] | None = None
+    ) -> tuple[Principal, Runtime]:
         """Return who a request speaks for, and its tenant's runtime; raises as ``Runtime.principal`` and ``of`` do."""
         runtime = self.main
         if self.places.sharded:
             tenant_id = self.main.credentials.verify_header(authorization, self.main.backends.clock()).tenant_id
             runtime = await self.of(tenant_id)
-        return await runtime.principal(authorization), runtime
+        return await runtime.principal(authorization, content), runtime
 
     async def of(self, tenant_id: str) -> Runtime:
         """Return the runtime of the shard where a tenant lives.

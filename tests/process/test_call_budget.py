@@ -52,7 +52,7 @@ def limited(account: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 class Agents:
-    """Agents that ask again as soon as they are answered, and wait as long as they are told."""
+    """Agents that ask again as soon as they are answered, or wait as long as they are told and ask the same again."""
 
     def __init__(self) -> None:
         self.served: Counter[str] = Counter()
@@ -63,7 +63,7 @@ class Agents:
     async def ask(self, service: Service, tenant: str, pause: float) -> None:
         number, told = 0, False
         while True:
-            number += 1
+            number += not told
             body = {"agent_id": "bot", "query": f"{tenant} asks {number}"}
             answer = await service.post("/recall", body, tenant=tenant)
             self.statuses[answer.status_code] += 1

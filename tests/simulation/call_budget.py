@@ -18,6 +18,8 @@ MIGRATION = Path("app/storage/migrations/0028_call_shares.sql")
 WINDOW = 300.0
 LIMIT = 1_100
 CLOUDFLARES = 1_200
+LATE = 0.3
+"""By how many seconds, at most, an agent comes back later than it was told to."""
 
 
 @dataclass
@@ -140,7 +142,7 @@ class Replica:
 
 @dataclass
 class Agent:
-    """Asks again as soon as it is answered, or waits as long as it is told to."""
+    """Asks something else as soon as it is answered, or waits as long as it is told to and asks the same again."""
 
     tenant: str
     pause: float
@@ -150,6 +152,8 @@ class Agent:
     waited: int = 0
     in_vain: int = 0
     waiting: bool = False
+    content: bytes = b""
+    """What it asks."""
 
 
 class Simulation:
@@ -164,6 +168,7 @@ class Simulation:
         self.agents = agents
         self._events: list[tuple[float, int, Callable[[], object]]] = []
         self._number = 0
+        self._asked = 0
         self.refusals: Counter[str] = Counter()
         self.vain: list[float] = []
 
@@ -201,8 +206,11 @@ class Simulation:
         place = agent.place if agent.place >= 0 else self.random.randrange(len(alive))
         replica = alive[place % len(alive)]
         came_back, agent.waiting = agent.waiting, False
+        if not came_back:
+            self._asked += 1
+            agent.content = b"question %d" % self._asked
         try:
-            replica.tenants.admit(agent.tenant)
+            replica.tenants.admit(agent.tenant, agent.content)
             await replica.call([agent.tenant])
         except Unavailable as refused:
             self.refusals[agent.tenant] += 1
@@ -211,7 +219,7 @@ class Simulation:
             if came_back:
                 self.vain.append(self.now)
             agent.waiting = True
-            self.at((refused.retry_after or 1) + 0.001, lambda: self._ask(agent))
+            self.at((refused.retry_after or 1) + self.random.uniform(0.001, LATE), lambda: self._ask(agent))
             return
         self.at(0.04, lambda: self._second(agent, replica))
 

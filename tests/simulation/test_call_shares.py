@@ -4,6 +4,7 @@ import asyncio
 import math
 from contextlib import suppress
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -220,6 +221,20 @@ def test_a_process_without_a_lease_has_little_and_a_lease_ends() -> None:
     assert budget.left() == 500
     now = 60.0
     assert budget.left() == UNLEASED
+
+
+def test_processes_that_share_the_limit_know_the_same_time_and_one_alone_knows_none() -> None:
+    sharing = Sharing()
+    processes = [Process(number, sharing) for number in range(2)]
+    processes[1].late = 7.5
+    shares_after(8, processes, sharing)
+    sharing.now += 3
+    times = [process.budget.shared_time() or 0.0 for process in processes]
+    assert times == pytest.approx([sharing.now + 1_700_000_000] * 2, abs=0.01)
+    alone = Process(2, Sharing())
+    for _ in range(12):
+        asyncio.run(alone.shares.renew())
+    assert alone.budget.shared_time() is None
 
 
 def test_where_no_calls_are_counted_nothing_is_leased() -> None:

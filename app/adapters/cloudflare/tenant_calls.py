@@ -2,7 +2,8 @@
 
 import math
 import time
-from bisect import insort
+import zlib
+from bisect import bisect_right, insort
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
@@ -19,9 +20,19 @@ _SPARE = 1 / 30
 """Of a window: so much of what tenants leave is anybody's."""
 _USUAL_COST = 2.0
 """Calls of a request, as long as nothing is known."""
-_AHEAD = 1 / 3
-"""Of a window: for how long ahead calls are promised; who has to wait for longer is told so, and may have to again."""
+_AHEAD = 2 / 3
+"""Of a window: for how long ahead calls are kept; who has to wait for longer is served in its turn, if it has one."""
 _MAX_PROMISES = 1000
+_SOON = 1 / 15
+"""Of a window: for how long before its time the calls of a promised request are kept."""
+_TURNS = 1 / 15
+"""Of a window: how often a request that is repeated has its turn."""
+_TURN_SECONDS = 2.0
+"""A turn is a second in which clients come back, as ``Retry-After`` has no fractions, and what they may be too late."""
+_EARLY_SECONDS = 0.25
+"""Of a turn: what clients may be too early, because the clocks of two processes differ."""
+_OWED = 6
+"""For so many requests beyond its part a tenant is served in their turns; its next ones wait for longer instead."""
 
 
 @dataclass(slots=True)
@@ -57,6 +68,9 @@ class TenantCalls:
 
     While much of the budget is left, every request may begin. Otherwise calls come at the pace that the budget can keep
     up, and each tenant that asks gets its part of them. What it leaves is anybody's.
+
+    Where processes share the budget, a request that is refused is told to come back in its turn, which follows from
+    what it asks and from the clock that they share. So each process serves it then, whichever has refused it.
     """
 
     def __init__(
@@ -75,8 +89,10 @@ class TenantCalls:
         self._spare = 0.0
         self._grown = -math.inf
 
-    def admit(self, tenant_id: str) -> None:
-        """Let a request of the tenant begin.
+    def admit(self, tenant_id: str, content: bytes = b"") -> None:
+        """Let a request of the tenant begin; ``content`` is what it asks, and the same when it comes back.
+
+        Without content it is served after its wait by this process alone.
 
         Raises:
             CloudflareBlocks: Cloudflare refuses every call for a while.
@@ -92,11 +108,12 @@ class TenantCalls:
         tenant.asked = now
         cost = tenant.average.cost(self._cost)
         kept = max(_KEPT, 1 - 1 / len(self._tenants))
-        if self._budget.left() <= limit * kept and not self._pays(tenant, cost, now):
+        turn = self._since_turn(tenant_id, content)
+        if self._budget.left() <= limit * kept and not self._pays(tenant, cost, now, turn):
             self._budget.refuse()
             raise RateLimited(
                 "Cloudflare's rate limit is nearly used up, and so is this tenant's part of it.",
-                retry_after=self._promise(tenant, cost, now),
+                retry_after=self._promise(tenant, cost, now, turn),
             )
         tenant.average.requests += 1
         self._average.requests += 1
@@ -112,14 +129,23 @@ class TenantCalls:
     def _cost(self) -> float:
         return self._average.cost(_USUAL_COST)
 
-    def _pays(self, tenant: _Tenant, cost: float, now: float) -> bool:
+    def _since_turn(self, tenant_id: str, content: bytes) -> float | None:
+        """Return how long ago, in seconds, the last turn of a request began; None where it has none."""
+        now = self._budget.shared_time()
+        if now is None or not content:
+            return None
+        first = zlib.crc32(content, zlib.crc32(tenant_id.encode())) / 2**32
+        return (now / (self._budget.window * _TURNS) - first) % 1 * self._budget.window * _TURNS
+
+    def _pays(self, tenant: _Tenant, cost: float, now: float, turn: float | None) -> bool:
         """Take the calls of a request from what was promised to the tenant, from its part, or from what is spare."""
         if self._budget.left() < 1:
             return False
+        in_turn = turn is not None and turn < _TURN_SECONDS
         if tenant.promised and tenant.promised[0] <= now:
             del tenant.promised[0]
             tenant.calls -= cost
-        elif tenant.calls >= cost * (1 + len(tenant.promised)):
+        elif tenant.calls >= cost * (-_OWED if in_turn else 1 + self._soon(tenant, now)):
             tenant.calls -= cost
         elif self._spare >= cost:
             self._spare -= cost
@@ -127,7 +153,11 @@ class TenantCalls:
             return False
         return True
 
-    def _promise(self, tenant: _Tenant, cost: float, now: float) -> int:
+    def _soon(self, tenant: _Tenant, now: float) -> int:
+        """Return for how many promised requests calls are kept now; for later ones they become free until then."""
+        return bisect_right(tenant.promised, now + self._budget.window * _SOON)
+
+    def _promise(self, tenant: _Tenant, cost: float, now: float, turn: float | None) -> int:
         """Return after how many seconds the tenant's part is enough for one request more, and keep it until then."""
         part = tenant.weight / sum(each.weight for each in self._tenants.values())
         rate = self._pace * part
@@ -135,6 +165,10 @@ class TenantCalls:
         waits = min(lacks / rate, self._budget.window) if rate else 0.0
         before = min(sum(len(each.promised) for each in self._tenants.values()), (3 + len(tenant.promised)) / part)
         seconds = max(1, math.ceil(max(waits, self._budget.frees_in(math.ceil(self._cost * (1 + before))))))
+        if turn is not None:
+            late = (turn + seconds - _EARLY_SECONDS) % (self._budget.window * _TURNS)
+            if late > _TURN_SECONDS / 2:
+                seconds += math.ceil(self._budget.window * _TURNS - late)
         if len(tenant.promised) < _MAX_PROMISES and seconds < self._budget.window * _AHEAD:
             insort(tenant.promised, now + seconds)
         return seconds
@@ -161,11 +195,11 @@ class TenantCalls:
         fading = math.exp(-seconds / window)
         self._average.fade(fading)
         self._pace = self._budget.pace()
-        grown = self._pace * min(seconds, window * _SPARE)
+        grown = self._pace * min(seconds, window)
         weights = sum(tenant.weight for tenant in self._tenants.values())
         for tenant in self._tenants.values():
             tenant.average.fade(fading)
-            most = tenant.average.cost(self._cost) * (1 + len(tenant.promised))
+            most = tenant.average.cost(self._cost) * (1 + self._soon(tenant, now))
             has = tenant.calls + grown * tenant.weight / weights
             tenant.calls = min(has, max(most, tenant.calls))
             self._spare += has - tenant.calls

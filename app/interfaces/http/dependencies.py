@@ -8,10 +8,11 @@ from typing import Annotated, Any
 from fastapi import Depends, Request
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from app.domain.author import WriteChannel
-from app.domain.errors import FieldError, TenantMoved, UnsupportedMediaType
+from app.domain.errors import FieldError, MalformedRequest, TenantMoved, UnsupportedMediaType
 from app.interfaces.fields import refused
 from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
@@ -145,28 +146,50 @@ class CredentialFirst(Named):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return a handler that verifies the credential, then handles the request."""
         handle = super().get_route_handler()
+        reads_body = self.body_field is not None  # else the body comes in parts, or there is none
 
         async def verify_then_handle(request: Request) -> Response:
-            request.state.principal = await principal_of(request)
+            request.state.principal = await principal_of(request, reads_body=reads_body)
             try:
                 return await handle(request)
             except TenantMoved as moved:
                 if not moved.repeatable or _is_streamed(request):
                     raise
-            request.state.principal = await principal_of(request)
+            request.state.principal = await principal_of(request, reads_body=reads_body)
             return await handle(request)
 
         return verify_then_handle
 
 
-async def principal_of(request: Request) -> Principal:
+async def principal_of(request: Request, *, reads_body: bool = False) -> Principal:
     """Return the verified principal of a request, which belongs to the runtime of its tenant from then on.
+
+    ``reads_body``: the route reads its body as a whole. Then the request is known by it when it is sent again.
 
     Raises:
         MemoryGatewayError: as ``Shards.enter`` does.
     """
-    principal, request.state.runtime = await shards_of(request).enter(request.headers.getlist("authorization"))
+
+    async def content() -> bytes:
+        return await _content(request, reads_body=reads_body)
+
+    authorization = request.headers.getlist("authorization")
+    principal, request.state.runtime = await shards_of(request).enter(authorization, content)
     return principal
+
+
+async def _content(request: Request, *, reads_body: bool) -> bytes:
+    """Return what a request asks, the same each time that it is sent.
+
+    Raises:
+        MalformedRequest: the body broke off.
+        ContentTooLarge: the body is too large.
+    """
+    try:
+        body = await request.body() if reads_body else b""
+    except ClientDisconnect as error:
+        raise MalformedRequest("The body broke off.") from error
+    return b"%s %s?%s\n%s" % (request.method.encode(), request.url.path.encode(), request.scope["query_string"], body)
 
 
 def _is_streamed(request: Request) -> bool:

@@ -55,7 +55,7 @@ UPDATE call_share SET calls = (
       / iif(?1 ->> 'hungry', 1, 2),
     room
   )) FROM due
-) WHERE replica = ?1 ->> 'replica' RETURNING calls
+) WHERE replica = ?1 ->> 'replica' RETURNING calls, {NOW} AS at_ms
 """
 
 
@@ -77,6 +77,8 @@ class Share:
     """How many calls a replica may have made in any window from now on."""
 
     calls: int
+    at_ms: int
+    """When it was leased, by the database's clock."""
 
     @property
     def unreported(self) -> int:
