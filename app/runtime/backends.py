@@ -20,10 +20,11 @@ from app.ports.reranker import Reranker
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
 from app.runtime.call_shares import CallShares, ProcessCalls
-from app.services.backends import Clock, TenantBackends, TenantIndex
+from app.services.backends import IMPORT_LINES, Clock, TenantBackends, TenantIndex
 from app.services.background import Background
 from app.services.context_cache import ContextCache
 from app.services.language import ModelShares, TenantLanguageModel
+from app.services.long_work import LongWork
 from app.services.model_spend import ModelSpend
 from app.services.query_vectors import QueryCache, QueryVectors
 from app.services.recall_log import RecallLog, TenantAudit
@@ -115,6 +116,10 @@ class Backends:
 
     request_turns: RequestTurns = field(default_factory=RequestTurns)
     """Whose request begins next."""
+    long_work: LongWork = field(default_factory=LongWork)
+    """When the next part of imports and exports begins."""
+    import_lines: int = IMPORT_LINES
+    """Lines of an import in one batch."""
     reads: Shares = field(default_factory=lambda: Shares(READS))
     """What each tenant reads at once."""
     texts: Shares = field(default_factory=lambda: Shares(TEXT_CHARACTERS))
@@ -190,6 +195,9 @@ class Backends:
             audit=TenantAudit(tenant_id, self.recall_log),
             topics=self.topics,
             context=self.context,
+            request=self.long_work.request,
+            part=lambda: self.long_work.part(tenant_id),
+            import_lines=self.import_lines,
             background=self.background,
             ingest_seconds=self.ingest_seconds,
             ingest_room=lambda size: self.ingest_bodies.take(tenant_id, size),

@@ -1,7 +1,7 @@
 """What the services of one tenant work with. Nothing that is reached from here crosses tenants."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ from app.retrieval.channels.channel import Channel
 from app.services.background import Background
 from app.services.context_cache import ContextCache
 from app.services.language import TenantLanguageModel
+from app.services.pacing import others_first
 from app.services.query_vectors import EmbeddedQuery
 from app.services.recall_log import TenantAudit
 from app.services.recall_rates import RecallRates
@@ -30,6 +31,9 @@ from app.storage.scoped import TenantDatabase
 
 Clock = Callable[[], int]
 """Returns now, in milliseconds since the epoch."""
+
+IMPORT_LINES = 200
+"""Lines of an import in one batch, where each batch costs calls over the network."""
 
 _T = TypeVar("_T")
 _MAX_TRIES = 5
@@ -141,6 +145,12 @@ class TenantBackends:
     """What agents' learned memories are about, for the models of recalls; all tenants share one."""
     context: ContextCache = field(default_factory=lambda: ContextCache(0, 0))
     """The shared documents that were read lately; all tenants share one."""
+    request: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Returns what counts a request as under way while it is entered: long work waits for it."""
+    part: Callable[[], Awaitable[None]] = others_first
+    """Waits until the tenant's long work may go on for some milliseconds."""
+    import_lines: int = IMPORT_LINES
+    """Lines of an import that are looked up, embedded and written together."""
     background: Background = field(default_factory=Background)
     """What goes on after its request was answered."""
     ingest_seconds: float = 20.0

@@ -1,5 +1,6 @@
 """The gateway: one tenant's way to its memories, made anew for each request."""
 
+from contextlib import nullcontext
 from time import perf_counter
 
 from ulid import ULID
@@ -67,7 +68,8 @@ class LongTermMemoryGateway:
         )
         scope = Scope(self._tenant_id, agent_id)
         writer = Writer(self._backends)
-        return await settled(lambda: writer.store(scope, memory, idempotency_key, warn, keep))
+        with self._backends.request():
+            return await settled(lambda: writer.store(scope, memory, idempotency_key, warn, keep))
 
     async def recall(
         self, agent_id: str, query: Query, analysing: Analysing | None = None, *, run_id: str | None = None
@@ -90,7 +92,9 @@ class LongTermMemoryGateway:
         recaller, author = Recaller(self._backends), self._backends.author
         note = RecallNote(self._tenant_id, agent_id, author.channel, run_id, author.credential_id)
         started = perf_counter()
-        recall = await settled(lambda: recaller.recall(scope, query, analysing, note))
+        # Where a language model analyses the query, most of the time is its own: long work need not wait for that.
+        with self._backends.request() if analysing is None else nullcontext():
+            recall = await settled(lambda: recaller.recall(scope, query, analysing, note))
         note.ms = (perf_counter() - started) * 1000
         self._backends.audit.recalled(note)
         return recall

@@ -7,82 +7,50 @@ minute, and the longest step of the event loop in CPU time, which a busy machine
 import asyncio
 import json
 import statistics
-from collections.abc import AsyncIterator, Iterator
+import sys
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 
 import click
-from ulid import ULID
 
-from app.bootstrap import wall_clock
-from app.services.transfer.lines import write_memory
-from app.services.transfer.record import Record
-from bench.client import get, post_json
-from bench.data import AUTH_SECRETS, Requests, credential, notes
+from bench.data import AUTH_SECRETS, Requests
 from bench.fairness import attacker, victim
+from bench.fairness.long_requests import WORKS
 from bench.fairness.victim import Noticed, looking, notice
-from bench.fairness.wire import Connection, request
 from bench.prefill import prefill
 from bench.server import Server, service
 
 _QUIET, _LOUD = 1000, 10_000
-_LONG_BYTES = 32 * 1024
-_IMPORTED_LINES = 2000
-_AT_ONCE = 2
+_BEGINS_SECONDS = 1.0
 _HEAD = """\
 | ms, without -> with | /healthz p50 | p99 | recall p50 | p99 | longest step, CPU |
 |---|---|---|---|---|---|"""
-_ADMIN = credential(attacker.SCOPE, admin=True)
-
-
-def works() -> dict[str, Iterator[bytes]]:
-    """Return requests of the loud tenant that take long, each kind without end and never the same."""
-    return {
-        "stores of 32 KiB": _texts("/store", "content"),
-        "recalls of 32 KiB": _texts("/recall", "query"),
-        "imports of 2,000 lines": _imports(),
-        "exports of 10,000 memories with vectors": iter(lambda: get("/export?vectors=true", _ADMIN), b""),
-    }
-
-
-def _texts(path: str, field: str) -> Iterator[bytes]:
-    texts = notes(11)
-    while True:
-        text = "".join(islice(texts, 400))[:_LONG_BYTES]
-        yield post_json(path, {"agent_id": attacker.SCOPE.agent_id, field: text}, _ADMIN)
-
-
-def _imports() -> Iterator[bytes]:
-    texts = notes(12)
-    while True:
-        records = [
-            Record(attacker.SCOPE.agent_id, text, {}, id=str(ULID()), created_at=wall_clock())
-            for text in islice(texts, _IMPORTED_LINES)
-        ]
-        content = b"".join(write_memory(record)[0] for record in records)
-        yield request("POST", "/import", content, {**_ADMIN, "Content-Type": "application/x-ndjson"})
 
 
 @asynccontextmanager
-async def going_on(port: int, requests: Iterator[bytes]) -> AsyncIterator[list[int]]:
-    """Send the requests one after the other on a few connections; give the list of their answers' statuses."""
+async def going_on(port: int, name: str) -> AsyncIterator[list[int]]:
+    """Ask for work of this name again and again, once it has begun; give the list of the answers' statuses."""
+    command = [sys.executable, "-m", "bench.fairness.long_requests", name, str(port)]
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    told = process.stdout
+    assert told is not None  # noqa: S101 - it was asked for
+    await told.readline()
     statuses: list[int] = []
 
-    async def send() -> None:
-        connection = Connection(port)
-        while True:
-            status, _ = await connection.ask(next(requests))
-            statuses.append(status)
+    async def read() -> None:
+        async for line in told:
+            statuses.append(int(line))  # noqa: PERF401 - each is told as it comes
 
-    tasks = [asyncio.create_task(send()) for _ in range(_AT_ONCE)]
+    reading = asyncio.create_task(read())
     try:
         yield statuses
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+        await reading
 
 
 def row(name: str, idle: Noticed, busy: Noticed, statuses: list[int], steps: list[float]) -> str:
@@ -97,11 +65,11 @@ def row(name: str, idle: Noticed, busy: Noticed, statuses: list[int], steps: lis
 
 async def measured(server: Server, stalls: Path, seconds: float) -> AsyncIterator[str]:
     """Look at the quiet tenant without and with each kind of work, and give a row of figures for each."""
-    for number, (name, requests) in enumerate(works().items()):
+    for number, name in enumerate(WORKS):
         idle = await notice(server.port, looking(20 + number), seconds=seconds)
         before = len(_steps(stalls))
-        async with going_on(server.port, requests) as statuses:
-            await asyncio.sleep(1)
+        async with going_on(server.port, name) as statuses:
+            await asyncio.sleep(_BEGINS_SECONDS)
             busy = await notice(server.port, looking(40 + number), seconds=seconds)
         yield row(name, idle, busy, statuses, _steps(stalls)[before:])
 

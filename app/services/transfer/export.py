@@ -88,6 +88,7 @@ class Export:
         rows_of, after = tier_rows.TierRows(self._tenant_id, tier, self._agent_id), None
         while True:
             statement = rows_of.page(after)
+            await self._backends.part()
             (rows,) = await self._retry_budget.of(lambda page=statement: self._backends.database.run([page]))  # type: ignore[misc]
             if not rows:
                 return
@@ -101,7 +102,7 @@ class Export:
         for start in range(0, len(page), at_once):
             lines: list[bytes] = []
             rows = await asyncio.gather(*(self._whole(tier, row) for row in page[start : start + at_once]))
-            async for row in paced(rows, _row_weight, _CHARACTERS_AT_ONCE):
+            async for row in paced(rows, _row_weight, _CHARACTERS_AT_ONCE, self._backends.part):
                 line, digest = write_row(tier, held(tier, row))
                 self.total.add_row(digest)
                 lines.append(line)
@@ -116,6 +117,7 @@ class Export:
         after = BEFORE_ALL
         while True:
             statement = self._bulk.page(after, last=last, now=now)
+            await self._backends.part()
             (rows,) = await self._retry_budget.of(lambda page=statement: self._backends.database.run([page]))  # type: ignore[misc]
             if not rows:
                 return
@@ -127,7 +129,7 @@ class Export:
     async def _lines(self, page: Sequence[Row]) -> bytes:
         vectors = await self._vectors_of(page) if self._vectors else {}
         lines: list[bytes] = []
-        async for row in paced(page, _weight, _CHARACTERS_AT_ONCE):
+        async for row in paced(page, _weight, _CHARACTERS_AT_ONCE, self._backends.part):
             memory = read_memory(self._tenant_id, row)
             line, digest = write_memory(_record(memory, vectors.get(memory.id), self._config))
             self.total.add(digest)
@@ -138,6 +140,7 @@ class Export:
         """Find the vectors of the config in use; a memory whose vector nobody shows now goes without."""
         config = self._config
         wanted = {str(row["id"]): str(row["agent_id"]) for row in page}
+        await self._backends.part()
         index = self._backends.index_of(config)
         shown = await self._retry_budget.of(lambda: index.vectors(self._tenant_id, list(wanted)))
         missing = [(agent_id, id_) for id_, agent_id in wanted.items() if id_ not in shown]

@@ -29,7 +29,6 @@ from app.storage.erasures import Erasures
 from app.storage.memories import Batch
 from app.storage.scoped import ScopedStatement
 
-_BATCH_LINES = 200
 _BATCH_BYTES = 800_000
 _LINE_BYTES = 400
 """What a line takes in a statement beside its texts and its vector."""
@@ -77,6 +76,10 @@ class Import:
     def tenant_id(self) -> str:
         """The tenant that is imported into."""
         return self._tenant_id
+
+    async def part(self) -> None:
+        """Wait until the import may go on for some milliseconds."""
+        await self._backends.part()
 
     async def begin(self) -> None:
         """Make sure that something could be imported.
@@ -163,6 +166,7 @@ class Import:
         """Settle what is there already, and return the others with their vectors."""
         if not asked:
             return []
+        await self.part()
         new = judge(asked, known(await self._run(look_up(self._bulk, asked))))
         await self._embed(new)
         return new
@@ -170,7 +174,7 @@ class Import:
     async def _take(self, entry: ImportLine, size: int) -> None:
         self._entries.append(entry)
         self._bytes += size
-        if len(self._entries) == _BATCH_LINES:
+        if len(self._entries) == self._backends.import_lines:
             await self.flush()
 
     def _check(self, record: Record) -> None:
@@ -192,6 +196,7 @@ class Import:
                 without.append((entry, entry.record.embedded_text))
         for group in _groups(without):
             texts = [text for _, text in group]
+            await self.part()
             started = time.perf_counter()
             embedded = await self._retry_budget.of(
                 lambda texts=texts: self._backends.embedder_of(config).embed(texts, "document")  # type: ignore[misc]
@@ -219,7 +224,8 @@ class Import:
         used, now = self._used, self._backends.clock()
         if self._embedded_with != used.active:
             raise EmbeddingConfigChanged
-        lines = [line async for line in to_store(entries, self._tenant_id, used.active, now, self._backends.author)]
+        lines = [line async for line in to_store(self._backends, entries, used.active, now)]
+        await self.part()
         batch = Batch(
             Tenant(self._tenant_id), lines, used, now, self._backends.quotas, self._backends.author, is_store=False
         )
@@ -240,6 +246,7 @@ class Import:
         vectors, self._vectors = self._vectors, []
         if not vectors:
             return
+        await self.part()
         index, name = self._backends.index_of(self._config), self._config.index_name
         await deliver(index, name, vectors, self._backends.acknowledgements, first_time=True)
 

@@ -18,7 +18,6 @@ from app.storage.tiers.gate import gate
 from app.storage.tiers.rows import TierRows
 from app.storage.tiers.tables import TierTable
 
-_BATCH_ROWS = 200
 _BATCH_BYTES = 800_000
 _LONGEST_MS = limits.MAX_WORKING_TTL_SECONDS * 1000 + 60_000
 """How much later than now a row of working memory may expire; the clocks of two services differ a little."""
@@ -116,6 +115,8 @@ class RowImport:
             Unavailable: the database does not answer; importing again is safe.
         """
         entries, self._entries, self._bytes = self._entries, [], 0
+        if entries:
+            await self._backends.part()
         await self._keep_large([entry for entry in entries if entry.status is None])
         try:
             await self._store([entry for entry in entries if entry.status is None])
@@ -133,7 +134,7 @@ class RowImport:
 
     async def _take(self, entry: _Entry) -> None:
         self._entries.append(entry)
-        if len(self._entries) == _BATCH_ROWS:
+        if len(self._entries) == self._backends.import_lines:
             await self.flush()
 
     def _check(self, line: RowLine) -> None:

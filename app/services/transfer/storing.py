@@ -1,38 +1,37 @@
 """What is stored of the lines of a batch, and what became of each of them."""
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
-from app.domain.author import Author
 from app.domain.embedding import EmbeddingConfig
 from app.domain.memory import Memory, Scope
+from app.services.backends import TenantBackends
 from app.services.claims import permitted
 from app.services.transfer.batch import ImportLine
 from app.services.write import audited
 from app.services.write_outcomes import Outcome
 from app.storage.memories import Line
 
-_READ_AT_ONCE = 512
-"""Characters that are read for words before the event loop goes on; the largest memory takes longest."""
+_READ_AT_ONCE = 256
+"""Characters that are read for words in one part of an import; the largest memory takes longest."""
 
 
 async def to_store(
-    entries: Sequence[ImportLine], tenant_id: str, config: EmbeddingConfig, now: int, author: Author
+    backends: TenantBackends, entries: Sequence[ImportLine], config: EmbeddingConfig, now: int
 ) -> AsyncIterator[Line]:
-    """Yield what is to be written; the event loop goes on between parts of it.
+    """Yield what is to be written, in parts of an import.
 
     Of memories whose moment nobody knows the later in the file is the newer.
     """
     characters = 0
     for position, entry in enumerate(entries):
-        line = _line(entry, tenant_id, config, now + position)
-        line = replace(line, stated=permitted(line.memory, author))
+        line = _line(entry, backends.tenant_id, config, now + position)
+        line = replace(line, stated=permitted(line.memory, backends.author))
         characters += len(line.memory.content) + len(line.memory.segments)  # reading these takes the time
         yield line
         if characters > _READ_AT_ONCE:
             characters = 0
-            await asyncio.sleep(0)
+            await backends.part()
 
 
 def _line(entry: ImportLine, tenant_id: str, config: EmbeddingConfig, now: int) -> Line:
