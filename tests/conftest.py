@@ -5,14 +5,16 @@ import ipaddress
 import logging
 import socket
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import structlog
+from _pytest.runner import runtestprotocol
 
-from app.settings import Settings
 from tests.support import generation
-from tests.support.backends import Backend, running_on
+
+if TYPE_CHECKING:
+    from tests.support.backends import Backend
 
 _LEFT_OUT = ("long", "cloudflare", "thorough")
 
@@ -30,15 +32,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what takes long and what repeats, unless ``LONG``, ``-m`` or a file's name asks for it."""
     if not generation.LONG:
         named = {config.invocation_params.dir / argument.partition("::")[0] for argument in config.args}
-        names = [name for name in _LEFT_OUT if name not in config.option.markexpr]
-        left_out = {
-            item
-            for item in items
-            for name in names
-            if item.get_closest_marker(name) is not None and not (name == "thorough" and item.path in named)
-        }
-        config.hook.pytest_deselected(items=list(left_out))
-        items[:] = [item for item in items if item not in left_out]
+        names = {name for name in _LEFT_OUT if name not in config.option.markexpr}
+        kept, left_out = [], []
+        for item in items:
+            asked_for = {"thorough"} if item.path in named else set()
+            marks = names.intersection(mark.name for mark in item.iter_markers())
+            (left_out if marks - asked_for else kept).append(item)
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = kept
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Tell xdist's controller of a test that passes in one message instead of five, which cost more than most tests."""
+    if not hasattr(item.config, "workerinput"):
+        return None
+    for report in runtestprotocol(item, nextitem=nextitem, log=False):
+        if report.passed:
+            report.sections.clear()  # its output, which nobody would see
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
 
 
 @pytest.fixture(scope="session")
@@ -67,6 +80,8 @@ def _is_loopback(host: str) -> bool:
 @pytest.fixture(scope="session", autouse=True)
 def _no_settings_from_outside() -> Iterator[None]:
     """Keep this machine's environment out of the settings."""
+    from app.settings import Settings  # noqa: PLC0415 - xdist's controller would wait for it, and has no use for it
+
     with pytest.MonkeyPatch.context() as monkeypatch:
         for name in (*Settings.model_fields, "env_file"):
             monkeypatch.delenv(name.upper(), raising=False)
@@ -86,7 +101,9 @@ def _logging_as_it_was() -> Iterator[None]:
 
 
 @pytest.fixture(params=["embedded", pytest.param("cloudflare", marks=pytest.mark.cloudflare)])
-def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:
+def backend(request: pytest.FixtureRequest) -> Iterator["Backend"]:
     """Everything the service may run on: a test that takes this runs on each, on Cloudflare in ``make conformance``."""
+    from tests.support.backends import running_on  # noqa: PLC0415 - xdist's controller has no use for it
+
     with running_on(request.param) as backend:
         yield backend

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import cache
 
 from threadpoolctl import threadpool_limits
 
@@ -70,9 +71,7 @@ def build_shards(settings: Settings, *, embedded: bool = False) -> Shards:
     Raises:
         ConfigurationError: the settings name half a backend, or a directory or model that cannot be used.
     """
-    # Products of this size gain little from a second thread, while BLAS's threads burn processor time waiting
-    # for each other and fight with other requests' work. The limit holds for the process.
-    threadpool_limits(limits=1, user_api="blas")
+    _limit_threads()
     process = _Process(settings, on_cloudflare=settings.on_cloudflare and not embedded)
     stack = process.open_stack()
     places = Places(stack.database)
@@ -84,6 +83,16 @@ def build_shards(settings: Settings, *, embedded: bool = False) -> Shards:
         return process.runtime(process.backends_of(shard, own, main.backends, places), own, [own.close])
 
     return Shards(main, places, open_shard)
+
+
+@cache
+def _limit_threads() -> None:
+    """Let BLAS multiply in one thread. The limit holds for the process.
+
+    Products of this size gain little from a second thread, while BLAS's threads burn processor time waiting for each
+    other and fight with other requests' work.
+    """
+    threadpool_limits(limits=1, user_api="blas")
 
 
 class _Process:

@@ -30,6 +30,13 @@ async def service(tmp_path: Path) -> AsyncIterator[Service]:
         yield service
 
 
+@pytest.fixture(scope="module")
+async def shared_service(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Service]:
+    """One service for all tests of a module that leave nothing behind."""
+    async with serving(tmp_path_factory.mktemp("data")) as service:
+        yield service
+
+
 @pytest.fixture
 async def url(service: Service) -> AsyncIterator[str]:
     """Where the service listens on a socket."""
@@ -51,6 +58,16 @@ def kind(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def bot(service: Service, kind: str) -> Asked:
     """A client for the agent ``bot`` of the running service, with all rights."""
+    return _bot_of(service, kind)
+
+
+@pytest.fixture
+def shared_bot(shared_service: Service, kind: str) -> Asked:
+    """The same, for a test that leaves nothing behind."""
+    return _bot_of(shared_service, kind)
+
+
+def _bot_of(service: Service, kind: str) -> Asked:
     token = service.credential(admin=True)["Authorization"].removeprefix("Bearer ")
     return ask(kind, service.client._transport, token=token)  # noqa: SLF001 - the service in this process
 

@@ -22,6 +22,12 @@ from tests.support.service import Service
 IN_STOCKHOLM = timezone(timedelta(hours=2))
 
 
+@pytest.fixture(params=["async", pytest.param("sync", marks=pytest.mark.thorough)])
+def kind(request: pytest.FixtureRequest) -> str:
+    """The kinds differ in how a request is sent, which is tested of both elsewhere."""
+    return str(request.param)
+
+
 async def test_what_is_stored_is_recalled_with_everything_told_of_it(bot: Asked) -> None:
     assert await bot.store("The sky is blue", metadata={"of": ["sky", None]}) == Stored()
     recall = await bot.recall("sky", explain=True)
@@ -156,9 +162,9 @@ async def test_an_agent_of_any_name_is_reached_in_a_path(bot: Asked, agent_id: s
 
 
 @pytest.mark.parametrize("memory_id", ["../usage", "a/b", "a?b=c", "ä", "%2e%2e"])
-async def test_an_id_never_leads_to_another_path(bot: Asked, memory_id: str) -> None:
+async def test_an_id_never_leads_to_another_path(shared_bot: Asked, memory_id: str) -> None:
     with pytest.raises((InvalidRequest, NotFound)) as caught:
-        await bot.get_memory(memory_id)
+        await shared_bot.get_memory(memory_id)
     assert caught.value.code in {"invalid_request", "no_such_path"}
 
 
@@ -204,7 +210,7 @@ async def test_what_is_wrong_with_a_request_is_told_by_field(bot: Asked) -> None
         ({"idempotency_key": "schlüssel"}, "visible ASCII"),
     ],
 )
-async def test_what_cannot_be_sent_is_refused_before_it_is(bot: Asked, fields: dict[str, Any], why: str) -> None:
+async def test_what_cannot_be_sent_is_refused_before_it_is(shared_bot: Asked, fields: dict[str, Any], why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        await bot.store("never sent", **fields)
-    assert (await bot.list_memories()).memories == ()
+        await shared_bot.store("never sent", **fields)
+    assert (await shared_bot.list_memories()).memories == ()

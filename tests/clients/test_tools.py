@@ -28,6 +28,12 @@ from memory_gateway_client import (
 from tests.clients.asking import Asked
 
 
+@pytest.fixture(params=["async", pytest.param("sync", marks=pytest.mark.thorough)])
+def kind(request: pytest.FixtureRequest) -> str:
+    """The kinds differ in how a request is sent, which is tested of both elsewhere."""
+    return str(request.param)
+
+
 @pytest.mark.parametrize(("tool_set", "file"), [("recall_store", "tools.json"), ("profile", "tools-profile.json")])
 def test_the_definition_is_the_one_the_service_gives_out(tool_set: ToolSet, file: str) -> None:
     # To bring a copy up to date: write this text into clients/python/memory_gateway_client/.
@@ -91,10 +97,10 @@ async def test_null_stands_for_what_is_left_out(bot: Asked) -> None:
     ],
 )
 async def test_a_wrong_argument_is_told_to_the_model_with_what_to_do(
-    bot: Asked, name: str, arguments: dict[str, Any], says: str
+    shared_bot: Asked, name: str, arguments: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        await bot.call_tool(name, arguments)
+        await shared_bot.call_tool(name, arguments)
     assert says in tools.told(caught.value)
     assert caught.value.advice in tools.told(caught.value)
 
@@ -107,10 +113,10 @@ def deep(levels: int) -> list[Any]:
     "make", [lambda: json.loads("NaN"), lambda: json.loads("-1e999"), lambda: deep(10_000)], ids=["nan", "inf", "deep"]
 )
 async def test_what_python_may_read_and_json_cannot_say_is_told_to_the_model(
-    bot: Asked, make: Callable[[], Any]
+    shared_bot: Asked, make: Callable[[], Any]
 ) -> None:
     with pytest.raises(InvalidRequest, match="not JSON") as caught:
-        await bot.call_tool("store_memory", {"content": "x", "metadata": {"n": make()}})
+        await shared_bot.call_tool("store_memory", {"content": "x", "metadata": {"n": make()}})
     assert "try again" in tools.told(caught.value)
 
 

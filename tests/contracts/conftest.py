@@ -111,7 +111,7 @@ async def coalesced_index(double: Handle, config: EmbeddingConfig) -> AsyncItera
         yield CoalescingIndex(below)
 
 
-@pytest.fixture(params=["sqlite", "d1-double", "d1-double-coalesced"])
+@pytest.fixture(params=["sqlite", "d1-double", pytest.param("d1-double-coalesced", marks=pytest.mark.thorough)])
 def open_database(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
     """Each call opens the same database anew, as another process would."""
     if request.param == "sqlite":
@@ -127,7 +127,12 @@ async def database(open_database: Opened) -> AsyncIterator[Database]:
         yield database
 
 
-@pytest.fixture(params=["sqlite", "sqlite-without-memory", "vectorize-double", "vectorize-double-coalesced"])
+@pytest.fixture(
+    params=[
+        *("sqlite", "sqlite-without-memory", "vectorize-double"),
+        pytest.param("vectorize-double-coalesced", marks=pytest.mark.thorough),
+    ]
+)
 def subject(request: pytest.FixtureRequest, tmp_path: Path) -> IndexSubject:
     """An index whose ``open`` opens the same one anew, as another process would."""
     if request.param.startswith("vectorize-double"):

@@ -33,7 +33,7 @@ SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'id', '{INDEX}', 'upsert', 
 """
 
 
-@pytest.fixture(params=["sqlite", "d1-double"])
+@pytest.fixture(params=["sqlite", pytest.param("d1-double", marks=pytest.mark.thorough)])
 def open_database(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
     """Open a database that is migrated already: that takes longer than most of these tests."""
     if request.param == "sqlite":
@@ -393,7 +393,7 @@ async def test_the_longest_query_is_taken(memories: Memories) -> None:
     assert await memories.found(" ".join(f"word{n}" for n in range(10_000))) == ["word5 of many"]
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in (2, 3))])
 async def test_the_index_of_words_is_true_whatever_is_stored_and_removed(
     memories: Memories, database: Database, seed: int
 ) -> None:

@@ -25,7 +25,7 @@ from tests.contracts.conftest import cloudflare_client
 from tests.support.generation import examples
 
 WORDS = ["apple", "river", "stone", "paper", "green", "window", "seven", "music", "doctor", "train", "winter", "garden"]
-SENTENCES = [f"On day {day} the team in Malmö shipped order number {day * 37}." for day in range(12)]
+SENTENCES = [f"On day {day} the team in Malmö shipped order number {day * 37}." for day in range(8)]
 UNUSUAL = {
     "nothing but spaces": "   ",
     "nothing but control characters": "\x01\x02\x7f\u200b",
@@ -230,7 +230,7 @@ def test_a_query_lies_near_the_document_of_the_same_words(embedding: Embedding) 
 
 
 def test_sixteen_calls_at_once_give_what_they_give_one_after_another(embedding: Embedding) -> None:
-    texts = [*SENTENCES, "one", "two", " ".join(SENTENCES), "x " * 300]
+    texts = [*SENTENCES, *WORDS[:6], " ".join(SENTENCES), "x " * 300]
     np.testing.assert_allclose(
         embedding.embed_concurrently(texts),
         [embedding.embed(text)[0] for text in texts],

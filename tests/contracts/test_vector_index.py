@@ -16,7 +16,7 @@ from app.ports.index_admin import IndexAdmin
 from app.ports.vector_index import Hit
 from tests.contracts.conftest import IndexSubject, OpenedIndex
 from tests.contracts.vectors import OTHERS, OWN, memory_id, random_unit, unit, vector
-from tests.support.generation import examples
+from tests.support.generation import LONG, examples
 
 ALL = Filter()
 LATER = 2**52
@@ -213,7 +213,7 @@ async def test_random_changes_through_two_connections_leave_what_a_plain_diction
     rng = np.random.default_rng(7)
     held: dict[str, Vector] = {}
     async with open_index() as first, open_index() as second:
-        for step in range(150):
+        for step in range(150 if LONG else 60):
             writer, reader = (first, second) if rng.random() < 0.5 else (second, first)
             n = int(rng.integers(0, 25))
             if rng.random() < 0.3:

@@ -45,6 +45,8 @@ _BY_ID = (
     *("GET /workflows/", "POST /workflows/"),
 )
 """Routes that answer an id which the caller does not have with 404."""
+_LOOKS_AFTER = 8
+"""After so many routes the owner looks whether all is as it was."""
 
 
 class _PastTheRoutes:
@@ -101,7 +103,7 @@ async def test_nothing_tells_an_outsider_anything(tmp_path: Path, backend: Backe
     async with serving(tmp_path, on=backend) as service:
         await service.store(SECRET, tenant="owner", agent_id="keeper", metadata={"kind": "secret", "code": CANARY})
         inside = await seen_inside(service)
-        for route, probe in PROBES.items():
+        for number, (route, probe) in enumerate(PROBES.items()):
             answers = await probe(service, tenant, agent_id)
             assert answers, route
             for answer in answers:
@@ -109,7 +111,9 @@ async def test_nothing_tells_an_outsider_anything(tmp_path: Path, backend: Backe
                 assert answer.status_code < 300 or unknown, (route, answer.text)
                 assert CANARY not in answer.text, route
                 assert inside[0]["id"] not in answer.text, route
-            assert await seen_inside(service) == inside, route
+            if number % _LOOKS_AFTER == 0:
+                assert await seen_inside(service) == inside, route
+        assert await seen_inside(service) == inside
 
 
 @pytest.mark.parametrize(
@@ -124,12 +128,14 @@ async def test_nothing_tells_an_outsider_anything_where_tenants_are_spread(
         inner = replace(service, runtime=_PastTheRoutes(service, {"owner": owners, "other": others}))  # type: ignore[arg-type]
         await service.store(SECRET, tenant="owner", agent_id="keeper", metadata={"kind": "secret", "code": CANARY})
         inside = await seen_inside(service)
-        for route, probe in PROBES.items():
+        for number, (route, probe) in enumerate(PROBES.items()):
             for answer in await probe(inner, "other", "keeper"):
                 unknown = route.startswith((*_BY_ID, *OF_NAMES)) and answer.status_code == 404
                 assert answer.status_code < 300 or unknown, (route, answer.text)
                 assert CANARY not in answer.text, route
-            assert await seen_inside(service) == inside, route
+            if number % _LOOKS_AFTER == 0:
+                assert await seen_inside(service) == inside, route
+        assert await seen_inside(service) == inside
 
 
 async def seen_inside(service: Service) -> list[dict[str, Any]]:

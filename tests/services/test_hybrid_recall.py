@@ -340,6 +340,7 @@ async def test_many_copies_take_no_place_of_others(bench: Bench) -> None:
     assert sorted(entry.content for entry in entries) == sorted([FOX, *OTHERS])
 
 
+@pytest.mark.thorough
 async def test_what_explains_agrees_with_what_recalls(bench: Bench) -> None:
     """A memory that ranks low by meaning and high by its speaker: a candidate of the one is one of the other."""
     await put(bench, *[f"the fox number {n} runs" for n in range(100, 190)])

@@ -17,7 +17,7 @@ from tests.simulation.workload import Agent
 from tests.simulation.world import Kind, World, world
 from tests.support import generation
 
-OPERATIONS = 3000 if generation.LONG else 500
+OPERATIONS = 3000 if generation.LONG else 300
 _TENANTS = ("acme", "globex")
 _AGENTS = ("bot-1", "bot-2", "bot-3", "bot-4")
 _CALLERS = 2
@@ -87,6 +87,7 @@ def test_every_answer_is_true_over_an_index_that_shows_writes_late(seeds: range)
     _check_eventful([simulate("late", seed) for seed in seeds])
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seeds", _seeds(-(-_SEEDS // 3)), ids=str)
 def test_every_answer_is_true_over_the_embedded_index(seeds: range) -> None:
     _check_eventful([simulate("embedded", seed) for seed in seeds])

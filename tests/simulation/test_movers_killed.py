@@ -30,8 +30,10 @@ from tests.simulation.world import Kind
 from tests.support import generation
 
 _KINDS: Sequence[Kind] = ("late", "embedded")
-_PARTS = 8 if generation.LONG else 1
+_PARTS = 8 if generation.LONG else 2
 """So that several processes share the work."""
+_OFTEN: tuple[Kind, int] = ("late", 0)
+"""The part that is tried in every run, where the others are thorough."""
 _OF_ONE_WORLD = 10
 _MANY = 8
 """A place of the product that makes more calls than so many makes the same one for each table."""
@@ -121,8 +123,14 @@ def _moments(kind: Kind, steps: Sequence[Step]) -> list[Moment]:
     return [(step, FATES[number % len(FATES)]) for number, step in enumerate(kinds)][turn :: len(_KINDS)]
 
 
-@pytest.mark.parametrize("part", range(_PARTS))
-@pytest.mark.parametrize("kind", _KINDS)
+@pytest.mark.parametrize(
+    ("kind", "part"),
+    [
+        pytest.param(kind, part, marks=[pytest.mark.thorough] * ((kind, part) != _OFTEN))
+        for kind in _KINDS
+        for part in range(_PARTS)
+    ],
+)
 def test_a_mover_that_dies_or_lags_at_any_call_leaves_the_tenant_served_and_another_goes_on(
     kind: Kind, part: int
 ) -> None:

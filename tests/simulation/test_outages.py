@@ -20,7 +20,7 @@ from tests.support import generation
 
 KINDS: list[Kind] = ["late", "embedded"]
 _AGENTS = 8
-_UPSERTS = 1000 if generation.LONG else 60
+_UPSERTS = 1000 if generation.LONG else 24
 _NOTES = 100 if generation.LONG else 12
 
 

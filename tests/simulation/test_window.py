@@ -106,7 +106,7 @@ async def _watched(kind: Kind, seed: int) -> list[_Seen]:
         return seen
 
 
-@pytest.mark.parametrize("kind", ["late", "embedded"])
+@pytest.mark.parametrize("kind", ["late", pytest.param("embedded", marks=pytest.mark.thorough)])
 def test_a_recall_held_up_while_the_indexer_confirms_and_forgets_a_row_finds_its_memory(kind: Kind) -> None:
     """The index answers before it shows the vector; the database is asked most of a minute later."""
     seen: list[_Seen] = []

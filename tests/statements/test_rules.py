@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.statements.rules import keys_asked, statements
-from tests.statements.replay import outcomes
+from tests.statements.replay import CASES, cases
 
 FACTS = {
     "I live in Rome, near the market.": ("user/lives_in", "rome"),
@@ -214,8 +214,8 @@ def test_a_statement_has_a_kind(text: str, kind: str) -> None:
 
 
 def test_neither_case_nor_white_space_changes_a_fact() -> None:
-    for each in outcomes():
-        for said in each.case["statements"]:
+    for case in cases(CASES / "open.jsonl"):
+        for said in case["statements"]:
             text = said["text"]
             if '"' not in text:  # where a quotation ends, the splitter looks at the case of what follows
                 assert keyed(text) == keyed(f"\n {text.upper()}\t ") == keyed(text.casefold()), text

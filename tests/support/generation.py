@@ -1,17 +1,21 @@
-"""How much is generated: in every run a little, in ``make soak`` (``LONG=1``) as much as finds what is rare."""
+"""How much is generated: a little in ``make test``, more in ``make conformance`` (``MORE=1``).
+
+In ``make soak`` (``LONG=1``) there is as much as finds what is rare.
+"""
 
 import os
 
 from hypothesis import settings
 
 LONG = "LONG" in os.environ
-_SHARE = 12
+_MORE = "MORE" in os.environ
+_SHARE = 12 if _MORE else 30
 _FEWEST = 5
 ON_THE_DOUBLE = 12
 """Examples of a law on the stand-in account: each has an account of its own."""
 
 # A deadline of wall-clock time fails on a busy machine.
-settings.register_profile("short", max_examples=10, deadline=None)
+settings.register_profile("short", max_examples=10 if _MORE else 5, deadline=None)
 settings.register_profile("long", max_examples=200, deadline=None)
 settings.load_profile("long" if LONG else "short")
 

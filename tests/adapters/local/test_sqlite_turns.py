@@ -61,11 +61,11 @@ async def test_work_that_is_begun_again_gives_its_whole_result(file: SqliteFile)
 
     def count(connection: sqlite3.Connection) -> int:
         begun.append(1)
-        numbers = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 2000000) SELECT count(*) FROM n"
+        numbers = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 600000) SELECT count(*) FROM n"
         (found,) = connection.execute(numbers).fetchone()
         return int(found)
 
-    assert await file.read(count, "loud") == 2_000_000
+    assert await file.read(count, "loud") == 600_000
     assert len(begun) == 2
 
 

@@ -66,12 +66,17 @@ async def test_the_most_messages_are_taken(profiles: Service) -> None:
     assert len(memories) == limits.MAX_MESSAGES
 
 
+@pytest.fixture(scope="module")
+async def with_namespace(shared_service: Service) -> Service:
+    result_of(await shared_service.post(NAMESPACES, {"name": "my-app"}, admin=True), 201)
+    return shared_service
+
+
 @pytest.fixture
-async def untouched(service: Service) -> AsyncIterator[Service]:
-    result_of(await service.post(NAMESPACES, {"name": "my-app"}, admin=True), 201)
-    yield service
+async def untouched(with_namespace: Service) -> AsyncIterator[Service]:
+    yield with_namespace
     # Nothing was written, not even the profile's name.
-    listing = await service.client.get(f"{PROFILE}/memories", headers=service.credential(admin=True))
+    listing = await with_namespace.client.get(f"{PROFILE}/memories", headers=with_namespace.credential(admin=True))
     assert_failure(listing, 404, 1003)
 
 

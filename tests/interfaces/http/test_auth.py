@@ -75,36 +75,39 @@ async def recall_with(service: Service, authorization: str | None) -> httpx.Resp
         f"Bearer {sign(CLAIMS | {'agent': 5})}",
     ],
 )
-async def test_without_a_credential_that_holds_there_is_no_entry(service: Service, authorization: str | None) -> None:
-    answer = await recall_with(service, authorization)
+async def test_without_a_credential_that_holds_there_is_no_entry(
+    shared_service: Service, authorization: str | None
+) -> None:
+    answer = await recall_with(shared_service, authorization)
     problem = assert_problem(answer, 401, "unauthenticated")
     assert problem["detail"] == REFUSED  # whatever is wrong with it
     assert answer.headers["www-authenticate"].startswith("Bearer")
 
 
 @pytest.mark.parametrize("scope", ["", "admin", "memories", "memory-admin", ["memory"], 1])
-async def test_another_scope_does_not_reach_memories(service: Service, scope: Any) -> None:
-    answer = await recall_with(service, f"Bearer {sign(CLAIMS | {'scope': scope})}")
+async def test_another_scope_does_not_reach_memories(shared_service: Service, scope: Any) -> None:
+    answer = await recall_with(shared_service, f"Bearer {sign(CLAIMS | {'scope': scope})}")
     assert_problem(answer, 403, "forbidden")
 
 
 @pytest.mark.parametrize("path", ["/store", "/recall"])
-async def test_a_credential_for_one_agent_does_not_reach_another(service: Service, path: str) -> None:
+async def test_a_credential_for_one_agent_does_not_reach_another(shared_service: Service, path: str) -> None:
     body = {"agent_id": "other", "content" if path == "/store" else "query": "text"}
-    answer = await service.post(path, body, agent="bot")
+    answer = await shared_service.post(path, body, agent="bot")
     assert_problem(answer, 403, "forbidden")
-    assert await service.recall("text", agent_id="other") == []
+    assert await shared_service.recall("text", agent_id="other") == []
 
 
-async def test_the_caller_is_looked_at_before_the_body(service: Service) -> None:
+async def test_the_caller_is_looked_at_before_the_body(shared_service: Service) -> None:
+    client = shared_service.client
     bodies: list[Any] = [{}, {"agent_id": "", "content": ""}, []]
     for body in bodies:
-        assert_problem(await service.client.post("/store", json=body), 401, "unauthenticated")
+        assert_problem(await client.post("/store", json=body), 401, "unauthenticated")
     json = {"Content-Type": "application/json"}
     for content in ("x", "{", b" " * (1024 * 1024 + 1)):
-        assert_problem(await service.client.post("/store", content=content), 401, "unauthenticated")
-        assert_problem(await service.client.post("/store", content=content, headers=json), 401, "unauthenticated")
-    assert_problem(await service.client.post("/store?tenant=a", json={}), 401, "unauthenticated")
+        assert_problem(await client.post("/store", content=content), 401, "unauthenticated")
+        assert_problem(await client.post("/store", content=content, headers=json), 401, "unauthenticated")
+    assert_problem(await client.post("/store?tenant=a", json={}), 401, "unauthenticated")
 
 
 def test_a_credential_holds_from_its_first_to_its_last_moment_however_often_it_is_asked() -> None:
@@ -131,7 +134,7 @@ async def test_a_rotated_secret_holds_until_it_is_removed(tmp_path: Path) -> Non
         assert_problem(await service.client.post("/recall", json=BODY, headers=credential), 401, "unauthenticated")
 
 
-async def test_two_authorization_headers_are_no_credential(service: Service) -> None:
-    one = service.credential()["Authorization"]
+async def test_two_authorization_headers_are_no_credential(shared_service: Service) -> None:
+    one = shared_service.credential()["Authorization"]
     headers = [("Authorization", one), ("Authorization", one)]
-    assert_problem(await service.client.post("/recall", json=BODY, headers=headers), 401, "unauthenticated")
+    assert_problem(await shared_service.client.post("/recall", json=BODY, headers=headers), 401, "unauthenticated")

@@ -67,8 +67,8 @@ async def test_an_administrator_of_one_agent_deletes_for_that_agent_only(service
 
 
 @pytest.mark.parametrize("memory_id", ["1", ABSENT.lower(), ABSENT + "A", "8" + ABSENT[1:], "%00", "I" * 26])
-async def test_an_id_that_is_no_ulid_is_refused(service: Service, memory_id: str) -> None:
-    answer = await service.delete(memory_id)
+async def test_an_id_that_is_no_ulid_is_refused(shared_service: Service, memory_id: str) -> None:
+    answer = await shared_service.delete(memory_id)
     assert named_fields(assert_problem(answer, 422, "invalid_request")) == {"memory_id"}
 
 
@@ -76,7 +76,7 @@ async def test_an_id_that_is_no_ulid_is_refused(service: Service, memory_id: str
     ("params", "field"),
     [({}, "agent_id"), ({"agent_id": "a b"}, "agent_id"), ({"agent_id": "bot", "tenant": "other"}, "tenant")],
 )
-async def test_a_wrong_query_is_refused(service: Service, params: dict[str, str], field: str) -> None:
-    headers = service.credential(admin=True)
-    answer = await service.client.delete(f"/memories/{ABSENT}", params=params, headers=headers)
+async def test_a_wrong_query_is_refused(shared_service: Service, params: dict[str, str], field: str) -> None:
+    headers = shared_service.credential(admin=True)
+    answer = await shared_service.client.delete(f"/memories/{ABSENT}", params=params, headers=headers)
     assert named_fields(assert_problem(answer, 422, "invalid_request")) == {field}

@@ -105,10 +105,10 @@ async def test_what_agents_of_a_type_share_is_apart_from_what_each_knows(service
         ({"more": 1}, "more"),
     ],
 )
-async def test_what_is_no_fact_is_refused_by_name(service: Service, wrong: dict[str, Any], field: str) -> None:
-    problem = assert_problem(await learn(service, **wrong), 422, "invalid_request")
+async def test_what_is_no_fact_is_refused_by_name(shared_service: Service, wrong: dict[str, Any], field: str) -> None:
+    problem = assert_problem(await learn(shared_service, **wrong), 422, "invalid_request")
     assert [each["field"] for each in problem["errors"]] == [field]
-    assert (await listed(service, history="true")).json() == {"facts": []}
+    assert (await listed(shared_service, history="true")).json() == {"facts": []}
 
 
 async def test_a_fact_as_long_as_one_may_be_is_learned(service: Service) -> None:
@@ -120,10 +120,12 @@ async def test_a_fact_as_long_as_one_may_be_is_learned(service: Service) -> None
 
 
 @pytest.mark.parametrize("number", ["NaN", "1e999", "-Infinity"])
-async def test_a_confidence_that_is_no_number_is_refused(service: Service, number: str) -> None:
+async def test_a_confidence_that_is_no_number_is_refused(shared_service: Service, number: str) -> None:
     body = f'{{"agent_id": "bot", "subject": "a", "predicate": "b", "object": "c", "confidence": {number}}}'
-    headers = service.credential() | {"Content-Type": "application/json"}
-    problem = assert_problem(await service.client.post("/facts", content=body, headers=headers), 422, "invalid_request")
+    headers = shared_service.credential() | {"Content-Type": "application/json"}
+    problem = assert_problem(
+        await shared_service.client.post("/facts", content=body, headers=headers), 422, "invalid_request"
+    )
     assert [each["field"] for each in problem["errors"]] == ["confidence"]
 
 
@@ -193,9 +195,9 @@ async def test_pages_go_on_with_their_cursor_which_no_other_listing_takes(servic
     ],
 )
 async def test_a_listing_outside_its_bounds_is_refused_by_name(
-    service: Service, wrong: dict[str, Any], field: str
+    shared_service: Service, wrong: dict[str, Any], field: str
 ) -> None:
-    problem = assert_problem(await listed(service, **wrong), 422, "invalid_request")
+    problem = assert_problem(await listed(shared_service, **wrong), 422, "invalid_request")
     assert [each["field"] for each in problem["errors"]] == [field]
 
 
@@ -204,8 +206,8 @@ async def test_a_listing_outside_its_bounds_is_refused_by_name(
     [({"query": ""}, "query"), ({"top_k": 0}, "top_k"), ({"top_k": 51}, "top_k"), ({"subject": " "}, "subject")],
 )
 async def test_a_question_outside_its_bounds_is_refused_by_name(
-    service: Service, wrong: dict[str, Any], field: str
+    shared_service: Service, wrong: dict[str, Any], field: str
 ) -> None:
-    answer = await service.post("/facts/recall", {"agent_id": "bot", "query": "Oslo"} | wrong)
+    answer = await shared_service.post("/facts/recall", {"agent_id": "bot", "query": "Oslo"} | wrong)
     problem = assert_problem(answer, 422, "invalid_request")
     assert [each["field"] for each in problem["errors"]] == [field]

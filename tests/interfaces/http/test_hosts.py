@@ -23,18 +23,16 @@ async def ask(service: Service, path: str, host: str | None, *, hosts: list[str]
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:8000", "LOCALHOST", "127.0.0.1:9", "[::1]", "[::1]:80"])
-async def test_a_name_of_this_machine_is_answered(tmp_path: Path, host: str) -> None:
-    async with serving(tmp_path) as service:
-        assert (await ask(service, "/healthz", host)).status_code == 200
+async def test_a_name_of_this_machine_is_answered(shared_service: Service, host: str) -> None:
+    assert (await ask(shared_service, "/healthz", host)).status_code == 200
 
 
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:8000", "localhost.evil.example", "", "localhost:x", None]
 )
 @pytest.mark.parametrize("path", ["/healthz", "/docs", "/openapi.json", "/memories", "/mcp", "/nowhere"])
-async def test_another_name_is_refused_on_every_route(tmp_path: Path, path: str, host: str | None) -> None:
-    async with serving(tmp_path) as service:
-        assert_problem(await ask(service, path, host), 421, "host_not_allowed")
+async def test_another_name_is_refused_on_every_route(shared_service: Service, path: str, host: str | None) -> None:
+    assert_problem(await ask(shared_service, path, host), 421, "host_not_allowed")
 
 
 async def test_without_names_every_one_is_answered_but_two_at_once_are_not(tmp_path: Path) -> None:

@@ -117,12 +117,12 @@ async def test_a_credential_for_one_agent_ingests_for_that_one(service: Service)
     ],
 )
 async def test_what_cannot_be_taken_is_named_and_nothing_is_written(
-    service: Service, body: Any, status: int, fields: set[str]
+    shared_service: Service, body: Any, status: int, fields: set[str]
 ) -> None:
-    answer = await service.post("/profiles/bot/ingest", body)
+    answer = await shared_service.post("/profiles/bot/ingest", body)
     problem = assert_problem(answer, status, "content_too_large" if status == 413 else "invalid_request")
     assert named_fields(problem) == fields
-    assert await nothing_is_written(service)
+    assert await nothing_is_written(shared_service)
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,9 @@ async def test_what_cannot_be_taken_is_named_and_nothing_is_written(
         b'{"messages": ' + b"[" * 5000,
     ],
 )
-async def test_what_is_no_json_object_is_refused(service: Service, body: bytes) -> None:
-    assert_problem(await send(service, body), 400, "malformed_request")
-    assert await nothing_is_written(service)
+async def test_what_is_no_json_object_is_refused(shared_service: Service, body: bytes) -> None:
+    assert_problem(await send(shared_service, body), 400, "malformed_request")
+    assert await nothing_is_written(shared_service)
 
 
 async def test_a_field_that_comes_twice_is_refused(service: Service) -> None:

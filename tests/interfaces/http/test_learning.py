@@ -135,7 +135,7 @@ async def test_a_dry_run_refuses_what_it_could_not_answer_in_time(
 
 
 @pytest.mark.parametrize("query", ["?dry_run=perhaps", "?dry_run=true&dry_run=true", "?dry=true", "?dry_run=true&x=1"])
-async def test_another_parameter_is_refused_and_nothing_is_stored(service: Service, query: str) -> None:
-    answer = await service.post(f"/profiles/bot/ingest{query}", {"messages": SAID})
+async def test_another_parameter_is_refused_and_nothing_is_stored(shared_service: Service, query: str) -> None:
+    answer = await shared_service.post(f"/profiles/bot/ingest{query}", {"messages": SAID})
     assert answer.status_code == 422
-    assert await service.recall("Oslo") == []
+    assert await shared_service.recall("Oslo") == []

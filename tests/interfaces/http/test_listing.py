@@ -125,9 +125,9 @@ async def test_a_listing_shows_all_that_was_stored_and_passes_the_filter(service
     ],
 )
 async def test_a_question_that_cannot_be_is_refused_by_name(
-    service: Service, query: dict[str, str], field: str
+    shared_service: Service, query: dict[str, str], field: str
 ) -> None:
-    assert named_fields(assert_problem(await ask(service, **query), 422, "invalid_request")) == {field}
+    assert named_fields(assert_problem(await ask(shared_service, **query), 422, "invalid_request")) == {field}
 
 
 async def test_only_an_administrator_and_a_credential_for_the_agent_look_at_memories(service: Service) -> None:

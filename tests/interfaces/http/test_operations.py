@@ -104,8 +104,8 @@ async def test_an_operation_of_another_tenant_or_agent_and_one_that_never_was_lo
 
 
 @pytest.mark.parametrize("agent", ["b" * 65, "a b", "%00"])
-async def test_an_agent_that_cannot_be_is_not_erased(service: Service, agent: str) -> None:
-    answer = await erase(service, f"/agents/{agent}")
+async def test_an_agent_that_cannot_be_is_not_erased(shared_service: Service, agent: str) -> None:
+    answer = await erase(shared_service, f"/agents/{agent}")
     assert named_fields(assert_problem(answer, 422, "invalid_request")) == {"agent_id"}
 
 
@@ -117,8 +117,8 @@ async def test_a_key_makes_a_store_happen_once(service: Service) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "a b", "x" * 256, "x" * 1_000_000])
-async def test_a_key_of_another_form_is_refused_by_name(service: Service, key: str) -> None:
-    answer = await store_with_key(service, key)
+async def test_a_key_of_another_form_is_refused_by_name(shared_service: Service, key: str) -> None:
+    answer = await store_with_key(shared_service, key)
     assert named_fields(assert_problem(answer, 422, "invalid_request")) == {"Idempotency-Key"}
     assert len(answer.content) < 1000
 

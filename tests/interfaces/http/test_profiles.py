@@ -169,11 +169,11 @@ BAD = [
 
 @pytest.mark.parametrize(("path", "body", "field"), BAD)
 async def test_what_is_wrong_is_named_and_nothing_is_written(
-    service: Service, path: str, body: Any, field: str
+    shared_service: Service, path: str, body: Any, field: str
 ) -> None:
-    answer = await post(service, path, body)
+    answer = await post(shared_service, path, body)
     assert named_fields(assert_problem(answer, 422, "invalid_request")) == {field}
-    assert (await get(service, "memories")).json() == {"memories": []}
+    assert (await get(shared_service, "memories")).json() == {"memories": []}
 
 
 @pytest.mark.parametrize(
@@ -185,8 +185,8 @@ async def test_what_is_wrong_is_named_and_nothing_is_written(
         ({"session_id": ""}, "session_id"),
     ],
 )
-async def test_a_list_names_what_is_wrong_with_it(service: Service, query: dict[str, Any], field: str) -> None:
-    answer = await get(service, "memories", **query)
+async def test_a_list_names_what_is_wrong_with_it(shared_service: Service, query: dict[str, Any], field: str) -> None:
+    answer = await get(shared_service, "memories", **query)
     assert named_fields(assert_problem(answer, 422, "invalid_request")) == {field}
 
 

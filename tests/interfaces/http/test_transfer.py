@@ -98,8 +98,10 @@ async def test_a_credential_for_one_agent_reaches_no_other(any_service: Service)
     ("params", "field"),
     [({"agent_id": "a b"}, "agent_id"), ({"vectors": "maybe"}, "vectors"), ({"tenant": "other"}, "tenant")],
 )
-async def test_what_an_export_does_not_take_is_refused(service: Service, params: dict[str, str], field: str) -> None:
-    problem = assert_problem(await fetch(service, params), 422, "invalid_request")
+async def test_what_an_export_does_not_take_is_refused(
+    shared_service: Service, params: dict[str, str], field: str
+) -> None:
+    problem = assert_problem(await fetch(shared_service, params), 422, "invalid_request")
     assert problem["errors"][0]["field"] == field
 
 

@@ -42,8 +42,8 @@ async def test_only_an_administrator_of_all_agents_undoes(service: Service) -> N
         {"run_id": RUN, "dry_run": "false"},
     ],
 )
-async def test_what_is_not_one_selection_is_refused(service: Service, body: dict[str, Any]) -> None:
-    assert_problem(await service.post("/undo", body, admin=True), 422, "invalid_request")
+async def test_what_is_not_one_selection_is_refused(shared_service: Service, body: dict[str, Any]) -> None:
+    assert_problem(await shared_service.post("/undo", body, admin=True), 422, "invalid_request")
 
 
 async def test_a_session_without_memories_is_no_error(service: Service) -> None:

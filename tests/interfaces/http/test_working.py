@@ -90,16 +90,16 @@ async def test_headers_make_a_write_conditional(service: Service) -> None:
     ],
 )
 async def test_a_body_outside_its_bounds_is_refused_by_name(
-    service: Service, body: dict[str, Any], status: int, field: str
+    shared_service: Service, body: dict[str, Any], status: int, field: str
 ) -> None:
-    answer = await service.client.put(f"{PATH}/plan", json=body, headers=service.credential())
+    answer = await shared_service.client.put(f"{PATH}/plan", json=body, headers=shared_service.credential())
     assert (answer.status_code, [each["field"] for each in answer.json()["errors"]]) == (status, [field])
 
 
 @pytest.mark.parametrize("text", ['{"value": NaN}', '{"value": 1e999}', '{"value": {"a": "\\ud800"}}'])
-async def test_what_is_no_json_is_refused(service: Service, text: str) -> None:
-    headers = service.credential() | {"Content-Type": "application/json"}
-    answer = await service.client.put(f"{PATH}/plan", content=text, headers=headers)
+async def test_what_is_no_json_is_refused(shared_service: Service, text: str) -> None:
+    headers = shared_service.credential() | {"Content-Type": "application/json"}
+    answer = await shared_service.client.put(f"{PATH}/plan", content=text, headers=headers)
     assert (answer.status_code, [each["field"] for each in answer.json()["errors"]]) == (422, ["value"])
 
 
