@@ -33,7 +33,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not generation.LONG:
         named = {config.invocation_params.dir / argument.partition("::")[0] for argument in config.args}
         names = {name for name in _LEFT_OUT if name not in config.option.markexpr}
-        kept, left_out = [], []
+        kept: list[pytest.Item] = []
+        left_out: list[pytest.Item] = []
         for item in items:
             asked_for = {"thorough"} if item.path in named else set()
             marks = names.intersection(mark.name for mark in item.iter_markers())

@@ -71,7 +71,7 @@ stats AS MATERIALIZED (
 -- database holds no other agent's memories the scope's own word is left out: FTS5 would walk all of them for each query.
 -- They name the columns for the word behind them alone: of further words FTS5 then reads no places.
 bounds AS MATERIALIZED (
-  SELECT small, memories, iif(small, common, min(common, 7000 / terms)) AS common,
+  SELECT small, memories, iif(small, common, min(common, 6000 / terms)) AS common,
     width * iif(small, 500, max(16, min(120, 400 / terms))) AS window, width * iif(small, 400, 100) AS most,
     iif(small, 64, 8) AS asked, width * iif(small, 400, min(60, 200 / min(terms, 8))) AS shared,
     iif(long, 2, 8) AS compared, width * iif(long, 25, min(60, 400 / min(terms, 8))) AS hits,

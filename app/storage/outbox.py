@@ -22,7 +22,7 @@ from app.storage.scoped import ScopedStatement
 
 MAX_PENDING = 512
 """How many queued vectors of one scope a recall scores, the newest first (ADR 0008), of those that were stored."""
-MAX_IN_BULK = 48
+MAX_IN_BULK = 64
 """How many of those that an import or a job has queued (ADR 0038)."""
 NEWEST_IN_BULK = 1
 """How many of these where there are more, the newest: there may be ten thousands, of which each has kilobytes."""

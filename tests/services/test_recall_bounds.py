@@ -23,7 +23,7 @@ async def imported(bench: Bench, number: int) -> None:
 
 @pytest.mark.parametrize(
     ("number", "compared", "degraded"),
-    [(MAX_IN_BULK, MAX_IN_BULK, []), (MAX_IN_BULK + 1, NEWEST_IN_BULK, ["pending_bound"])],
+    [(MAX_IN_BULK, TOP_K, []), (MAX_IN_BULK + 1, NEWEST_IN_BULK, ["pending_bound"])],
 )
 async def test_of_a_large_import_that_waits_the_newest_are_compared(
     tmp_path: Path, number: int, compared: int, degraded: list[str]
