@@ -84,10 +84,14 @@ class RecallLog:
             self.counts.dropped(1)
 
     def batch(self) -> Sequence[RecallNote]:
-        """Return the next notes to write, which stay until ``written`` or ``refused``."""
-        for tenant_id, recalls in self._dropped.items():
+        """Return the next notes to write, which stay until ``written`` or ``refused``.
+
+        Of each tenant one note waits that tells how many recalls left none: later ones are told of once it is written.
+        """
+        told = {note.tenant_id for note in self._notes if note.dropped} if self._dropped else set()
+        for tenant_id in [each for each in self._dropped if each not in told]:
+            recalls = self._dropped.pop(tenant_id)
             self._notes.append(RecallNote(tenant_id, "", "", dropped=recalls, noted=monotonic()))
-        self._dropped.clear()
         notes = [self._notes[place] for place in range(min(BATCH, len(self._notes)))]
         for note in notes:
             note.id = note.id or str(ULID())

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
@@ -186,6 +186,7 @@ acts = st.lists(st.sampled_from(["acme", "globex", "write", "outage", "lost answ
 
 
 @settings(deadline=None, max_examples=examples(60))
+@example(acts=["acme", "acme", "outage", "acme", "globex", "outage", "acme"], most=1)
 @given(acts=acts, most=st.integers(1, 8))
 def test_every_recall_leaves_one_row_or_is_counted_whatever_fails(
     acts: list[str], most: int, tmp_path_factory: pytest.TempPathFactory
