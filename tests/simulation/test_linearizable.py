@@ -17,7 +17,7 @@ from tests.simulation.workload import Agent
 from tests.simulation.world import Kind, World, world
 from tests.support import generation
 
-OPERATIONS = 3000 if generation.LONG else 300
+OPERATIONS = 3000 if generation.LONG else 500
 _TENANTS = ("acme", "globex")
 _AGENTS = ("bot-1", "bot-2", "bot-3", "bot-4")
 _CALLERS = 2
