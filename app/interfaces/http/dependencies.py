@@ -189,7 +189,8 @@ async def _content(request: Request, *, reads_body: bool) -> bytes:
         body = await request.body() if reads_body else b""
     except ClientDisconnect as error:
         raise MalformedRequest("The body broke off.") from error
-    return b"%s %s?%s\n%s" % (request.method.encode(), request.url.path.encode(), request.scope["query_string"], body)
+    path = request.url.path.encode("utf-8", "surrogatepass")  # what stands for a slash in a name is a surrogate
+    return b"%s %s?%s\n%s" % (request.method.encode(), path, request.scope["query_string"], body)
 
 
 def _is_streamed(request: Request) -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 from app.runtime.backends import Backends
 from app.runtime.call_shares import ProcessCalls
+from tests.support.envelope_shape import NAMESPACES
 from tests.support.problem_shape import assert_problem
 from tests.support.service import Service, serving
 
@@ -50,6 +51,14 @@ async def test_the_same_request_is_the_same_each_time_and_any_other_is_another(s
         await service.client.get("/memories", params={"agent_id": agent}, headers=headers)
     assert asked.by == ["acme"] * 6
     assert (asked.contents[0] == asked.contents[1], len(set(asked.contents))) == (True, 5)
+
+
+async def test_a_request_for_a_name_with_a_slash_is_known_too(service: Service, asked: Asked) -> None:
+    headers = service.credential(admin=True)
+    for name in ("a%2Fb", "a%2Fb", "ab"):
+        answer = await service.client.get(f"{NAMESPACES}/my-app/profiles/{name}/memories", headers=headers)
+        assert answer.status_code == 404, answer.text
+    assert (asked.contents[0] == asked.contents[1], asked.contents[1] == asked.contents[2]) == (True, False)
 
 
 async def test_a_body_that_is_read_in_parts_is_left_to_the_route(service: Service, asked: Asked) -> None:
