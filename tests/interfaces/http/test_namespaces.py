@@ -131,10 +131,10 @@ async def test_a_cursor_of_another_listing_or_tenant_is_refused(service: Service
 
 
 @pytest.mark.parametrize("name", ["", "My-App", "a" * 33, "-a", "a-", "a_b", "a b", "å", None, 5])
-async def test_a_name_of_another_form_is_refused(shared_service: Service, name: object) -> None:
-    errors = assert_failure(await shared_service.post(NAMESPACES, {"name": name}, admin=True), 400, 1400)
+async def test_a_name_of_another_form_is_refused(service: Service, name: object) -> None:
+    errors = assert_failure(await service.post(NAMESPACES, {"name": name}, admin=True), 400, 1400)
     assert named_fields(errors) == {"/name"}
-    assert await names(shared_service) == []
+    assert await names(service) == []
 
 
 async def test_a_name_is_32_characters_at_most(service: Service) -> None:
