@@ -69,7 +69,7 @@ stats AS MATERIALIZED (
 -- a channel gives at most; likely: of how many of these the content is read; around: of how many the neighbours are found.
 -- in_scope and in_sample stand before a word that is looked for in the scope's memories, and in each 16th of them. Where the
 -- database holds no other agent's memories the scope's own word is left out: FTS5 would walk all of them for each query.
--- They name the columns for the word behind them alone: of further words FTS5 then reads no places.
+-- They limit only the word behind them to the columns of the content: FTS5 then need not read the positions of further words.
 bounds AS MATERIALIZED (
   SELECT small, memories, iif(small, common, min(common, 6000 / terms)) AS common,
     width * iif(small, 500, max(16, min(120, 400 / terms))) AS window, width * iif(small, 400, 100) AS most,
@@ -149,8 +149,8 @@ hits AS MATERIALIZED (
 ),
 -- What else is asked of the index of words: of the other terms, which of those memories hold them; of a term of which not
 -- all were looked at, the newest others that hold another term too; of both, which of the hits do. Where all words are
--- common: the newest memories that hold all of them, of so many as hold 40 times as many of the rarest as were read of it.
--- before: what has a greater number was found by the term itself.
+-- common: the newest memories that hold all of them. after: these are looked for 40 times as far back as the window of the
+-- rarest term reaches. before: what has a greater number was found by the term itself.
 searched AS MATERIALIZED (
   SELECT weight, words, numbers, CASE WHEN also IS NULL AND of_hits = 0 THEN '[]' ELSE (
       SELECT json_group_array(DISTINCT number) FROM (
