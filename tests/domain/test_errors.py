@@ -32,6 +32,17 @@ def test_the_docstring_draws_every_error_under_its_parent() -> None:
     }
 
 
+def test_every_error_of_the_tree_is_imported_from_one_place() -> None:
+    found: set[type[MemoryGatewayError]] = set()
+    left = [MemoryGatewayError]
+    while left:
+        error = left.pop()
+        left.extend(error.__subclasses__())
+        if error.__module__.startswith(errors.__name__):
+            found.add(error)
+    assert set(tree().values()) == found
+
+
 def test_codes_are_one_to_one_and_in_form() -> None:
     concrete = [error for name, error in tree().items() if name != "AccessRefused"]
     codes = [error.code for error in concrete]

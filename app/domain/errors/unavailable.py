@@ -1,0 +1,89 @@
+"""Errors of a part of this service that is not available now."""
+
+from app.domain.embedding import EmbeddingConfig
+from app.domain.errors.root import MemoryGatewayError
+
+
+class Unavailable(MemoryGatewayError):
+    """A part the service needs does not answer now; the same request may succeed later."""
+
+    code = "unavailable"
+    status = 503
+    title = "Service unavailable"
+    retry_after: int | None = 1
+    """Seconds after which to try again; None where trying again does not help."""
+
+
+class DatabaseUnavailable(Unavailable):
+    """The database, or the index beside it, cannot be read or written."""
+
+    code = "database_unavailable"
+    title = "Database unavailable"
+
+
+class StorageFull(DatabaseUnavailable):
+    """There is no room to write: the disk, a quota or the database's own size limit."""
+
+    code = "storage_full"
+    title = "Storage full"
+
+
+class StorageReadOnly(DatabaseUnavailable):
+    """The data may be read, not written."""
+
+    code = "storage_read_only"
+    title = "Storage is read-only"
+
+
+class ShardUnavailable(Unavailable):
+    """The shard where the tenant lives is missing or cannot be used: tenants of other shards are served."""
+
+    code = "shard_unavailable"
+    title = "Shard unavailable"
+
+
+class TenantMoved(Unavailable):
+    """The tenant is moving to another shard or has moved there: the same request finds it within a second or two."""
+
+    code = "tenant_moved"
+    title = "Tenant is moving"
+
+    def __init__(self, detail: str, *, repeatable: bool = False) -> None:
+        """Say whether the same request may be made again at once: it has written nothing, and has moved already."""
+        super().__init__(detail)
+        self.repeatable = repeatable
+
+
+class TooManyConnections(Unavailable):
+    """This server answers as many requests as it may, and has no connection to spare."""
+
+    code = "too_many_connections"
+    title = "Too many connections"
+
+
+class EmbeddingUnavailable(Unavailable):
+    """The embedder failed, so nothing was written or searched."""
+
+    code = "embedding_unavailable"
+    title = "Embedding unavailable"
+
+
+class EmbeddingConfigMismatch(Unavailable):
+    """The stored vectors were made with another embedding config than the one in the settings."""
+
+    code = "embedding_config_mismatch"
+    title = "Embedding config mismatch"
+
+    def __init__(self, *, stored: EmbeddingConfig, configured: EmbeddingConfig) -> None:
+        """Name both configs."""
+        super().__init__(f"The data was embedded with {stored}, but this service is set to {configured}.")
+        self.stored = stored
+        self.configured = configured
+
+
+class IndexNotProvisioned(Unavailable):
+    """The index is not there, or was not made for this service. Serving on would mix tenants or find nothing."""
+
+    code = "index_not_provisioned"
+    title = "Index not provisioned"
+    retry_after = 60
