@@ -1,10 +1,9 @@
 """Calls Cloudflare's REST API: credentials, envelope, call budget and the mapping of its errors."""
 
 import asyncio
-import copy
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -96,7 +95,6 @@ class CloudflareClient:
     ) -> None:
         """Open no connection yet; ``seconds`` is the deadline of a call that sets none itself."""
         self._call_budget = call_budget
-        self._count: Callable[[], Awaitable[None]] = self._take
         self._metrics = metrics
         self.transport = REST
         """What answers, as far as ``discover`` has found out."""
@@ -130,8 +128,13 @@ class CloudflareClient:
                 self._call_budget.stop_counting()
         return self.transport
 
-    async def call(self, call: Call, meaning: RefusalMap | None = None) -> CloudflareAnswer:
-        """Make one call within the account; ``meaning`` is the first to map a refusal.
+    async def call(self, call: Call, meaning: RefusalMap | None = None, *, for_share: bool = False) -> CloudflareAnswer:
+        """Make one call within the account.
+
+        Args:
+            call: What is sent.
+            meaning: The first to map a refusal.
+            for_share: Whether it asks for this process's share of the limit: then it is made, and counted, at any time.
 
         Raises:
             RateLimited: the call budget is spent, or Cloudflare refused the call.
@@ -139,7 +142,10 @@ class CloudflareClient:
             CredentialsRefused, UpstreamTimeout, UpstreamUnavailable, UpstreamRejected: see ``app.domain.errors``.
         """
         with self._upstream.measured(call.operation):
-            await self._count()
+            if for_share:
+                self._call_budget.record()
+            else:
+                await self._take()
             response = await self._send(call)
             if response.is_success:
                 body = self._upstream.read_json(response)
@@ -147,12 +153,6 @@ class CloudflareClient:
                     seen = response.headers.get(bookmark.HEADER)
                     return CloudflareAnswer(body.get("result"), _moment(response), body.get("result_info"), seen)
             raise self._refused(call.operation, response, meaning)
-
-    def for_shares(self) -> "CloudflareClient":
-        """Return this client for the calls that ask for a share of the limit: they are made and counted at any time."""
-        client = copy.copy(self)
-        client._count = self._record  # noqa: SLF001 - of a copy of this one
-        return client
 
     async def call_compatible(self, call: Call, meaning: RefusalMap) -> bytes:
         """Call an endpoint that answers as another vendor's do, without an envelope, and return the body.
@@ -188,9 +188,6 @@ class CloudflareClient:
     async def _take(self, *, background: bool = False) -> None:
         await self._call_budget.turn()
         self._call_budget.take(background=background)
-
-    async def _record(self) -> None:
-        self._call_budget.record()
 
     async def _send(self, call: Call) -> httpx.Response:
         response = await self._upstream.send(call)

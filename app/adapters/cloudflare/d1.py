@@ -82,10 +82,16 @@ class D1Database:
     history_days = 30  # Time Travel, on the paid plan: https://developers.cloudflare.com/d1/reference/time-travel/
 
     def __init__(
-        self, client: CloudflareClient, database_id: str, *, reads: Literal["primary", "replicas"] = "primary"
+        self,
+        client: CloudflareClient,
+        database_id: str,
+        *,
+        reads: Literal["primary", "replicas"] = "primary",
+        for_share: bool = False,
     ) -> None:
-        """Use a client that the caller closes."""
+        """Use a client that the caller closes; ``for_share``: for the calls that ask for a share of the limit."""
         self._client = client
+        self._for_share = for_share
         self._id = database_id
         self._path = f"/d1/database/{database_id}/query"
         self._bookmark = Bookmark() if reads == "replicas" else None
@@ -164,10 +170,12 @@ class D1Database:
         """Make a call, with the bookmark where replicas may answer it."""
         meaning = _meaning if call.operation == _OPERATION else _meaning_of_fused
         if self._bookmark is None or SESSIONS not in self._client.transport.features:
-            return await self._client.call(call, meaning)
+            return await self._client.call(call, meaning, for_share=self._for_share)
         sent, period = self._bookmark.to_send()
         try:
-            answer = await self._client.call(replace(call, headers={HEADER: sent or FIRST_PRIMARY}), meaning)
+            answer = await self._client.call(
+                replace(call, headers={HEADER: sent or FIRST_PRIMARY}), meaning, for_share=self._for_share
+            )
         except MemoryGatewayError:
             if sent is not None:
                 self._bookmark.lost(period)

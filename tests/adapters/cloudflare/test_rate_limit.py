@@ -101,7 +101,7 @@ async def test_calls_that_ask_for_a_share_are_made_beyond_it_and_counted(api: re
     call_budget = CallBudget(1, clock=clock)
     client = CloudflareClient(account_id=ACCOUNT_ID, api_token=TOKEN, call_budget=call_budget, metrics=metrics)
     for _ in range(2):
-        await client.for_shares().call(CALL)
+        await client.call(CALL, for_share=True)
     await limited(client)
     assert route.call_count == 2
     await client.close()
