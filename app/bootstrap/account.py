@@ -53,7 +53,7 @@ def open_account(settings: Settings, metrics: Metrics, name: str) -> ProcessAcco
     tenants = TenantCalls(budget, settings.tenant_call_weights)
     client = build_client(settings, metrics, budget)
     first = D1Database(client, _database_id(settings), for_share=True)
-    shares = CallShares(first, budget, replica=name, limit=limit - RESERVE)
+    shares = CallShares(first, budget, replica=name, limit=limit - RESERVE, discover=client.discover)
     return ProcessAccount(client, tenants.charge, ProcessCalls(tenants.admit, low=lambda: budget.low), shares)
 
 

@@ -76,14 +76,19 @@ class CallShares:
         *,
         replica: str,
         limit: int,
+        discover: Callable[[], Awaitable[object]] | None = None,
         clock: Callable[[], float] = monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Take the database that the replicas share, and the calls of a window that they divide."""
+        """Take the database that the replicas share, and the calls of a window that they divide.
+
+        ``discover`` finds out, before the first share is leased, whether the budget counts calls at all.
+        """
         self._database = database
         self._budget = budget
         self._replica = replica
         self._limit = limit
+        self._discover = discover
         self._clock = clock
         self._sleep = sleep
         self._keeping: asyncio.Task[None] | None = None
@@ -104,8 +109,10 @@ class CallShares:
         """Lease a share, and keep it until ``end``.
 
         Raises:
-            Unavailable: the database does not answer.
+            Unavailable: the database, or what ``discover`` asks, does not answer.
         """
+        if self._discover is not None:
+            await self._discover()
         await self.renew()
         if self._keeping is None:
             self._keeping = asyncio.create_task(self._keep(), name="call share")

@@ -45,6 +45,18 @@ async def test_calls_at_once_wait_for_renewals_and_are_all_made() -> None:
     await service.shares.end()
 
 
+async def test_no_share_is_leased_where_the_start_finds_that_no_calls_are_counted() -> None:
+    directory, budget = Directory(lambda: 0.0), CallBudget(LIMIT, unleased=0)
+
+    async def discover() -> None:
+        budget.stop_counting()
+
+    shares = CallShares(directory, budget, replica="r0", limit=LIMIT, discover=discover)
+    await shares.begin()
+    assert directory.shares() == {}
+    await shares.end()
+
+
 async def test_where_a_renewal_fails_calls_fail_with_it_until_one_succeeds() -> None:
     service = Renewing()
     await service.shares.begin()
