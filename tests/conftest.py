@@ -4,6 +4,7 @@ import gc
 import ipaddress
 import logging
 import socket
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from tests.support.backends import Backend
 
 _LEFT_OUT = ("long", "cloudflare", "thorough")
+_COUNTS = pytest.StashKey[dict[str, int]]()
+"""How many tests were left out for each marker."""
 
 # What collecting makes lives as long as the process: looking for garbage in it takes a sixth of the time.
 gc.disable()
@@ -35,12 +38,35 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         names = {name for name in _LEFT_OUT if name not in config.option.markexpr}
         kept: list[pytest.Item] = []
         left_out: list[pytest.Item] = []
+        counts: Counter[str] = Counter()
         for item in items:
             asked_for = {"thorough"} if item.path in named else set()
             marks = names.intersection(mark.name for mark in item.iter_markers())
             (left_out if marks - asked_for else kept).append(item)
+            counts.update(marks - asked_for)
         config.hook.pytest_deselected(items=left_out)
         items[:] = kept
+        config.stash[_COUNTS] = dict(counts)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell xdist's controller, which collects nothing itself, what was left out."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = session.config.stash.get(_COUNTS, {})
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take what a worker has left out: all of them collect the same tests."""
+    if hasattr(node, "workeroutput"):  # else it has crashed
+        node.config.stash[_COUNTS] = node.workeroutput["left_out"]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say how many tests were left out, and how to run them."""
+    if counts := config.stash.get(_COUNTS, {}):
+        told = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+        terminalreporter.write_line(f"Left out by marker: {told}. LONG=1 runs all of them, -m <marker> those of one.")
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
