@@ -6,9 +6,8 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from app import settings
 from app.domain.errors import ConfigurationError
-from app.settings import Settings, load_settings
+from app.settings import Settings, load_settings, service
 
 ROOT = Path(__file__).parents[2]
 NAMES = {name.upper() for name in Settings.model_fields}
@@ -256,7 +255,7 @@ def test_an_installed_package_keeps_its_memories_in_a_folder_of_the_user(
 ) -> None:
     monkeypatch.delenv("DATA_DIR", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    monkeypatch.setattr(settings, "__file__", str(tmp_path / "site-packages" / "app" / "settings.py"))
+    monkeypatch.setattr(service, "__file__", str(tmp_path / "site-packages" / "app" / "settings" / "service.py"))
     assert load_settings().data_dir == platformdirs.user_data_path("memory-gateway", appauthor=False)
 
 

@@ -1,0 +1,100 @@
+"""Reads the settings, and says where they come from."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
+
+from app.domain.errors import ConfigurationError
+from app.domain.stages import STAGES
+from app.settings.settings import Settings
+
+_FOLDER_FILE = ".env"
+
+
+def load_settings(*, before_env_file: bool = False, folder_file: bool = True, **overrides: object) -> Settings:
+    """Read the settings; an override that is not None wins over the environment.
+
+    The environment wins over the file that ENV_FILE names, which wins over the ``.env`` of the working directory. The
+    file that is named must exist, except ``before_env_file``, where the caller is about to write it.
+
+    Args:
+        before_env_file: whether the file that ENV_FILE names may be missing.
+        folder_file: whether the working directory's ``.env`` is read. A host starts its commands in whatever folder a
+            person has opened, whose files are not to decide where memories go.
+        overrides: settings that win over all others; None is none.
+
+    Raises:
+        ConfigurationError: a setting cannot be used; the message names the variable, and the file where one holds it.
+    """
+    given = {name: value for name, value in overrides.items() if value is not None}
+    named = os.environ.get("ENV_FILE")
+    if named and not before_env_file and not _is_readable(Path(named).expanduser()):
+        raise ConfigurationError(f"ENV_FILE: {named} is no file.")
+    env_files = [*([_FOLDER_FILE] if folder_file else []), *([named] if named else [])]
+    try:
+        return Settings(_env_file=tuple(env_files), **given)  # type: ignore[arg-type]
+    except (OSError, UnicodeDecodeError) as error:
+        said = f"{' or '.join(env_files)} cannot be read ({type(error).__name__})."
+        raise ConfigurationError(f"Settings: {said}") from error
+    except ValidationError as error:
+        problems = [
+            f"{'.'.join(map(str, e['loc'])).upper()}: {e['msg'].removeprefix('Value error, ')}"
+            f"{'' if e['loc'][0] in given else _origin(str(e['loc'][0]), env_files)}"
+            for e in error.errors(include_input=False)
+        ]
+        raise ConfigurationError("; ".join(problems)) from error
+
+
+def _origin(name: str, env_files: Sequence[str]) -> str:
+    """Say which of the files holds the setting, the last first; nothing where the environment does.
+
+    A pipe is gone once it has been read, and hides what the files before it hold.
+    """
+    if name in EnvSettingsSource(Settings).env_vars:
+        return ""
+    for path in (Path(file).expanduser() for file in reversed(env_files)):
+        if path.is_fifo():
+            return ""
+        if name in DotEnvSettingsSource(Settings, env_file=path).env_vars:
+            return f" (read from {path.resolve()})"
+    return ""
+
+
+def notices(settings: Settings, *, folder_file: bool = True) -> list[str]:
+    """Say what an operator may not know of the settings: their files, and services that are not the vendors'.
+
+    ``folder_file`` is as for ``load_settings``.
+    """
+    files = [*([_FOLDER_FILE] if folder_file else []), os.environ.get("ENV_FILE", "")]
+    read = [Path(name).expanduser() for name in files if name]
+    said = [f"Settings are read from {path.resolve()}." for path in read if _is_readable(path)]
+    for name in ("cloudflare_api_base_url", "openai_base_url"):
+        url, own = getattr(settings, name), type(settings).model_fields[name].default
+        if url != own:
+            said.append(f"{name.upper()} is {url}, which is not the vendor's ({own}).")
+    if settings.reranker == "http" and settings.reranker_base_url:
+        said.append(f"RERANKER_BASE_URL is {settings.reranker_base_url}: queries and memories are sent there.")
+    return [*said, *_notices_of_model(settings)]
+
+
+def _notices_of_model(settings: Settings) -> Iterator[str]:
+    """Say where a language model is sent what, or which settings of one are not used."""
+    if settings.language_model == "none":
+        names = ("language_model_base_url", "language_model_name", "language_model_names", "language_model_api_key")
+        unused = [name.upper() for name in names if getattr(settings, name)]
+        if unused:
+            yield f"LANGUAGE_MODEL is none: {', '.join(unused)} {'is' if len(unused) == 1 else 'are'} not used."
+    elif settings.language_model_lacks is None:
+        named = {settings.language_model_names.get(stage, settings.language_model_name) for stage in STAGES}
+        models = ", ".join(sorted(name or "its default" for name in named))
+        yield (
+            f"LANGUAGE_MODEL is {settings.language_model} ({models}) at {settings.language_model_url}: messages, "
+            "memories and queries are sent there."
+        )
+
+
+def _is_readable(path: Path) -> bool:
+    return path.is_file() or path.is_fifo()

@@ -1,0 +1,69 @@
+"""All settings, put together of those of each subject."""
+
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from app.domain.stages import STAGES
+from app.settings.cloudflare import CloudflareSettings
+from app.settings.embedding import EmbeddingSettings
+from app.settings.models import ModelSettings
+from app.settings.quotas import QuotaSettings
+from app.settings.service import ServiceSettings
+from app.settings.work import WorkSettings
+
+
+class Settings(
+    QuotaSettings, WorkSettings, ModelSettings, EmbeddingSettings, CloudflareSettings, ServiceSettings, BaseSettings
+):
+    """What an operator may set; the name in upper case is the variable's name.
+
+    What concerns settings of several subjects is here. Pydantic takes the fields of the last base class first, and
+    errors of several settings are told in the order of the fields.
+    """
+
+    model_config = SettingsConfigDict(
+        env_file=".env", frozen=True, extra="ignore", env_ignore_empty=True, hide_input_in_errors=True
+    )
+
+    @property
+    def language_model_url(self) -> str | None:
+        """Where the language model answers; None where there is none, or no URL of it."""
+        if self.language_model == "workers-ai":
+            return self.cloudflare_api_base_url
+        own = self.openai_base_url if self.language_model == "openai" else None
+        return None if self.language_model == "none" else self.language_model_base_url or own
+
+    @property
+    def language_model_lacks(self) -> str | None:
+        """The first setting that the language model needs and that is not set; None: it has all."""
+        needed: dict[str, object] = {}
+        if self.language_model == "workers-ai":
+            needed = {
+                "CLOUDFLARE_ACCOUNT_ID": self.cloudflare_account_id,
+                "CLOUDFLARE_API_TOKEN": self.cloudflare_api_token,
+            }
+        elif self.language_model == "openai":
+            named = self.language_model_name or all(stage in self.language_model_names for stage in STAGES)
+            needed = {
+                "LANGUAGE_MODEL_NAME": named,
+                "OPENAI_API_KEY": self.language_model_api_key or self.openai_api_key,
+            }
+        elif self.language_model == "http":
+            needed = {"LANGUAGE_MODEL_BASE_URL": self.language_model_base_url}
+        return next((name for name, value in needed.items() if not value), None)
+
+    @property
+    def chosen_embedder(self) -> str:
+        """The embedder that ``auto`` stands for, or the one that is named."""
+        if self.embedder != "auto":
+            return self.embedder
+        if not self.on_cloudflare:
+            return "local"
+        return "openai" if self.openai_api_key else "workers-ai"
+
+    @property
+    def kept_in(self) -> str:
+        """Where the memories are, as an operator knows the place."""
+        if not self.on_cloudflare:
+            return str(self.data_dir.absolute())
+        names = {"Cloudflare account": self.cloudflare_account_id, "D1 database": self.cloudflare_d1_database_id}
+        return ", ".join(f"{what} {name}" for what, name in names.items() if name) or "Cloudflare"

@@ -1,0 +1,45 @@
+"""Settings of the caches and of the work in the background, and how long records are kept."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+_MEBIBYTE = 1024 * 1024
+
+
+class WorkSettings(BaseModel):
+    """Settings of the caches and of the work in the background, and how long records are kept."""
+
+    query_cache_bytes: Annotated[int, Field(ge=0)] = Field(
+        16 * _MEBIBYTE, description="Memory for the embeddings of recent queries, in bytes; 0 keeps none."
+    )
+    context_cache_bytes: Annotated[int, Field(ge=0)] = Field(
+        16 * _MEBIBYTE, description="Memory for shared documents that were read lately, in bytes; 0 keeps none."
+    )
+    context_cache_seconds: Annotated[int, Field(ge=0, le=3600)] = Field(
+        30, description="How old a shared document may be that is read, in seconds; 0 keeps none (docs/tiers.md)."
+    )
+    index_cache_bytes: Annotated[int, Field(ge=0)] = Field(
+        256 * _MEBIBYTE, description="Memory for the vectors of recently searched agents, in bytes."
+    )
+    indexer_seconds: Annotated[float, Field(gt=0, le=30)] | None = Field(
+        None,
+        description=(
+            "Pause between two rounds of the indexer while there is work, at most 30; without work it is 20 times "
+            "as long. 15 on Cloudflare, else 1, where not set."
+        ),
+    )
+    audit_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
+        400, description="Days for which `memory-gateway prune` keeps audit rows and the receipts of erasures."
+    )
+    episode_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
+        90, description="Days for which `memory-gateway prune` keeps episodes and runs."
+    )
+    audit_recalls: bool = Field(
+        default=True,
+        description="Whether recalls leave a row in the audit: which memories they returned, never the query.",
+    )
+    metrics_tenants: bool = Field(
+        default=False,
+        description="Whether `/metrics`, which needs no credential, names tenants and what each of them costs.",
+    )
