@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from tests.support.backends import Backend
 
 _LEFT_OUT = ("long", "cloudflare", "thorough")
-_COUNTS = pytest.StashKey[dict[str, int]]()
-"""How many tests were left out for each marker."""
+_OBJECTS_BETWEEN_LOOKS = 50_000
 
 # What collecting makes lives as long as the process: looking for garbage in it takes a sixth of the time.
 gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Look for garbage again, in what the tests make."""
+    """Look for garbage again, in what the tests make, and seldom: it comes to little, and each look is at all of it."""
     gc.freeze()
+    gc.set_threshold(_OBJECTS_BETWEEN_LOOKS)
     gc.enable()
 
 
