@@ -140,7 +140,10 @@ class Embedding:
 
 @pytest.fixture(
     scope="module",
-    params=["transformer", "hashing", "prefixed", "openai", "@cf/baai/bge-m3", "@cf/qwen/qwen3-embedding-0.6b"],
+    params=[
+        *("transformer", "hashing", "prefixed", "openai", "@cf/baai/bge-m3"),
+        pytest.param("@cf/qwen/qwen3-embedding-0.6b", marks=pytest.mark.thorough),
+    ],
 )
 def embedding(request: pytest.FixtureRequest) -> Iterator[Embedding]:
     subjects: dict[str, Callable[[], Subject]] = {

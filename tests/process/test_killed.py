@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.process.conftest import Start
 from tests.process.memories import Memory, forgotten, halves, held, made, outbox_is_empty_in_time, recall, store
@@ -47,11 +48,14 @@ class Load:
         await self.server.ended()
 
 
-async def test_no_kill_loses_an_acknowledged_memory_or_leaves_half_of_one(start: Start, data_dir: Path) -> None:
+@pytest.mark.parametrize("kills", [1, pytest.param(4 if generation.LONG else 2, marks=pytest.mark.thorough)])
+async def test_no_kill_loses_an_acknowledged_memory_or_leaves_half_of_one(
+    start: Start, data_dir: Path, kills: int
+) -> None:
     dice = random.Random(20)
     acknowledged: list[Memory] = []
     unanswered: list[Memory] = []
-    for round_ in range(4 if generation.LONG else 2):
+    for round_ in range(kills):
         load = Load(await start(), f"round {round_}")
         await load.run(kill_after=dice.randrange(10, 130 if generation.LONG else 40), delay=dice.uniform(0, 0.02))
         acknowledged += load.acknowledged

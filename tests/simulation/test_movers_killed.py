@@ -30,7 +30,7 @@ from tests.simulation.world import Kind
 from tests.support import generation
 
 _KINDS: Sequence[Kind] = ("late", "embedded")
-_PARTS = 8 if generation.LONG else 2
+_PARTS = 8 if generation.LONG else 4
 """So that several processes share the work."""
 _OFTEN: tuple[Kind, int] = ("late", 0)
 """The part that is tried in every run, where the others are thorough."""
