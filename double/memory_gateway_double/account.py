@@ -2,8 +2,10 @@
 
 import asyncio
 import re
+import time
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -148,6 +150,7 @@ class Double:
         """Serve one request, as ASGI has it."""
         if scope["type"] != "http":
             raise RuntimeError(f"the double does not serve {scope['type']}")
+        arrived = time.monotonic()
         try:
             request = await receive_request(scope, receive)
         except ClientGone:
@@ -155,25 +158,24 @@ class Double:
         if self._control is not None and self._control.owns(scope, request):
             await send_reply(send, await self._control.answer(request), {"date": self.clock.http_date()})
             return
-        await self._serve(request, scope, receive, send)
+        await self._serve(request, arrived, scope, receive, send)
 
-    async def _serve(self, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve(self, request: Request, arrived: float, scope: Scope, receive: Receive, send: Send) -> None:
         found = self._router.find(request.method, request.path)
         if found is not None:
             request.operation, request.parameters = found.route.operation, found.parameters
         self.recorder.record(request)
         plan = self.faults.plan(request.operation)
         fault = plan.fault
-        if plan.delay_seconds:
-            await self._pause(plan.delay_seconds)
         if fault is not None and fault.kind == "hang":
             await wait_for_disconnect(receive, self.stopping)
-        if fault is not None and fault.kind in {"hang", "cut"}:
-            await cut(scope, receive)
-            return
-        try:
-            reply = await self._answer(request, found, fault)
-        except ConnectionCut:
+        reply = None
+        if fault is None or fault.kind not in {"hang", "cut"}:
+            with suppress(ConnectionCut):
+                reply = await self._answer(request, found, fault)
+        if plan.delay_seconds:
+            await self._pause(arrived + plan.delay_seconds - time.monotonic())
+        if reply is None:
             await cut(scope, receive)
             return
         dressed = replace(reply, headers={**self._headers(request), **reply.headers})

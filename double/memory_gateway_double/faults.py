@@ -28,11 +28,11 @@ class Fault:
     """One thing that goes wrong.
 
     ``operation`` is a pattern such as ``vectorize.*``. It happens to the next ``times`` calls (None: to all,
-    until cleared), or to a seeded ``share`` of all calls, 0 to 1. ``delay_seconds`` are real seconds before
-    anything else, with any kind. The kinds:
+    until cleared), or to a seeded ``share`` of all calls, 0 to 1. ``delay_seconds`` are real seconds from a call's
+    arrival to its answer, with any kind: the work is done at once, and what it takes is part of them. The kinds:
 
     - ``status``: answers ``status`` with ``body``, or with what the real service would say; nothing is done.
-    - ``delay``: waits, then answers as usual.
+    - ``delay``: answers as usual, but later.
     - ``hang``: never answers.
     - ``cut``: closes the connection before anything is done.
     - ``after_effect_cut``: does the work, then closes the connection without an answer.

@@ -10,6 +10,7 @@ import pytest
 
 from memory_gateway_double.account import Double, DoubleOptions
 from memory_gateway_double.faults import Fault, Faults, read_fault
+from memory_gateway_double.models.language import Step
 from memory_gateway_double.server import running
 from tests.double.conftest import Client, Sql, VectorIndex, code, unit, vector
 
@@ -99,6 +100,25 @@ def test_a_delay_answers_as_usual_but_later(sql: Sql) -> None:
         started = time.monotonic()
         assert sql.rows("SELECT 1 AS one") == [{"one": 1}]
         assert time.monotonic() - started >= 0.1
+
+
+def test_a_delay_counts_from_the_arrival_of_a_call_so_that_its_own_work_is_within_it(client: Client) -> None:
+    double = client.handle.double
+    double.faults.add(Fault("openai.chat", delay_seconds=0.5))
+    double.models.script("*", Step("yes", delay_seconds=0.5))
+    started = time.monotonic()
+    body = {"model": "any", "messages": [{"role": "user", "content": "well?"}]}
+    assert client.openai(body, "chat/completions").status_code == 200
+    assert 0.5 <= time.monotonic() - started < 1.0
+
+
+def test_what_a_delayed_call_does_is_done_before_its_answer_comes(sql: Sql) -> None:
+    sql.client.handle.double.faults.add(Fault("d1.query", delay_seconds=60))
+    with pytest.raises(httpx.ReadTimeout):
+        sql.client.call(
+            "POST", f"/d1/database/{sql.uuid}/query", json={"sql": "CREATE TABLE t (a)", "params": []}, timeout=0.1
+        )
+    assert sql.rows("SELECT name FROM sqlite_schema") == [{"name": "t"}]
 
 
 def test_a_cut_call_did_nothing(sql: Sql) -> None:
