@@ -3,9 +3,10 @@
 -- which may be absent; where (created_after, created_before, metadata; absent without a filter); index_name, max_pending,
 -- max_in_bulk, newest_in_bulk, fill, also; width: how many times as many candidates as usual; likely: of how many of the
 -- best the content is read in a large scope; for_model: whether a model reads the answer; as_of: the moment as of which
--- memories hold, absent for now. A line "-- name: ..." begins a section; the columns of the section
--- learned are read only where a model is to answer. One that finds candidates gives their rows of long_term_memory with
--- points from 0 to 1, and is named in the section seeds.
+-- memories hold, absent for now. An array is taken out of ?1 before json_each reads it: with a path it would parse all of
+-- ?1 each time. A line "-- name: ..." begins a section; the columns of the section learned are read only where a model is
+-- to answer. One that finds candidates gives their rows of long_term_memory with points from 0 to 1, and is
+-- named in the section seeds.
 
 -- It begins with SELECT, by which the adapters know a statement that only reads.
 SELECT * FROM (
@@ -96,8 +97,8 @@ bounds AS MATERIALIZED (
 -- than the newest are read: what is read in all is bounded, whatever the query and however many memories there are.
 -- Synonyms are numbered behind the query's own words. own: what a word counts, of 2.
 wanted_words AS (
-  SELECT key AS term, '(' || value || ')' AS word, 2 AS own FROM json_each(?1, '$.lexical') UNION ALL
-  SELECT key + json_array_length(?1, '$.lexical'), '(' || value || ')', 1 FROM json_each(?1, '$.synonyms')
+  SELECT key AS term, '(' || value || ')' AS word, 2 AS own FROM json_each(?1 -> 'lexical') UNION ALL
+  SELECT key + json_array_length(?1, '$.lexical'), '(' || value || ')', 1 FROM json_each(?1 -> 'synonyms')
 ),
 found AS MATERIALIZED (
   SELECT term, own, word, bounds.*, in_scope || word AS expression, (
@@ -144,7 +145,7 @@ listed AS (
 -- The best of the hits, whose words decide too.
 hits AS MATERIALIZED (
   SELECT number, hit.key AS place
-  FROM json_each(?1, '$.semantic') AS hit CROSS JOIN memory_number ON memory_number.id = hit.value ->> 0
+  FROM json_each(?1 -> 'semantic') AS hit CROSS JOIN memory_number ON memory_number.id = hit.value ->> 0
   LIMIT (SELECT hits FROM bounds)
 ),
 -- What else is asked of the index of words: of the other terms, which of those memories hold them; of a term of which not
@@ -201,14 +202,14 @@ lexical AS (
 -- The best of the index's hits: each an id with its points, best first.
 semantic AS (
   SELECT row, value ->> 1 AS points
-  FROM json_each(?1, '$.semantic') AS hit CROSS JOIN passing WHERE passing.id = value ->> 0
+  FROM json_each(?1 -> 'semantic') AS hit CROSS JOIN passing WHERE passing.id = value ->> 0
   LIMIT (SELECT depth FROM bounds)
 ),
 -- name: hypothetical
 -- The same of the hits for the statement by which a memory would answer the query.
 hypothetical AS (
   SELECT row, value ->> 1 AS points
-  FROM json_each(?1, '$.hypothetical') AS hit CROSS JOIN passing WHERE passing.id = value ->> 0
+  FROM json_each(?1 -> 'hypothetical') AS hit CROSS JOIN passing WHERE passing.id = value ->> 0
   LIMIT (SELECT depth FROM bounds)
 ),
 -- D1 takes five terms of a compound SELECT at most.
@@ -223,7 +224,7 @@ periods AS MATERIALIZED (
       SELECT 1 FROM own WHERE happened_at >= reading.value ->> 0 AND happened_at < reading.value ->> 1
         AND NOT expired AND NOT forgotten
     ) LIMIT 1
-  ) AS meant FROM json_each(?1, '$.dated') AS named
+  ) AS meant FROM json_each(?1 -> 'dated') AS named
 ),
 dated AS (
   SELECT row, 0.5 AS points FROM periods CROSS JOIN passing
@@ -241,7 +242,7 @@ keyed AS MATERIALIZED (
   SELECT row, 1 AS points FROM (
     SELECT (
       SELECT row FROM holders WHERE holders.key = asked.value ORDER BY happened_at DESC, memory_id DESC LIMIT 1
-    ) AS row FROM json_each(?1, '$.keyed') AS asked
+    ) AS row FROM json_each(?1 -> 'keyed') AS asked
   ) WHERE row IS NOT NULL
 ),
 -- name: seeds
