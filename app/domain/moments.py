@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 _RFC_3339 = re.compile(r"(\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}):(\d{2})(?:\.(\d+))?([Zz]|[+-]\d{2}:\d{2})", re.ASCII)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_WITHOUT_ZONE = _EPOCH.replace(tzinfo=None)
 
 
 def milliseconds(moment: datetime, *, up: bool = False) -> int:
@@ -50,7 +51,8 @@ def parse_moment_or_day(text: str) -> datetime:
 
 def format_moment(milliseconds_: int) -> str:
     """Write milliseconds since the epoch as RFC 3339 in UTC."""
-    return moment(milliseconds_).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    # An answer has ten of them: without the zone, which is always the same, each takes half as long.
+    return (_EPOCH_WITHOUT_ZONE + timedelta(milliseconds=milliseconds_)).isoformat(timespec="milliseconds") + "Z"
 
 
 def format_day(milliseconds_: int) -> str:

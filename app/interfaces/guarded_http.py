@@ -136,6 +136,8 @@ class GuardedHttp(HttpToolsProtocol):
                 self.transport.abort()
         elif self._in_head and self._head_bytes and self._deadline is None and not self._busy:
             self._end_in(self._limits.head_seconds, self._head_is_late)
+        elif not self._in_head and self._deadline is None:  # most bodies come with their heads and need no deadline
+            self._end_in(self._limits.body_seconds, self._look_at_body)
 
     def _parse_head(self, data: bytes) -> bytes:
         """Parse as much as a head may still have, and return the rest."""
@@ -189,7 +191,6 @@ class GuardedHttp(HttpToolsProtocol):
         self._connections.works(self)
         super().on_headers_complete()
         self._body_bytes, self._framing_bytes, self._let_wait = 0, 0, False
-        self._end_in(self._limits.body_seconds, self._look_at_body)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; a trailer is none, which no proxy has looked at."""

@@ -1,9 +1,10 @@
 """An index over the database's vectors: it suggests, the database decides."""
 
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from app.domain.embedding import Vector
 from app.domain.errors import Unavailable
@@ -84,10 +85,13 @@ class AwaitedHits:
         return to_json([[self.marker, 1.0]])
 
 
-@runtime_checkable
-class AsksWithin(Protocol):
-    """An index that a run of the database can ask in the same call. An adapter may be one; no index has to be."""
+class AsksWithin(ABC):
+    """An index that a run of the database can ask in the same call. An adapter may be one; no index has to be.
 
+    An adapter says so by its base class: each recall looks, and to look for the methods of a protocol takes long.
+    """
+
+    @abstractmethod
     def ask_within(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> AwaitedHits | None:
         """Return what a statement takes along to its run in place of ``VectorIndex.query``; None if not now."""
         ...

@@ -29,6 +29,8 @@ class Fusion:
             for id_, score in found.items():
                 fused[id_] += channel.weight * score
         self.scores: Mapping[str, float] = fused
+        self._measures: dict[str, Scores] = {}
+        """Of the channels that were asked for theirs: most recalls need those of few."""
 
     @cached_property
     def ranked(self) -> list[Candidate]:
@@ -84,16 +86,13 @@ class Fusion:
             reverse=True,
         )
 
-    @cached_property
-    def _measures(self) -> Mapping[str, Scores]:
-        return {
-            channel.name: channel.measure(self.pool, self.query, self.by_channel[channel.name])
-            for channel in self._channels
-        }
-
-    def measure(self, channel: str) -> Scores:
+    def measure(self, name: str) -> Scores:
         """Return what findings tell as ``raw`` of a channel; nothing where the recall goes without it."""
-        return self._measures.get(channel, {})
+        if name not in self._measures:
+            channel = next((each for each in self._channels if each.name == name), None)
+            found = {} if channel is None else channel.measure(self.pool, self.query, self.by_channel[name])
+            self._measures[name] = found
+        return self._measures[name]
 
     def findings(self, id_: str) -> list[Finding]:
         """Tell what a candidate's score is made of; what is weighted adds up to it."""
@@ -101,7 +100,7 @@ class Fusion:
         for channel in self._channels:
             weighted = channel.weight * self.by_channel[channel.name].get(id_, 0.0)
             if weighted:
-                measures = self._measures[channel.name]
+                measures = self.measure(channel.name)
                 rank = _rank(measures, id_) if channel.ranks else None
                 findings.append(Finding(channel.name, weighted, measures.get(id_), rank))
         return findings

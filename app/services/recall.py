@@ -198,7 +198,8 @@ class Recaller:
             gathered = await self._gather(scope, vectors, found, wanted)
             if not await vectors.settle(width * vector.DEPTH) or not (vectors.hits.filtered or wanted.fill):
                 continue  # what the run has found out in passing, or has not, asks for another
-            gathered = replace(gathered, parsed=replace(found, hits=vectors.hits.hits))
+            if vectors.hits.hits is not found.hits:  # the run has found them itself
+                gathered = replace(gathered, parsed=replace(found, hits=vectors.hits.hits))
             if query.collapse:
                 await _fold(gathered.readable)
             crowded = _is_crowded(vectors.hits, gathered.candidates, query)

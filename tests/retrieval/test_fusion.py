@@ -187,8 +187,8 @@ def test_a_turn_has_a_share_of_its_better_neighbour_and_of_the_best_three_of_its
 
 def test_the_nearest_hit_has_one_point_the_last_none_and_others_as_much_as_they_are_near() -> None:
     hits = [Hit("a", 0.8), Hit("b", 0.65), Hit("c", 0.6), Hit("d", 0.4)]
-    assert dict(vector.points(hits)) == pytest.approx({"a": 1, "b": 0.625, "c": 0.5, "d": 0})
-    assert vector.points([Hit("a", 0.2), Hit("b", 0.2)]) == [("a", 1), ("b", 1)]
+    assert vector.points(hits) == [["a", 1], ["b", pytest.approx(0.625)], ["c", pytest.approx(0.5)], ["d", 0]]
+    assert vector.points([Hit("a", 0.2), Hit("b", 0.2)]) == [["a", 1], ["b", 1]]
     assert vector.points([]) == []
 
 

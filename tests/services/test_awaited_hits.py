@@ -14,7 +14,7 @@ from app.domain.json_types import to_json
 from app.domain.memory import NewMemory, Scope
 from app.domain.query import Filter, Query
 from app.ports.database import Row, Statement
-from app.ports.vector_index import AwaitedHits, Hits
+from app.ports.vector_index import AsksWithin, AwaitedHits, Hits
 from app.retrieval.channels.vector import points
 from app.services.gateway import LongTermMemoryGateway
 from tests.support.doubles import FailingDatabase, FailingIndex
@@ -24,7 +24,7 @@ COLORS, ANIMALS, PLACES = ("red", "green", "blue"), ("fox", "owl", "bear"), ("ba
 TEXTS = [f"The {color} {animal} sleeps in the {place}" for color in COLORS for animal in ANIMALS for place in PLACES]
 
 
-class IndexAskedWithin(FailingIndex):
+class IndexAskedWithin(FailingIndex, AsksWithin):
     """An index that the run of a database may ask."""
 
     def ask_within(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> AwaitedHits | None:
@@ -53,7 +53,7 @@ class DatabaseThatAsks(FailingDatabase):
             return statement
         (parameter,) = statement.parameters
         assert parameter.count(awaited.text) == 1
-        found = to_json([list(each) for each in points(awaited.hits.hits)])
+        found = to_json(points(awaited.hits.hits))
         return replace(statement, argument=json.loads(parameter.replace(awaited.text, found)))
 
 

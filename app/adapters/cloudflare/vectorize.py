@@ -30,7 +30,7 @@ from app.domain.memory import Scope
 from app.domain.moments import milliseconds, parse_moment
 from app.domain.query import Filter
 from app.ports.index_admin import Held, IdPage
-from app.ports.vector_index import AwaitedHits, Hits, IndexedVector
+from app.ports.vector_index import AsksWithin, AwaitedHits, Hits, IndexedVector
 from app.storage.outbox import GRACE_MS
 
 SCOPE_TYPES: Mapping[str, IndexType] = {"tenant_id": "string", "agent_id": "string", "created_at": "number"}
@@ -60,7 +60,7 @@ _NO_SUCH_INDEX = {3000, 3005}
 _THROTTLED = 40041
 
 
-class VectorizeIndex:
+class VectorizeIndex(AsksWithin):
     """One Vectorize index, named after the embedding config. Implements ``app.ports.vector_index.VectorIndex``.
 
     A write becomes visible after about half a minute. Scores are approximate. Every query has the tenant and the

@@ -18,7 +18,7 @@ _FLOAT_BYTES = 12
 _Question = tuple[Scope, bytes, int, str]
 
 
-class CoalescingIndex:
+class CoalescingIndex(AsksWithin):
     """Joins concurrent upserts into one call, and equal queries that are under way. Implements ``IndexAdmin``.
 
     A query that joins another one may see the index as it was when that one began. A recall reads from the database

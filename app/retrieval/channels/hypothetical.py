@@ -19,7 +19,7 @@ class Hypothetical(Channel):
 
     def candidates(self, query: ParsedQuery) -> Json:
         """Return the ids of the index's hits with their points."""
-        return [[id_, value] for id_, value in vector.points(query.hypothetical_hits)]
+        return vector.points(query.hypothetical_hits)
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
         """Return how near each candidate is among the nearest, as the vector channel does."""

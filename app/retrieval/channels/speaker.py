@@ -30,6 +30,8 @@ class Speaker(Channel):
 
 def shares(pool: Pool, query: str) -> dict[str, float]:
     """Return the ``share`` of each candidate whose speaker the query names."""
+    if not pool.speakers:
+        return {}
     named = named_in(query)
     found = {id_: share(words, named) for id_, words in pool.speakers.items()}
     return {id_: each for id_, each in found.items() if each}

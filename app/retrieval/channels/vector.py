@@ -30,7 +30,7 @@ class Vector(Channel):
 
     def candidates(self, query: ParsedQuery) -> Json:
         """Return the ids of the index's hits with their points."""
-        return [[id_, value] for id_, value in points(query.hits)]
+        return points(query.hits)
 
     def score(self, pool: Pool, query: ParsedQuery, fused: Scores) -> Scores:  # noqa: ARG002
         """Return how near each candidate is on its config's scale: 0 as unrelated texts are, 1 as an answer is.
@@ -55,7 +55,7 @@ def nearness(pool: Pool, cosines: Mapping[str, float] | None = None) -> dict[str
     It is the same before and after a vector leaves the outbox, however many wait there.
     """
     nearest = _nearest(pool.cosines if cosines is None else cosines)
-    near = {id_: cosine for id_, cosine in nearest.items() if id_ in pool.candidates}
+    near = {id_: nearest[id_] for id_ in pool.candidates if id_ in nearest}
     values = pool.scale.nearnesses(near.values())
     return {id_: min(value, _MOST) for id_, value in zip(near, values, strict=True) if value > 0}
 
@@ -64,15 +64,16 @@ def _nearest(cosines: Mapping[str, float]) -> Mapping[str, float]:
     return cosines if len(cosines) <= DEPTH else dict(nlargest(DEPTH, cosines.items(), key=itemgetter(1)))
 
 
-def points(hits: Sequence[Hit]) -> list[tuple[str, float]]:
-    """Return ids, best first, with points from 1 for the best hit to 0 for the last.
+def points(hits: Sequence[Hit]) -> list[Json]:
+    """Return ``[id, points]``, best first, with points from 1 for the best hit to 0 for the last.
 
     Cosines themselves do not compare: one model spreads them from 0 to 1, another from 0.7 to 0.8.
     """
     if not hits:
         return []
-    top, low = hits[0].score, hits[-1].score
-    return [(hit.id, (hit.score - low) / (top - low) if top > low else 1.0) for hit in hits]
+    low = hits[-1].score
+    spread = hits[0].score - low
+    return [[hit.id, (hit.score - low) / spread] if spread > 0 else [hit.id, 1.0] for hit in hits]
 
 
 def cosines_of(hits: Sequence[Hit], queued: Mapping[str, float], *, exact: bool) -> dict[str, float]:

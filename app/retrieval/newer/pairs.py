@@ -1,6 +1,6 @@
 """Finds which of the best candidates states a newer value of what another one states a value of."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, product
@@ -47,8 +47,10 @@ def newer_values(query: ParsedQuery, ranked: Sequence[Candidate], scores: Scores
     if not pairs:
         return {}
     wanted = codes(query.text[:MAX_READ])
-    named = {one.id for one in best if not wanted or wanted <= codes(one.content[:MAX_READ])}
+    named = {one.id for one in best if _names(one, wanted)}
     pairs = [(older, newer) for older, newer in pairs if newer.id in named]
+    if not pairs:
+        return {}
     asked, about = asking(query.text), topic(query.text)
     wording = _Wording(about, speakers) if about else None
     found = _by_values(pairs, _Comparison(asked, best), wording) if asked else {}
@@ -96,6 +98,13 @@ def _closest(shared: Mapping[str, int]) -> Sequence[str]:
 def said(candidate: Candidate) -> tuple[int, int, str]:
     """Return what orders candidates by when they were said."""
     return candidate.happened_at, candidate.created_at, candidate.id
+
+
+def _names(candidate: Candidate, wanted: Set[str]) -> bool:
+    """Tell whether a candidate has all of what a query names with digits."""
+    text = candidate.content[:MAX_READ].lower() if wanted else ""
+    # Most lack it as plain text already, which is seen much sooner.
+    return all(code in text for code in wanted) and (not wanted or wanted <= codes(text))
 
 
 def _may_change(older: Candidate, newer: Candidate, scores: Scores) -> bool:

@@ -14,7 +14,7 @@ from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.errors import VectorRefused
 from app.domain.memory import Scope
 from app.domain.query import Filter
-from app.ports.vector_index import AwaitedHits, Hits, IndexedVector
+from app.ports.vector_index import AsksWithin, AwaitedHits, Hits, IndexedVector
 
 CONFIG = EmbeddingConfig("test", "four", 4)
 SCOPE, OTHER = Scope("t", "bot"), Scope("u", "bot")
@@ -125,7 +125,7 @@ async def test_each_call_below_is_charged_once_to_the_tenants_in_it(below: Slow)
     assert charged == [{"t", "u"}, {"t"}, {"u"}]
 
 
-class AskedWithin(Slow):
+class AskedWithin(Slow, AsksWithin):
     """An index that a run of a database beside it can ask."""
 
     def ask_within(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> AwaitedHits | None:

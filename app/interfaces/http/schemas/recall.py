@@ -1,6 +1,5 @@
 """Requests and answers of the routes that recall memories and explain a recall."""
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, WithJsonSchema
@@ -80,6 +79,9 @@ class Question(Request):
 
     def to_query(self) -> Query:
         """Return the domain's query."""
+        return self._query()
+
+    def _query(self, *, explain: bool = False, for_model: bool = False) -> Query:
         return Query(
             self.query,
             self.top_k,
@@ -88,6 +90,8 @@ class Question(Request):
             self.min_score,
             self.max_tokens,
             self.collapse,
+            explain=explain,
+            for_model=for_model,
             recency_days=self.recency_days,
             as_of=None if self.as_of is None else milliseconds(self.as_of),
         )
@@ -122,7 +126,7 @@ class RecallRequest(Question):
 
     def to_query(self) -> Query:
         """Return the domain's query."""
-        return replace(super().to_query(), explain=self.explain, for_model=self.for_model)
+        return self._query(explain=self.explain, for_model=self.for_model)
 
 
 class ExplainRequest(Question):
