@@ -1,6 +1,6 @@
 """Finds which of the best candidates states a newer value of what another one states a value of."""
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, product
@@ -100,11 +100,13 @@ def said(candidate: Candidate) -> tuple[int, int, str]:
     return candidate.happened_at, candidate.created_at, candidate.id
 
 
-def _names(candidate: Candidate, wanted: Set[str]) -> bool:
+def _names(candidate: Candidate, wanted: frozenset[str]) -> bool:
     """Tell whether a candidate has all of what a query names with digits."""
-    text = candidate.content[:MAX_READ].lower() if wanted else ""
-    # Most lack it as plain text already, which is seen much sooner.
-    return all(code in text for code in wanted) and (not wanted or wanted <= codes(text))
+    if not wanted:
+        return True
+    text = candidate.content[:MAX_READ].lower()
+    # Most texts do not hold it as part of a word either, which is seen much sooner.
+    return all(code in text for code in wanted) and wanted <= codes(text)
 
 
 def _may_change(older: Candidate, newer: Candidate, scores: Scores) -> bool:
