@@ -63,6 +63,7 @@ COSTS  := tests/attack $(addsuffix /test_cost.py,tests/grounding tests/retrieval
 OTHERS := tests/conformance tests/double tests/docs/test_agent_docs.py tests/clients/test_adapters.py
 
 # Bytecode is kept, whatever the environment says: without, half of what comes before the first test is compiling.
+# Three processes for two processors: a test also waits, for timers and for answers.
 # Memory that a test has left is kept for the next, instead of being given back to the system and taken anew.
 test: export PYTHONDONTWRITEBYTECODE =
 test: export MALLOC_ARENA_MAX = 1
@@ -71,7 +72,7 @@ test: export MALLOC_MMAP_THRESHOLD_ = 500000000
 test: export MALLOC_TOP_PAD_ = 67108864
 test: export PYTEST_DEBUG_TEMPROOT = $(or $(ROOM),$(TMPDIR),/tmp)
 test: $(VENV)/dev ## run the tests of a change; attack, conformance and soak run the others
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
+	$(BIN)/python -m pytest -n 3 --dist worksteal $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
 
 # A seed that fails is printed; SEED=... runs it again, SOAK_SEED=... the choices of the processes.
 soak: $(VENV)/dev ## the long proofs (SOAK_SEEDS, SOAK_OPERATIONS, SOAK_TRANSFER)
@@ -106,9 +107,9 @@ $(VENV)/conformance: $(NODE)/package.json $(TS)/package.json | $(VENV)/dev $(VEN
 
 # The first lines are the part of `make test` that would keep a change waiting: kills, processes, statistics, more cases.
 conformance: $(VENV)/dev $(VENV)/conformance ## hold the code against what others made: Cloudflare's engine and clients (npm), generators
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m thorough $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
-	MORE=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m hypothesis $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
-	LONG=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m cloudflare $(addprefix --ignore=,$(OTHERS)) tests
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m thorough $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
+	MORE=1 $(BIN)/python -m pytest -n 3 --dist worksteal -m hypothesis $(addprefix --ignore=,$(COSTS) $(OTHERS)) tests
+	LONG=1 $(BIN)/python -m pytest -n 3 --dist worksteal -m cloudflare $(addprefix --ignore=,$(OTHERS)) tests
 	LONG=1 $(BIN)/python -m pytest -n 2 --dist loadfile $(OTHERS) clients
 
 check: $(VENV)/dev ## lint, types and import contracts
