@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tests.support.backends import Backend
 
 _LEFT_OUT = ("long", "cloudflare", "thorough")
+_COUNTS = pytest.StashKey[dict[str, int]]()
+"""How many tests were left out for each marker."""
 _OBJECTS_BETWEEN_LOOKS = 50_000
 
 # What collecting makes lives as long as the process: looking for garbage in it takes a sixth of the time.
