@@ -33,6 +33,8 @@ _ERF = tuple(
 )
 _GELU_ROWS = 32
 """How many rows are computed at once: their temporaries fit a core's cache."""
+_ROWS_AT_ONCE = 4
+"""BLAS multiplies rows in groups of so many; for one that is not full it takes up to a third longer for all."""
 _LARGE_SCORE = 64.0
 """Sums of exp neither overflow nor underflow in float32 up to this score."""
 _REQUIRED = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
@@ -82,11 +84,11 @@ class BertShape:
 @dataclass(frozen=True, slots=True)
 class _Linear:
     weight: Matrix
-    """In the file's layout: one row for each output."""
+    """One row for each input. The file has one for each output, which BLAS multiplies more slowly with few tokens."""
     bias: Matrix
 
     def __call__(self, inputs: Matrix, out: Matrix) -> None:
-        np.matmul(inputs, self.weight.T, out=out)
+        np.matmul(inputs, self.weight, out=out)
         out += self.bias
 
 
@@ -121,7 +123,7 @@ class _Scratch:
 
     def __init__(self, shape: BertShape, total: int, longest: int) -> None:
         self.projections = np.empty((total, 3 * shape.hidden), np.float32)
-        self.context = np.empty((total, shape.hidden), np.float32)
+        self.context = np.zeros((total, shape.hidden), np.float32)
         self.attended = np.empty((total, shape.hidden), np.float32)
         self.intermediate = np.empty((total, shape.intermediate), np.float32)
         self.scores = np.empty(shape.heads * longest * longest, np.float32)
@@ -163,8 +165,10 @@ class BertEncoder:
         return BertPass(self, sequences)
 
     def embedded(self, sequences: Sequence[Sequence[int]], bounds: Sequence[tuple[int, int]]) -> Matrix:
-        """Return what the first layer takes."""
-        hidden = self._words[[token for sequence in sequences for token in sequence]]
+        """Return what the first layer takes: a row for each token, and rows of zeros until a group is full."""
+        tokens = [token for sequence in sequences for token in sequence]
+        hidden = np.zeros((len(tokens) + -len(tokens) % _ROWS_AT_ONCE, self.shape.hidden), np.float32)
+        hidden[: len(tokens)] = self._words[tokens]
         for start, end in bounds:
             hidden[start:end] += self._positions[: end - start]
         self._embedding_norm(hidden)
@@ -275,7 +279,7 @@ class _Weights:
     def linear(self, name: str, inputs: int, outputs: int) -> _Linear:
         """Read one linear layer."""
         weight = self.tensor(f"{name}.weight", outputs, inputs)
-        return _Linear(weight, self.tensor(f"{name}.bias", outputs))
+        return _Linear(np.ascontiguousarray(weight.T), self.tensor(f"{name}.bias", outputs))
 
     def norm(self, name: str) -> _Norm:
         """Read one layer norm."""
@@ -291,7 +295,7 @@ class _Weights:
         scale = np.float32((hidden / self._shape.heads) ** -0.5)
         return _Layer(
             projections=_Linear(
-                np.concatenate([query.weight * scale, key.weight, value.weight]),
+                np.concatenate([query.weight * scale, key.weight, value.weight], axis=1),
                 np.concatenate([query.bias * scale, key.bias, value.bias]),
             ),
             attended=self.linear(f"{prefix}attention.output.dense", hidden, hidden),

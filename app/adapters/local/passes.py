@@ -66,8 +66,8 @@ class Passes:
         self._begin = begin
         self._run = run
         self._threads = self._free = threads
-        self._long = 0
-        """How many threads compute long passes."""
+        self._long = self._short = 0
+        """How many threads compute passes of long calls, and of short ones."""
         self._asked_at: dict[str, float] = {}
         """When a tenant asked last, of those that did so lately."""
         self._waiting: Turns[_Call] = Turns()
@@ -90,15 +90,28 @@ class Passes:
             if call.gone and (call.begun is None or all(each.gone for each in call.begun.calls)):
                 continue
             self._free -= 1
-            self._long += call.long
+            self._count(call, 1)
             task = asyncio.create_task(self._turn(tenant_id, call))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     def _may_begin(self, call: _Call) -> bool:
-        """Tell whether a call may have a free thread; the last one is kept where another tenant has asked lately."""
+        """Tell whether a call may have a free thread.
+
+        While a pass of short calls is under way the next ones gather, and share the pass after it: two passes at once
+        would read the weights twice, and take nearly twice the processor time. The last thread is kept from long calls
+        where another tenant has asked lately.
+        """
+        if not call.long:
+            return not self._short
         others = len(self._asked_at) > (call.tenant_id in self._asked_at)
-        return not (call.long and others and 0 < self._threads - 1 <= self._long)
+        return not (others and 0 < self._threads - 1 <= self._long)
+
+    def _count(self, call: _Call, more: int) -> None:
+        if call.long:
+            self._long += more
+        else:
+            self._short += more
 
     async def _turn(self, tenant_id: str, call: _Call) -> None:
         begun = call.begun or self._with_company(call)
@@ -121,7 +134,7 @@ class Passes:
                 _resolve(begun.calls, vectors)
         finally:
             self._free += 1
-            self._long -= call.long
+            self._count(call, -1)
             self._dispatch()
 
     def _with_company(self, call: _Call) -> _Begun:

@@ -158,6 +158,17 @@ async def test_long_texts_of_one_tenant_alone_have_all_threads() -> None:
     await told(tasks)
 
 
+async def test_short_calls_gather_while_a_pass_of_others_is_under_way() -> None:
+    threads = Threads(2)
+    first = await threads.ask("a", SHORT)
+    later = [await threads.ask(tenant, SHORT) for tenant in ("a", "b", "b")]
+    assert threads.tokens() == [10]
+    await threads.finish(10)
+    assert threads.tokens() == [30]
+    await threads.finish(30)
+    await told([first, *later])
+
+
 async def test_a_thread_is_kept_free_for_a_tenant_that_asked_lately() -> None:
     threads = Threads(2)
     first = await threads.ask("b", SHORT)
