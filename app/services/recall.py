@@ -31,9 +31,8 @@ from app.services.reranking import reranked
 from app.services.vector_search import Away, VectorSearch
 from app.statements.rules import keys_asked
 from app.storage import request_state
-from app.storage.candidates import CandidateQuery, candidate_rows, find_candidates
+from app.storage.candidates import CandidateQuery, find_candidates, read_candidates
 from app.storage.outbox import MAX_IN_BULK, MAX_PENDING, NEWEST_IN_BULK, Outbox, scored
-from app.storage.rows import read_row, read_rows
 from app.storage.topics import TOPIC, topics
 
 Analysing: TypeAlias = Callable[[], Awaitable[Analysis]]
@@ -247,9 +246,11 @@ class Recaller:
         waiting, more = scored(pending)
         if more:
             degraded.append("pending_bound")
-        found, stats = candidate_rows(rows)
+        found, stats = read_candidates(rows)
         named = [str(row["topic"]) for row in known]
-        return _Gathered(read_rows(Candidate, found), read_row(ScopeStats, stats), waiting, degraded, parsed, named)
+        return _Gathered(
+            [Candidate(**fields) for fields in found], ScopeStats(**stats), waiting, degraded, parsed, named
+        )
 
     async def _read(
         self, scope: Scope, wanted: CandidateQuery, awaited: AwaitedHits | None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from app.domain.json_types import Json, Scalar
+from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.database import Row
@@ -91,7 +91,7 @@ class CandidateQuery:
 def find_candidates(scope: Scope, query: CandidateQuery) -> ScopedStatement:
     """Read the best of each channel that exist, belong to the scope and pass the filter, and their neighbours.
 
-    Returns rows that ``candidate_rows`` reads.
+    Returns rows that ``read_candidates`` reads.
     """
     where: dict[str, Json] = {"where": filters.argument(query.where)} if query.where else {}
     sql = _SQL[query.search_words, query.for_answer]
@@ -116,51 +116,55 @@ def find_candidates(scope: Scope, query: CandidateQuery) -> ScopedStatement:
 
 
 _FLAGS = ("whole", "speaker_holds", "expired", "forgotten", "superseded", "keyed", "added")
-_NO_DETAILS = (None, None, None)
 
 
-def candidate_rows(rows: Sequence[Row]) -> tuple[list[Row], Row]:
+def read_candidates(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return what a candidate query has answered: candidates in no order, and what is counted in the scope.
 
-    The former have the columns of ``app.retrieval.pool.Candidate``, the latter ``memories`` and ``found`` (as JSON, by
-    the number of a term how many memories contain it).
+    Each is given by its fields: those of ``app.retrieval.pool.Candidate``, and those of ``ScopeStats`` there.
     """
-    stats: Row = {"memories": 0, "found": "{}"}
+    stats: dict[str, Any] = {}
     candidates: list[dict[str, Any]] = []
-    ids: dict[int, str] = {}
+    ids: dict[int, Any] = {}
     # One text is read, and not one for each row.
-    for row, facts in zip(rows, json.loads(f"[{','.join(str(row['facts']) for row in rows)}]"), strict=True):
+    for row, facts in zip(rows, json.loads(f"[{','.join([str(row['facts']) for row in rows])}]"), strict=True):
         if row["id"] is None:
-            memories, found = facts
-            stats = {"memories": memories, "found": json.dumps(found)}
+            stats["memories"], stats["found"] = facts
             continue
-        number, session_id, size, words, before, *others = facts
-        ids[number] = str(row["id"])
-        known = {"id": row["id"], "content": row["text"], "session_id": session_id, "bytes": size, "words": words}
-        candidates.append({**known, "before": before, **_read(row["meta"], *others)})
+        ids[facts[0]] = row["id"]
+        candidates.append(_fields(row, facts))
     for candidate in candidates:
         candidate["before"] = ids.get(candidate["before"])
-    return list(candidates), stats
+    return candidates, stats
 
 
-def _read(
-    metadata: Scalar,
-    flags: int,
-    created_at: int,
-    details: Sequence[Any] | None,
-    message_id: str | None = None,
-    sources: Json = None,
-) -> dict[str, Any]:
-    """Return the columns of a candidate that are packed into others."""
-    read: dict[str, Any] = {name: flags >> bit & 1 for bit, name in enumerate(_FLAGS)}
-    occurred_at, holding, source = details or _NO_DETAILS
-    read["current"], read["until"] = holding or (None, None)
-    by, through, at = source or (None, None, None)
-    read["written_by"], read["written_through"] = by, through
-    read["written_at"] = created_at if at is None and through is not None else at
-    read["created_at"], read["occurred_at"] = created_at, occurred_at
-    read["happened_at"] = created_at if occurred_at is None else occurred_at
-    read["metadata_json"] = metadata if read["whole"] else f'{{"speaker":{metadata or "null"}}}'
-    read["message_id"] = message_id
-    read["sources"] = None if sources is None else json.dumps(sources)
-    return read
+def _fields(row: Row, facts: Sequence[Any]) -> dict[str, Any]:
+    """Return the fields of a candidate; ``before`` is still a number."""
+    _, session_id, size, words, before, flags, created_at, details, *learned = facts
+    message_id, sources = learned or (None, None)
+    metadata = row["meta"]
+    fields = {name: flags >> bit & 1 == 1 for bit, name in enumerate(_FLAGS)}
+    fields |= {
+        "id": row["id"],
+        "content": row["text"],
+        "metadata_json": metadata if fields["whole"] else f'{{"speaker":{metadata or "null"}}}',
+        "created_at": created_at,
+        "happened_at": created_at,
+        "session_id": session_id,
+        "before": before,
+        "bytes": size,
+        "words": words,
+        "message_id": message_id,
+        "sources": sources,
+    }
+    if details is not None:
+        occurred_at, holding, source = details
+        if occurred_at is not None:
+            fields["occurred_at"] = fields["happened_at"] = occurred_at
+        if holding is not None:
+            fields["current"], fields["until"] = holding
+        if source is not None:
+            fields["written_by"], fields["written_through"], written_at = source
+            by_another = fields["written_through"] is not None
+            fields["written_at"] = created_at if written_at is None and by_another else written_at
+    return fields

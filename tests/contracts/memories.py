@@ -14,8 +14,7 @@ from app.domain.words import segments
 from app.ports.database import Database, Statement
 from app.retrieval.pool import Candidate, Pool, ScopeStats
 from app.retrieval.query.terms import terms
-from app.storage.candidates import CandidateQuery, candidate_rows, find_candidates
-from app.storage.rows import read_row, read_rows
+from app.storage.candidates import CandidateQuery, find_candidates, read_candidates
 
 OWN = Scope("acme", "bot")
 INDEX = "lt-memory-test"
@@ -83,8 +82,8 @@ class Memories:
         }
         wanted: dict[str, Any] = {"index_name": INDEX, "max_pending": 10, "where": where or Filter()} | options
         (rows,) = await self.database.run([find_candidates(scope, CandidateQuery(found_by, **wanted))])
-        found, stats = candidate_rows(rows)
-        return Pool.of(read_rows(Candidate, found), read_row(ScopeStats, stats))
+        found, stats = read_candidates(rows)
+        return Pool.of([Candidate(**fields) for fields in found], ScopeStats(**stats))
 
     async def found(self, query: str, **options: Any) -> list[str]:
         """Return the contents that hold a word of the query, sorted."""
