@@ -40,7 +40,7 @@ class CallBudget:
     """Allows at most ``limit`` calls in any ``window`` seconds, and none while Cloudflare blocks.
 
     Where processes share the limit, ``lease`` sets this one's share of it, and how much of that it may spend before it
-    reports again.
+    reports again. Once a lease has ended, another process may have the share: no call is made before the next lease.
     """
 
     def __init__(
@@ -53,14 +53,14 @@ class CallBudget:
     ) -> None:
         """Take the calls of a window of all processes; None counts no calls and only respects blocks.
 
-        ``unleased``: while this process holds no lease, it may make so many of them; None: all.
+        ``unleased``: before its first lease this process may make so many of them; None: all.
         """
         self.window = window
         self._clock = clock
         self._total = limit
-        self._share = limit
-        self._unleased = limit if limit is None or unleased is None else min(limit, unleased)
-        self._lease_ends = -math.inf
+        self._share = limit if limit is None or unleased is None else min(limit, unleased)
+        self._lease_ends = math.inf
+        """Infinite before the first lease."""
         self._shared_time_ahead: float | None = None
         """By how much the clock that processes share is ahead of this one's."""
         self._passed: deque[float] = deque()
@@ -78,9 +78,7 @@ class CallBudget:
     @property
     def limit(self) -> int | None:
         """How many calls this process may make in a window; None: any number."""
-        if self._total is None:
-            return None
-        return self._share if self._clock() < self._lease_ends else self._unleased
+        return None if self._total is None else self._share
 
     @property
     def low(self) -> bool:
@@ -89,7 +87,7 @@ class CallBudget:
         return self._clock() < self._blocked_until or (limit is not None and self.left() <= limit * _LOW)
 
     async def turn(self) -> None:
-        """Wait while this process reports what it has spent, if it may make no call before that.
+        """Wait while this process reports what it has spent and renews its lease, if it may make no call before that.
 
         Raises:
             CloudflareBlocks: Cloudflare blocks.
@@ -98,7 +96,7 @@ class CallBudget:
         while self._report is not None and self.limit is not None and not self._may_call_unreported:
             if self.left() < 1:
                 return
-            self.refuse()  # it spends faster than the share lasts
+            self.refuse()  # it spends faster than the share lasts, or its lease has ended
             try:
                 await self._report()
             finally:
@@ -175,7 +173,7 @@ class CallBudget:
         Until then this process does not know which share and which report the others see. With so few calls it stays
         within all that they may see.
         """
-        calls = int(max(0, min(most, self.left(), self._unreported_ends - self._made)))
+        calls = int(max(0, min(most, self.left(), self._unreported_left)))
         self._reported = self._made
         if self._unreported_ends < math.inf:
             self._unreported_ends = self._made + calls
@@ -257,7 +255,12 @@ class CallBudget:
 
     @property
     def _may_call_unreported(self) -> bool:
-        return self._made + _FOR_REPORTS < self._unreported_ends
+        return self._unreported_left > _FOR_REPORTS
+
+    @property
+    def _unreported_left(self) -> float:
+        """How many calls may be made before the next report, which is one of them; infinite before the first lease."""
+        return self._unreported_ends - self._made if self._clock() < self._lease_ends else 0
 
     def _told_left(self, now: float, limit: int) -> Sequence[tuple[float, float]]:
         """Return when each window that Cloudflare told of ends, and what is left in it for this process."""

@@ -314,6 +314,27 @@ async def test_calls_that_have_to_wait_for_a_report_are_made_after_it() -> None:
     assert budget.hungry, "it spends faster than its share lasts"
 
 
+async def test_a_lease_that_has_ended_lets_no_call_pass_until_it_is_renewed_and_then_the_share_is_what_it_was() -> None:
+    clock = Clock()
+    budget = CallBudget(1_000, clock=clock, unleased=150)
+    budget.lease(360, 45, unreported=1_000)
+    for _ in range(300):
+        budget.take()
+    clock.now += 45
+    with pytest.raises(DatabaseUnavailable) as caught:
+        budget.take()
+    assert not isinstance(caught.value, RateLimited)
+    assert budget.begin_report(8) == 0, "another process may have taken the share"
+
+    async def report() -> None:
+        budget.lease(360, 45, unreported=1_000)
+
+    budget.report_by(report)
+    await budget.turn()
+    budget.take()
+    assert budget.left() == 59
+
+
 async def test_a_call_whose_report_met_a_block_is_refused_until_the_block_ends() -> None:
     budget = CallBudget(100, clock=Clock())
     budget.lease(50, 60, unreported=1)
