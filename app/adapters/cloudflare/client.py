@@ -2,9 +2,8 @@
 
 import asyncio
 import re
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -35,8 +34,6 @@ CALL_SECONDS = 10.0
 
 _BACKGROUND_AT_ONCE = 48
 """Of the client's hundred connections; calls of language models hold theirs for long."""
-_SHORTEST = 0.001
-"""Seconds that a call has at least."""
 _REQUEST_TIMEOUT = 408
 _TOO_MANY = 429
 _SERVER_ERRORS = 500
@@ -157,22 +154,18 @@ class CloudflareClient:
     async def call_compatible(self, call: Call, meaning: RefusalMap) -> bytes:
         """Call an endpoint that answers as another vendor's do, without an envelope, and return the body.
 
-        Such calls are background work: they leave a part of the call budget, and of the connections, to requests. It
+        Such calls are background work: they leave a part of the call budget, and of the connections, to requests. The
+        deadline of the call holds for all that it waits for; if it ends before the call is sent, nothing is spent. It
         raises what ``call`` does.
         """
         with self._upstream.measured(call.operation):
-            ends = time.monotonic() + (call.seconds or self._seconds)
             try:
-                async with asyncio.timeout(call.seconds or self._seconds):
-                    await self._background.acquire()
+                async with asyncio.timeout(call.seconds or self._seconds), self._background:
+                    await self._take(background=True)
+                    response = await self._send(call)
             except TimeoutError as error:
-                raise UpstreamTimeout(f"Other calls kept {call.operation} waiting for too long.") from error
-            try:
-                await self._take(background=True)
-                left = max(ends - time.monotonic(), _SHORTEST)
-                response = await self._send(replace(call, seconds=left))
-            finally:
-                self._background.release()
+                said = f"{call.operation} was not answered in time; other calls may have kept it waiting."
+                raise UpstreamTimeout(said) from error
             if response.is_success:
                 return response.content
             raise self._refused(call.operation, response, meaning, compatible=True)
