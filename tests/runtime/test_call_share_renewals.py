@@ -40,7 +40,7 @@ class Renewing:
             await asyncio.sleep(0)
 
     async def call(self) -> None:
-        await self.budget.turn()
+        await self.budget.wait_for_report()
         self.budget.take()
 
 

@@ -28,7 +28,7 @@ _LOW = 0.1
 """The part of the calls of a window below which no background work begins."""
 _OF_LATE = 0.2
 """The part of a window for which a process that has refused something counts as one that lacks calls."""
-_KEPT = 0.01
+_UNPLANNED = 0.01
 """The part of a window that is not planned with: for what was promised, and comes a little late."""
 _FOR_REPORTS = 1
 """Of the calls that may be made before a report: so many are left to the report itself, which is a call too."""
@@ -72,7 +72,7 @@ class CallBudget:
         self._unreported_ends: float = math.inf
         """How many calls may have been made before the next report; infinite before the first lease."""
         self._report: Callable[[], Awaitable[None]] | None = None
-        self._told: dict[str, tuple[float, int, int]] = {}
+        self._announced: dict[str, tuple[float, int, int]] = {}
         """By policy: when its window ends, how many calls this process had made, and how many were left to all."""
 
     @property
@@ -86,7 +86,7 @@ class CallBudget:
         limit = self.limit
         return self._clock() < self._blocked_until or (limit is not None and self.left() <= limit * _LOW)
 
-    async def turn(self) -> None:
+    async def wait_for_report(self) -> None:
         """Wait while this process reports what it has spent and renews its lease, if it may make no call before that.
 
         Raises:
@@ -108,7 +108,7 @@ class CallBudget:
         Raises:
             CloudflareBlocks: Cloudflare blocks; it says when the block ends.
             RateLimited: the share is used up; it says when a call is allowed again.
-            DatabaseUnavailable: the process has to report first (``turn``).
+            DatabaseUnavailable: the process has to report first (``wait_for_report``).
         """
         now = self._clock()
         self.check_block()
@@ -142,14 +142,14 @@ class CallBudget:
         structlog.get_logger().error("cloudflare_blocks", seconds=seconds)
         self._blocked_until = max(self._blocked_until, self._clock() + seconds)
 
-    def told(self, policy: str, remaining: int, reset_seconds: int) -> None:
-        """Take what an answer says: all users of the token together have so many calls left until a reset.
+    def record_announced_limit(self, policy: str, remaining: int, reset_seconds: int) -> None:
+        """Record what Cloudflare says in an answer: all users of the token have so many calls left until a reset.
 
         It corrects what is counted here, because others, such as the dashboard, spend calls too.
         """
         now = self._clock()
         if 0 < reset_seconds <= self.window:
-            self._told[policy] = now + reset_seconds, self._made, remaining
+            self._announced[policy] = now + reset_seconds, self._made, remaining
 
     def lease(self, share: int, seconds: float, *, unreported: int, shared_time: float | None = None) -> None:
         """Set this process's share of the limit for so many seconds, as the answer to a report.
@@ -214,7 +214,7 @@ class CallBudget:
         if limit is None:
             return math.inf
         self._forget(now)
-        return max(0, min(limit - len(self._passed), *(left for _, left in self._told_left(now, limit)), limit))
+        return max(0, min(limit - len(self._passed), *(left for _, left in self._announced_left(now, limit)), limit))
 
     def frees_in(self, calls: int) -> float:
         """Return after how many seconds so many calls will be allowed, if none is made until then."""
@@ -224,8 +224,8 @@ class CallBudget:
         self._forget(now)
         too_many = min(len(self._passed) + calls - limit, len(self._passed))
         own = self._passed[too_many - 1] + self.window if too_many > 0 else now
-        told = max((ends for ends, left in self._told_left(now, limit) if left < calls), default=now)
-        return max(own, told, self._blocked_until, now) - now
+        announced = max((ends for ends, left in self._announced_left(now, limit) if left < calls), default=now)
+        return max(own, announced, self._blocked_until, now) - now
 
     def pace(self) -> float:
         """Return how many calls a second can be made from now on, so evenly that they need not stop for long.
@@ -235,7 +235,7 @@ class CallBudget:
         now, limit = self._clock(), self.limit
         if limit is None:
             return math.inf
-        left = self.left() - limit * _KEPT
+        left = self.left() - limit * _UNPLANNED
         step = self.window / _STEPS
         leaving = [0] * (_STEPS + 1)
         for at in self._passed:
@@ -262,13 +262,13 @@ class CallBudget:
         """How many calls may be made before the next report, which is one of them; infinite before the first lease."""
         return self._unreported_ends - self._made if self._clock() < self._lease_ends else 0
 
-    def _told_left(self, now: float, limit: int) -> Sequence[tuple[float, float]]:
-        """Return when each window that Cloudflare told of ends, and what is left in it for this process."""
-        self._told = {policy: told for policy, told in self._told.items() if told[0] > now}
+    def _announced_left(self, now: float, limit: int) -> Sequence[tuple[float, float]]:
+        """Return when each window that Cloudflare announced ends, and what is left in it for this process."""
+        self._announced = {policy: one for policy, one in self._announced.items() if one[0] > now}
         part = limit / self._total if self._total else 1.0
         return [
             (ends, remaining * part - (self._made - made))
-            for ends, made, remaining in self._told.values()
+            for ends, made, remaining in self._announced.values()
             if remaining * part < limit
         ]
 

@@ -179,7 +179,7 @@ class CloudflareClient:
         await self._upstream.close()
 
     async def _take(self, *, background: bool = False) -> None:
-        await self._call_budget.turn()
+        await self._call_budget.wait_for_report()
         self._call_budget.take(background=background)
 
     async def _send(self, call: Call) -> httpx.Response:
@@ -225,16 +225,16 @@ class CloudflareClient:
 
     def _read_rate_limit(self, response: httpx.Response) -> None:
         """Record the state of Cloudflare's limit, and correct the budget by it; not every product returns it."""
-        told: dict[str, dict[str, int]] = {}
+        announced: dict[str, dict[str, int]] = {}
         for header in ("ratelimit", "ratelimit-policy"):
             for policy, figure, value in _figures(response.headers.get(header, "")):
                 self._metrics.ratelimit(policy, figure, value)
-                told.setdefault(policy, {})[figure] = value
+                announced.setdefault(policy, {})[figure] = value
                 if figure == "remaining" and value < _FEW_LEFT:
                     structlog.get_logger().warning("cloudflare_ratelimit_low", policy=policy, remaining=value)
-        for policy, figures in told.items():
+        for policy, figures in announced.items():
             if "remaining" in figures and "reset_seconds" in figures:
-                self._call_budget.told(policy, figures["remaining"], figures["reset_seconds"])
+                self._call_budget.record_announced_limit(policy, figures["remaining"], figures["reset_seconds"])
 
 
 def _figures(header: str) -> Iterator[tuple[str, str, int]]:
