@@ -42,8 +42,8 @@ class VectorSearch:
         self._scope = scope
         self._where = where
         self._note = note
-        self._query = _Asked()
-        self._hypothetical = _Asked()
+        self._query = _Search()
+        self._hypothetical = _Search()
 
     @property
     def hits(self) -> Hits:
@@ -143,27 +143,31 @@ class VectorSearch:
         """Return the same for the hypothetical answer; none without one."""
         return self._cosines(self._hypothetical, pending, present)
 
-    def _cosines(self, asked: "_Asked", pending: Sequence[Row], present: Collection[str] | None) -> Mapping[str, float]:
-        queued = {} if asked.vector is None else score(pending, asked.vector)
+    def _cosines(
+        self, search: "_Search", pending: Sequence[Row], present: Collection[str] | None
+    ) -> Mapping[str, float]:
+        queued = {} if search.vector is None else score(pending, search.vector)
         exact = self._backends.index_of(self.config).visible_at_once
-        cosines = vector.cosines_of(asked.hits.hits, queued, exact=exact)
+        cosines = vector.cosines_of(search.hits.hits, queued, exact=exact)
         return cosines if present is None else {id_: cosines[id_] for id_ in present if id_ in cosines}
 
-    async def _ask(self, asked: "_Asked", depth: int) -> None:
-        if asked.vector is None or not asked.hits.more:
+    async def _ask(self, search: "_Search", depth: int) -> None:
+        if search.vector is None or not search.hits.more:
             return
         index = self._backends.index_of(self.config)
         if self._note is not None:
             self._note.index_queries += 1
         try:
-            asked.hits = await index.query(self._scope, asked.vector, top_k=depth, where=self._where)
-            asked.away = None
+            search.hits = await index.query(self._scope, search.vector, top_k=depth, where=self._where)
+            search.away = None
         except Unavailable as error:
-            asked.lose(error)
+            search.lose(error)
 
 
 @dataclass(slots=True)
-class _Asked:
+class _Search:
+    """A vector that the index is asked with, and what it found or why it found nothing."""
+
     vector: Vector | None = None
     hits: Hits = field(default_factory=lambda: Hits([], filtered=False))
     away: Away | None = None

@@ -26,7 +26,7 @@ async def test_replicas_divide_the_calls_and_give_them_back(open_database: Opene
         assert budgets[0].left() > LIMIT * 3 / 4
         budgets[0].report_by(first.renew)
         for _ in range(100):
-            await budgets[0].turn()
+            await budgets[0].wait_for_report()
             budgets[0].take()
         await first.give_back()
         assert budgets[0].left() == 0

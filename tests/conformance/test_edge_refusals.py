@@ -1,8 +1,10 @@
 """What the edge refuses reaches no binding, and says why in the terms of Cloudflare's REST API."""
 
 import json
+import socket
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -131,6 +133,28 @@ def test_a_body_of_twenty_megabytes(caller: Caller) -> None:
             413,
             7400,
         )
+
+
+def test_a_body_in_chunks_is_bounded_whatever_length_is_told(caller: Caller) -> None:
+    chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
+    answer = raw(caller, ["Transfer-Encoding: chunked", "Content-Length: 5"], chunk * 300 + b"0\r\n\r\n")
+    assert answer.startswith("HTTP/1.1 413 ")
+    assert caller.edge.reached() == []
+
+
+@pytest.mark.parametrize("length", ["", "-5", "0x5", "1e1"])
+def test_a_length_that_is_no_number_is_refused(caller: Caller, length: str) -> None:
+    assert raw(caller, [f"Content-Length: {length}"]).startswith("HTTP/1.1 400 ")
+    assert caller.edge.reached() == []
+
+
+def raw(caller: Caller, headers: list[str], body: bytes = b"") -> str:
+    """Send what a client of HTTP would not send; return how the answer begins."""
+    url = urlsplit(f"{caller.url}{caller.d1}")
+    head = [f"POST {url.path} HTTP/1.1", f"Host: {url.netloc}", f"Authorization: Bearer {SECRET}", *headers, "", ""]
+    with socket.create_connection((url.hostname, url.port), timeout=30) as connection:
+        connection.sendall("\r\n".join(head).encode() + body)
+        return connection.recv(4096).decode()
 
 
 @pytest.mark.parametrize(

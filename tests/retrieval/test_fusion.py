@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.ports.vector_index import Hit
 from app.retrieval.channels import CHANNELS, lexical, vector
 from app.retrieval.channels.channel import ParsedQuery, Recency
-from app.retrieval.channels.date import lift, meant
+from app.retrieval.channels.date import chosen_reading, lift
 from app.retrieval.channels.neighbours import Neighbours
 from app.retrieval.channels.vector import Vector
 from app.retrieval.fusion import Fusion
@@ -232,10 +232,10 @@ def test_what_lies_in_a_period_is_lifted_whole_and_what_is_near_it_less() -> Non
 
 def test_a_period_without_a_year_is_the_latest_in_which_a_memory_happened() -> None:
     may = Period(900, 931, "May", earlier=((535, 566), (170, 201)))
-    assert meant(may, [180, 540]) == (535, 566)
-    assert meant(may, [180, 540, 910]) == (900, 931)
-    assert meant(may, [180]) == (170, 201)
-    assert meant(may, [1, 600]) == meant(may, []) == (900, 931)
+    assert chosen_reading(may, [180, 540]) == (535, 566)
+    assert chosen_reading(may, [180, 540, 910]) == (900, 931)
+    assert chosen_reading(may, [180]) == (170, 201)
+    assert chosen_reading(may, [1, 600]) == chosen_reading(may, []) == (900, 931)
 
 
 def test_a_preference_for_recent_memories_halves_with_their_age() -> None:

@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
-from app.adapters.cloudflare.call_budget import CallBudget
+from app.adapters.cloudflare.call_budget import UNLEASED, CallBudget
+from app.adapters.cloudflare.tenant_calls import TenantCalls
 from app.domain.errors import DatabaseUnavailable, RateLimited
-from app.runtime.call_shares import CallShares
+from app.runtime.call_shares import LEASE, CallShares
 from tests.simulation.call_budget import Directory
 
 LIMIT = 400
@@ -16,10 +17,17 @@ class Renewing:
     """A service whose pauses end when a test says so."""
 
     def __init__(self) -> None:
-        self.directory = Directory(lambda: 0.0)
-        self.budget = CallBudget(LIMIT, unleased=0)
+        self.now = 0.0
+        self.directory = Directory(self.clock)
+        self.budget = CallBudget(LIMIT, clock=self.clock, unleased=UNLEASED)
+        self.tenants = TenantCalls(self.budget, clock=self.clock)
         self.pauses: list[asyncio.Event] = []
-        self.shares = CallShares(self.directory, self.budget, replica="r0", limit=LIMIT, sleep=self._sleep)
+        self.shares = CallShares(
+            self.directory, self.budget, replica="r0", limit=LIMIT, clock=self.clock, sleep=self._sleep
+        )
+
+    def clock(self) -> float:
+        return self.now
 
     async def _sleep(self, _: float) -> None:
         self.pauses.append(asyncio.Event())
@@ -32,7 +40,7 @@ class Renewing:
             await asyncio.sleep(0)
 
     async def call(self) -> None:
-        await self.budget.turn()
+        await self.budget.wait_for_report()
         self.budget.take()
 
 
@@ -72,6 +80,27 @@ async def test_where_a_renewal_fails_calls_fail_with_it_until_one_succeeds() -> 
     await service.end_the_pause()
     async with asyncio.timeout(5):
         await service.call()
+    await service.shares.end()
+
+
+async def test_where_the_database_is_away_for_longer_than_a_lease_requests_are_told_so_until_it_is_back() -> None:
+    service = Renewing()
+    await service.shares.begin()
+    async with asyncio.timeout(5):
+        for _ in range(LIMIT // 2):
+            await service.call()
+    service.directory.loses = {"r0"}
+    service.now += LEASE * service.budget.window
+    for _ in range(3):
+        service.tenants.admit("acme")
+        with pytest.raises(DatabaseUnavailable):
+            await service.call()
+    service.directory.loses = set()
+    await service.end_the_pause()
+    service.tenants.admit("acme")
+    async with asyncio.timeout(5):
+        await service.call()
+    assert service.budget.left() > LIMIT // 4
     await service.shares.end()
 
 

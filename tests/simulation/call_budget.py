@@ -112,7 +112,7 @@ class Replica:
 
     async def call(self, tenants: Sequence[str] = ()) -> None:
         """Make one call of the account for these tenants."""
-        await self.budget.turn()
+        await self.budget.wait_for_report()
         self.budget.take()
         self._count()
         self.tenants.charge(tenants)

@@ -24,15 +24,15 @@ class Bookmark:
         """Return the bookmark of a run that begins now, None while none is known, and its period, for the others."""
         return (self._latest if self._known else None), self._period
 
-    def told(self, bookmark: str | None, sent: str | None, period: int) -> None:
-        """Take an answer's bookmark; ``sent`` and ``period`` are what its run began with."""
+    def record(self, bookmark: str | None, sent: str | None, period: int) -> None:
+        """Record an answer's bookmark; ``sent`` and ``period`` are what its run began with."""
         if not bookmark:
             return
         self._latest = max(self._latest, bookmark)
         if sent is None and period == self._period:
             self._known = True
 
-    def lost(self, period: int) -> None:
+    def forget(self, period: int) -> None:
         """Send none until the primary has told another: a run that sent one has failed, perhaps because of it.
 
         What other runs are told meanwhile counts; one that began before does not make the bookmark known.

@@ -28,7 +28,7 @@ _LOW = 0.1
 """The part of the calls of a window below which no background work begins."""
 _OF_LATE = 0.2
 """The part of a window for which a process that has refused something counts as one that lacks calls."""
-_KEPT = 0.01
+_UNPLANNED = 0.01
 """The part of a window that is not planned with: for what was promised, and comes a little late."""
 _FOR_REPORTS = 1
 """Of the calls that may be made before a report: so many are left to the report itself, which is a call too."""
@@ -40,7 +40,7 @@ class CallBudget:
     """Allows at most ``limit`` calls in any ``window`` seconds, and none while Cloudflare blocks.
 
     Where processes share the limit, ``lease`` sets this one's share of it, and how much of that it may spend before it
-    reports again.
+    reports again. Once a lease has ended, another process may have the share: no call is made before the next lease.
     """
 
     def __init__(
@@ -53,14 +53,14 @@ class CallBudget:
     ) -> None:
         """Take the calls of a window of all processes; None counts no calls and only respects blocks.
 
-        ``unleased``: while this process holds no lease, it may make so many of them; None: all.
+        ``unleased``: before its first lease this process may make so many of them; None: all.
         """
         self.window = window
         self._clock = clock
         self._total = limit
-        self._share = limit
-        self._unleased = limit if limit is None or unleased is None else min(limit, unleased)
-        self._lease_ends = -math.inf
+        self._share = limit if limit is None or unleased is None else min(limit, unleased)
+        self._lease_ends = math.inf
+        """Infinite before the first lease."""
         self._shared_time_ahead: float | None = None
         """By how much the clock that processes share is ahead of this one's."""
         self._passed: deque[float] = deque()
@@ -72,15 +72,13 @@ class CallBudget:
         self._unreported_ends: float = math.inf
         """How many calls may have been made before the next report; infinite before the first lease."""
         self._report: Callable[[], Awaitable[None]] | None = None
-        self._told: dict[str, tuple[float, int, int]] = {}
+        self._announced: dict[str, tuple[float, int, int]] = {}
         """By policy: when its window ends, how many calls this process had made, and how many were left to all."""
 
     @property
     def limit(self) -> int | None:
         """How many calls this process may make in a window; None: any number."""
-        if self._total is None:
-            return None
-        return self._share if self._clock() < self._lease_ends else self._unleased
+        return None if self._total is None else self._share
 
     @property
     def low(self) -> bool:
@@ -88,8 +86,8 @@ class CallBudget:
         limit = self.limit
         return self._clock() < self._blocked_until or (limit is not None and self.left() <= limit * _LOW)
 
-    async def turn(self) -> None:
-        """Wait while this process reports what it has spent, if it may make no call before that.
+    async def wait_for_report(self) -> None:
+        """Wait while this process reports what it has spent and renews its lease, if it may make no call before that.
 
         Raises:
             CloudflareBlocks: Cloudflare blocks.
@@ -98,7 +96,7 @@ class CallBudget:
         while self._report is not None and self.limit is not None and not self._may_call_unreported:
             if self.left() < 1:
                 return
-            self.refuse()  # it spends faster than the share lasts
+            self.refuse()  # it spends faster than the share lasts, or its lease has ended
             try:
                 await self._report()
             finally:
@@ -110,7 +108,7 @@ class CallBudget:
         Raises:
             CloudflareBlocks: Cloudflare blocks; it says when the block ends.
             RateLimited: the share is used up; it says when a call is allowed again.
-            DatabaseUnavailable: the process has to report first (``turn``).
+            DatabaseUnavailable: the process has to report first (``wait_for_report``).
         """
         now = self._clock()
         self.check_block()
@@ -144,14 +142,14 @@ class CallBudget:
         structlog.get_logger().error("cloudflare_blocks", seconds=seconds)
         self._blocked_until = max(self._blocked_until, self._clock() + seconds)
 
-    def told(self, policy: str, remaining: int, reset_seconds: int) -> None:
-        """Take what an answer says: all users of the token together have so many calls left until a reset.
+    def record_announced_limit(self, policy: str, remaining: int, reset_seconds: int) -> None:
+        """Record what Cloudflare says in an answer: all users of the token have so many calls left until a reset.
 
         It corrects what is counted here, because others, such as the dashboard, spend calls too.
         """
         now = self._clock()
         if 0 < reset_seconds <= self.window:
-            self._told[policy] = now + reset_seconds, self._made, remaining
+            self._announced[policy] = now + reset_seconds, self._made, remaining
 
     def lease(self, share: int, seconds: float, *, unreported: int, shared_time: float | None = None) -> None:
         """Set this process's share of the limit for so many seconds, as the answer to a report.
@@ -175,7 +173,7 @@ class CallBudget:
         Until then this process does not know which share and which report the others see. With so few calls it stays
         within all that they may see.
         """
-        calls = int(max(0, min(most, self.left(), self._unreported_ends - self._made)))
+        calls = int(max(0, min(most, self.left(), self._unreported_left)))
         self._reported = self._made
         if self._unreported_ends < math.inf:
             self._unreported_ends = self._made + calls
@@ -216,7 +214,7 @@ class CallBudget:
         if limit is None:
             return math.inf
         self._forget(now)
-        return max(0, min(limit - len(self._passed), *(left for _, left in self._told_left(now, limit)), limit))
+        return max(0, min(limit - len(self._passed), *(left for _, left in self._announced_left(now, limit)), limit))
 
     def frees_in(self, calls: int) -> float:
         """Return after how many seconds so many calls will be allowed, if none is made until then."""
@@ -226,8 +224,8 @@ class CallBudget:
         self._forget(now)
         too_many = min(len(self._passed) + calls - limit, len(self._passed))
         own = self._passed[too_many - 1] + self.window if too_many > 0 else now
-        told = max((ends for ends, left in self._told_left(now, limit) if left < calls), default=now)
-        return max(own, told, self._blocked_until, now) - now
+        announced = max((ends for ends, left in self._announced_left(now, limit) if left < calls), default=now)
+        return max(own, announced, self._blocked_until, now) - now
 
     def pace(self) -> float:
         """Return how many calls a second can be made from now on, so evenly that they need not stop for long.
@@ -237,7 +235,7 @@ class CallBudget:
         now, limit = self._clock(), self.limit
         if limit is None:
             return math.inf
-        left = self.left() - limit * _KEPT
+        left = self.left() - limit * _UNPLANNED
         step = self.window / _STEPS
         leaving = [0] * (_STEPS + 1)
         for at in self._passed:
@@ -257,15 +255,20 @@ class CallBudget:
 
     @property
     def _may_call_unreported(self) -> bool:
-        return self._made + _FOR_REPORTS < self._unreported_ends
+        return self._unreported_left > _FOR_REPORTS
 
-    def _told_left(self, now: float, limit: int) -> Sequence[tuple[float, float]]:
-        """Return when each window that Cloudflare told of ends, and what is left in it for this process."""
-        self._told = {policy: told for policy, told in self._told.items() if told[0] > now}
+    @property
+    def _unreported_left(self) -> float:
+        """How many calls may be made before the next report, which is one of them; infinite before the first lease."""
+        return self._unreported_ends - self._made if self._clock() < self._lease_ends else 0
+
+    def _announced_left(self, now: float, limit: int) -> Sequence[tuple[float, float]]:
+        """Return when each window that Cloudflare announced ends, and what is left in it for this process."""
+        self._announced = {policy: one for policy, one in self._announced.items() if one[0] > now}
         part = limit / self._total if self._total else 1.0
         return [
             (ends, remaining * part - (self._made - made))
-            for ends, made, remaining in self._told.values()
+            for ends, made, remaining in self._announced.values()
             if remaining * part < limit
         ]
 

@@ -2,9 +2,8 @@
 
 import asyncio
 import re
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -35,8 +34,6 @@ CALL_SECONDS = 10.0
 
 _BACKGROUND_AT_ONCE = 48
 """Of the client's hundred connections; calls of language models hold theirs for long."""
-_SHORTEST = 0.001
-"""Seconds that a call has at least."""
 _REQUEST_TIMEOUT = 408
 _TOO_MANY = 429
 _SERVER_ERRORS = 500
@@ -157,22 +154,18 @@ class CloudflareClient:
     async def call_compatible(self, call: Call, meaning: RefusalMap) -> bytes:
         """Call an endpoint that answers as another vendor's do, without an envelope, and return the body.
 
-        Such calls are background work: they leave a part of the call budget, and of the connections, to requests. It
+        Such calls are background work: they leave a part of the call budget, and of the connections, to requests. The
+        deadline of the call holds for all that it waits for; if it ends before the call is sent, nothing is spent. It
         raises what ``call`` does.
         """
         with self._upstream.measured(call.operation):
-            ends = time.monotonic() + (call.seconds or self._seconds)
             try:
-                async with asyncio.timeout(call.seconds or self._seconds):
-                    await self._background.acquire()
+                async with asyncio.timeout(call.seconds or self._seconds), self._background:
+                    await self._take(background=True)
+                    response = await self._send(call)
             except TimeoutError as error:
-                raise UpstreamTimeout(f"Other calls kept {call.operation} waiting for too long.") from error
-            try:
-                await self._take(background=True)
-                left = max(ends - time.monotonic(), _SHORTEST)
-                response = await self._send(replace(call, seconds=left))
-            finally:
-                self._background.release()
+                said = f"{call.operation} was not answered in time; other calls may have kept it waiting."
+                raise UpstreamTimeout(said) from error
             if response.is_success:
                 return response.content
             raise self._refused(call.operation, response, meaning, compatible=True)
@@ -186,7 +179,7 @@ class CloudflareClient:
         await self._upstream.close()
 
     async def _take(self, *, background: bool = False) -> None:
-        await self._call_budget.turn()
+        await self._call_budget.wait_for_report()
         self._call_budget.take(background=background)
 
     async def _send(self, call: Call) -> httpx.Response:
@@ -232,16 +225,16 @@ class CloudflareClient:
 
     def _read_rate_limit(self, response: httpx.Response) -> None:
         """Record the state of Cloudflare's limit, and correct the budget by it; not every product returns it."""
-        told: dict[str, dict[str, int]] = {}
+        announced: dict[str, dict[str, int]] = {}
         for header in ("ratelimit", "ratelimit-policy"):
             for policy, figure, value in _figures(response.headers.get(header, "")):
                 self._metrics.ratelimit(policy, figure, value)
-                told.setdefault(policy, {})[figure] = value
+                announced.setdefault(policy, {})[figure] = value
                 if figure == "remaining" and value < _FEW_LEFT:
                     structlog.get_logger().warning("cloudflare_ratelimit_low", policy=policy, remaining=value)
-        for policy, figures in told.items():
+        for policy, figures in announced.items():
             if "remaining" in figures and "reset_seconds" in figures:
-                self._call_budget.told(policy, figures["remaining"], figures["reset_seconds"])
+                self._call_budget.record_announced_limit(policy, figures["remaining"], figures["reset_seconds"])
 
 
 def _figures(header: str) -> Iterator[tuple[str, str, int]]:

@@ -178,9 +178,9 @@ class D1Database:
             )
         except MemoryGatewayError:
             if sent is not None:
-                self._bookmark.lost(period)
+                self._bookmark.forget(period)
             raise
-        self._bookmark.told(answer.bookmark, sent, period)
+        self._bookmark.record(answer.bookmark, sent, period)
         return answer
 
 
@@ -236,7 +236,7 @@ def _meaning(refusal: Refusal) -> MemoryGatewayError | None:
 
 
 def _meaning_of_fused(refusal: Refusal) -> MemoryGatewayError | None:
-    """Map what the database refused as ever; what is not the database's is the index's."""
+    """Map the database's errors as in ``_meaning``; every other error is the index's."""
     if refusal.code in _OF_D1:
         return _meaning(refusal)
     return UpstreamRejected(f"The edge could not ask the index ({refusal.status}/{refusal.code}): {refusal.message}.")

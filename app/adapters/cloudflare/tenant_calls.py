@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from app.adapters.cloudflare.call_budget import CallBudget
 from app.domain.errors import RateLimited
 
-_KEPT = 1 / 4
-"""Of the budget: so much is not spent at once, even by a tenant that is alone; of more tenants none spends its part."""
+_PACED = 1 / 4
+"""Of the budget: if no more is left, the requests of a tenant that is alone come at a pace; of n, if ``1 - 1/n`` is."""
 _ACTIVE = 1 / 10
 """Of a window: who has not asked for so long has no part, and a promise is kept for so long after its time."""
 _STEP = 1 / 3000
@@ -107,9 +107,9 @@ class TenantCalls:
         tenant = self._tenant(tenant_id, now)
         tenant.asked = now
         cost = tenant.average.cost(self._cost)
-        kept = max(_KEPT, 1 - 1 / len(self._tenants))
+        paced = max(_PACED, 1 - 1 / len(self._tenants))
         turn = self._since_turn(tenant_id, content)
-        if self._budget.left() <= limit * kept and not self._pays(tenant, cost, now, turn):
+        if self._budget.left() <= limit * paced and not self._pays(tenant, cost, now, turn):
             self._budget.refuse()
             raise RateLimited(
                 "Cloudflare's rate limit is nearly used up, and so is this tenant's part of it.",

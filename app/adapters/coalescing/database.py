@@ -1,5 +1,6 @@
 """A database whose runs that are asked at the same time are one run of the database below."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
 
@@ -58,7 +59,7 @@ class CoalescingDatabase:
         try:
             return await self._writes.ask(statements, tenant_id)
         except DatabaseRejected:
-            self._apart[tenant_id] = self._clock() + _APART_SECONDS
+            self._set_apart(tenant_id)
             raise
 
     async def ping(self) -> None:
@@ -66,11 +67,13 @@ class CoalescingDatabase:
         await self._below.ping()
 
     def _goes_alone(self, tenant_id: str) -> bool:
-        until = self._apart.get(tenant_id)
-        if until is not None and until <= self._clock():
-            del self._apart[tenant_id]
-            return False
-        return until is not None
+        return self._apart.get(tenant_id, -math.inf) > self._clock()
+
+    def _set_apart(self, tenant_id: str) -> None:
+        """Let a tenant's writes go alone for a while, and forget those whose while has passed."""
+        now = self._clock()
+        self._apart = {each: until for each, until in self._apart.items() if until > now}
+        self._apart[tenant_id] = now + _APART_SECONDS
 
     def _gatherer(self) -> Gatherer[_Statements, _Rows]:
         return Gatherer(self._run_all, size=_size, most=MOST, refused=(DatabaseRejected,))

@@ -34,6 +34,9 @@ class Gatherer(Generic[_R, _A]):
     what comes in one turn, such as the next requests of all who were just answered, goes together. Tenants take turns
     in a call, so that one who asks much does not keep others out of it. A request that is cancelled takes nobody with
     it: if its call is under way, the call goes on for the others.
+
+    ``app.adapters.local.coalescer.Coalescer`` joins requests for one key, such as searches of one scope, which then
+    share work; this one joins any requests, because calls are scarce, and bounds how large a call is.
     """
 
     def __init__(
@@ -57,7 +60,7 @@ class Gatherer(Generic[_R, _A]):
         self._size = size
         self._most = most
         self._refused = refused
-        self._waiting: Turns[_Asked[_R, _A]] = Turns()
+        self._waiting: Turns[_WaitingRequest[_R, _A]] = Turns()
         self._calls: set[asyncio.Task[None]] = set()
         self._newest: asyncio.Task[None] | None = None
         """The call that keeps the next one waiting, while it is under way."""
@@ -68,7 +71,7 @@ class Gatherer(Generic[_R, _A]):
     async def ask(self, request: _R, tenant_id: str) -> _A:
         """Return the answer to a request; raises what the call raises."""
         loop = asyncio.get_running_loop()
-        asked: _Asked[_R, _A] = _Asked(request, self._size(request), loop.create_future())
+        asked: _WaitingRequest[_R, _A] = _WaitingRequest(request, self._size(request), loop.create_future())
         self._waiting.put(tenant_id, asked)
         if self._next is None:
             self._plan()
@@ -106,11 +109,11 @@ class Gatherer(Generic[_R, _A]):
             self._next.cancel()
             self._plan()
 
-    def _gathered(self) -> "list[_Asked[_R, _A]]":
-        gathered: list[_Asked[_R, _A]] = []
+    def _gathered(self) -> "list[_WaitingRequest[_R, _A]]":
+        gathered: list[_WaitingRequest[_R, _A]] = []
         room = self._most
 
-        def fits(asked: _Asked[_R, _A]) -> bool:
+        def fits(asked: _WaitingRequest[_R, _A]) -> bool:
             return not gathered or (asked.size.items <= room.items and asked.size.bytes <= room.bytes)
 
         while (taken := self._waiting.take(fits)) is not None:
@@ -120,7 +123,7 @@ class Gatherer(Generic[_R, _A]):
                 room = Size(room.items - asked.size.items, room.bytes - asked.size.bytes)
         return gathered
 
-    async def _send(self, gathered: "Sequence[_Asked[_R, _A]]") -> None:
+    async def _send(self, gathered: "Sequence[_WaitingRequest[_R, _A]]") -> None:
         try:
             answers = await self._call([asked.request for asked in gathered])
         except self._refused as error:
@@ -141,7 +144,7 @@ class Gatherer(Generic[_R, _A]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked(Generic[_R, _A]):
+class _WaitingRequest(Generic[_R, _A]):
     """A request, and the answer that it waits for."""
 
     request: _R

@@ -31,11 +31,11 @@ class Date(Channel):
         if not query.periods:
             return {}
         moments = [candidate.happened_at for candidate in pool.candidates.values() if not candidate.added]
-        meant_ = [meant(period, moments) for period in query.periods]
-        return {id_: lift(meant_, candidate.happened_at) for id_, candidate in pool.candidates.items()}
+        readings = [chosen_reading(period, moments) for period in query.periods]
+        return {id_: lift(readings, candidate.happened_at) for id_, candidate in pool.candidates.items()}
 
 
-def meant(period: Period, moments: Sequence[int]) -> Reading:
+def chosen_reading(period: Period, moments: Sequence[int]) -> Reading:
     """Return the latest reading of a period in which one of the moments lies; without any, the latest of all.
 
     The moments are the candidates': of the latest reading with memories in it, the newest are candidates.

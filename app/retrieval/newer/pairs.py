@@ -11,8 +11,7 @@ from app.retrieval.newer.asking import Asking, asking
 from app.retrieval.newer.copies import owned, with_copies
 from app.retrieval.newer.corrections import corrected, unsettled
 from app.retrieval.newer.passages import Passage, Sentences, Topic, passage, topic
-from app.retrieval.newer.speakers import said as spoken
-from app.retrieval.newer.speakers import speaker
+from app.retrieval.newer.speakers import speaker, text_without_speaker
 from app.retrieval.newer.stated_values import MAX_READ, StatedValue, stated_values
 from app.retrieval.newer.wording import codes
 from app.retrieval.pool import Candidate
@@ -72,7 +71,7 @@ def _by_values(pairs: Pairs, values: "_Comparison", wording: "_Wording | None") 
 def _add_reworded(pairs: Pairs, wording: "_Wording", found: Found) -> None:
     """Add the last one that corrects each of the others in free wording."""
     reworded: set[str] = set()
-    for older, newer in sorted(pairs, key=lambda pair: said(pair[1]), reverse=True):
+    for older, newer in sorted(pairs, key=lambda pair: time_order(pair[1]), reverse=True):
         if older.id in reworded or newer.id in found.get(older.id, {}):
             continue
         shared = wording.shared(older, newer)
@@ -95,7 +94,7 @@ def _closest(shared: Mapping[str, int]) -> Sequence[str]:
     return [id_ for id_, each in shared.items() if each == most]
 
 
-def said(candidate: Candidate) -> tuple[int, int, str]:
+def time_order(candidate: Candidate) -> tuple[int, int, str]:
     """Return what orders candidates by when they were said."""
     return candidate.happened_at, candidate.created_at, candidate.id
 
@@ -111,7 +110,7 @@ def _names(candidate: Candidate, wanted: frozenset[str]) -> bool:
 
 def _may_change(older: Candidate, newer: Candidate, scores: Scores) -> bool:
     """Tell whether one was said later and is about as good a match."""
-    return said(newer) > said(older) and scores[newer.id] >= _COMPARABLE * scores[older.id]
+    return time_order(newer) > time_order(older) and scores[newer.id] >= _COMPARABLE * scores[older.id]
 
 
 @dataclass(frozen=True)
@@ -147,8 +146,8 @@ class _Wording:
 
     def _passage(self, candidate: Candidate) -> Passage:
         if candidate.id not in self.read:
-            said_ = spoken(candidate, self.speakers[candidate.id])
-            self.read[candidate.id] = passage(self.topic, said_, self.sentences)
+            text = text_without_speaker(candidate, self.speakers[candidate.id])
+            self.read[candidate.id] = passage(self.topic, text, self.sentences)
         return self.read[candidate.id]
 
 
@@ -201,7 +200,9 @@ class _Comparison:
         """Return the values that were stated before: who tells them again changes nothing."""
         read, known = self.known.get(newer.id, (0, set()))
         if read != len(self.read):
-            earlier = (self.read[one.id] for one in self.best if one.id in self.read and said(one) < said(newer))
+            earlier = (
+                self.read[one.id] for one in self.best if one.id in self.read and time_order(one) < time_order(newer)
+            )
             known = {(each.value.kind, each.value.text) for stated in earlier for each in stated}
             self.known[newer.id] = len(self.read), known
         return known

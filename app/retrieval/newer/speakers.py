@@ -25,7 +25,7 @@ def speaker(candidate: Candidate) -> Sequence[str]:
     return candidate.speaker if named and not _SPEECH.isdisjoint(said.lower().split()) else []
 
 
-def said(candidate: Candidate, by: Sequence[str]) -> str:
+def text_without_speaker(candidate: Candidate, by: Sequence[str]) -> str:
     """Return what a candidate says, without the name of the speaker before it."""
     label, colon, rest = candidate.content.partition(":") if by else ("", "", "")
     return rest if colon and len(label.split()) == len(by) else candidate.content

@@ -28,7 +28,7 @@ class GatheringDatabase(TenantDatabase):
         self._first = True
         self._begun = False
         """Whether what was asked first is sent."""
-        self._waiting: list[_Asked] = []
+        self._waiting: list[_WaitingRun] = []
         self._running: set[asyncio.Task[None]] = set()
 
     @property
@@ -51,7 +51,7 @@ class GatheringDatabase(TenantDatabase):
 
         Where the database refuses a statement, nothing of the run was done: each part runs once more, alone.
         """
-        asked = _Asked(statements)
+        asked = _WaitingRun(statements)
         self._waiting.append(asked)
         if self._first:
             self._first = False
@@ -91,14 +91,14 @@ class GatheringDatabase(TenantDatabase):
                 asked.succeed(rows[: len(asked.statements)])
                 rows = rows[len(asked.statements) :]
 
-    async def _alone(self, asked: "_Asked") -> None:
+    async def _alone(self, asked: "_WaitingRun") -> None:
         try:
             asked.succeed(await self._below.run(asked.statements))
         except Exception as error:  # noqa: BLE001 - it is raised where the answer is awaited
             asked.fail(error)
 
 
-class _Asked:
+class _WaitingRun:
     """What one part waits for."""
 
     def __init__(self, statements: Sequence[ScopedStatement]) -> None:

@@ -73,7 +73,7 @@ class CallReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class CallShare:
     """How many calls a replica may have made in any window from now on."""
 
     calls: int
@@ -114,7 +114,7 @@ def lease(each: CallReport, *, limit: int, window_ms: int, lease_ms: int) -> Seq
     ]
 
 
-def read_share(rows: Sequence[Row]) -> Share:
+def read_share(rows: Sequence[Row]) -> CallShare:
     """Return the share that was leased."""
-    (share,) = read_rows(Share, rows)
+    (share,) = read_rows(CallShare, rows)
     return share

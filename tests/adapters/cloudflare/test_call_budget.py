@@ -195,7 +195,7 @@ def test_background_work_has_nothing_of_a_budget_of_one_and_all_of_one_that_coun
 def test_what_cloudflare_says_is_left_holds_where_it_is_less() -> None:
     clock = Clock()
     call_budget = CallBudget(100, clock=clock)
-    call_budget.told("default", remaining=2, reset_seconds=40)
+    call_budget.record_announced_limit("default", remaining=2, reset_seconds=40)
     assert call_budget.left() == 2
     call_budget.take()
     call_budget.take()
@@ -207,7 +207,7 @@ def test_what_cloudflare_says_is_left_holds_where_it_is_less() -> None:
 def test_of_what_cloudflare_says_is_left_a_process_takes_its_part() -> None:
     call_budget = CallBudget(100, clock=Clock())
     call_budget.lease(25, 60.0, unreported=25)
-    call_budget.told("default", remaining=40, reset_seconds=40)
+    call_budget.record_announced_limit("default", remaining=40, reset_seconds=40)
     assert call_budget.left() == 10
 
 
@@ -216,7 +216,7 @@ def test_of_what_cloudflare_says_is_left_a_process_takes_its_part() -> None:
 )
 def test_what_cloudflare_cannot_mean_changes_nothing(remaining: int, reset_seconds: int) -> None:
     call_budget = CallBudget(100, clock=Clock())
-    call_budget.told("default", remaining, reset_seconds)
+    call_budget.record_announced_limit("default", remaining, reset_seconds)
     assert call_budget.left() == 100
 
 
@@ -308,10 +308,31 @@ async def test_calls_that_have_to_wait_for_a_report_are_made_after_it() -> None:
 
     budget.report_by(report)
     for _ in range(10):
-        await budget.turn()
+        await budget.wait_for_report()
         budget.take()
     assert len(reports) == 4
     assert budget.hungry, "it spends faster than its share lasts"
+
+
+async def test_a_lease_that_has_ended_lets_no_call_pass_until_it_is_renewed_and_then_the_share_is_what_it_was() -> None:
+    clock = Clock()
+    budget = CallBudget(1_000, clock=clock, unleased=150)
+    budget.lease(360, 45, unreported=1_000)
+    for _ in range(300):
+        budget.take()
+    clock.now += 45
+    with pytest.raises(DatabaseUnavailable) as caught:
+        budget.take()
+    assert not isinstance(caught.value, RateLimited)
+    assert budget.begin_report(8) == 0, "another process may have taken the share"
+
+    async def report() -> None:
+        budget.lease(360, 45, unreported=1_000)
+
+    budget.report_by(report)
+    await budget.wait_for_report()
+    budget.take()
+    assert budget.left() == 59
 
 
 async def test_a_call_whose_report_met_a_block_is_refused_until_the_block_ends() -> None:
@@ -324,7 +345,7 @@ async def test_a_call_whose_report_met_a_block_is_refused_until_the_block_ends()
 
     budget.report_by(report)
     with pytest.raises(CloudflareBlocks):
-        await budget.turn()
+        await budget.wait_for_report()
 
 
 def passing(budget: CallBudget) -> int:

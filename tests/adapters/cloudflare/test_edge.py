@@ -271,7 +271,7 @@ def test_no_read_is_sent_less_than_what_was_acknowledged_before_it(steps: list[t
         elif running:
             sent, period, seen = running.pop(which % len(running))
             if what == "fail":
-                bookmark.lost(period)
+                bookmark.forget(period)
             else:
                 acknowledged = max(acknowledged, seen)
-                bookmark.told(f"{seen:08d}", sent, period)
+                bookmark.record(f"{seen:08d}", sent, period)

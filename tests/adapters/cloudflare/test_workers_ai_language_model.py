@@ -183,7 +183,7 @@ async def test_calls_of_models_leave_connections_to_requests(
     assert route.call_count < 60
     async with asyncio.timeout(5):
         assert (await client.call(Call("thing.do", "POST", "/thing", b"{}"))).result == "done"
-    with pytest.raises(UpstreamTimeout, match=r"kept ai\.chat waiting"):
+    with pytest.raises(UpstreamTimeout, match="kept it waiting"):
         await ask(model, seconds=0.05)
     done.set()
     assert await asyncio.gather(*calls) == [Answer("word")] * 120
@@ -200,3 +200,29 @@ async def test_calls_of_models_leave_a_quarter_of_the_budget_to_requests(route: 
         await ask(model)
     await client.close()
     assert (route.call_count, budget.left(), caught.value.retry_after) == (6, 2, 300)
+
+
+async def test_a_call_of_a_model_that_waits_for_its_share_ends_at_its_deadline_and_spends_nothing(
+    route: respx.Route, metrics: Metrics
+) -> None:
+    route.mock(return_value=said())
+    budget = CallBudget(100, clock=Clock())
+    budget.lease(100, 60, unreported=1)
+    answered = asyncio.Event()
+
+    async def report() -> None:
+        await answered.wait()
+        budget.lease(100, 60, unreported=50)
+
+    budget.report_by(report)
+    client = CloudflareClient(account_id=ACCOUNT_ID, api_token=TOKEN, call_budget=budget, metrics=metrics)
+    model = WorkersAILanguageModel(client, dict.fromkeys(STAGES, MODEL), metrics)
+    waiting = [asyncio.create_task(ask(model, seconds=0.05)) for _ in range(60)]
+    async with asyncio.timeout(5):
+        for call in waiting:
+            with pytest.raises(UpstreamTimeout, match="kept it waiting"):
+                await call
+    answered.set()
+    assert (budget.left(), route.call_count) == (100, 0)
+    assert await ask(model) == Answer("word")
+    await client.close()

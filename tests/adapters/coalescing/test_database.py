@@ -1,6 +1,8 @@
 """Runs that are asked for at the same time are one run of the database, with each its own rows."""
 
 import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -121,6 +123,27 @@ async def test_a_tenant_whose_statement_was_refused_breaks_no_other_batch_for_a_
     assert sorted(await round_of(1000)) == [1, 6]
     now[0] = 11.0
     assert await round_of(7) == [7]
+
+
+class Name(str):
+    """The name of a tenant, of which can be told whether anything still holds it."""
+
+    __slots__ = ("__weakref__",)
+
+
+async def test_a_tenant_whose_statement_was_refused_and_that_comes_no_more_is_forgotten(below: Slow) -> None:
+    now = [0.0]
+    database = CoalescingDatabase(below, clock=lambda: now[0])
+    held: list[weakref.ref[Name]] = []
+    for n in range(20):
+        tenant = Name(f"bad{n}")
+        held.append(weakref.ref(tenant))
+        with pytest.raises(DatabaseRejected):
+            await database.run([write(1000, tenant)])
+        now[0] += 2.0
+    del tenant
+    gc.collect()
+    assert [name() is not None for name in held] == [n > 14 for n in range(20)]
 
 
 async def test_a_write_that_may_not_be_made_again_goes_alone(below: Slow) -> None:
