@@ -36,7 +36,8 @@ WHERE tenant_id = ?1 ->> 'tenant_id' AND mover = ?1 ->> 'mover' RETURNING 1 AS h
 _MOVED = "UPDATE tenant_moves SET phase = 'drop' WHERE tenant_id = ?1 ->> 'tenant_id' AND epoch = ?1 ->> 'epoch'"
 _END = "DELETE FROM tenant_moves WHERE tenant_id = ?1 ->> 'tenant_id' AND mover = ?1 ->> 'mover'"
 
-# Names of movers are in the order in which they began: what an earlier one sends late takes nothing from a later one.
+# Names are in the order in which movers, and the attempts of one, began: what an earlier one sends late takes nothing
+# from a later one.
 _NOT_LATE = "coalesce(tenant_epochs.mover, '') <= ?1 ->> 'mover'"
 # A tenant of the first shard may have no row yet.
 _LEAVE = f"""
@@ -151,15 +152,21 @@ class Mover:
 
     Attributes:
         tenant_id: The tenant.
-        name: Who moves it. Of two names, that of the process which began later is greater.
+        name: Who moves it, as the directory knows it. Of two names, that of the process which began later is greater.
+        attempt: How often it has begun to carry: both databases know the mover by its name and this number.
     """
 
     tenant_id: str
     name: str
+    attempt: int = 0
+
+    def next_attempt(self) -> "Mover":
+        """Return the mover as it begins anew: what it has sent before is refused once this one has arrived and left."""
+        return replace(self, attempt=self.attempt + 1)
 
     def lease(self, source: str, to: Place) -> Statement:
         """Begin the move, or take it over; no row: another process is at it."""
-        return self._write(_LEASE, source=source, target=to.shard, epoch=to.epoch)
+        return self._write(_LEASE, mover=self.name, source=source, target=to.shard, epoch=to.epoch)
 
     def read_move(self) -> Statement:
         """Read the move that was begun, if there is one."""
@@ -167,7 +174,7 @@ class Mover:
 
     def save(self, progress: str) -> Statement:
         """Keep how far the move is; no row: another process has taken it over."""
-        return self._write(_SAVE, progress=progress)
+        return self._write(_SAVE, mover=self.name, progress=progress)
 
     def moved(self, epoch: int) -> Statement:
         """Say that the tenant lives in the target."""
@@ -175,7 +182,7 @@ class Mover:
 
     def end(self) -> Statement:
         """Forget the move."""
-        return self._write(_END)
+        return self._write(_END, mover=self.name)
 
     def leave(self, epoch: int) -> Statement:
         """Have the triggers that note changes note those of the tenant, and stay."""
@@ -253,7 +260,7 @@ class Mover:
         return Statement.write(sql, tenant_id=self.tenant_id, rows=[list(note) for note in notes])
 
     def _write(self, sql: str, **values: str | int) -> Statement:
-        argument = {"tenant_id": self.tenant_id, "mover": self.name, **values}
+        argument = {"tenant_id": self.tenant_id, "mover": f"{self.name}:{self.attempt:03d}", **values}
         return Statement(sql, argument, writes=True, repeatable=True)
 
 
