@@ -16,6 +16,7 @@ LEASE_SECONDS = 60
 FENCE_SECONDS = 5
 """How long a tenant's requests write nothing at most, while a move ends: then the old place serves again."""
 
+_FOR_EVER = 2**53 - 1
 _LEASE = f"""
 INSERT INTO tenant_moves (tenant_id, source, target, epoch, mover, leased_until)
 SELECT ?1 ->> 'tenant_id', ?1 ->> 'source', ?1 ->> 'target', ?1 ->> 'epoch', ?1 ->> 'mover',
@@ -79,9 +80,11 @@ UPDATE tenant_epochs SET state = 'here', mover = ?1 ->> 'mover', fenced_until = 
 WHERE tenant_id = ?1 ->> 'tenant_id' AND state = 'leaving' AND {_NOT_LATE}
 """
 _LEAVE_TO = f"""
-UPDATE tenant_epochs SET state = 'gone', to_shard = ?1 ->> 'target', to_epoch = ?1 ->> 'epoch'
+UPDATE tenant_epochs SET state = 'gone', to_shard = ?1 ->> 'target', to_epoch = ?1 ->> 'epoch',
+  fenced_until = {_FOR_EVER}
 WHERE {_OWN} AND state = 'arriving'
 """
+_CLOSE = f"UPDATE tenant_epochs SET fenced_until = {_FOR_EVER} WHERE {_OWN} AND state = 'gone'"
 _TAKE_OVER = f"""
 UPDATE tenant_epochs SET mover = ?1 ->> 'mover'
 WHERE tenant_id = ?1 ->> 'tenant_id' AND state = 'gone' AND {_NOT_LATE}
@@ -223,6 +226,10 @@ class Mover:
     def leave_to(self, place: Place) -> Statement:
         """Say in the target of a move that was given up where the tenant lives."""
         return self._write(_LEAVE_TO, target=place.shard, epoch=place.epoch)
+
+    def close(self) -> Statement:
+        """Have the source take nothing more of what processes write behind (``departures``)."""
+        return self._write(_CLOSE)
 
     def take_over(self) -> Statement:
         """Make this process the one that drops what is left in the source."""
