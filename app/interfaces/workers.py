@@ -29,7 +29,7 @@ _METRICS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """Where prometheus_client keeps what the processes count; it reads the variable when it is imported."""
 
 Spawn = Callable[[socket.socket], Awaitable[asyncio.subprocess.Process]]
-"""Starts a worker whose standard input is the socket."""
+"""Starts a worker whose standard input is the socket; raises ``OSError`` where the system does not let it."""
 Ended = Callable[[int], object]
 """Takes the process id of a worker that has ended."""
 
@@ -114,16 +114,17 @@ class Workers:
             life = asyncio.create_task(self._live(asyncio.Event()))
 
     async def _live(self, listening: asyncio.Event) -> float:
-        """Run one worker to its end; return how many seconds it has lived."""
+        """Run one worker to its end; return how many seconds it has lived, none where it could not be started."""
         loop = asyncio.get_running_loop()
         if self._stopping.is_set():
             return 0.0
         began = loop.time()
-        ours, theirs = socket.socketpair()
-        ours.settimeout(0)
+        try:
+            process, ours = await self._start()
+        except OSError as error:  # there is no room for another process, or file, at the moment
+            structlog.get_logger().error("worker_not_started", reason=str(error))
+            return 0.0
         with ours:
-            with theirs:
-                process = await self._spawn(theirs)
             self._running.add(process)
             if self._stopping.is_set():  # it was told while this one was being started
                 _signal(process, signal.SIGTERM)
@@ -137,6 +138,17 @@ class Workers:
         if not self._stopping.is_set():
             structlog.get_logger().error("worker_ended", pid=process.pid, code=code)
         return loop.time() - began
+
+    async def _start(self) -> tuple[asyncio.subprocess.Process, socket.socket]:
+        """Start a worker; return it, and this end of its channel."""
+        ours, theirs = socket.socketpair()
+        ours.settimeout(0)
+        with theirs:
+            try:
+                return await self._spawn(theirs), ours
+            except BaseException:
+                ours.close()
+                raise
 
 
 async def serve_workers(settings: Settings, sockets: Sequence[socket.socket], *, quickstart: bool) -> bool:

@@ -9,7 +9,7 @@ import structlog
 from app.domain.errors import DatabaseRejected
 from app.runtime.attempts import attempt
 from app.runtime.backends import Backends
-from app.storage.system import recall_log
+from app.storage.system import departures, recall_log
 
 WRITE_SECONDS = 30.0
 """Between two writings."""
@@ -32,9 +32,10 @@ async def write_recalls(backends: Backends) -> None:
     log = backends.recall_log
     while batch := log.batch():
         try:
-            await backends.database.run([recall_log.write(batch, monotonic())])
+            tenants = departures.read({note.tenant_id for note in batch})
+            _, departed = await backends.database.run([recall_log.write(batch, monotonic()), tenants])
         except DatabaseRejected as error:  # it would be refused again, and keep out all that comes later
             structlog.get_logger().error("recall_log_refused", rows=len(batch), reason=error.detail)
             log.refused(batch)
         else:
-            log.written(batch)
+            log.written(batch, departures.read_departed(departed))

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 
 import structlog
@@ -82,13 +82,14 @@ class Shards:
         structlog.get_logger().info("shards", shards=[MAIN, *(shard.name for shard in self.places.shards)])
 
     async def close(self) -> None:
-        """Close every shard; the first one, whose parts they share, last."""
-        if self._measuring is not None:
-            self._measuring.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._measuring
-        for runtime in reversed(list(self._runtimes.values())):
-            await runtime.close()
+        """Close every shard; the first one, whose parts they share, last. What one of them raises is raised then."""
+        async with AsyncExitStack() as closing:  # it closes what came last first
+            for runtime in self._runtimes.values():
+                closing.push_async_callback(runtime.close)
+            if self._measuring is not None:
+                self._measuring.cancel()
+                with suppress(asyncio.CancelledError):
+                    await self._measuring
 
     async def enter(
         self, authorization: Sequence[str], content: Callable[[], Awaitable[bytes]] | None = None

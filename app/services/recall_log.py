@@ -1,7 +1,7 @@
 """What recalls and tool calls leave behind: counts for metrics, and notes of recalls, which are written later."""
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Protocol
@@ -97,15 +97,22 @@ class RecallLog:
             note.id = note.id or str(ULID())
         return notes
 
-    def written(self, batch: Sequence[RecallNote]) -> None:
-        """Forget the notes of the last batch."""
-        for _ in batch:
-            self._notes.popleft()
+    def written(self, batch: Sequence[RecallNote], departed: Collection[str] = ()) -> None:
+        """Forget the notes of the last batch, and count those of tenants that live elsewhere: they were left out."""
+        self._forget(batch)
+        self._count_lost([note for note in batch if note.tenant_id in departed])
 
     def refused(self, batch: Sequence[RecallNote]) -> None:
         """Forget the notes of the last batch, which cannot be written, and count them."""
-        self.written(batch)
-        self.counts.dropped(sum(note.dropped == 0 for note in batch))
+        self._forget(batch)
+        self._count_lost(batch)
+
+    def _forget(self, batch: Sequence[RecallNote]) -> None:
+        for _ in batch:
+            self._notes.popleft()
+
+    def _count_lost(self, notes: Sequence[RecallNote]) -> None:
+        self.counts.dropped(sum(note.dropped == 0 for note in notes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,11 @@
 """Workers are kept alive, and stopped, whatever they are."""
 
 import asyncio
+import errno
 import socket
 import sys
+
+import structlog
 
 from app.interfaces.workers import Channel, Workers
 
@@ -17,9 +20,15 @@ class Started:
     def __init__(self, *programs: str) -> None:
         self.processes: list[asyncio.subprocess.Process] = []
         self.ended: list[int] = []
+        self.refused: list[int] = []
+        """Which of all starts the system refuses, counted from 0."""
+        self.tried = 0
         self._programs = list(programs)
 
     async def spawn(self, channel: socket.socket) -> asyncio.subprocess.Process:
+        self.tried += 1
+        if self.tried - 1 in self.refused:
+            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
         program = self._programs.pop(0) if len(self._programs) > 1 else self._programs[0]
         blocked = f"import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM]); {program}"
         command = (sys.executable, "-S", "-E", "-c", blocked)
@@ -53,6 +62,34 @@ async def test_where_the_first_worker_never_listens_no_other_is_started() -> Non
     started = Started("raise SystemExit(1)")
     assert await started.workers(4).run() is False
     assert len(started.processes) == 1
+
+
+async def test_a_worker_that_the_system_refuses_to_start_is_started_later() -> None:
+    started = Started(_UNTIL_TOLD)
+    started.refused = [1, 3]  # the second worker, and the one in the place of the first
+    workers = started.workers(2)
+    running = asyncio.create_task(workers.run())
+    with structlog.testing.capture_logs() as logs:
+        await started.until(2)
+        started.processes[0].kill()
+        await started.until(3)
+    workers.stop()
+    assert await running is True
+    told = [log for log in logs if log["event"] == "worker_not_started"]
+    assert len(told) == 2
+    assert "Resource temporarily unavailable" in told[0]["reason"]
+    assert sorted(started.ended) == sorted(process.pid for process in started.processes)
+
+
+async def test_where_the_first_worker_cannot_be_started_the_reason_is_told() -> None:
+    started = Started(_UNTIL_TOLD)
+    started.refused = [0]
+    with structlog.testing.capture_logs() as logs:
+        assert await started.workers(4).run() is False
+    assert started.processes == []
+    (told,) = logs
+    assert (told["event"], told["log_level"]) == ("worker_not_started", "error")
+    assert "Resource temporarily unavailable" in told["reason"]
 
 
 async def test_a_stop_before_the_first_worker_listens_is_no_failure() -> None:

@@ -1,12 +1,13 @@
 """A process serves every tenant from the shard where it lives."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from app.bootstrap import shard_file
-from app.domain.errors import InvalidRequest
+from app.bootstrap import build_shards, shard_file
+from app.domain.errors import DatabaseUnavailable, InvalidRequest
 from app.ports.database import Statement
 from app.runtime.fullness import ShardFigures
 from tests.support.service import Service, serving, settings_for
@@ -189,3 +190,22 @@ async def test_readiness_and_metrics_tell_of_a_shard_that_is_nearly_full(tmp_pat
         assert "8.0 of 10 GB" in part["detail"]
         told = (await service.client.get("/metrics")).text
         assert 'memory_gateway_shard_bytes{shard="main"} 8e+09' in told
+
+
+async def test_a_shard_that_cannot_be_closed_does_not_keep_the_others_from_being_closed(tmp_path: Path) -> None:
+    await add_shards(tmp_path, ["east", "west"])
+    shards = build_shards(settings_for(tmp_path))
+    await shards.prepare()
+    closed: list[str] = []
+
+    async def close(name: str) -> None:
+        closed.append(name)
+        if name != "main":
+            raise DatabaseUnavailable(f"{name} is away.")
+
+    for name, runtime in shards.runtimes.items():
+        runtime.closers = (*runtime.closers, partial(close, name))
+    with pytest.raises(DatabaseUnavailable):
+        await shards.close()
+    assert sorted(closed) == ["east", "main", "west"]
+    assert closed[-1] == "main"

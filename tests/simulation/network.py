@@ -26,21 +26,22 @@ The last is what an adapter does that does not know how its call ended, where th
 
 _QUICK = (0.005, 0.080)
 _SLOW = (1.0, 8.0)
-_SLOW_RATE = 0.02
 _LATE = (0.0, 9.0)
 _AGAIN = (0.1, 5.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """How often a call fails; of the upserts that do, a few land late."""
+    """How often a call fails; of the upserts that do, a few land late. How often one is slow."""
 
     upsert: float = 0.20
     other: float = 0.02
     late: float = 0.20
+    slow: float = 0.02
 
 
 SOUND = Rates(0, 0, 0)
+QUICK = Rates(0, 0, 0, 0)
 
 
 class Network:
@@ -85,7 +86,7 @@ class Network:
         await asyncio.gather(*self._late)
 
     async def _takes_time(self) -> None:
-        slow = self._random.random() < _SLOW_RATE
+        slow = self._random.random() < self.rates.slow
         await asyncio.sleep(self._random.uniform(*(_SLOW if slow else _QUICK)))
 
     def _fate(self, call: PortCall) -> Fate:

@@ -61,7 +61,8 @@ class Leftovers:
         await stop_noting(self.source, self.tables)
 
     async def _late_notes(self, table: CarriedTable) -> None:
-        """Carry the notes of recalls that other processes wrote in the source before they knew that it had gone."""
+        """Carry the notes of recalls that other processes wrote in the source after it had gone; they write no more."""
+        await self.source.run([self.mover.carry("gone"), self.mover.close()])
         after: Values | None = None
         while True:
             (rows,) = await self.source.run([table.page(self.mover.tenant_id, after, PAGE_ROWS)])
@@ -70,4 +71,4 @@ class Leftovers:
                 await self.target.run([self.mover.late_notes(notes, table.columns)])
             if len(notes) < PAGE_ROWS:
                 return
-            after = table.key_of(notes[-1])
+            after = table.place_of(notes[-1])

@@ -8,7 +8,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -98,7 +98,9 @@ class Move:
             self._work.report("it is served by the new shard")
         if started.phase == "copy":
             await self._directory.run([directory.switch(mover.tenant_id, to), mover.moved(to.epoch)])
-        await self._target.database.run([mover.serve(to.epoch)])  # as it does, unless a call of its way there came late
+        # The target serves already. Repeat it: just before the source let the tenant go, a mover that began later may
+        # have set it back to `arriving`.
+        await self._target.database.run([mover.serve(to.epoch)])
         await self._leftovers(await self._tables()).drop(self._work.linger_seconds)
         self._work.report("moved")
 
@@ -154,8 +156,9 @@ class Move:
         configs = await one_config(self._source, self._target)
         await self._check_no_erasure()
         tables = await self._tables()
-        await self._target.database.run([self._mover.arrive(started.epoch)])
-        await note_changes(self._source.database, self._mover, tables, started.epoch - 1)
+        to = Place(started.target, started.epoch)
+        await self._target.database.run([self._mover.arrive(to.epoch)])
+        await note_changes(self._source.database, self._mover, tables, to.epoch - 1)
         carrier = Carrier(
             self._mover, self._source, self._target, tables, configs.active, self._work.embedder_of(configs.active)
         )
@@ -163,8 +166,10 @@ class Move:
         for _ in range(_MAX_ROUNDS):
             await self._equal(carrier)
             await self._delivered()
-            if await self._switched(carrier, Place(started.target, started.epoch)):
+            if await self._switched(carrier, to):
                 return
+            self._work.report("the last changes took too long, or rows differ: carried on")
+            carrier = await self._next_attempt(carrier, to)
         raise Unavailable("The tenant changes faster than it can be carried. It is served; run the move again.")
 
     async def _check_no_erasure(self) -> None:
@@ -261,11 +266,14 @@ class Move:
                     await source.run([mover.go(to, int(fence["fenced_until"] or 0))])
         _, rows = await source.run([mover.open(), mover.state()])
         state = moving.read_state(rows)
-        if state is not None and state.state == "gone":
-            return True
-        await target.run([mover.arrive(to.epoch)])
-        self._work.report("the last changes took too long, or rows differ: carried on")
-        return False
+        return state is not None and state.state == "gone"
+
+    async def _next_attempt(self, carrier: Carrier, to: Place) -> Carrier:
+        """Go on under a later name: a call on which the fence's timeout gave up may reach the target after this one."""
+        self._mover = self._mover.next_attempt()
+        await self._target.database.run([self._mover.arrive(to.epoch)])
+        await self._source.database.run([self._mover.leave(to.epoch - 1)])
+        return replace(carrier, mover=self._mover)
 
     async def _last_changes(self, carrier: Carrier) -> bool:
         """Carry what has changed, and return whether both databases have the same of it, and as many rows."""

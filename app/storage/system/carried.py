@@ -115,9 +115,10 @@ class CarriedTable:
     def of_keys(self, tenant_id: str, keys: Sequence[Values], *, renumbered: bool = False) -> Statement:
         """Read the rows of these keys; ``renumbered`` in the database to which they were carried."""
         columns = ", ".join(f"held.{column}" for column in self.columns)
+        is_wanted = "".join(f" AND held.{column} = wanted.value ->> {at}" for at, column in enumerate(self.key))
         sql = (
             f"SELECT {columns} FROM json_each(?1, '$.keys') AS wanted CROSS JOIN {self._rows(renumbered)} AS held "
-            f"WHERE held.tenant_id = ?1 ->> 'tenant_id' {self._is_wanted()}"
+            f"WHERE held.tenant_id = ?1 ->> 'tenant_id'{is_wanted}"
         )
         return Statement.read(sql, tenant_id=tenant_id, keys=_lists(keys))
 
@@ -127,25 +128,14 @@ class CarriedTable:
 
     def delete(self, tenant_id: str, keys: Sequence[Values], *, renumbered: bool = False) -> list[Statement]:
         """Delete the rows of these keys."""
-        matches = self._is_wanted()
-        named = f"{self.name}"
         if renumbered and self.renumbers:
             return self._delete_renumbered(tenant_id, keys)
+        wanted = ", ".join(("?1 ->> 'tenant_id'", *(f"value ->> {at}" for at in range(len(self.key)))))
+        # Compared apart, the tenant would be looked up in an index of its own, and all its rows be read.
         sql = (
-            f"DELETE FROM {named} AS held WHERE held.tenant_id = ?1 ->> 'tenant_id' "
-            f"AND EXISTS (SELECT 1 FROM json_each(?1, '$.keys') AS wanted WHERE TRUE {matches})"
+            f"DELETE FROM {self.name} WHERE ({', '.join(('tenant_id', *self.key))}) "
+            f"IN (SELECT {wanted} FROM json_each(?1, '$.keys'))"
         )
-        if len(self.key) == 1:
-            sql = (
-                f"DELETE FROM {named} WHERE tenant_id = ?1 ->> 'tenant_id' "
-                f"AND {self.key[0]} IN (SELECT value ->> 0 FROM json_each(?1, '$.keys'))"
-            )
-        elif self.key:
-            sql = (
-                f"DELETE FROM {named} WHERE (tenant_id, {', '.join(self.key)}) IN (SELECT ?1 ->> 'tenant_id', "
-                + ", ".join(f"value ->> {at}" for at in range(len(self.key)))
-                + " FROM json_each(?1, '$.keys'))"
-            )
         return [Statement.write(sql, tenant_id=tenant_id, keys=_lists(keys))]
 
     def insert(self, tenant_id: str, rows: Sequence[Values]) -> list[Statement]:
@@ -166,11 +156,10 @@ class CarriedTable:
 
     def drop(self, tenant_id: str, most: int) -> Statement:
         """Delete some of the tenant's rows, and return a row for each."""
-        own = "tenant_id = ?1 ->> 'tenant_id'"
         columns = ", ".join(("tenant_id", *self.key))
         sql = (
-            f"DELETE FROM {self.name} WHERE {own} AND ({columns}) IN "
-            f"(SELECT {columns} FROM {self.name} WHERE {own} LIMIT ?1 ->> 'most') RETURNING 1 AS dropped"
+            f"DELETE FROM {self.name} WHERE ({columns}) IN (SELECT {columns} FROM {self.name} "
+            "WHERE tenant_id = ?1 ->> 'tenant_id' LIMIT ?1 ->> 'most') RETURNING 1 AS dropped"
         )
         return Statement.write(sql, tenant_id=tenant_id, most=most)
 
@@ -190,16 +179,13 @@ class CarriedTable:
             f"WHERE given.table_name = '{self.name}')"
         )
 
-    def _is_wanted(self) -> str:
-        return "".join(f" AND held.{column} = wanted.value ->> {at}" for at, column in enumerate(self.key))
-
     def _delete_renumbered(self, tenant_id: str, keys: Sequence[Values]) -> list[Statement]:
         given = (
             f"FROM tenant_renumbered WHERE tenant_id = ?1 ->> 'tenant_id' AND table_name = '{self.name}' "
             "AND source_number IN (SELECT value ->> 0 FROM json_each(?1, '$.keys'))"
         )
         number = _NUMBERED[self.name]
-        rows = f"DELETE FROM {self.name} WHERE tenant_id = ?1 ->> 'tenant_id' AND {number} IN (SELECT number {given})"
+        rows = f"DELETE FROM {self.name} WHERE (tenant_id, {number}) IN (SELECT tenant_id, number {given})"
         return [Statement.write(sql, tenant_id=tenant_id, keys=_lists(keys)) for sql in (rows, f"DELETE {given}")]
 
     def _insert_renumbered(self, tenant_id: str, rows: Sequence[Values]) -> list[Statement]:
@@ -263,7 +249,7 @@ def queue_removals(tenant_id: str, ids: Sequence[str]) -> Statement:
 INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
 SELECT memory.tenant_id, memory.agent_id, memory.id, config.index_name, 'delete', {NOW}, {NOW} + {GRACE_MS}
 FROM long_term_memory AS memory CROSS JOIN embedding_config AS config
-WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.id IN (SELECT value FROM json_each(?1, '$.ids'))
+WHERE (memory.tenant_id, memory.id) IN (SELECT ?1 ->> 'tenant_id', value FROM json_each(?1, '$.ids'))
 {QUEUED_AGAIN}
 """
     return Statement.write(sql, tenant_id=tenant_id, ids=list(ids))

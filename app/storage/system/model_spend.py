@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from app.domain.json_types import Json
 from app.ports.database import Row, Statement
 from app.storage.rows import read_rows
+from app.storage.system import departures
 
-_ADD = """
+_ADD = f"""
 INSERT INTO model_spend (tenant_id, day, stage, calls, tokens)
-SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?1, '$.spent') WHERE TRUE
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?1, '$.spent')
+WHERE {departures.stays("value ->> 0")}
 ON CONFLICT (tenant_id, day, stage) DO UPDATE SET calls = calls + excluded.calls, tokens = tokens + excluded.tokens
 """
 _TOTALS = """
@@ -27,7 +29,10 @@ class _Total:
 
 
 def add(spent: Sequence[tuple[str, int, str, int, int]]) -> Statement:
-    """Add what was spent, each as tenant, day, stage, calls, tokens. Running it twice counts twice."""
+    """Add what was spent, each as tenant, day, stage, calls, tokens, but that of ``departures``.
+
+    Running it twice counts twice.
+    """
     rows: list[Json] = [list(each) for each in spent]
     return Statement.write(_ADD, repeatable=False, spent=rows)
 

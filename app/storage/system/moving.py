@@ -16,6 +16,7 @@ LEASE_SECONDS = 60
 FENCE_SECONDS = 5
 """How long a tenant's requests write nothing at most, while a move ends: then the old place serves again."""
 
+_FOR_EVER = 2**53 - 1
 _LEASE = f"""
 INSERT INTO tenant_moves (tenant_id, source, target, epoch, mover, leased_until)
 SELECT ?1 ->> 'tenant_id', ?1 ->> 'source', ?1 ->> 'target', ?1 ->> 'epoch', ?1 ->> 'mover',
@@ -36,7 +37,8 @@ WHERE tenant_id = ?1 ->> 'tenant_id' AND mover = ?1 ->> 'mover' RETURNING 1 AS h
 _MOVED = "UPDATE tenant_moves SET phase = 'drop' WHERE tenant_id = ?1 ->> 'tenant_id' AND epoch = ?1 ->> 'epoch'"
 _END = "DELETE FROM tenant_moves WHERE tenant_id = ?1 ->> 'tenant_id' AND mover = ?1 ->> 'mover'"
 
-# Names of movers are in the order in which they began: what an earlier one sends late takes nothing from a later one.
+# Names are in the order in which movers, and the attempts of one, began: what an earlier one sends late takes nothing
+# from a later one.
 _NOT_LATE = "coalesce(tenant_epochs.mover, '') <= ?1 ->> 'mover'"
 # A tenant of the first shard may have no row yet.
 _LEAVE = f"""
@@ -78,9 +80,11 @@ UPDATE tenant_epochs SET state = 'here', mover = ?1 ->> 'mover', fenced_until = 
 WHERE tenant_id = ?1 ->> 'tenant_id' AND state = 'leaving' AND {_NOT_LATE}
 """
 _LEAVE_TO = f"""
-UPDATE tenant_epochs SET state = 'gone', to_shard = ?1 ->> 'target', to_epoch = ?1 ->> 'epoch'
+UPDATE tenant_epochs SET state = 'gone', to_shard = ?1 ->> 'target', to_epoch = ?1 ->> 'epoch',
+  fenced_until = {_FOR_EVER}
 WHERE {_OWN} AND state = 'arriving'
 """
+_CLOSE = f"UPDATE tenant_epochs SET fenced_until = {_FOR_EVER} WHERE {_OWN} AND state = 'gone'"
 _TAKE_OVER = f"""
 UPDATE tenant_epochs SET mover = ?1 ->> 'mover'
 WHERE tenant_id = ?1 ->> 'tenant_id' AND state = 'gone' AND {_NOT_LATE}
@@ -151,15 +155,21 @@ class Mover:
 
     Attributes:
         tenant_id: The tenant.
-        name: Who moves it. Of two names, that of the process which began later is greater.
+        name: Who moves it, as the directory knows it. Of two names, that of the process which began later is greater.
+        attempt: How often it has begun to carry: both databases know the mover by its name and this number.
     """
 
     tenant_id: str
     name: str
+    attempt: int = 0
+
+    def next_attempt(self) -> "Mover":
+        """Return the mover as it begins anew: what it has sent before is refused once this one has arrived and left."""
+        return replace(self, attempt=self.attempt + 1)
 
     def lease(self, source: str, to: Place) -> Statement:
         """Begin the move, or take it over; no row: another process is at it."""
-        return self._write(_LEASE, source=source, target=to.shard, epoch=to.epoch)
+        return self._write(_LEASE, mover=self.name, source=source, target=to.shard, epoch=to.epoch)
 
     def read_move(self) -> Statement:
         """Read the move that was begun, if there is one."""
@@ -167,7 +177,7 @@ class Mover:
 
     def save(self, progress: str) -> Statement:
         """Keep how far the move is; no row: another process has taken it over."""
-        return self._write(_SAVE, progress=progress)
+        return self._write(_SAVE, mover=self.name, progress=progress)
 
     def moved(self, epoch: int) -> Statement:
         """Say that the tenant lives in the target."""
@@ -175,7 +185,7 @@ class Mover:
 
     def end(self) -> Statement:
         """Forget the move."""
-        return self._write(_END)
+        return self._write(_END, mover=self.name)
 
     def leave(self, epoch: int) -> Statement:
         """Have the triggers that note changes note those of the tenant, and stay."""
@@ -217,6 +227,10 @@ class Mover:
         """Say in the target of a move that was given up where the tenant lives."""
         return self._write(_LEAVE_TO, target=place.shard, epoch=place.epoch)
 
+    def close(self) -> Statement:
+        """Have the source take nothing more of what processes write behind (``departures``)."""
+        return self._write(_CLOSE)
+
     def take_over(self) -> Statement:
         """Make this process the one that drops what is left in the source."""
         return self._write(_TAKE_OVER)
@@ -253,7 +267,7 @@ class Mover:
         return Statement.write(sql, tenant_id=self.tenant_id, rows=[list(note) for note in notes])
 
     def _write(self, sql: str, **values: str | int) -> Statement:
-        argument = {"tenant_id": self.tenant_id, "mover": self.name, **values}
+        argument = {"tenant_id": self.tenant_id, "mover": f"{self.name}:{self.attempt:03d}", **values}
         return Statement(sql, argument, writes=True, repeatable=True)
 
 

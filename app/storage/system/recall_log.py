@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from app.domain.audit import RecallNote
 from app.domain.json_types import Json, to_json
 from app.ports.database import NOW, Statement
+from app.storage.system import departures
 
 _SLACK_MS = 2000
 """How much later than a recall the database may take it to have been: as long as the run takes to reach it."""
@@ -19,13 +20,16 @@ WHERE NOT EXISTS (
   SELECT 1 FROM erasure
   WHERE erasure.tenant_id = note.value ->> 0 AND (erasure.agent_id IS NULL OR erasure.agent_id = note.value ->> 2)
     AND (erasure.receipt IS NULL OR erasure.advanced_at >= {NOW} - (note.value ->> 6) - {_SLACK_MS})
-)
+) AND {departures.stays("note.value ->> 0")}
 ON CONFLICT (tenant_id, id) DO NOTHING
 """
 
 
 def write(notes: Sequence[RecallNote], now: float) -> Statement:
-    """Write notes; one that is there already stays. ``now``: of the clock that they were noted by, in seconds."""
+    """Write notes, but those of ``departures``; one that is there already stays.
+
+    ``now``: of the clock that they were noted by, in seconds.
+    """
     return Statement.write(_WRITE, notes=[_row(note, now) for note in notes])
 
 
