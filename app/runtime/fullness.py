@@ -18,7 +18,8 @@ _SECONDS = 300.0
 _MEASURED_SECONDS = 3600.0
 """Between two measurements that nobody asked for."""
 SETTLED_MS = 60_000
-"""From this age on a shard takes tenants: until then a process may not know yet that there is one (0041-shards.md)."""
+"""From this age on a shard takes tenants. A request goes by what its process has heard at most 20 seconds before it, so
+what has not heard of the first shard has ended by then (0041-shards.md)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from app.storage.rows import read_row, read_rows
 
 READ_SHARDS = Statement.read("SELECT shards.name, shards.database_id, shards.added_at FROM shards ORDER BY shards.name")
 COUNT_SHARDS = Statement.read("SELECT count(*) AS shards FROM shards")
+"""Counts the shards beside the first: none, where it is not the first that is asked."""
 READ_NOW = Statement.read(f"SELECT {NOW} AS now")
 READ_TABLES = Statement.read("""
 SELECT made.name AS name FROM sqlite_master AS made JOIN pragma_table_info(made.name) AS col ON col.name = 'tenant_id'
@@ -48,6 +49,11 @@ _OF_DIRECTORY = frozenset({"tenant_places", "tenant_moves", "tenant_epochs", "te
 def read_shards(rows: Sequence[Row]) -> list[Shard]:
     """Read the rows of ``READ_SHARDS``."""
     return read_rows(Shard, rows)
+
+
+def read_count(row: Row) -> int:
+    """Read the row of ``COUNT_SHARDS``."""
+    return int(row["shards"] or 0)
 
 
 def read_places(rows: Sequence[Row]) -> Place | None:
