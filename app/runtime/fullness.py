@@ -56,21 +56,26 @@ class Fullness:
         self._main = main
         self._runtimes = runtimes
         self._measured: tuple[float, list[ShardFigures]] | None = None
+        self._measuring: asyncio.Task[list[ShardFigures]] | None = None
 
     async def measure(self) -> list[ShardFigures]:
-        """Return the figures of every shard that answers.
+        """Return the figures of every shard that answers; who asks meanwhile waits for the same measurement.
 
         Raises:
             Unavailable: the directory does not answer.
         """
         now = asyncio.get_running_loop().time()
-        if self._measured is None or now - self._measured[0] > _SECONDS:
-            self._measured = now, await self._measure()
-            for figures in self._measured[1]:
-                self._main.metrics.shard(figures.name, figures.stored_bytes, figures.vectors, figures.tenants)
-                if figures.warning is not None:
-                    structlog.get_logger().warning("shard_nearly_full", shard=figures.name, notice=figures.warning)
-        return self._measured[1]
+        if self._measured is not None and now - self._measured[0] <= _SECONDS:
+            return self._measured[1]
+        if self._measuring is None or self._measuring.done():
+            self._measuring = asyncio.create_task(self._measure(), name="fullness")
+        return await asyncio.shield(self._measuring)
+
+    async def close(self) -> None:
+        """Stop the measurement that is under way, if there is one."""
+        if self._measuring is not None:
+            self._measuring.cancel()
+            await asyncio.wait([self._measuring])
 
     async def least(self) -> str:
         """Return the name of the shard that is least full, of those that may take tenants."""
@@ -93,6 +98,17 @@ class Fullness:
             await attempt(self.measure, waits="measuring_waits")
 
     async def _measure(self) -> list[ShardFigures]:
+        """Measure, and tell of it in metrics and warnings."""
+        began = asyncio.get_running_loop().time()
+        measured = await self._figures()
+        self._measured = began, measured
+        for figures in measured:
+            self._main.metrics.shard(figures.name, figures.stored_bytes, figures.vectors, figures.tenants)
+            if figures.warning is not None:
+                structlog.get_logger().warning("shard_nearly_full", shard=figures.name, notice=figures.warning)
+        return measured
+
+    async def _figures(self) -> list[ShardFigures]:
         database = self._main.backends.database
         counts, added, (now,) = await database.run([directory.COUNT_TENANTS, directory.READ_SHARDS, directory.READ_NOW])
         tenants = {str(row["shard"]): int(row["tenants"] or 0) for row in counts}

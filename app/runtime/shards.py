@@ -87,6 +87,7 @@ class Shards:
             self._measuring.cancel()
             with suppress(asyncio.CancelledError):
                 await self._measuring
+        await self.fullness.close()
         for runtime in reversed(list(self._runtimes.values())):
             await runtime.close()
 
