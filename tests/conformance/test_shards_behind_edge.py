@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import httpx
 import pytest
 
 from app.adapters.cloudflare.vectorize import SCOPE_TYPES
@@ -26,7 +27,7 @@ class ShardedSlot(Slot):
         index = {"binding": f"EAST_{self.number}", "metadata": dict(SCOPE_TYPES)}
         first = super().bindings
         return {
-            "DATABASES": {**first["DATABASES"], self.east_id: f"DB_EAST_{self.number}"},
+            "DATABASES": {self.east_id: f"DB_EAST_{self.number}", **first["DATABASES"]},
             "INDEXES": {**first["INDEXES"], self.of_service.index_name_in("east"): index},
         }
 
@@ -63,6 +64,13 @@ async def test_a_recall_of_a_shard_s_tenant_asks_the_shard_s_own_index(
             (found,) = await service.recall("invoicing swedes", tenant=tenant)
             assert found["similarity"] is not None
         assert edge.called() == ["/recall-fused"] * 2
+
+
+def test_a_container_s_first_shard_is_the_database_of_its_settings_whichever_stands_first(edge: Edge) -> None:
+    assert httpx.post(f"{edge.origin}/public/recall", json={}, timeout=30).is_success
+    (container,) = httpx.get(f"{edge.origin}/started/", timeout=30).json()
+    assert next(iter(edge.own.bindings["DATABASES"])) != edge.own.database_id
+    assert container["env"]["CLOUDFLARE_D1_DATABASE_ID"] == edge.own.database_id
 
 
 async def _confirmed(service: Service) -> None:
