@@ -7,8 +7,15 @@ from pathlib import Path
 import pytest
 
 from app.domain.errors import UpstreamTimeout
-from tests.support.service import serving
-from tests.support.sharded import add_shards
+from app.ports.database import Statement
+from tests.support.service import Service, serving
+from tests.support.sharded import add_shards, sharded
+
+_BEGUN = """
+INSERT INTO tenant_moves (tenant_id, source, target, epoch, mover, leased_until)
+SELECT ?1 ->> 'tenant', 'main', 'east', 1, 'a mover',
+  CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) + 60000 - 60000 * (?1 ->> 'minutes')
+"""
 
 
 class Sized:
@@ -54,3 +61,31 @@ async def test_who_stops_waiting_for_a_measurement_stops_it_for_nobody_else(tmp_
         first.cancel()
         assert [each.stored_bytes for each in await other] == [1_000]
         assert main.asked == 1
+
+
+async def _begun(service: Service, tenant: str, *, minutes: int) -> None:
+    """Have a move of a tenant to the east be one that was last worked on so many minutes ago."""
+    move = Statement(_BEGUN, {"tenant": tenant, "minutes": minutes}, writes=True)
+    await service.runtime.backends.database.run([move])
+
+
+async def test_readiness_tells_of_moves_that_nobody_goes_on_with_and_names_no_tenant(tmp_path: Path) -> None:
+    async with sharded(tmp_path) as service:
+        await _begun(service, "acme", minutes=61)
+        await _begun(service, "globex", minutes=180)
+        await _begun(service, "initech", minutes=1)
+        await service.shards.fullness.measure()
+        ready = await service.client.get("/readyz", params={"details": "false"})
+        assert ready.status_code == 200
+        (part,) = [part for part in ready.json()["parts"] if part["name"] == "moves between shards"]
+        assert "2 moves" in part["detail"]
+        assert "180 minutes" in part["detail"]
+        assert not any(tenant in ready.text for tenant in ("acme", "globex", "initech"))
+
+
+async def test_readiness_tells_nothing_of_moves_that_go_on(tmp_path: Path) -> None:
+    async with sharded(tmp_path) as service:
+        await _begun(service, "acme", minutes=1)
+        await service.shards.fullness.measure()
+        ready = await service.client.get("/readyz", params={"details": "false"})
+        assert "moves between shards" not in [part["name"] for part in ready.json()["parts"]]

@@ -5,9 +5,10 @@ It crosses tenants; no request imports it.
 
 from collections.abc import Sequence
 
-from app.domain.shards import MAIN, Place, Shard
+from app.domain.shards import MAIN, Place, Shard, TenantMove
 from app.ports.database import NOW, Row, Statement
 from app.storage.rows import read_row, read_rows
+from app.storage.system.moving import LEASE_SECONDS
 
 READ_SHARDS = Statement.read("SELECT shards.name, shards.database_id, shards.added_at FROM shards ORDER BY shards.name")
 COUNT_SHARDS = Statement.read("SELECT count(*) AS shards FROM shards")
@@ -19,6 +20,10 @@ WHERE made.type = 'table' ORDER BY made.name
 """)
 """The names of all tables that have rows of tenants."""
 COUNT_TENANTS = Statement.read("SELECT shard, count(*) AS tenants FROM tenant_places GROUP BY shard")
+READ_MOVES = Statement.read(f"""
+SELECT tenant_id, source, target, phase, max(0, {NOW} + {LEASE_SECONDS * 1000} - leased_until) AS idle_ms
+FROM tenant_moves ORDER BY tenant_id
+""")
 COUNT_MEMORIES = Statement.read("SELECT coalesce(sum(memories), 0) AS memories FROM usage WHERE agent_id = ''")
 """Each memory has one vector."""
 
@@ -54,6 +59,11 @@ def read_shards(rows: Sequence[Row]) -> list[Shard]:
 def read_count(row: Row) -> int:
     """Read the row of ``COUNT_SHARDS``."""
     return int(row["shards"] or 0)
+
+
+def read_moves(rows: Sequence[Row]) -> list[TenantMove]:
+    """Read the rows of ``READ_MOVES``."""
+    return read_rows(TenantMove, rows)
 
 
 def read_places(rows: Sequence[Row]) -> Place | None:
