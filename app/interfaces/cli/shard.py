@@ -78,7 +78,7 @@ def move(tenant: str, name: str, poll_seconds: float, linger_seconds: float, *, 
 @shard.command(name="list")
 @as_json_option
 def list_shards(*, as_json: bool) -> None:
-    """List the shards, how full each of them is, and moves that have not ended."""
+    """List the shards, how full each is, and moves under way."""
 
     async def work(shards: Shards) -> tuple[list[ShardFigures], list[TenantMove]]:
         return await shards.fullness.measure(), shards.fullness.moves
