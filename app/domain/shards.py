@@ -35,3 +35,17 @@ class Place:
 
     shard: str = MAIN
     epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TenantMove:
+    """A move that has begun and not ended; ``idle_ms`` says for how long no process has worked on it.
+
+    In the phase ``copy`` the tenant lives in the source, and in the phase ``drop`` in the target.
+    """
+
+    tenant_id: str
+    source: str
+    target: str
+    phase: str
+    idle_ms: int

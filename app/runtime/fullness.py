@@ -8,7 +8,7 @@ import structlog
 
 from app.domain import limits
 from app.domain.errors import Unavailable
-from app.domain.shards import MAIN
+from app.domain.shards import MAIN, TenantMove
 from app.runtime.attempts import attempt
 from app.runtime.runtime import Part, Runtime
 from app.storage.system import directory
@@ -17,8 +17,11 @@ _SECONDS = 300.0
 """How long what was measured is used."""
 _MEASURED_SECONDS = 3600.0
 """Between two measurements that nobody asked for."""
+_LEFT_MS = 600_000
+"""From this age on a move that nobody has worked on is one that operators are told of."""
 SETTLED_MS = 60_000
-"""From this age on a shard takes tenants: until then a process may not know yet that there is one (0041-shards.md)."""
+"""From this age on a shard takes tenants. A request goes by what its process has heard at most 20 seconds before it, so
+what has not heard of the first shard has ended by then (0041-shards.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +57,29 @@ class Fullness:
         """Take the runtime with the directory, and what returns those of all shards."""
         self._main = main
         self._runtimes = runtimes
+        self.moves: list[TenantMove] = []
+        """Those that had begun and not ended at the last measurement."""
         self._measured: tuple[float, list[ShardFigures]] | None = None
+        self._measuring: asyncio.Task[list[ShardFigures]] | None = None
 
     async def measure(self) -> list[ShardFigures]:
-        """Return the figures of every shard that answers.
+        """Return the figures of every shard that answers; who asks meanwhile waits for the same measurement.
 
         Raises:
             Unavailable: the directory does not answer.
         """
         now = asyncio.get_running_loop().time()
-        if self._measured is None or now - self._measured[0] > _SECONDS:
-            self._measured = now, await self._measure()
-            for figures in self._measured[1]:
-                self._main.metrics.shard(figures.name, figures.stored_bytes, figures.vectors, figures.tenants)
-                if figures.warning is not None:
-                    structlog.get_logger().warning("shard_nearly_full", shard=figures.name, notice=figures.warning)
-        return self._measured[1]
+        if self._measured is not None and now - self._measured[0] <= _SECONDS:
+            return self._measured[1]
+        if self._measuring is None or self._measuring.done():
+            self._measuring = asyncio.create_task(self._measure(), name="fullness")
+        return await asyncio.shield(self._measuring)
+
+    async def close(self) -> None:
+        """Stop the measurement that is under way, if there is one."""
+        if self._measuring is not None:
+            self._measuring.cancel()
+            await asyncio.wait([self._measuring])
 
     async def least(self) -> str:
         """Return the name of the shard that is least full, of those that may take tenants."""
@@ -77,13 +87,20 @@ class Fullness:
         return min(figures, key=lambda each: (each.part, each.tenants, each.name)).name if figures else MAIN
 
     def notices(self) -> list[Part]:
-        """Return a part for each shard that was nearly full when it was last measured; nothing is asked for it."""
+        """Return a part for each shard that was nearly full when it was last measured, and one for moves left undone.
+
+        Nothing is asked for it. No tenant is named: readiness is told to everyone.
+        """
         measured = () if self._measured is None else self._measured[1]
-        return [
+        parts = [
             Part(f"size of shard {each.name}", "shard", notice=each.warning, optional=True)
             for each in measured
             if each.warning is not None
         ]
+        notice = _left_undone(self.moves)
+        return (
+            parts if notice is None else [*parts, Part("moves between shards", "shard", notice=notice, optional=True)]
+        )
 
     async def keep_measuring(self) -> None:
         """Measure once an hour, for metrics, warnings and readiness, until cancelled."""
@@ -92,8 +109,22 @@ class Fullness:
             await attempt(self.measure, waits="measuring_waits")
 
     async def _measure(self) -> list[ShardFigures]:
+        """Measure, and tell of it in metrics and warnings."""
+        began = asyncio.get_running_loop().time()
+        measured = await self._figures()
+        self._measured = began, measured
+        for figures in measured:
+            self._main.metrics.shard(figures.name, figures.stored_bytes, figures.vectors, figures.tenants)
+            if figures.warning is not None:
+                structlog.get_logger().warning("shard_nearly_full", shard=figures.name, notice=figures.warning)
+        return measured
+
+    async def _figures(self) -> list[ShardFigures]:
         database = self._main.backends.database
-        counts, added, (now,) = await database.run([directory.COUNT_TENANTS, directory.READ_SHARDS, directory.READ_NOW])
+        counts, added, moves, (now,) = await database.run(
+            [directory.COUNT_TENANTS, directory.READ_SHARDS, directory.READ_MOVES, directory.READ_NOW]
+        )
+        self.moves = directory.read_moves(moves)
         tenants = {str(row["shard"]): int(row["tenants"] or 0) for row in counts}
         young = int(now["now"] or 0) - SETTLED_MS
         unsettled = {shard.name for shard in directory.read_shards(added) if shard.added_at > young}
@@ -116,3 +147,15 @@ class Fullness:
             structlog.get_logger().warning("shard_not_measured", shard=runtime.backends.shard, code=error.code)
             return ShardFigures(runtime.backends.shard, 0, 0, tenants, settled=False)
         return ShardFigures(runtime.backends.shard, stored, int(row["memories"] or 0), tenants, settled)
+
+
+def _left_undone(moves: Iterable[TenantMove]) -> str | None:
+    """Return what to tell operators of moves that nobody goes on with; None where there are none."""
+    idle = [move.idle_ms for move in moves if move.idle_ms >= _LEFT_MS]
+    if not idle:
+        return None
+    return (
+        f"{len(idle)} {'move has' if len(idle) == 1 else 'moves have'} not ended, and nobody has worked on "
+        f"{'it' if len(idle) == 1 else 'one of them'} for {max(idle) // 60_000} minutes. Until a move ends, whatever "
+        "changes of its tenant is noted, and takes room. See: memory-gateway shard list"
+    )

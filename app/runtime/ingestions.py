@@ -10,6 +10,7 @@ from app.runtime.attempts import attempt
 from app.runtime.backends import Backends
 from app.services.ingest.ingester import Ingester
 from app.storage.ingestions import LEASE_SECONDS
+from app.storage.system import directory
 from app.storage.system.ingestions import READ_ABANDONED, AbandonedIngestion, read_abandoned
 
 LOOK_SECONDS = 300.0
@@ -38,7 +39,8 @@ async def resume_ingestions(backends: Backends, ready: Callable[[], bool]) -> No
 
 async def resume_once(backends: Backends) -> int:
     """Go on with those that nobody works on now, and return how many of them were finished."""
-    (rows,) = await backends.database.run([READ_ABANDONED])
+    rows, (state,) = await backends.database.run([READ_ABANDONED, directory.COUNT_SHARDS])
+    backends.shards_seen(directory.read_count(state))
     turns = asyncio.Semaphore(_AT_ONCE)
 
     async def resume(one: AbandonedIngestion) -> bool:

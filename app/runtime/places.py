@@ -1,11 +1,13 @@
 """What this process knows of the directory: which shards there are, and where tenants live."""
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 
 from app.domain.limits import MAX_KNOWN_PLACES
 from app.domain.shards import Place, Shard
 from app.ports.database import Database
+from app.services.revocations import MAX_AGE_SECONDS
 from app.storage.presence import Presence
 from app.storage.system import directory
 
@@ -27,6 +29,7 @@ class Places:
         self._doubted: OrderedDict[str, None] = OrderedDict()
         self._tables: Sequence[str] = ()
         self._count = 0
+        self._heard_at = float("-inf")
         self.shards: Sequence[Shard] = ()
         """Those beside the first, as they were last read."""
 
@@ -43,6 +46,17 @@ class Places:
     def seen(self, count: int) -> None:
         """Take how many shards there are beside the first, as its database has just said; none is ever removed."""
         self._count = max(count, self._count)
+        self._heard_at = asyncio.get_running_loop().time()
+
+    async def hear(self) -> None:
+        """Ask how many shards there are, where the database has not said so for 20 seconds and there may be none.
+
+        Raises:
+            Unavailable: the directory does not answer.
+        """
+        if not self.sharded and asyncio.get_running_loop().time() - self._heard_at >= MAX_AGE_SECONDS:
+            ((row,),) = await self._database.run([directory.COUNT_SHARDS])
+            self.seen(directory.read_count(row))
 
     async def load(self) -> Sequence[Shard]:
         """Read the shards.

@@ -258,7 +258,7 @@ class Runtime:
 
     async def _read_revocations(self, since: int) -> list[Revocation]:
         rows, (state,) = await self.backends.database.run([revocations.read(since), directory.COUNT_SHARDS])
-        self.backends.shards_seen(int(state["shards"] or 0))
+        self.backends.shards_seen(directory.read_count(state))
         return read_rows(Revocation, rows)
 
     async def _ask_parts(self) -> list[Part]:

@@ -90,16 +90,20 @@ class Shards:
                 self._measuring.cancel()
                 with suppress(asyncio.CancelledError):
                     await self._measuring
+            await self.fullness.close()
 
     async def enter(
         self, authorization: Sequence[str], content: Callable[[], Awaitable[bytes]] | None = None
     ) -> tuple[Principal, Runtime]:
         """Return who a request speaks for, and its tenant's runtime; raises as ``Runtime.principal`` and ``of`` do."""
-        runtime = self.main
-        if self.places.sharded:
+        runtime, sharded = self.main, self.places.sharded
+        if sharded:
             tenant_id = self.main.credentials.verify_header(authorization, self.main.backends.clock()).tenant_id
             runtime = await self.of(tenant_id)
-        return await runtime.principal(authorization, content), runtime
+        principal = await runtime.principal(authorization, content)
+        if self.places.sharded and not sharded:  # the check for revocations has just told of the first shard
+            return await self.enter(authorization, content)
+        return principal, runtime
 
     async def of(self, tenant_id: str) -> Runtime:
         """Return the runtime of the shard where a tenant lives.
@@ -108,6 +112,8 @@ class Shards:
             ShardUnavailable: the shard is missing, or cannot be used.
             Unavailable: the directory does not answer, and this process does not know where the tenant lives.
         """
+        if self.main.not_ready is None:
+            await self.places.hear()
         if not self.places.sharded:
             return self.main
         await self._open_added()

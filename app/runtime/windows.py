@@ -9,6 +9,7 @@ from app.domain.errors import TenantMoved
 from app.runtime.attempts import attempt
 from app.runtime.backends import Backends
 from app.services.tiers.windows import WindowService
+from app.storage.system import directory
 from app.storage.system.windows import READ_DUE, DueWindow, read_due
 
 _READY_SECONDS = 1.0
@@ -33,7 +34,8 @@ async def settle_windows(backends: Backends, ready: Callable[[], bool], seconds:
 
 async def settle_once(backends: Backends) -> int:
     """Settle the next windows, and return of how many nothing is left to do."""
-    (rows,) = await backends.database.run([READ_DUE])
+    rows, (state,) = await backends.database.run([READ_DUE, directory.COUNT_SHARDS])
+    backends.shards_seen(directory.read_count(state))
     turns = asyncio.Semaphore(_AT_ONCE)
 
     async def settle(one: DueWindow) -> bool:

@@ -3,15 +3,27 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-ENTER = "INSERT INTO tenant_presence (tenant_id, epoch) SELECT ?1 ->> 'tenant_id', ?1 ->> 'epoch'"
+from app.domain.shards import MAIN
+
+# Only the first shard's database has the directory. A tenant that began elsewhere has left nothing here but its place.
+_BEGAN_ELSEWHERE = f"""
+SELECT -1 FROM tenant_places WHERE tenant_places.tenant_id = ?1 ->> 'tenant_id' AND tenant_places.shard <> '{MAIN}'
+"""
+ENTER = f"""
+INSERT INTO tenant_presence (tenant_id, epoch) SELECT ?1 ->> 'tenant_id', coalesce(
+  ?1 ->> 'epoch',
+  (SELECT placed.epoch FROM tenant_epochs AS placed WHERE placed.tenant_id = ?1 ->> 'tenant_id'),
+  ({_BEGAN_ELSEWHERE})
+)
+"""
 """Stops a run that writes with the reason ``moved`` or ``moving`` (0029_shards.sql)."""
 
-READ = """
+READ = f"""
 SELECT coalesce(
   (
     SELECT iif(placed.state IN ('here', 'leaving'), placed.epoch, -1) FROM tenant_epochs AS placed
     WHERE placed.tenant_id = ?1 ->> 'tenant_id'
-  ), 0
+  ), ({_BEGAN_ELSEWHERE}), 0
 ) AS epoch
 """
 """Reads the epoch with which the tenant lives here; -1: it lives elsewhere."""
@@ -24,7 +36,7 @@ class Presence:
     Attributes:
         checked: Whether there is more than one shard: else no run checks anything.
         epoch_of: Returns the epoch with which a tenant is believed to live here, -1 where it is believed to live
-            elsewhere, and None where that is not known: then any epoch will do.
+            elsewhere, and None where that is not known: then what the database knows will do.
         moved: Is told that what is believed of a tenant is wrong.
     """
 

@@ -97,6 +97,7 @@ def running_edge(temporary: Path, slots: Sequence[Slot] = ()) -> Iterator[Edge]:
             "account": double.url,
             "secret": SECRET,
             "authSecrets": AUTH_SECRETS,
+            "settings": {"EMBEDDER": "hashing", "CLOUDFLARE_D1_DATABASE_ID": slots[0].database_id},
             "slots": {str(slot.number): slot.bindings for slot in slots},
         }
         path = temporary / "edge.json"

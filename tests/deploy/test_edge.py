@@ -44,6 +44,12 @@ def test_a_configuration_binds_what_it_names(name: str) -> None:
     assert "<index name>" in indexes
 
 
+def test_the_container_is_told_which_database_has_the_directory() -> None:
+    config = configuration("wrangler.container.jsonc")
+    (first, *_) = config["d1_databases"]
+    assert config["vars"]["SETTINGS"]["CLOUDFLARE_D1_DATABASE_ID"] == first["database_id"]
+
+
 def test_no_secret_stands_in_a_configuration() -> None:
     for name in CONFIGURATIONS:
         assert not re.search(r"SECRET|TOKEN|KEY", json.dumps(configuration(name)))

@@ -111,7 +111,7 @@ class VectorizeIndex(AsksWithin):
             return None
         condition, in_full = conditions.condition(scope, where, self._filterable)
         question = conditions.question(vector, _TOP_K, condition)
-        return AwaitedHits(self._config.index_name, question, lambda result: _hits(result, in_full=in_full))
+        return AwaitedHits(self.name, question, lambda result: _hits(result, in_full=in_full))
 
     async def upsert(self, vectors: Sequence[IndexedVector]) -> int:
         """Write the vectors, in as many calls as their size requires."""

@@ -8,7 +8,7 @@ import click
 from app.bootstrap import build_shards, make_shard
 from app.domain import limits
 from app.domain.errors import ConfigurationError
-from app.domain.shards import MAIN
+from app.domain.shards import MAIN, TenantMove
 from app.interfaces.cli.parameters import Id, as_json_option, poll_option, print_answer, quiet_settings, run
 from app.interfaces.cli.sections import CommandGroup
 from app.runtime.fullness import ShardFigures
@@ -78,8 +78,12 @@ def move(tenant: str, name: str, poll_seconds: float, linger_seconds: float, *, 
 @shard.command(name="list")
 @as_json_option
 def list_shards(*, as_json: bool) -> None:
-    """List the shards and how full each of them is."""
-    figures = run(_with_shards(quiet_settings(), lambda shards: shards.fullness.measure(), every=True))
+    """List the shards, how full each is, and moves under way."""
+
+    async def work(shards: Shards) -> tuple[list[ShardFigures], list[TenantMove]]:
+        return await shards.fullness.measure(), shards.fullness.moves
+
+    figures, moves = run(_with_shards(quiet_settings(), work, every=True))
     rows = [
         {
             "name": each.name,
@@ -90,7 +94,18 @@ def list_shards(*, as_json: bool) -> None:
         }
         for each in figures
     ]
-    print_answer({"shards": rows}, "\n".join(map(_line, figures)), as_json)
+    under_way = [
+        {
+            "tenant": each.tenant_id,
+            "source": each.source,
+            "target": each.target,
+            "phase": each.phase,
+            "idle_seconds": each.idle_ms // 1000,
+        }
+        for each in moves
+    ]
+    lines = [*map(_line, figures), *map(_move_line, moves)]
+    print_answer({"shards": rows, "moves": under_way}, "\n".join(lines), as_json)
 
 
 def _line(figures: ShardFigures) -> str:
@@ -99,6 +114,14 @@ def _line(figures: ShardFigures) -> str:
     placed = "tenants without a place of their own and " if figures.name == MAIN else ""
     line = f"{figures.name}: {size}, {vectors}, {placed}{figures.tenants} placed tenants"
     return line if figures.warning is None else f"{line}\n  {figures.warning}"
+
+
+def _move_line(move: TenantMove) -> str:
+    doing = f"moves from {move.source} to {move.target}"
+    if move.phase == "drop":
+        doing = f"has moved to {move.target}, its old rows are in {move.source} still"
+    line = f"{move.tenant_id}: {doing}, and was last worked on {move.idle_ms // 60_000} minutes ago"
+    return f"{line}\n  To go on: memory-gateway shard move {move.tenant_id} {move.target}"
 
 
 def _tell(line: str) -> None:

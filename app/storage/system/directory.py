@@ -5,12 +5,14 @@ It crosses tenants; no request imports it.
 
 from collections.abc import Sequence
 
-from app.domain.shards import MAIN, Place, Shard
+from app.domain.shards import MAIN, Place, Shard, TenantMove
 from app.ports.database import NOW, Row, Statement
 from app.storage.rows import read_row, read_rows
+from app.storage.system.moving import LEASE_SECONDS
 
 READ_SHARDS = Statement.read("SELECT shards.name, shards.database_id, shards.added_at FROM shards ORDER BY shards.name")
 COUNT_SHARDS = Statement.read("SELECT count(*) AS shards FROM shards")
+"""Counts the shards beside the first: none, where it is not the first that is asked."""
 READ_NOW = Statement.read(f"SELECT {NOW} AS now")
 READ_TABLES = Statement.read("""
 SELECT made.name AS name FROM sqlite_master AS made JOIN pragma_table_info(made.name) AS col ON col.name = 'tenant_id'
@@ -18,6 +20,10 @@ WHERE made.type = 'table' ORDER BY made.name
 """)
 """The names of all tables that have rows of tenants."""
 COUNT_TENANTS = Statement.read("SELECT shard, count(*) AS tenants FROM tenant_places GROUP BY shard")
+READ_MOVES = Statement.read(f"""
+SELECT tenant_id, source, target, phase, max(0, {NOW} + {LEASE_SECONDS * 1000} - leased_until) AS idle_ms
+FROM tenant_moves ORDER BY tenant_id
+""")
 COUNT_MEMORIES = Statement.read("SELECT coalesce(sum(memories), 0) AS memories FROM usage WHERE agent_id = ''")
 """Each memory has one vector."""
 
@@ -48,6 +54,16 @@ _OF_DIRECTORY = frozenset({"tenant_places", "tenant_moves", "tenant_epochs", "te
 def read_shards(rows: Sequence[Row]) -> list[Shard]:
     """Read the rows of ``READ_SHARDS``."""
     return read_rows(Shard, rows)
+
+
+def read_count(row: Row) -> int:
+    """Read the row of ``COUNT_SHARDS``."""
+    return int(row["shards"] or 0)
+
+
+def read_moves(rows: Sequence[Row]) -> list[TenantMove]:
+    """Read the rows of ``READ_MOVES``."""
+    return read_rows(TenantMove, rows)
 
 
 def read_places(rows: Sequence[Row]) -> Place | None:

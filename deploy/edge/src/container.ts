@@ -9,7 +9,7 @@ export { ContainerProxy };
 interface Env extends Bindings {
   MEMORY_GATEWAY: DurableObjectNamespace<MemoryGateway>;
   AUTH_SECRETS: string;
-  SETTINGS?: Record<string, string>; // more of the service, by their names
+  SETTINGS: Record<string, string>; // of the service, by their names: CLOUDFLARE_D1_DATABASE_ID, and more
 }
 
 const HOST = "memory.internal";
@@ -25,7 +25,6 @@ export class MemoryGateway extends Container<Env> {
     CLOUDFLARE_API_BASE_URL: `http://${HOST}/client/v4`,
     CLOUDFLARE_ACCOUNT_ID: "0".repeat(32),
     CLOUDFLARE_API_TOKEN: "not-asked-for",
-    CLOUDFLARE_D1_DATABASE_ID: Object.keys(this.env.DATABASES)[0] ?? "",
     ...this.env.SETTINGS,
     AUTH_SECRETS: this.env.AUTH_SECRETS,
   };

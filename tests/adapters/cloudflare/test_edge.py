@@ -69,8 +69,10 @@ async def database(client: CloudflareClient) -> D1Database:
     return D1Database(client, DATABASE)
 
 
-def awaiting(client: CloudflareClient, where: Filter | None = None) -> tuple[AwaitedHits, Statement]:
-    index = VectorizeIndex(client, CONFIG, filterable=FILTERABLE)
+def awaiting(
+    client: CloudflareClient, where: Filter | None = None, *, name: str | None = None
+) -> tuple[AwaitedHits, Statement]:
+    index = VectorizeIndex(client, CONFIG, filterable=FILTERABLE, name=name)
     awaited = index.ask_within(SCOPE, unit(1), top_k=5, where=where or Filter())
     assert awaited is not None
     stands_in: list[Json] = [[hit.id, hit.score] for hit in awaited.until_then.hits]
@@ -169,6 +171,16 @@ async def test_awaited_hits_are_asked_for_in_the_call_of_the_run(
     assert parameter.count(query["hits"]) == 1
     completed = json.loads(parameter.replace(query["hits"], '[["a",1.0],["b",0.0]]'))
     assert completed == {"semantic": [["a", 1.0], ["b", 0.0]], "query": "x"}
+
+
+async def test_the_hits_of_a_shard_are_asked_of_its_own_index(
+    edge: respx.MockRouter, client: CloudflareClient, database: D1Database
+) -> None:
+    fused = edge.post("/recall-fused").mock(return_value=answer({"queries": [{"matches": []}], "batch": ROWS}))
+    _, statement = awaiting(client, name=CONFIG.index_name_in("east"))
+    await database.run([statement])
+    (query,) = body_of(fused.calls.last)["queries"]
+    assert query["index"] == CONFIG.index_name_in("east") != CONFIG.index_name
 
 
 async def test_hits_of_a_filter_that_the_index_cannot_apply_say_so(

@@ -1,13 +1,13 @@
 // Runs both entries of deploy/edge on workerd: D1 is its own, Vectorize's binding is Cloudflare's own too, and asks the
-// account of the tests as a remote binding does. Takes a file of JSON: the account's URL, the secrets, and by each slot
-// the databases and indexes with their bindings; those of slot 0 are the Worker's own. Prints one line of JSON when it
-// serves, and stops when its input ends.
+// account of the tests as a remote binding does. Takes a file of JSON: the account's URL, the secrets, the settings of
+// the service in a Container, and by each slot the databases and indexes with their bindings; those of slot 0 are the
+// Worker's own. Prints one line of JSON when it serves, and stops when its input ends.
 
 import { readFileSync } from "node:fs";
 import { buildSync } from "esbuild";
 import { Miniflare } from "miniflare";
 
-const { account, secret, authSecrets, slots } = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const { account, secret, authSecrets, settings, slots } = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const databases = Object.values(slots).flatMap(({ DATABASES }) => Object.entries(DATABASES));
 const indexes = Object.values(slots).flatMap(({ INDEXES }) => Object.values(INDEXES));
 
@@ -34,7 +34,7 @@ const worker = {
   env: {
     EDGE_SECRET: { type: "text", value: secret },
     AUTH_SECRETS: { type: "text", value: authSecrets },
-    SETTINGS: { type: "json", value: { EMBEDDER: "hashing" } },
+    SETTINGS: { type: "json", value: settings },
     MEMORY_GATEWAY: { type: "durable-object", worker: "edge", exportName: "MemoryGateway" },
     SLOTS: { type: "json", value: slots },
     DATABASES: { type: "json", value: slots[0].DATABASES },

@@ -1,15 +1,22 @@
 """The commands for shards, and the others where there are several."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
+from app.bootstrap import open_database
+from app.domain.shards import Place
+from app.ports.database import Statement
+from app.storage.system.moving import Mover
 from tests.interfaces.cli.line import Line
+from tests.support.service import settings_for
 from tests.support.sharded import backdate
 
 pytestmark = pytest.mark.thorough
 
 _MOVE = ("--linger-seconds", "0", "--poll-seconds", "0")
+_LONG_AGO = "UPDATE tenant_moves SET leased_until = leased_until - 7200000"
 
 
 @pytest.fixture
@@ -39,6 +46,28 @@ def test_a_tenant_is_moved_and_its_memories_with_it(sharded: Line) -> None:
     assert sharded.run("shard", "move", "acme", "main", *_MOVE).returncode == 0
     assert shards(sharded) == {"main": 1, "east": 0}
     assert "a fox" in sharded.ok("recall", "fox", "--tenant", "acme")
+
+
+def test_moves_that_have_not_ended_are_listed_with_their_age(sharded: Line) -> None:
+    assert sharded.json("shard", "list")["moves"] == []
+    asyncio.run(_begin_move(sharded.folder / "data"))
+    (move,) = sharded.json("shard", "list")["moves"]
+    assert move.pop("idle_seconds") >= 7_200
+    assert move == {"tenant": "acme", "source": "main", "target": "east", "phase": "copy"}
+    listed = sharded.ok("shard", "list")
+    assert "acme: moves from main to east, and was last worked on 120 minutes ago" in listed
+    assert "memory-gateway shard move acme east" in listed
+    assert sharded.run("shard", "move", "acme", "east", *_MOVE).returncode == 0
+    assert sharded.json("shard", "list")["moves"] == []
+
+
+async def _begin_move(data_dir: Path) -> None:
+    """Do what a mover does first, two hours ago."""
+    database, close = open_database(settings_for(data_dir))
+    try:
+        await database.run([Mover("acme", "0").lease("main", Place("east", 1)), Statement(_LONG_AGO, writes=True)])
+    finally:
+        await close()
 
 
 @pytest.mark.parametrize(

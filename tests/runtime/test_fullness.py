@@ -1,0 +1,91 @@
+"""How full the shards are is measured once for all who want to know it."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.domain.errors import UpstreamTimeout
+from app.ports.database import Statement
+from tests.support.service import Service, serving
+from tests.support.sharded import add_shards, sharded
+
+_BEGUN = """
+INSERT INTO tenant_moves (tenant_id, source, target, epoch, mover, leased_until)
+SELECT ?1 ->> 'tenant', 'main', 'east', 1, 'a mover',
+  CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) + 60000 - 60000 * (?1 ->> 'minutes')
+"""
+
+
+class Sized:
+    """Tells the size of a database as slowly as another task lets it, and counts how often it is asked."""
+
+    def __init__(self, *, answers: bool = True) -> None:
+        self.asked = 0
+        self._answers = answers
+
+    async def stored_bytes(self) -> int:
+        self.asked += 1
+        await asyncio.sleep(0)
+        if not self._answers:
+            raise UpstreamTimeout("D1 did not answer in time.")
+        return 1_000
+
+
+async def test_many_new_tenants_at_once_have_the_shards_measured_once(tmp_path: Path) -> None:
+    await add_shards(tmp_path, ["east"])
+    main = Sized()
+    async with serving(tmp_path, change=lambda given: replace(given, stored_bytes=main.stored_bytes)) as service:
+        await asyncio.gather(*(service.store("a fox", tenant=f"tenant-{number}") for number in range(20)))
+        assert main.asked == 1
+
+
+async def test_a_measurement_that_fails_fails_for_all_who_wait_and_the_next_one_measures(tmp_path: Path) -> None:
+    main = Sized(answers=False)
+    async with serving(tmp_path, change=lambda given: replace(given, stored_bytes=main.stored_bytes)) as service:
+        measure = service.shards.fullness.measure
+        told = await asyncio.gather(*(measure() for _ in range(20)), return_exceptions=True)
+        assert {type(each) for each in told} == {UpstreamTimeout}
+        assert main.asked == 1
+        with pytest.raises(UpstreamTimeout):
+            await measure()
+        assert main.asked == 2
+
+
+async def test_who_stops_waiting_for_a_measurement_stops_it_for_nobody_else(tmp_path: Path) -> None:
+    main = Sized()
+    async with serving(tmp_path, change=lambda given: replace(given, stored_bytes=main.stored_bytes)) as service:
+        first, other = (asyncio.create_task(service.shards.fullness.measure()) for _ in range(2))
+        await asyncio.sleep(0)
+        first.cancel()
+        assert [each.stored_bytes for each in await other] == [1_000]
+        assert main.asked == 1
+
+
+async def _begun(service: Service, tenant: str, *, minutes: int) -> None:
+    """Have a move of a tenant to the east be one that was last worked on so many minutes ago."""
+    move = Statement(_BEGUN, {"tenant": tenant, "minutes": minutes}, writes=True)
+    await service.runtime.backends.database.run([move])
+
+
+async def test_readiness_tells_of_moves_that_nobody_goes_on_with_and_names_no_tenant(tmp_path: Path) -> None:
+    async with sharded(tmp_path) as service:
+        await _begun(service, "acme", minutes=61)
+        await _begun(service, "globex", minutes=180)
+        await _begun(service, "initech", minutes=1)
+        await service.shards.fullness.measure()
+        ready = await service.client.get("/readyz", params={"details": "false"})
+        assert ready.status_code == 200
+        (part,) = [part for part in ready.json()["parts"] if part["name"] == "moves between shards"]
+        assert "2 moves" in part["detail"]
+        assert "180 minutes" in part["detail"]
+        assert not any(tenant in ready.text for tenant in ("acme", "globex", "initech"))
+
+
+async def test_readiness_tells_nothing_of_moves_that_go_on(tmp_path: Path) -> None:
+    async with sharded(tmp_path) as service:
+        await _begun(service, "acme", minutes=1)
+        await service.shards.fullness.measure()
+        ready = await service.client.get("/readyz", params={"details": "false"})
+        assert "moves between shards" not in [part["name"] for part in ready.json()["parts"]]
