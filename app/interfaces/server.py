@@ -1,7 +1,6 @@
 """Runs the application on a socket until it is stopped."""
 
 import asyncio
-import ctypes
 import errno
 import gc
 import json
@@ -23,6 +22,7 @@ from app.interfaces.asgi import create_app
 from app.interfaces.connections import ConnectionLimits
 from app.interfaces.guarded_http import guarded
 from app.interfaces.mcp.http import PATH as MCP_PATH
+from app.interfaces.process_memory import give_memory_back, keep_freed_memory
 from app.interfaces.workers import Channel
 from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
@@ -64,6 +64,7 @@ async def serve_http(
     if sockets is None:
         for each in bound(settings.host, settings.port):
             each.close()
+    keep_freed_memory()
     shards = build(settings)
     try:
         await shards.start()
@@ -96,17 +97,6 @@ async def serve_http(
     finally:
         giving_back.cancel()
     return server.started
-
-
-async def give_memory_back(seconds: float) -> None:
-    """Return freed memory to the system every so many seconds, where the C library keeps it for itself.
-
-    After many large requests glibc keeps tens of megabytes (malloc_trim(3)); other libraries have no such call.
-    """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    while trim is not None:
-        await asyncio.sleep(seconds)
-        await asyncio.to_thread(trim, 0)
 
 
 def allowed_hosts(settings: Settings) -> list[str]:

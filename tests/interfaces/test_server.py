@@ -13,7 +13,7 @@ from app.settings import Settings
 
 _FREED = """
 import asyncio, sys, psutil
-from app.interfaces.server import give_memory_back
+from app.interfaces.process_memory import give_memory_back
 kept = [bytearray(60_000) for _ in range(2_000)]
 holds = [bytearray(60_000)]
 kept.clear()

@@ -33,6 +33,8 @@ _BUSY_AGAIN_SECONDS = 0.001
 _OWN_PATIENCE = "PRAGMA busy_timeout = 0"
 """SQLite's own way to wait for another process's commit sleeps for up to 100 ms at a time, and so often comes last."""
 _WRITER = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", _OVERWRITES, _OWN_PATIENCE)
+_READER = ("PRAGMA query_only = ON", "PRAGMA cache_size = -8000")
+"""A recall reads more pages than fit SQLite's 2 MB by default, and would copy many of them anew each time."""
 _OF_OTHERS = 0o077
 
 # What D1 allows (https://developers.cloudflare.com/d1/platform/limits/), so that SQL which would fail
@@ -62,7 +64,7 @@ class SqliteFile:
         """Start the threads; the first operation opens the file, and creates it where it is absent."""
         self.path = path
         self._closed = False
-        self._readers = Readers(lambda: _open(path, "PRAGMA query_only = ON"))
+        self._readers = Readers(lambda: _open(path, *_READER))
         self._writes: WorkQueue[Job[Any]] = WorkQueue()
         self._writer = threading.Thread(target=self._write_forever, name="sqlite-write", daemon=True)
         self._writer.start()
