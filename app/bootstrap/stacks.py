@@ -18,7 +18,7 @@ from app.ports.index_admin import IndexAdmin
 from app.runtime.runtime import Pace
 from app.settings import Settings
 
-_METERED = Pace(indexer_seconds=15.0, look_again_seconds=30.0, windows_seconds=300.0)
+_METERED = Pace(indexer_seconds=15.0, look_again_seconds=30.0, windows_seconds=300.0, words_seconds=600.0)
 """On Cloudflare every call counts."""
 
 

@@ -19,6 +19,7 @@ from app.runtime.language_model import keep_spend, model_names, name_missing_mod
 from app.runtime.recall_log import keep_recalls, write_recalls
 from app.runtime.tenant_services import TenantServices
 from app.runtime.windows import settle_windows
+from app.runtime.words_index import keep_words_merged
 from app.services.credentials import Credentials, Principal
 from app.services.revocations import Revocation
 from app.storage import embedding_configs
@@ -41,6 +42,8 @@ class Pace:
     """How long the result of a check of the parts is reused."""
     windows_seconds: float = 30.0
     """The pause between two looks for windows whose turns are to fall out of them."""
+    words_seconds: float = 30.0
+    """The pause between two merges of the index of words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +164,9 @@ class Runtime:
             asyncio.create_task(
                 settle_windows(self.backends, self._may_work, self.pace.windows_seconds),
                 name="windows",
+            ),
+            asyncio.create_task(
+                keep_words_merged(self.backends.database, self._may_work, self.pace.words_seconds), name="words"
             ),
             asyncio.create_task(keep_recalls(self.backends, lambda: self._not_ready is None), name="recall log"),
         ]

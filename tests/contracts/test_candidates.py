@@ -12,6 +12,7 @@ from app.bootstrap import DATABASE_FILE
 from app.domain.errors import MemoryGatewayError
 from app.domain.memory import Scope
 from app.domain.query import Filter
+from app.indexing.jobs.merge_words import merge_words
 from app.ports.database import Database, Statement
 from memory_gateway_double.server import Handle
 from tests.contracts.conftest import Opened, d1_database, sqlite_database
@@ -439,3 +440,17 @@ async def test_the_check_of_the_index_of_words_finds_what_is_not_true(memories: 
     await database.run([Statement(f"UPDATE long_term_memory SET content = 'an owl' WHERE id = '{id_}'", writes=True)])
     with pytest.raises(MemoryGatewayError):
         await memories.check_words()
+
+
+async def test_a_merge_of_the_index_of_words_ends_and_changes_nothing_that_is_found(
+    memories: Memories, database: Database
+) -> None:
+    for number in range(31):
+        await memories.put(f"ship {number} lies in the harbour")
+    await memories.remove("ship 7 lies in the harbour")
+    before = await memories.found("harbour 12")
+    assert len(before) == 30
+    assert await merge_words(database) > 0
+    assert await merge_words(database) == 0
+    assert await memories.found("harbour 12") == before
+    await memories.check_words()

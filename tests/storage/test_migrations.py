@@ -48,7 +48,7 @@ async def test_a_migration_that_fails_leaves_nothing_behind(database: SqliteData
     assert await migrate(database, [FIRST, SECOND]) == ["0002_c.sql"]
 
 
-@pytest.mark.parametrize("number", range(len(known_migrations())))
+@pytest.mark.parametrize("number", [n for n, each in enumerate(known_migrations()) if len(each.statements) > 1])
 async def test_a_migration_that_stopped_half_way_is_refused_by_what_is_there_and_never_recorded(
     database: SqliteDatabase, number: int
 ) -> None:

@@ -161,10 +161,11 @@ def test_the_doctor_warns_of_an_embedder_without_meaning(line: Line) -> None:
 
 def test_a_migration_that_is_half_applied_is_told_with_what_helps(new_line: Line) -> None:
     new_line.ok("migrate")
-    spoil(new_line, "DELETE FROM d1_migrations WHERE name = (SELECT max(name) FROM d1_migrations)")
+    half = max(each.name for each in known_migrations() if len(each.statements) > 1)
+    spoil(new_line, f"DELETE FROM d1_migrations WHERE name >= '{half}'")
     told = [new_line.fails("migrate"), new_line.run("doctor").stdout, new_line.fails("store", "text")]
     for each in told:
-        assert f"The migration {known_migrations()[-1].name} does not fit the database" in each
+        assert f"The migration {half} does not fit the database" in each
         assert "Migrating again does not help." in each
         assert "Time Travel" in each
         assert "a copy of DATA_DIR" in each
