@@ -142,12 +142,13 @@ def _fields(row: Row, facts: Sequence[Any]) -> dict[str, Any]:
     """Return the fields of a candidate; ``before`` is still a number."""
     _, session_id, size, words, before, flags, created_at, details, *learned = facts
     message_id, sources = learned or (None, None)
-    metadata = row["meta"]
+    metadata = row["meta"] or "null"
+    of_speaker = "{}" if metadata == "null" else f'{{"speaker":{metadata}}}'
     fields = {name: flags >> bit & 1 == 1 for bit, name in enumerate(_FLAGS)}
     fields |= {
         "id": row["id"],
         "content": row["text"],
-        "metadata_json": metadata if fields["whole"] else f'{{"speaker":{metadata or "null"}}}',
+        "metadata_json": metadata if fields["whole"] else of_speaker,
         "created_at": created_at,
         "happened_at": created_at,
         "session_id": session_id,
