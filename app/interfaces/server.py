@@ -23,7 +23,7 @@ from app.interfaces.connections import ConnectionLimits
 from app.interfaces.guarded_http import guarded
 from app.interfaces.mcp.http import PATH as MCP_PATH
 from app.interfaces.process_memory import give_memory_back, keep_freed_memory
-from app.interfaces.workers import Channel
+from app.interfaces.workers import ParentConnection
 from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
 from app.settings import Settings
@@ -51,11 +51,12 @@ async def serve_http(
     announce: Announce | None = None,
     build: Callable[[Settings], Shards] = build_shards,
     sockets: list[socket.socket] | None = None,
-    channel: Channel | None = None,
+    parent: ParentConnection | None = None,
 ) -> bool:
     """Serve until told to stop. Return whether the socket was ever listening.
 
-    A worker has a ``channel`` to the process that started it, and listens on the sockets that this one has bound.
+    A worker has a connection to its ``parent``, the process that started it, and listens on the sockets that this one
+    has bound.
 
     Raises:
         ConfigurationError: a setting cannot work, or the port is taken.
@@ -90,7 +91,7 @@ async def serve_http(
         server_header=False,
         timeout_graceful_shutdown=10,
     )
-    server = _Server(config, announce and (lambda url: announce(_what_to_try(url, shards.main, settings))), channel)
+    server = _Server(config, announce and (lambda url: announce(_what_to_try(url, shards.main, settings))), parent)
     giving_back = asyncio.create_task(give_memory_back(_GIVE_BACK_SECONDS))
     try:
         await server.serve(sockets)
@@ -161,17 +162,17 @@ def _addresses(host: str, port: int) -> list[tuple[Any, ...]]:
 class _Server(uvicorn.Server):
     """Prints what to try once the socket listens; a worker tells, and follows, the process that started it."""
 
-    def __init__(self, config: uvicorn.Config, announce: Announce | None, channel: Channel | None) -> None:
-        """Take what is told the URL, and a worker's channel."""
+    def __init__(self, config: uvicorn.Config, announce: Announce | None, parent: ParentConnection | None) -> None:
+        """Take what is told the URL, and a worker's connection to its parent."""
         super().__init__(config)
         self._announce = announce
-        self._channel = channel
+        self._parent = parent
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        if self._channel is not None and self.started:
-            self._channel.listens()
-            self._channel.on_end(self._stop)
+        if self._parent is not None and self.started:
+            self._parent.listens()
+            self._parent.on_end(self._stop)
         if self._announce is not None and self.started:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

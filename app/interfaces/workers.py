@@ -35,14 +35,14 @@ Ended = Callable[[int], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Channel:
+class ParentConnection:
     """A worker's connection to the process that started it: its standard input."""
 
     connection: socket.socket
 
     @classmethod
-    def of_worker(cls) -> "Channel":
-        """Take the channel of this process, which is a worker."""
+    def of_worker(cls) -> "ParentConnection":
+        """Take the connection of this process, which is a worker."""
         return cls(socket.socket(fileno=os.dup(sys.stdin.fileno())))
 
     def listens(self) -> None:
@@ -140,7 +140,7 @@ class Workers:
         return loop.time() - began
 
     async def _start(self) -> tuple[asyncio.subprocess.Process, socket.socket]:
-        """Start a worker; return it, and this end of its channel."""
+        """Start a worker; return it, and this end of its connection."""
         ours, theirs = socket.socketpair()
         ours.settimeout(0)
         with theirs:
@@ -156,13 +156,13 @@ async def serve_workers(settings: Settings, sockets: Sequence[socket.socket], *,
     with TemporaryDirectory(prefix="memory-gateway-") as metrics:
         announcing = quickstart  # the first worker tells what to try
 
-        async def spawn(channel: socket.socket) -> asyncio.subprocess.Process:
+        async def spawn(connection: socket.socket) -> asyncio.subprocess.Process:
             nonlocal announcing
             command = _command(settings, sockets, quickstart=announcing)
             announcing = False
             return await asyncio.create_subprocess_exec(
                 *command,
-                stdin=channel.fileno(),
+                stdin=connection.fileno(),
                 pass_fds=[each.fileno() for each in sockets],
                 env={**os.environ, _METRICS_VARIABLE: metrics},
                 process_group=0,  # Ctrl-C reaches this process alone, which tells the workers once

@@ -51,7 +51,7 @@ class LeasedBudget(Protocol):
         ...
 
     @property
-    def hungry(self) -> bool:
+    def lacks_calls(self) -> bool:
         """Whether it lacks calls."""
         ...
 
@@ -201,4 +201,4 @@ class CallShares:
     def _report(self, *, meanwhile: int) -> CallReport:
         calls = self._budget.begin_report(meanwhile)
         spent = [(int(seconds * 1000), calls) for seconds, calls in self._budget.spent()]
-        return CallReport(self._replica, self._budget.hungry, spent, sum(each for _, each in spent) + calls)
+        return CallReport(self._replica, self._budget.lacks_calls, spent, sum(each for _, each in spent) + calls)

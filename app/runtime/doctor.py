@@ -7,7 +7,8 @@ from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import ConfigurationError, MemoryGatewayError
 from app.domain.memory import NewMemory
 from app.domain.query import Query
-from app.runtime.runtime import Part, Runtime
+from app.runtime.checks import Part
+from app.runtime.runtime import Runtime
 from app.storage.migrations.runner import applied_migrations
 from app.storage.system.clock import database_time
 
@@ -61,9 +62,9 @@ async def diagnose(runtime: Runtime, parts: Sequence[Part] | None = None) -> lis
     ``parts`` are those of all shards; without, those of this one are asked.
     """
     parts = [
-        *(await runtime.parts() if parts is None else parts),
-        *await runtime.language_model(),
-        await runtime.blobs(),
+        *(await runtime.checks.parts() if parts is None else parts),
+        *await runtime.checks.language_model(),
+        await runtime.checks.blobs(),
     ]
     checks = [_look_at(part, runtime.config) for part in parts]
     deeper: list[tuple[str, Callable[[Runtime], Awaitable[str]]]] = [

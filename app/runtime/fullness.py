@@ -10,7 +10,8 @@ from app.domain import limits
 from app.domain.errors import Unavailable
 from app.domain.shards import MAIN, TenantMove
 from app.runtime.attempts import attempt
-from app.runtime.runtime import Part, Runtime
+from app.runtime.checks import Part
+from app.runtime.runtime import Runtime
 from app.storage.system import directory
 
 _SECONDS = 300.0

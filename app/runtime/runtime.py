@@ -2,20 +2,21 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 
 import structlog
 
 from app.domain.author import Author
-from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
+from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import MemoryGatewayError, Unavailable
 from app.indexing.indexer import Indexer
 from app.indexing.jobs.backfill import backfill_claims, backfill_segments
 from app.observability.metrics import Metrics
 from app.runtime.backends import Backends
+from app.runtime.checks import Checks, another_config
 from app.runtime.ingestions import resume_ingestions
-from app.runtime.language_model import keep_spend, model_names, name_missing_models, write_spend
+from app.runtime.language_model import keep_spend, name_missing_models, write_spend
 from app.runtime.recall_log import keep_recalls, write_recalls
 from app.runtime.tenant_services import TenantServices
 from app.runtime.windows import settle_windows
@@ -46,18 +47,6 @@ class Pace:
     """The pause between two merges of the index of words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The state of one part of the service: its backend, its error if it has one, and a notice for operators."""
-
-    name: str
-    backend: str
-    error: MemoryGatewayError | None = None
-    notice: str | None = None
-    optional: bool = False
-    """Whether the service is ready without it."""
-
-
 class Runtime:
     """Gives each request its services, once the database is migrated and its embedding config can be served.
 
@@ -84,8 +73,6 @@ class Runtime:
         self.config = backends.embedder.config
         """The config that is served: the data's where there is data, else that of the settings."""
         self.pace = pace or Pace()
-        self._checking = asyncio.Lock()
-        self._parts: tuple[float, list[Part]] | None = None
         self._retry_seconds = _RETRY_SECONDS
         self.indexer = Indexer(
             backends.database,
@@ -99,6 +86,7 @@ class Runtime:
         self.prepare_index = prepare_index
         self.closers = closers
         self._not_ready: MemoryGatewayError | None = Unavailable("The service has not started yet.")
+        self.checks = Checks(backends, lambda: self.config, lambda: self._not_ready, self.pace.look_again_seconds)
         self._background: Sequence[asyncio.Task[None]] = ()
 
     async def prepare(self) -> None:
@@ -143,7 +131,7 @@ class Runtime:
         self.backends.registry.seen(data)
         if data.active != self.backends.embedder.config:
             structlog.get_logger().warning(
-                "another_config_in_settings", notice=_another_config(data, self.backends.embedder.config)
+                "another_config_in_settings", notice=another_config(data, self.backends.embedder.config)
             )
         return data.active
 
@@ -192,8 +180,9 @@ class Runtime:
             if self.backends.call_shares is not None:
                 await self.backends.call_shares.end()
         finally:
-            for close in self.closers:
-                await close()
+            async with AsyncExitStack() as closing:  # it closes what came last first, each whatever others raise
+                for close in reversed(self.closers):
+                    closing.push_async_callback(close)
 
     @property
     def not_ready(self) -> MemoryGatewayError | None:
@@ -243,16 +232,6 @@ class Runtime:
             raise Unavailable("The service has just become ready. Try again.")
         return TenantServices(self.backends.of_tenant(tenant_id, author))
 
-    async def parts(self) -> list[Part]:
-        """Check each part, or return the result of a recent check (``Pace``)."""
-        async with self._checking:  # one check at a time: the callers that waited for it get its result
-            now = asyncio.get_running_loop().time()
-            if self._parts is not None and now - self._parts[0] < self.pace.look_again_seconds:
-                return self._parts[1]
-            parts = await self._ask_parts()
-            self._parts = (asyncio.get_running_loop().time(), parts)
-            return parts
-
     async def outbox_status(self) -> OutboxStatus:
         """Read the status of the outbox, over all tenants.
 
@@ -267,52 +246,9 @@ class Runtime:
         self.backends.shards_seen(directory.read_count(state))
         return read_rows(Revocation, rows)
 
-    async def _ask_parts(self) -> list[Part]:
-        database, index, embedder = self.backends.database, self.backends.index_of(self.config), self.backends.embedder
-        if self._not_ready is None:
-            embedder = self.backends.embedder_of(self.config)
-        return [
-            await _ping("database", database.backend, database.ping),
-            await _ping("index", index.backend, index.ping),
-            await _ping("embedder", embedder.config.provider, embedder.ping),
-            *await self._reranker(),
-            await self._data(),
-        ]
-
-    async def _reranker(self) -> list[Part]:
-        reranker = self.backends.reranker
-        if reranker is None:
-            return []
-        return [replace(await _ping("reranker", reranker.name, reranker.ping), optional=True)]
-
-    async def language_model(self) -> list[Part]:
-        """Ask each stage's model for a word, which costs tokens; nothing is returned where none is set."""
-        model = self.backends.model
-        if model is None:
-            return []
-        return [replace(await _ping("language model", model_names(model), model.ping), optional=True)]
-
-    async def blobs(self) -> Part:
-        """Ask the object store; the service is ready without it."""
-        objects = self.backends.objects
-        return replace(await _ping("blobs", objects.backend, objects.ping), optional=True)
-
     def _check_ready(self) -> None:
         if self._not_ready is not None:
             raise self._not_ready.with_traceback(None)  # one error for many requests
-
-    async def _data(self) -> Part:
-        """Check whether the data can be served; add a notice where the settings name another config."""
-        name = self.config.index_name
-        try:
-            self._check_ready()
-            data = await embedding_configs.current(self.backends.database)
-            if data is None or data.active == self.backends.embedder.config:
-                return Part("data", name)
-            self.backends.embedder_of(data.active)
-        except MemoryGatewayError as error:
-            return Part("data", name, error)
-        return Part("data", data.active.index_name, notice=_another_config(data, self.backends.embedder.config))
 
     async def _work(self) -> None:
         """Prepare the service until it is ready, then keep the index up to date, until cancelled."""
@@ -381,19 +317,3 @@ class Runtime:
             await self.indexer.close()
         except Unavailable as error:  # the rows are checked again
             structlog.get_logger().warning("marks_left", code=error.code, reason=error.detail)
-
-
-def _another_config(data: EmbeddingConfigs, settings: EmbeddingConfig) -> str:
-    """Return a notice of the config that is served and of the command to run."""
-    state = f"The data is embedded with {data.active} and served so; the settings name {settings}."
-    if data.shadow == settings:
-        return f"{state} A re-embedding is under way: memory-gateway reembed status."
-    return f"{state} To move the data: memory-gateway reembed start. To stay: set the embedder to the data's."
-
-
-async def _ping(name: str, backend: str, ping: Callable[[], Awaitable[None]]) -> Part:
-    try:
-        await ping()
-    except MemoryGatewayError as error:
-        return Part(name, backend, error)
-    return Part(name, backend)

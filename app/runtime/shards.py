@@ -9,9 +9,10 @@ import structlog
 
 from app.domain.errors import InvalidRequest, MemoryGatewayError, ShardUnavailable, Unavailable
 from app.domain.shards import MAIN, Place, Shard, is_shard_name
+from app.runtime.checks import Part
 from app.runtime.fullness import Fullness
 from app.runtime.places import Places
-from app.runtime.runtime import Part, Runtime
+from app.runtime.runtime import Runtime
 from app.services.credentials import Principal
 from app.storage.system import directory
 
@@ -175,7 +176,7 @@ class Shards:
 
     async def parts(self) -> list[Part]:
         """Check the parts of every shard; those beside the first are not needed to be ready."""
-        parts = await self.main.parts()
+        parts = await self.main.checks.parts()
         for shard in self.places.shards:
             parts = [*parts, *await self._parts_of(shard)]
         return parts + self.fullness.notices()
@@ -185,7 +186,7 @@ class Shards:
             runtime = self.named(shard.name)
         except ShardUnavailable as error:
             return [Part(f"shard {shard.name}", shard.database_id or "file", error, optional=True)]
-        parts = [part for part in await runtime.parts() if part.name in {"database", "index", "data"}]
+        parts = [part for part in await runtime.checks.parts() if part.name in {"database", "index", "data"}]
         return [replace(part, name=f"{part.name} of shard {shard.name}", optional=True) for part in parts]
 
     async def _open_added(self) -> None:

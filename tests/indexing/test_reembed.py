@@ -115,7 +115,7 @@ async def test_settings_that_name_another_model_are_told_so_and_the_data_is_serv
         gateway = runtime.services("acme").gateway
         await gateway.store("bot", NewMemory("stored with the old model"))
         assert (await found(gateway, TEXTS[3]))[0] == TEXTS[3]
-        (data,) = [part for part in await runtime.parts() if part.name == "data"]
+        (data,) = [part for part in await runtime.checks.parts() if part.name == "data"]
         assert data.error is None
         assert data.notice is not None
         assert "memory-gateway reembed start" in data.notice

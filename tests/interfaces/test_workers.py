@@ -7,7 +7,7 @@ import sys
 
 import structlog
 
-from app.interfaces.workers import Channel, Workers
+from app.interfaces.workers import ParentConnection, Workers
 
 _LISTENS = b"listening"
 _WAITS = "import signal, socket; s = socket.socket(fileno=0); s.send(b'listening')"
@@ -25,14 +25,14 @@ class Started:
         self.tried = 0
         self._programs = list(programs)
 
-    async def spawn(self, channel: socket.socket) -> asyncio.subprocess.Process:
+    async def spawn(self, parent: socket.socket) -> asyncio.subprocess.Process:
         self.tried += 1
         if self.tried - 1 in self.refused:
             raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
         program = self._programs.pop(0) if len(self._programs) > 1 else self._programs[0]
         blocked = f"import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM]); {program}"
         command = (sys.executable, "-S", "-E", "-c", blocked)
-        self.processes.append(await asyncio.create_subprocess_exec(*command, stdin=channel.fileno()))
+        self.processes.append(await asyncio.create_subprocess_exec(*command, stdin=parent.fileno()))
         return self.processes[-1]
 
     def workers(self, count: int) -> Workers:
@@ -105,10 +105,10 @@ async def test_a_stop_before_the_first_worker_listens_is_no_failure() -> None:
 async def test_a_worker_learns_of_the_end_of_the_process_that_started_it() -> None:
     ours, theirs = socket.socketpair()
     ended = asyncio.Event()
-    channel = Channel(theirs)
-    channel.listens()
+    parent = ParentConnection(theirs)
+    parent.listens()
     assert ours.recv(100) == _LISTENS
-    channel.on_end(ended.set)
+    parent.on_end(ended.set)
     await asyncio.sleep(0.01)
     assert not ended.is_set()
     ours.close()

@@ -28,7 +28,7 @@ async def similarity(service: Service) -> float:
 
 async def notice(service: Service) -> str:
     """What ``/readyz`` says of the data, or nothing."""
-    (data,) = [part for part in await service.runtime.parts() if part.name == "data"]
+    (data,) = [part for part in await service.runtime.checks.parts() if part.name == "data"]
     assert data.error is None
     return data.notice or ""
 

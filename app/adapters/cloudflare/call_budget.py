@@ -201,7 +201,7 @@ class CallBudget:
         self._refused_at = self._clock()
 
     @property
-    def hungry(self) -> bool:
+    def lacks_calls(self) -> bool:
         """Whether little is left, or calls were refused of late or came faster than the share lasts."""
         return self.low or self._clock() < self._refused_at + self.window * _OF_LATE
 

@@ -13,7 +13,8 @@ class Coalescer(Generic[K, Q, A]):
     """Shares one piece of work between the concurrent requests for the same key.
 
     A single request is answered at once. A request never joins work that began before it, so that its answer is
-    as fresh as if it were alone.
+    as fresh as if it were alone. ``app.adapters.coalescing.gatherer.Gatherer`` joins calls of a metered service, which
+    tenants share and whose size is bounded.
     """
 
     def __init__(self, answer: Callable[[K, Sequence[Q]], Awaitable[Sequence[A | Exception]]]) -> None:

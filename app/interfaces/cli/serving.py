@@ -12,7 +12,7 @@ import click
 from app.domain.errors import ConfigurationError
 from app.interfaces.cli.parameters import show_notices, show_place
 from app.interfaces.server import bound, serve_http
-from app.interfaces.workers import Channel, serve_workers
+from app.interfaces.workers import ParentConnection, serve_workers
 from app.observability.logs import configure_logging
 from app.settings import MAX_WORKERS, Settings, load_settings
 
@@ -47,7 +47,7 @@ def _serving(settings: Settings, descriptors: str | None, *, quickstart: bool) -
     announce = click.echo if quickstart else None
     if descriptors is not None:
         sockets = [socket.socket(fileno=int(each)) for each in descriptors.split(",")]
-        return serve_http(settings, announce=announce, sockets=sockets, channel=Channel.of_worker())
+        return serve_http(settings, announce=announce, sockets=sockets, parent=ParentConnection.of_worker())
     if settings.workers == 1:
         return serve_http(settings, announce=announce)
     if os.name != "posix":

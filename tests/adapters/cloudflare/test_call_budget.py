@@ -311,7 +311,7 @@ async def test_calls_that_have_to_wait_for_a_report_are_made_after_it() -> None:
         await budget.wait_for_report()
         budget.take()
     assert len(reports) == 4
-    assert budget.hungry, "it spends faster than its share lasts"
+    assert budget.lacks_calls, "it spends faster than its share lasts"
 
 
 async def test_a_lease_that_has_ended_lets_no_call_pass_until_it_is_renewed_and_then_the_share_is_what_it_was() -> None:

@@ -19,7 +19,8 @@ from app.interfaces.http.schemas.operations import (
     ReadinessQuery,
 )
 from app.observability.metrics import MEDIA_TYPE
-from app.runtime.runtime import Part, Runtime
+from app.runtime.checks import Part
+from app.runtime.runtime import Runtime
 
 operations = APIRouter(tags=["operations"], route_class=Named)
 

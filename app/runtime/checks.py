@@ -1,0 +1,113 @@
+"""Checks the parts of the service: the database, the index, the embedder and what else is set up."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
+from app.domain.errors import MemoryGatewayError
+from app.runtime.backends import Backends
+from app.runtime.language_model import model_names
+from app.storage import embedding_configs
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The state of one part of the service: its backend, its error if it has one, and a notice for operators."""
+
+    name: str
+    backend: str
+    error: MemoryGatewayError | None = None
+    notice: str | None = None
+    optional: bool = False
+    """Whether the service is ready without it."""
+
+
+class Checks:
+    """Asks each part whether it works."""
+
+    def __init__(
+        self,
+        backends: Backends,
+        config: Callable[[], EmbeddingConfig],
+        not_ready: Callable[[], MemoryGatewayError | None],
+        reuse_seconds: float,
+    ) -> None:
+        """Take the backends, the config that is served, why the service is not ready, and how long a result holds."""
+        self._backends = backends
+        self._config = config
+        self._not_ready = not_ready
+        self._reuse_seconds = reuse_seconds
+        self._checking = asyncio.Lock()
+        self._parts: tuple[float, list[Part]] | None = None
+
+    async def parts(self) -> list[Part]:
+        """Check each part that requests need, or return the result of a recent check."""
+        async with self._checking:  # one check at a time: the callers that waited for it get its result
+            now = asyncio.get_running_loop().time()
+            if self._parts is not None and now - self._parts[0] < self._reuse_seconds:
+                return self._parts[1]
+            parts = await self._ask()
+            self._parts = (asyncio.get_running_loop().time(), parts)
+            return parts
+
+    async def language_model(self) -> list[Part]:
+        """Ask each stage's model for a word, which costs tokens; nothing is returned where none is set."""
+        model = self._backends.model
+        if model is None:
+            return []
+        return [replace(await _ping("language model", model_names(model), model.ping), optional=True)]
+
+    async def blobs(self) -> Part:
+        """Ask the object store; the service is ready without it."""
+        objects = self._backends.objects
+        return replace(await _ping("blobs", objects.backend, objects.ping), optional=True)
+
+    async def _ask(self) -> list[Part]:
+        database, index = self._backends.database, self._backends.index_of(self._config())
+        embedder = self._backends.embedder
+        if self._not_ready() is None:
+            embedder = self._backends.embedder_of(self._config())
+        return [
+            await _ping("database", database.backend, database.ping),
+            await _ping("index", index.backend, index.ping),
+            await _ping("embedder", embedder.config.provider, embedder.ping),
+            *await self._reranker(),
+            await self._data(),
+        ]
+
+    async def _reranker(self) -> list[Part]:
+        reranker = self._backends.reranker
+        if reranker is None:
+            return []
+        return [replace(await _ping("reranker", reranker.name, reranker.ping), optional=True)]
+
+    async def _data(self) -> Part:
+        """Check whether the data can be served; add a notice where the settings name another config."""
+        name, settings = self._config().index_name, self._backends.embedder.config
+        if (error := self._not_ready()) is not None:
+            return Part("data", name, error)
+        try:
+            data = await embedding_configs.current(self._backends.database)
+            if data is None or data.active == settings:
+                return Part("data", name)
+            self._backends.embedder_of(data.active)
+        except MemoryGatewayError as error:
+            return Part("data", name, error)
+        return Part("data", data.active.index_name, notice=another_config(data, settings))
+
+
+def another_config(data: EmbeddingConfigs, settings: EmbeddingConfig) -> str:
+    """Return a notice of the config that is served and of the command to run."""
+    state = f"The data is embedded with {data.active} and served so; the settings name {settings}."
+    if data.shadow == settings:
+        return f"{state} A re-embedding is under way: memory-gateway reembed status."
+    return f"{state} To move the data: memory-gateway reembed start. To stay: set the embedder to the data's."
+
+
+async def _ping(name: str, backend: str, ping: Callable[[], Awaitable[None]]) -> Part:
+    try:
+        await ping()
+    except MemoryGatewayError as error:
+        return Part(name, backend, error)
+    return Part(name, backend)
