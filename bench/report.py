@@ -22,6 +22,8 @@ the start of the process to the first 200 on POST /recall. Queries are distinct 
 On Cloudflare's double an embedding takes 100 ms and every other call 40 ms; "its calls alone" are the same
 three calls made without the service, from as many clients. One at a time the processor sleeps between the
 calls and wakes with cold caches: the same work then takes about twice the CPU time, so that no limit is set.
+16 at a time, a call waits for the one before it and then takes all that has gathered, to save calls: this is the
+latency that it costs, and no limit is set.
 Behind the edge, 140 ms are what the double waits before an embedding and before a query of the index; what it takes
 itself, and the Worker and D1 on this machine, comes on top, and nothing is subtracted.
 An assembly and each of its parts take turns, one request at a time; its "x floor" is the slowest part alone.
