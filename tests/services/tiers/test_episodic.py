@@ -360,7 +360,7 @@ async def test_prune_deletes_old_episodes_and_runs_of_all_tenants_in_calls_of_fe
     assert (done.episodes, done.runs) == (12, 5)
     assert [after - before for before, after in zip([0, *told], told, strict=False)] == [2] * 6 + [2, 2, 1]
     assert {run.id for run in (await service.runs(RunsWanted(), limit=100)).runs} == {old, *young}
-    assert await contents(service) == ["still going on", "young"]
+    assert sorted(await contents(service)) == ["still going on", "young"]  # their ids may be of one millisecond
     assert await contents(tier(bench)) == []
     assert await bench.rows(COUNTED) == await bench.rows(THERE)
     assert (await pruned(bench, [])).episodes == 0
