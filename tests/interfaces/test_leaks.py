@@ -175,7 +175,7 @@ async def test_an_outsider_is_answered_as_if_nothing_were_there(tmp_path: Path, 
 
 
 def told(answer: httpx.Response) -> tuple[int, list[str]]:
-    """What an answer says, but for what is made for it or told by the clock, and rows of an export, in the order of ids.
+    """What an answer says, but for what is made for it or told by the clock, and rows of an export.
 
     Audit events have no order here: a recall is dated when it is written, and may come behind what was done after it.
     """
