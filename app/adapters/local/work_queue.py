@@ -41,11 +41,17 @@ class WorkQueue(Generic[T]):
         taken: list[Taken[T]] = []
         while not taken and not (self._closed and not self._turns):
             self._bell.get()
-            with self._lock:
-                while len(taken) < most and (next_ := self._turns.take()) is not None:
-                    taken.append(next_)
+            taken = self.take_at_once(most)
         if self._closed:
             self._bell.put(None)  # for the other threads
+        return taken
+
+    def take_at_once(self, most: int) -> list[Taken[T]]:
+        """Return what waits, at most so much; nothing where nothing does."""
+        taken: list[Taken[T]] = []
+        with self._lock:
+            while len(taken) < most and (next_ := self._turns.take()) is not None:
+                taken.append(next_)
         return taken
 
     def close(self) -> None:

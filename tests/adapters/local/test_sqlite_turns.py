@@ -44,6 +44,17 @@ async def test_eight_slow_reads_of_a_tenant_are_not_waited_for_by_another(file: 
     await asyncio.gather(*loud, return_exceptions=True)
 
 
+async def test_reads_are_made_beside_one_that_takes_long(file: SqliteFile) -> None:
+    gate = threading.Event()
+    long = asyncio.create_task(file.read(lambda _: gate.wait(30), "loud"))
+    await asyncio.sleep(0.05)
+    for _ in range(20):
+        assert await asyncio.wait_for(file.read(lambda _: "read", "quiet"), 10) == "read"
+    assert not long.done()
+    gate.set()
+    assert await long
+
+
 async def test_the_slow_reads_of_two_tenants_take_turns(file: SqliteFile) -> None:
     finished: list[str] = []
 
