@@ -28,8 +28,9 @@ _LOOK_EVERY = 100_000
 class Readers:
     """Reads by turns of the tenants. Where one's read is slow, its reads are made beside those of the others.
 
-    One thread makes the reads, and a second one helps where the first is behind. Two at all times take a seventh more of
-    the processor for each read: SQLite returns row by row, and for each row a thread takes the interpreter's lock again.
+    One thread makes the reads, and a second one helps where the first is behind. Two at all times take a seventh more
+    of the processor for each read: SQLite returns row by row, and for each row a thread takes the interpreter's lock
+    again.
     """
 
     def __init__(self, open_connection: Callable[[], sqlite3.Connection]) -> None:
