@@ -89,18 +89,30 @@ async def _load() -> list[Figure]:
 def _loads(directory: Path) -> list[Load]:
     """Return the data sets, the largest one first; those of MiniLM only where its weights are."""
     limits = Limits(recall=8.0, store=1.5)
-    small = Limits(store=1.5, memory=_RESIDENT_MB)
+    small = Limits(recall=3.0, message=2.0, store=1.5, memory=_RESIDENT_MB)
     loads = [
-        Load("100k in one agent", directory / "agent", "hashing", one_agent(), 100_000, Limits(recall=30.0), 100, 0),
+        Load("100k in one agent", directory / "agent", "hashing", one_agent(), 100_000, Limits(recall=12.0), 100, 0),
         Load("100k in 100 tenants", directory / "tenants", "hashing", tenants(_TENANTS), 100_000, limits, 800, 1000),
-        Load("10k in one agent", directory / "small", "hashing", one_agent(), 10_000, small, 800, 1000, cached=True),
+        Load(
+            "10k in one agent",
+            directory / "small",
+            "hashing",
+            one_agent(),
+            10_000,
+            small,
+            800,
+            1000,
+            other_queries=True,
+        ),
     ]
     if packaged_model_dir() is None:
         return loads
-    informative = Limits(memory=_RESIDENT_MB)
+    model = Limits(recall=7.0, memory=_RESIDENT_MB)
     return [
         *loads,
-        Load("10k in one agent", directory / "model", "local", one_agent(), 10_000, informative, 200, 200, cached=True),
+        Load(
+            "10k in one agent", directory / "model", "local", one_agent(), 10_000, model, 200, 200, other_queries=True
+        ),
     ]
 
 

@@ -1,6 +1,6 @@
 """What is stored and asked: invented notes of about 120 characters, the same in every run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import cycle, islice
 from random import Random
 
@@ -29,6 +29,7 @@ _WORDS = {
 }
 _CHOICES = {slot: words.split(",") for slot, words in _WORDS.items()}
 _NOTE = "{person} from {team} {verb} {kind} {thing} in {place} since {month} because {reason}, as case {number} says"
+_WORDS_OF_MESSAGE = 60
 _QUESTION = "who {verb} {thing} in {place}, case {number}?"
 
 
@@ -51,6 +52,13 @@ def questions(seed: int) -> Iterator[str]:
     return _texts(_QUESTION, seed)
 
 
+def messages(seed: int) -> Iterator[str]:
+    """Yield distinct messages of 60 words, as a user writes them whole."""
+    told = notes(seed)
+    while True:
+        yield " ".join(" ".join(islice(told, 4)).split()[:_WORDS_OF_MESSAGE])
+
+
 def credential(scope: Scope, *, admin: bool = False) -> dict[str, str]:
     """Sign a credential for the scope's tenant, as a header."""
     token = Credentials(SECRETS).issue(scope.tenant_id, now=wall_clock(), admin=admin)
@@ -66,6 +74,7 @@ class Requests:
         self._scopes = cycle(zip(scopes, headers, strict=True))
         self._notes = notes(seed)
         self._questions = questions(seed)
+        self._messages = messages(seed)
 
     def stores(self, count: int) -> list[bytes]:
         """Make requests that store new memories."""
@@ -76,9 +85,16 @@ class Requests:
 
     def recalls(self, count: int) -> list[bytes]:
         """Make requests that ask what was not asked before."""
+        return self._asking(islice(self._questions, count))
+
+    def recalls_of_messages(self, count: int) -> list[bytes]:
+        """Make requests that ask with a whole message."""
+        return self._asking(islice(self._messages, count))
+
+    def _asking(self, queries: Iterable[str]) -> list[bytes]:
         return [
-            post("/recall", RecallRequest(agent_id=scope.agent_id, query=question), headers)
-            for question, (scope, headers) in zip(islice(self._questions, count), self._scopes, strict=False)
+            post("/recall", RecallRequest(agent_id=scope.agent_id, query=query), headers)
+            for query, (scope, headers) in zip(queries, self._scopes, strict=False)
         ]
 
 

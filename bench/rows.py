@@ -20,13 +20,13 @@ from app.services.recall import Recaller
 from app.settings import load_settings
 from app.storage.outbox import encode
 from bench.d1 import CountedD1, Read, installed, serving
-from bench.data import SECRETS, notes, one_agent, questions
+from bench.data import SECRETS, messages, notes, one_agent, questions
 from bench.prefill import prefill
 from bench.report import Figure
 
 _SEED = 5
 _SHORT, _QUESTIONS, _MESSAGES = 8, 16, 8
-_WORDS_OF_SHORT, _WORDS_OF_MESSAGE = 3, 60
+_WORDS_OF_SHORT = 3
 _MOST_ROWS, _MOST_MS, _MOST_KB = 4000.0, 8.0, 30.0
 _LIMITED = 10_000
 _TOPICS = 10
@@ -109,8 +109,7 @@ def _queries() -> Iterator[str]:
     for text in islice(told, _SHORT):
         yield " ".join(text.split()[2 : 2 + _WORDS_OF_SHORT])
     yield from islice(asked, _QUESTIONS)
-    for _ in range(_MESSAGES):
-        yield " ".join(" ".join(islice(told, 4)).split()[:_WORDS_OF_MESSAGE])
+    yield from islice(messages(_SEED + 1), _MESSAGES)
 
 
 async def _recalls(load: _Load, folder: Path, url: str) -> list[Read]:

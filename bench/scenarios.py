@@ -27,9 +27,13 @@ _CPU = "ms CPU"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a data set's figures may be: CPU milliseconds an operation, resident MB. None sets no limit."""
+    """What a data set's figures may be: CPU milliseconds an operation, resident MB. None sets no limit.
+
+    ``message``: how many times a short query's recall the one of a message of 60 words may take.
+    """
 
     recall: float | None = None
+    message: float | None = None
     store: float | None = None
     memory: float | None = None
 
@@ -46,8 +50,8 @@ class Load:
     limits: Limits
     recalls: int
     stores: int
-    cached: bool = False
-    """Whether to measure, for information, queries that were asked before as well."""
+    other_queries: bool = False
+    """Whether to measure messages, and for information queries that were asked before, as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,15 @@ class _Pair:
             floors.append(await self.bare.cost(make(_FLOOR_OPERATIONS)))
         return Figure(name, _CPU, costs, floors, limit)
 
+    async def message(self, name: str, requests: Requests, operations: int, limit: float | None) -> Figure:
+        """Measure what a message of 60 words takes, beside a short query."""
+        await self.server.cost(requests.recalls_of_messages(min(operations, _WARM_UP)))
+        ratios = []
+        for _ in range(_ROUNDS):
+            long = await self.server.cost(requests.recalls_of_messages(operations))
+            ratios.append(long / await self.server.cost(requests.recalls(operations)))
+        return Figure(name, "x", ratios, limit=limit)
+
 
 async def under_load(load: Load) -> list[Figure]:
     """Measure recalls and memory first, then stores: they change the data."""
@@ -92,7 +105,9 @@ async def under_load(load: Load) -> list[Figure]:
         pair = _Pair(server, bare)
         figures = [await pair.figure(f"recall, {where}", requests.recalls, load.recalls, load.limits.recall)]
         resident = [server.resident()], [bare.resident()]
-        if load.cached:
+        if load.other_queries:
+            told = f"recall of a message of 60 words over a short query's, {where}"
+            figures.append(await pair.message(told, requests, load.recalls // 2, load.limits.message))
             again = cycle(requests.recalls(_CACHED))
             figures.append(
                 await pair.figure(
