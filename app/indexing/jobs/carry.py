@@ -200,9 +200,10 @@ class Carrier:
 
     async def _vectors(self, rows: Sequence[Values], table: CarriedTable) -> list[dict[str, Json]]:
         """Return the vectors of memories: those that wait for the source's index, those it has, and new ones."""
-        agent_of = {str(row[table.columns.index("id")]): row[table.columns.index("agent_id")] for row in rows}
+        agent_of = {str(row[table.columns.index("id")]): str(row[table.columns.index("agent_id")]) for row in rows}
         ids = list(agent_of)
-        queued = carried.queued_vectors(self.mover.tenant_id, self.config.index_name, ids)
+        named = [(agent_id, id_) for id_, agent_id in agent_of.items()]
+        queued = carried.queued_vectors(self.mover.tenant_id, self.config.index_name, named)
         (waiting,) = await self.source.database.run([queued])
         texts = {str(row["id"]): str(row["vector"]) for row in waiting}
         held = await self.source.index_of(self.config).vectors(

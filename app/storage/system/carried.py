@@ -255,14 +255,14 @@ WHERE (memory.tenant_id, memory.id) IN (SELECT ?1 ->> 'tenant_id', value FROM js
     return Statement.write(sql, tenant_id=tenant_id, ids=list(ids))
 
 
-def queued_vectors(tenant_id: str, index_name: str, ids: Sequence[str]) -> Statement:
-    """Read the vectors that wait for the index, by the ids of their memories."""
+def queued_vectors(tenant_id: str, index_name: str, memories: Sequence[tuple[str, str]]) -> Statement:
+    """Read the vectors of memories that wait for the index; each memory is named by its agent and its id."""
     sql = """
-SELECT outbox.id, outbox.vector FROM outbox
-WHERE outbox.tenant_id = ?1 ->> 'tenant_id' AND outbox.index_name = ?1 ->> 'index_name'
-  AND outbox.operation = 'upsert' AND outbox.id IN (SELECT value FROM json_each(?1, '$.ids'))
+SELECT outbox.id, outbox.vector FROM json_each(?1, '$.memories') AS memory CROSS JOIN outbox
+WHERE outbox.tenant_id = ?1 ->> 'tenant_id' AND outbox.agent_id = memory.value ->> 0 AND outbox.id = memory.value ->> 1
+  AND outbox.index_name = ?1 ->> 'index_name' AND outbox.operation = 'upsert'
 """
-    return Statement.read(sql, tenant_id=tenant_id, index_name=index_name, ids=list(ids))
+    return Statement.read(sql, tenant_id=tenant_id, index_name=index_name, memories=[list(each) for each in memories])
 
 
 def _place(found: Sequence[tuple[str, str, int]], column: str) -> int:
