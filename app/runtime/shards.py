@@ -47,7 +47,7 @@ class Shards:
         self._failed: dict[str, _Failure] = {}
         self._opening = asyncio.Lock()
         self._every = True
-        self._measuring: asyncio.Task[None] | None = None
+        self._background: Sequence[asyncio.Task[None]] = ()
         self._begin: Callable[[Runtime], Awaitable[None]] = Runtime.start
         self.fullness = Fullness(self.main, self._runtimes.values)
 
@@ -79,7 +79,10 @@ class Shards:
             await self._open_added()
         except Unavailable as error:  # the next request tries again
             structlog.get_logger().warning("shards_wait", code=error.code, reason=error.detail)
-        self._measuring = asyncio.create_task(self.fullness.keep_measuring(), name="shards")
+        self._background = [
+            asyncio.create_task(self.fullness.keep_measuring(), name="shards"),
+            asyncio.create_task(self.main.metrics.keep_fresh(), name="metrics"),
+        ]
         structlog.get_logger().info("shards", shards=[MAIN, *(shard.name for shard in self.places.shards)])
 
     async def close(self) -> None:
@@ -87,10 +90,10 @@ class Shards:
         async with AsyncExitStack() as closing:  # it closes what came last first
             for runtime in self._runtimes.values():
                 closing.push_async_callback(runtime.close)
-            if self._measuring is not None:
-                self._measuring.cancel()
+            for task in self._background:
+                task.cancel()
                 with suppress(asyncio.CancelledError):
-                    await self._measuring
+                    await task
             await self.fullness.close()
 
     async def enter(
