@@ -17,7 +17,7 @@ from app.storage.system import directory
 _SECONDS = 300.0
 """How long what was measured is used."""
 FIRST_SECONDS = 20.0
-"""From the start to the first measurement that nobody asked for, which is not to be in the way of the first requests."""
+"""From the start to the first measurement that nobody asked for: it is not to be in the way of the first requests."""
 _MEASURED_SECONDS = 3600.0
 """Between two of them."""
 _LEFT_MS = 600_000

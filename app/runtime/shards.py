@@ -178,7 +178,7 @@ class Shards:
         await self._open_added()
 
     async def parts(self) -> list[Part]:
-        """Check the parts of every shard; those beside the first are not needed to be ready."""
+        """Check the parts of every shard; the service is ready without those beside the first, for other tenants."""
         parts = await self.main.checks.parts()
         for shard in self.places.shards:
             parts = [*parts, *await self._parts_of(shard)]
@@ -188,9 +188,13 @@ class Shards:
         try:
             runtime = self.named(shard.name)
         except ShardUnavailable as error:
-            return [Part(f"shard {shard.name}", shard.database_id or "file", error, optional=True)]
+            part = Part(f"shard {shard.name}", shard.database_id or "file", error)
+            return [replace(part, optional=True, serves_tenants=True)]
         parts = [part for part in await runtime.checks.parts() if part.name in {"database", "index", "data"}]
-        return [replace(part, name=f"{part.name} of shard {shard.name}", optional=True) for part in parts]
+        return [
+            replace(part, name=f"{part.name} of shard {shard.name}", optional=True, serves_tenants=True)
+            for part in parts
+        ]
 
     async def _open_added(self) -> None:
         """Open the shards that have been added since the last time.

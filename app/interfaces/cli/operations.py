@@ -60,7 +60,8 @@ def provision(
 def doctor(*, as_json: bool) -> None:
     """Check every part and say what to do about what fails.
 
-    It exits with 1 where a part fails. A warning is about what works and is yet not what most want.
+    It exits with 1 where a part fails, also one of a shard, without which the service is ready for the tenants of the
+    others. A warning is about what works and is yet not what most want.
     """
     settings = quiet_settings()
     checks = [_place(settings), *run(_diagnose(settings))]

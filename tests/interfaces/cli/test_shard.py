@@ -1,11 +1,12 @@
 """The commands for shards, and the others where there are several."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
 
-from app.bootstrap import open_database
+from app.bootstrap import open_database, shard_file
 from app.domain.shards import Place
 from app.ports.database import Statement
 from app.storage.system.moving import Mover
@@ -90,6 +91,17 @@ def test_a_shard_takes_nobody_before_every_process_knows_of_it(line: Line) -> No
     line.run("store", "a fox", "--tenant", "acme")
     line.run("shard", "add", "east")
     assert "Try again in" in line.fails("shard", "move", "acme", "east")
+
+
+def test_the_doctor_fails_where_a_shard_is_missing_and_examines_the_rest(sharded: Line) -> None:
+    assert sharded.run("doctor").returncode == 0
+    shard_file(settings_for(sharded.folder / "data"), "east").unlink()
+    done = sharded.run("doctor", "--json")
+    assert done.returncode == 1
+    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert [name for name, check in checks.items() if not check["ok"]] == ["shard east"]
+    assert "Its tenants are refused" in checks["shard east"]["finding"]
+    assert checks["store, recall, delete"]["ok"]
 
 
 def test_commands_that_walk_over_tenants_do_so_in_every_shard(sharded: Line) -> None:
