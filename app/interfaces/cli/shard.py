@@ -80,10 +80,12 @@ def move(tenant: str, name: str, poll_seconds: float, linger_seconds: float, *, 
 def list_shards(*, as_json: bool) -> None:
     """List the shards, how full each is, and moves under way."""
 
-    async def work(shards: Shards) -> tuple[list[ShardFigures], list[TenantMove]]:
-        return await shards.fullness.measure(), shards.fullness.moves
+    async def work(shards: Shards) -> tuple[list[ShardFigures], list[TenantMove], list[str]]:
+        measured = await shards.fullness.measure()
+        names = {each.name for each in measured}
+        return measured, shards.fullness.moves, [each.name for each in shards.places.shards if each.name not in names]
 
-    figures, moves = run(_with_shards(quiet_settings(), work, every=True))
+    figures, moves, unmeasured = run(_with_shards(quiet_settings(), work, every=True))
     rows = [
         {
             "name": each.name,
@@ -104,24 +106,42 @@ def list_shards(*, as_json: bool) -> None:
         }
         for each in moves
     ]
-    lines = [*map(_line, figures), *map(_move_line, moves)]
-    print_answer({"shards": rows, "moves": under_way}, "\n".join(lines), as_json)
+    lines = [
+        *(_line(each, alone=len(figures) + len(unmeasured) == 1) for each in figures),
+        *(f"{name} cannot be used, and was not measured. See: memory-gateway doctor" for name in unmeasured),
+        *map(_move_line, moves),
+    ]
+    print_answer({"shards": rows, "unmeasured": unmeasured, "moves": under_way}, "\n".join(lines), as_json)
 
 
-def _line(figures: ShardFigures) -> str:
+def _line(figures: ShardFigures, *, alone: bool) -> str:
     size = f"{figures.stored_bytes / 1e6:.1f} MB ({figures.stored_bytes / limits.SHARD_BYTES:.1%} of D1's 10 GB)"
-    vectors = f"{figures.vectors} vectors ({figures.vectors / limits.SHARD_VECTORS:.1%} of Vectorize's 20 million)"
-    placed = "tenants without a place of their own and " if figures.name == MAIN else ""
-    line = f"{figures.name}: {size}, {vectors}, {placed}{figures.tenants} placed tenants"
+    count = f"{figures.vectors} {'vector' if figures.vectors == 1 else 'vectors'}"
+    vectors = f"{count} ({figures.vectors / limits.SHARD_VECTORS:.1%} of Vectorize's 20 million)"
+    line = f"{figures.name} holds {size} and {vectors}. {_tenants(figures, alone=alone)}"
     return line if figures.warning is None else f"{line}\n  {figures.warning}"
 
 
+def _tenants(figures: ShardFigures, *, alone: bool) -> str:
+    """Say which tenants live there; those that were there before a second shard have no place in the directory."""
+    if alone:
+        return "All tenants live in it."
+    placed = f"{figures.tenants} {'tenant was' if figures.tenants == 1 else 'tenants were'} placed in it."
+    return f"{placed} Older tenants that never moved live in it too." if figures.name == MAIN else placed
+
+
 def _move_line(move: TenantMove) -> str:
-    doing = f"moves from {move.source} to {move.target}"
+    doing = f"{move.tenant_id} lives in {move.source} and is to move to {move.target}."
     if move.phase == "drop":
-        doing = f"has moved to {move.target}, its old rows are in {move.source} still"
-    line = f"{move.tenant_id}: {doing}, and was last worked on {move.idle_ms // 60_000} minutes ago"
-    return f"{line}\n  To go on: memory-gateway shard move {move.tenant_id} {move.target}"
+        doing = f"{move.tenant_id} lives in {move.target}; its old rows in {move.source} are still to be deleted."
+    idle = f"A command last worked on the move {_ago(move.idle_ms // 60_000)}."
+    return f"{doing} {idle}\n  If none does now, go on with: memory-gateway shard move {move.tenant_id} {move.target}"
+
+
+def _ago(minutes: int) -> str:
+    if minutes < 1:
+        return "less than a minute ago"
+    return "a minute ago" if minutes == 1 else f"{minutes} minutes ago"
 
 
 def _tell(line: str) -> None:
