@@ -5,11 +5,21 @@ from typing import TypeVar
 
 import click
 
+from app.adapters.cloudflare.account import Placement
 from app.bootstrap import build_shards, make_shard
 from app.domain import limits
 from app.domain.errors import ConfigurationError
 from app.domain.shards import MAIN, TenantMove
-from app.interfaces.cli.parameters import Id, as_json_option, poll_option, print_answer, quiet_settings, run
+from app.interfaces.cli.parameters import (
+    Id,
+    as_json_option,
+    jurisdiction_option,
+    location_option,
+    poll_option,
+    print_answer,
+    quiet_settings,
+    run,
+)
 from app.interfaces.cli.sections import CommandGroup
 from app.runtime.fullness import ShardFigures
 from app.runtime.moving import move_tenant
@@ -27,20 +37,34 @@ def shard() -> None:
 @shard.command()
 @click.argument("name")
 @click.option("--database-id", help="Use this D1 database; without, one is created. Embedded, a shard is a file.")
+@location_option
+@jurisdiction_option
 @poll_option
 @as_json_option
-def add(name: str, database_id: str | None, poll_seconds: float, *, as_json: bool) -> None:
+def add(
+    name: str,
+    database_id: str | None,
+    location: str | None,
+    jurisdiction: str | None,
+    poll_seconds: float,
+    *,
+    as_json: bool,
+) -> None:
     """Add the shard NAME with a database and an index.
 
-    Tenants that are new a minute later live where most room is. It is safe to run again after a failure.
+    Tenants that are new a minute later live where most room is. It is safe to run again after a failure. Where a
+    jurisdiction binds the first database, it binds this one too.
     """
+    if database_id is not None and (location or jurisdiction):
+        raise click.UsageError("A database that is there stays where it is: leave --location and --jurisdiction out.")
+    placement = Placement(location, jurisdiction)
     settings = quiet_settings()
 
     async def work(shards: Shards) -> str | None:
         await shards.check_new(name, database_id)
         if settings.on_cloudflare and settings.cloudflare_d1_database_id == database_id:
             raise ConfigurationError(f"The shard {MAIN} has the database {database_id}.")
-        made = await make_shard(settings, name, database_id, _tell, poll_seconds=poll_seconds)
+        made = await make_shard(settings, name, database_id, _tell, poll_seconds=poll_seconds, placement=placement)
         await shards.add(name, made)
         return made
 

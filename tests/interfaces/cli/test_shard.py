@@ -11,7 +11,7 @@ from app.bootstrap import open_database, shard_file
 from app.domain.shards import Place
 from app.ports.database import Statement
 from app.storage.system.moving import Mover
-from tests.interfaces.cli.line import Line
+from tests.interfaces.cli.line import Line, misused
 from tests.support.service import settings_for
 from tests.support.sharded import backdate
 
@@ -121,6 +121,8 @@ async def _begin_move(data_dir: Path) -> None:
         (("add", "main"), "There is a shard main already."),
         (("add", "east"), "There is a shard east already."),
         (("add", "west", "--database-id", "abc"), "--database-id is for shards on Cloudflare"),
+        (("add", "west", "--jurisdiction", "eu"), "--location and --jurisdiction are for shards on Cloudflare"),
+        (("add", "west", "--location", "weur"), "--location and --jurisdiction are for shards on Cloudflare"),
         (("move", "acme", "main"), "lives in the shard main already"),
         (("move", "acme", "west"), "There is no shard west. There are: main, east."),
         (("move", "nobody", "east"), "There is no tenant nobody."),
@@ -128,6 +130,11 @@ async def _begin_move(data_dir: Path) -> None:
 )
 def test_what_cannot_be_done_is_refused(sharded: Line, arguments: tuple[str, ...], said: str) -> None:
     assert said in sharded.fails("shard", *arguments)
+
+
+@pytest.mark.parametrize("place", [("--jurisdiction", "eu"), ("--location", "weur")])
+def test_a_database_that_is_there_is_not_put_elsewhere(place: tuple[str, str]) -> None:
+    assert "leave --location and --jurisdiction out" in misused("shard", "add", "west", "--database-id", "abc", *place)
 
 
 def test_a_shard_takes_nobody_before_every_process_knows_of_it(line: Line) -> None:
