@@ -25,8 +25,11 @@ def build_provisioning(
     *,
     poll_seconds: float,
     shard: Shard | None = None,
+    beside: str | None = None,
 ) -> tuple[Provisioning, Close]:
     """Make what creates the account's database and index, or those of a shard; the second value closes it.
+
+    ``beside`` is the id of the database whose jurisdiction binds it too.
 
     Raises:
         ConfigurationError: a setting is missing.
@@ -45,6 +48,7 @@ def build_provisioning(
         placement=placement,
         config=embedder.config,
         filterable=settings.filterable_metadata,
+        beside=beside,
     )
     name = None if shard is None else embedder.config.index_name_in(shard.name)
     index = VectorizeIndex(client, embedder.config, filterable=settings.filterable_metadata, name=name)
@@ -55,18 +59,32 @@ def build_provisioning(
 
 
 async def make_shard(
-    settings: Settings, name: str, database_id: str | None, report: Callable[[str], object], *, poll_seconds: float
+    settings: Settings,
+    name: str,
+    database_id: str | None,
+    report: Callable[[str], object],
+    *,
+    poll_seconds: float,
+    placement: Placement | None = None,
 ) -> str | None:
     """Make a shard's database and index where they are absent, and return the database's id; None where it is a file.
 
+    The jurisdiction of the first shard's database, where it has one, binds that of every other.
+
     Raises:
-        ConfigurationError: the settings name no account, but a database is given; or a setting is missing.
+        ConfigurationError: the settings name no account, but a database or a placement is given; the database would be
+            in another jurisdiction; or a setting is missing.
         Unavailable: a service does not answer. It is safe to run again.
     """
     if settings.on_cloudflare:
         shard = Shard(name, database_id, 0)
         provisioning, close = build_provisioning(
-            settings, f"memory-gateway-{name}", Placement(), poll_seconds=poll_seconds, shard=shard
+            settings,
+            f"memory-gateway-{name}",
+            placement or Placement(),
+            poll_seconds=poll_seconds,
+            shard=shard,
+            beside=settings.cloudflare_d1_database_id,
         )
         try:
             return await provisioning.apply(await provisioning.plan(), report)
@@ -74,6 +92,8 @@ async def make_shard(
             await close()
     if database_id is not None:
         raise ConfigurationError("--database-id is for shards on Cloudflare: embedded, a shard is a file.")
+    if placement is not None and placement != Placement():
+        raise ConfigurationError("--location and --jurisdiction are for shards on Cloudflare: embedded, it is a file.")
     file = SqliteFile(shard_file(settings, name))
     try:
         await migrate(SqliteDatabase(file))

@@ -1,6 +1,8 @@
 """Counts requests, the calls to other services and the state of the outbox, for Prometheus."""
 
+import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
@@ -16,6 +18,9 @@ MEDIA_TYPE = CONTENT_TYPE_LATEST
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _NEWEST: Literal["livemostrecent"] = "livemostrecent"
 """Of several workers' values of a gauge, the one that was set last by a worker that lives."""
+_LEAST: Literal["livemin"] = "livemin"
+"""Of several workers' values of a gauge, the smallest of those of workers that live."""
+_REFRESH_SECONDS = 5.0
 _TOKENS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 65536)
 
 
@@ -76,7 +81,7 @@ class Metrics:
             multiprocess_mode=_NEWEST,
             registry=self.registry,
         )
-        self._embedding_calls: Gauge | None = None
+        self._left: dict[str, _CallsLeft] = {}
         self._outbox = _OutboxGauges(self.registry)
         self._shards = _ShardGauges(self.registry)
 
@@ -111,25 +116,39 @@ class Metrics:
 
     def budget(self, left: Callable[[], float]) -> None:
         """Take the function that returns how many Cloudflare calls are still allowed in this window."""
-        gauge = Gauge(
-            "memory_gateway_cloudflare_calls_left",
-            "Cloudflare calls this process may still make in its window.",
-            registry=self.registry,
-        )
-        gauge.set_function(left)
+        self._show_left("cloudflare_calls_left", "Cloudflare calls this process may still make in its window", left)
 
     def embedding_budget(self, left: Callable[[], float]) -> None:
         """Take the function that returns how many calls of the embeddings API are still allowed in this minute.
 
         Where one process has several embedders of such an API, the first is shown.
         """
-        if self._embedding_calls is None:
-            self._embedding_calls = Gauge(
-                "memory_gateway_embedding_calls_left",
-                "Calls of the embeddings API this process may still make in this minute.",
+        if "embedding_calls_left" not in self._left:
+            meaning = "Calls of the embeddings API this process may still make in this minute"
+            self._show_left("embedding_calls_left", meaning, left)
+
+    def _show_left(self, name: str, meaning: str, left: Callable[[], float]) -> None:
+        self._left[name] = shown = _CallsLeft(
+            Gauge(
+                f"memory_gateway_{name}",
+                f"{meaning}; of several workers, what the one with the fewest may.",
+                multiprocess_mode=_LEAST,
                 registry=self.registry,
-            )
-            self._embedding_calls.set_function(left)
+            ),
+            left,
+        )
+        shown.refresh()
+
+    def refresh(self) -> None:
+        """Set the gauges of what changes as time passes."""
+        for shown in self._left.values():
+            shown.refresh()
+
+    async def keep_fresh(self) -> None:
+        """Set those gauges every few seconds until cancelled: the worker that is asked tells of all, not of its own."""
+        while True:
+            self.refresh()
+            await asyncio.sleep(_REFRESH_SECONDS)
 
     def outbox(self, status: OutboxStatus, shard: str = MAIN) -> None:
         """Set the status of the outbox of one shard; what is shown is of all of them."""
@@ -141,11 +160,26 @@ class Metrics:
 
     def render(self) -> bytes:
         """Return all metrics in the text format of Prometheus; of workers, what all of them have counted together."""
+        self.refresh()
         if not self._of_workers:
             return generate_latest(self.registry)
         together = CollectorRegistry()
         MultiProcessCollector(together)  # type: ignore[no-untyped-call]
         return generate_latest(together)
+
+
+@dataclass(frozen=True, slots=True)
+class _CallsLeft:
+    """A gauge of the calls that are left, and what returns them.
+
+    Prometheus' own gauges of a function have no value for other workers.
+    """
+
+    gauge: Gauge
+    left: Callable[[], float]
+
+    def refresh(self) -> None:
+        self.gauge.set(self.left())
 
 
 class _OutboxGauges:

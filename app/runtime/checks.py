@@ -21,6 +21,8 @@ class Part:
     notice: str | None = None
     optional: bool = False
     """Whether the service is ready without it."""
+    serves_tenants: bool = False
+    """Whether some tenants are refused while it fails, although the service is ready for the others."""
 
 
 class Checks:

@@ -41,6 +41,8 @@ _ADVICE = {
     "quota_exhausted": "Add credit, or choose a larger plan.",
     "upstream_credentials_refused": "Make a new token or key with the permissions of deploy/README.md.",
     "configuration_error": "Set this machine's clock by NTP.",
+    "shard_unavailable": "Its tenants are refused until it works, all others are served; the service tries it again by "
+    "itself.",
     "schema_too_new": "Run the newer version of this service.",
 }
 
@@ -57,7 +59,7 @@ class Check:
 
 
 async def diagnose(runtime: Runtime, parts: Sequence[Part] | None = None) -> list[Check]:
-    """Check each part; if all are well, store, recall and delete a memory of the doctor's own tenant.
+    """Check each part; if all that this runtime needs are well, store, recall and delete a memory of its own tenant.
 
     ``parts`` are those of all shards; without, those of this one are asked.
     """
@@ -66,21 +68,22 @@ async def diagnose(runtime: Runtime, parts: Sequence[Part] | None = None) -> lis
         *await runtime.checks.language_model(),
         await runtime.checks.blobs(),
     ]
-    checks = [_look_at(part, runtime.config) for part in parts]
+    ready = all(part.error is None or part.optional for part in parts)
     deeper: list[tuple[str, Callable[[Runtime], Awaitable[str]]]] = [
         ("migrations", _migrations),
         ("index made for this service", _index),
         ("clock", _clock),
     ]
-    checks += [await _check(name, runtime, look) for name, look in deeper]
-    if all(check.ok for check in checks):
-        checks.append(await _check("store, recall, delete", runtime, _round_trip))
-    return checks
+    looks = [await _check(name, runtime, look) for name, look in deeper]
+    if ready and all(check.ok for check in looks):
+        looks.append(await _check("store, recall, delete", runtime, _round_trip))
+    return [*(_look_at(part, runtime.config) for part in parts), *looks]
 
 
 def _look_at(part: Part, config: EmbeddingConfig) -> Check:
     if part.error is not None:
-        return Check(part.name, ok=part.optional, finding=_advice(part.error), warning=part.optional)
+        bearable = part.optional and not part.serves_tenants
+        return Check(part.name, ok=bearable, finding=_advice(part.error), warning=bearable)
     if part.notice is not None:
         return Check(part.name, ok=True, finding=part.notice, warning=True)
     if part.name != "embedder":

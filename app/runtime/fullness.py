@@ -16,8 +16,10 @@ from app.storage.system import directory
 
 _SECONDS = 300.0
 """How long what was measured is used."""
+FIRST_SECONDS = 20.0
+"""From the start to the first measurement that nobody asked for: it is not to be in the way of the first requests."""
 _MEASURED_SECONDS = 3600.0
-"""Between two measurements that nobody asked for."""
+"""Between two of them."""
 _LEFT_MS = 600_000
 """From this age on a move that nobody has worked on is one that operators are told of."""
 SETTLED_MS = 60_000
@@ -104,10 +106,19 @@ class Fullness:
         )
 
     async def keep_measuring(self) -> None:
-        """Measure once an hour, for metrics, warnings and readiness, until cancelled."""
+        """Measure soon after the start and then once an hour, for metrics, warnings and readiness, until cancelled.
+
+        A measurement that fails is made again after five minutes.
+        """
+        seconds = FIRST_SECONDS
         while True:
-            await asyncio.sleep(_MEASURED_SECONDS)
-            await attempt(self.measure, waits="measuring_waits")
+            await asyncio.sleep(seconds)
+            if self._main.not_ready is not None:
+                seconds = FIRST_SECONDS
+            elif await attempt(self.measure, waits="measuring_waits"):
+                seconds = _MEASURED_SECONDS
+            else:
+                seconds = _SECONDS
 
     async def _measure(self) -> list[ShardFigures]:
         """Measure, and tell of it in metrics and warnings."""

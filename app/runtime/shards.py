@@ -47,7 +47,7 @@ class Shards:
         self._failed: dict[str, _Failure] = {}
         self._opening = asyncio.Lock()
         self._every = True
-        self._measuring: asyncio.Task[None] | None = None
+        self._background: Sequence[asyncio.Task[None]] = ()
         self._begin: Callable[[Runtime], Awaitable[None]] = Runtime.start
         self.fullness = Fullness(self.main, self._runtimes.values)
 
@@ -79,7 +79,10 @@ class Shards:
             await self._open_added()
         except Unavailable as error:  # the next request tries again
             structlog.get_logger().warning("shards_wait", code=error.code, reason=error.detail)
-        self._measuring = asyncio.create_task(self.fullness.keep_measuring(), name="shards")
+        self._background = [
+            asyncio.create_task(self.fullness.keep_measuring(), name="shards"),
+            asyncio.create_task(self.main.metrics.keep_fresh(), name="metrics"),
+        ]
         structlog.get_logger().info("shards", shards=[MAIN, *(shard.name for shard in self.places.shards)])
 
     async def close(self) -> None:
@@ -87,10 +90,10 @@ class Shards:
         async with AsyncExitStack() as closing:  # it closes what came last first
             for runtime in self._runtimes.values():
                 closing.push_async_callback(runtime.close)
-            if self._measuring is not None:
-                self._measuring.cancel()
+            for task in self._background:
+                task.cancel()
                 with suppress(asyncio.CancelledError):
-                    await self._measuring
+                    await task
             await self.fullness.close()
 
     async def enter(
@@ -175,7 +178,7 @@ class Shards:
         await self._open_added()
 
     async def parts(self) -> list[Part]:
-        """Check the parts of every shard; those beside the first are not needed to be ready."""
+        """Check the parts of every shard; the service is ready without those beside the first, for other tenants."""
         parts = await self.main.checks.parts()
         for shard in self.places.shards:
             parts = [*parts, *await self._parts_of(shard)]
@@ -185,9 +188,13 @@ class Shards:
         try:
             runtime = self.named(shard.name)
         except ShardUnavailable as error:
-            return [Part(f"shard {shard.name}", shard.database_id or "file", error, optional=True)]
+            part = Part(f"shard {shard.name}", shard.database_id or "file", error)
+            return [replace(part, optional=True, serves_tenants=True)]
         parts = [part for part in await runtime.checks.parts() if part.name in {"database", "index", "data"}]
-        return [replace(part, name=f"{part.name} of shard {shard.name}", optional=True) for part in parts]
+        return [
+            replace(part, name=f"{part.name} of shard {shard.name}", optional=True, serves_tenants=True)
+            for part in parts
+        ]
 
     async def _open_added(self) -> None:
         """Open the shards that have been added since the last time.

@@ -1,5 +1,6 @@
 """All settings, put together of those of each subject."""
 
+from pydantic import ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.domain.stages import STAGES
@@ -23,6 +24,14 @@ class Settings(
     model_config = SettingsConfigDict(
         env_file=".env", frozen=True, extra="ignore", env_ignore_empty=True, hide_input_in_errors=True
     )
+
+    @field_validator("cloudflare_d1_reads")
+    @classmethod
+    def _check_reads(cls, value: str, info: ValidationInfo) -> str:
+        """Refuse replicas to several workers: which state a read must have seen only the process knows that wrote."""
+        if value == "replicas" and info.data.get("workers", 1) > 1:
+            raise ValueError("replicas is for one process alone: set primary, or set WORKERS to 1")
+        return value
 
     @property
     def language_model_url(self) -> str | None:

@@ -130,9 +130,9 @@ class Double:
         """Make every acknowledged Vectorize write show now."""
         self.vectorize.settle()
 
-    def create_database(self, name: str, image: bytes | None = None) -> str:
+    def create_database(self, name: str, image: bytes | None = None, *, jurisdiction: str | None = None) -> str:
         """Create a D1 database, empty or as a copy of a SQLite file's bytes, and return its id, without a call."""
-        return self.d1.create(name, image)
+        return self.d1.create(name, image, jurisdiction=jurisdiction)
 
     def create_index(self, name: str, dimensions: int, metadata_indexes: Mapping[str, str] | None = None) -> None:
         """Create a Vectorize index with metadata indexes that work at once, without a call."""

@@ -284,3 +284,17 @@ def test_a_weight_that_cannot_be_used_is_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("TENANT_CALL_WEIGHTS", value)
     with pytest.raises(ConfigurationError, match="TENANT_CALL_WEIGHTS"):
         load_settings()
+
+
+@pytest.mark.parametrize("through_option", [True, False])
+def test_several_workers_are_not_served_by_read_replicas(
+    monkeypatch: pytest.MonkeyPatch, *, through_option: bool
+) -> None:
+    monkeypatch.setenv("CLOUDFLARE_D1_READS", "replicas")
+    assert load_settings(workers=1).cloudflare_d1_reads == "replicas"
+    if not through_option:
+        monkeypatch.setenv("WORKERS", "2")
+    with pytest.raises(ConfigurationError, match=r"^CLOUDFLARE_D1_READS: .* WORKERS"):
+        load_settings(workers=2 if through_option else None)
+    monkeypatch.setenv("CLOUDFLARE_D1_READS", "primary")
+    assert load_settings(workers=2).workers == 2

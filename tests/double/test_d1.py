@@ -174,6 +174,14 @@ def test_databases_are_created_listed_and_deleted(client: Client) -> None:
     assert code(client.get(f"/d1/database/{uuid}")) == (404, 7404)
 
 
+def test_a_database_tells_the_jurisdiction_that_it_was_created_in(client: Client) -> None:
+    told = []
+    for name, body in (("bound", {"jurisdiction": "eu"}), ("free", {})):
+        uuid = client.post("/d1/database", {"name": name, **body}).json()["result"]["uuid"]
+        told.append(client.get(f"/d1/database/{uuid}").json()["result"]["jurisdiction"])
+    assert told == ["eu", None]
+
+
 def test_databases_are_listed_in_pages_of_ten(client: Client) -> None:
     for n in range(11):
         client.handle.double.create_database(f"many-{n}")

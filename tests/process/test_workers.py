@@ -12,6 +12,8 @@ import httpx
 import psutil
 import pytest
 
+from app.adapters.cloudflare.call_budget import UNLEASED
+from tests.process.account import rehearsed
 from tests.process.agents import Agents
 from tests.process.conftest import Start
 from tests.process.history import History
@@ -30,12 +32,15 @@ _CONNECTIONS = 200
 @pytest.fixture
 async def server(start: Start) -> Server:
     server = await start(WORKERS=str(WORKERS))
+    await all_listen(server)
+    return server
 
-    async def all_listen() -> bool:
+
+async def all_listen(server: Server) -> None:
+    async def every_worker_listens() -> bool:
         return server.log.read_text().count('"Application startup complete."') == WORKERS
 
-    await until(all_listen)
-    return server
+    await until(every_worker_listens)
 
 
 def workers(server: Server) -> list[psutil.Process]:
@@ -124,6 +129,22 @@ async def all_are_counted(pair: list[httpx.AsyncClient]) -> None:
         for number in range(recalls):
             await recall(client, made("counted", number))
     assert [await counted(client) - before for client in pair] == [7, 7]
+
+
+async def test_the_calls_left_are_those_of_the_worker_with_the_fewest(start: Start) -> None:
+    with rehearsed(SEED) as account:
+        given = account.settings | {"CLOUDFLARE_CALLS_PER_WINDOW": "1100"}
+        server = await start(log=None, WORKERS=str(WORKERS), **given)
+        await all_listen(server)
+        async with server.client() as one_worker_asked:
+
+            async def every_worker_has_told_of_its_share() -> bool:
+                lines = (await one_worker_asked.get("/metrics")).text.splitlines()
+                told = [line.split(" ") for line in lines if line.startswith("memory_gateway_cloudflare_calls_left")]
+                assert [name for name, _ in told] == ["memory_gateway_cloudflare_calls_left"]
+                return all(UNLEASED < float(left) <= 1100 for _, left in told)
+
+            await until(every_worker_has_told_of_its_share)
 
 
 async def test_a_stop_reaches_every_worker(server: Server, data_dir: Path) -> None:

@@ -83,6 +83,44 @@ async def test_readiness_tells_of_moves_that_nobody_goes_on_with_and_names_no_te
         assert not any(tenant in ready.text for tenant in ("acme", "globex", "initech"))
 
 
+async def _told(service: Service, part: str) -> str:
+    """Wait until readiness has a part of this name; return what it says."""
+    async with asyncio.timeout(20):
+        while True:
+            ready = await service.client.get("/readyz", params={"details": "false"})
+            assert ready.status_code == 200
+            for each in ready.json()["parts"]:
+                if each["name"] == part:
+                    return str(each["detail"])
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+def measured_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a process that starts measure at once, and not again for an hour."""
+    monkeypatch.setattr("app.runtime.fullness.FIRST_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("measured_at_once")
+async def test_a_process_that_starts_tells_of_moves_left_undone_unasked(tmp_path: Path) -> None:
+    await add_shards(tmp_path, ["east"])
+    async with serving(tmp_path) as service:
+        await _begun(service, "acme", minutes=61)
+    async with serving(tmp_path) as service:
+        assert "61 minutes" in await _told(service, "moves between shards")
+
+
+@pytest.mark.usefixtures("measured_at_once")
+async def test_a_process_that_starts_with_one_shard_tells_unasked_that_it_is_nearly_full(tmp_path: Path) -> None:
+    async def eight_gigabytes() -> int:
+        return 8_000_000_000
+
+    async with serving(tmp_path, change=lambda given: replace(given, stored_bytes=eight_gigabytes)) as service:
+        assert "8.0 of 10 GB" in await _told(service, "size of shard main")
+        told = (await service.client.get("/metrics")).text
+        assert 'memory_gateway_shard_bytes{shard="main"} 8e+09' in told
+
+
 async def test_readiness_tells_nothing_of_moves_that_go_on(tmp_path: Path) -> None:
     async with sharded(tmp_path) as service:
         await _begun(service, "acme", minutes=1)

@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import httpx
 import pytest
 
 from app.bootstrap import build_shards, make_shard
 from app.domain.shards import MAIN
+from app.runtime.doctor import diagnose
 from tests.runtime.test_moving import everything, moved
 from tests.support.backends import Backend, running_on
 from tests.support.service import serving, settings_for
@@ -54,3 +56,22 @@ async def test_a_shard_s_size_is_what_d1_tells(tmp_path: Path) -> None:
             figures = {each.name: each.stored_bytes for each in await service.shards.fullness.measure()}
             assert figures.keys() == {MAIN, "east"}
             assert all(size > 100_000 for size in figures.values())
+
+
+@pytest.mark.cloudflare
+async def test_a_shard_whose_database_is_gone_leaves_the_service_ready_and_the_doctor_fails(tmp_path: Path) -> None:
+    with running_on("cloudflare") as backend:
+        await add_shard(backend, tmp_path, "east")
+        async with serving(tmp_path, on=backend) as service:
+            (east,) = service.shards.places.shards
+            given = backend.settings(tmp_path)
+            account = f"{given['cloudflare_api_base_url']}/accounts/{given['cloudflare_account_id']}"
+            headers = {"Authorization": f"Bearer {given['cloudflare_api_token']}"}
+            async with httpx.AsyncClient(headers=headers, trust_env=False, verify=False) as client:
+                (await client.delete(f"{account}/d1/database/{east.database_id}")).raise_for_status()
+            assert (await service.client.get("/readyz", params={"details": "false"})).status_code == 200
+            checks = await diagnose(service.runtime, await service.shards.parts())
+            assert [check.name for check in checks if not check.ok] == [
+                "database of shard east",
+                "data of shard east",
+            ]

@@ -53,7 +53,7 @@ async def test_a_recall_is_in_the_audit_of_the_new_shard_if_it_is_written_while_
         await placed(service, "acme", MAIN)
         await service.store("a fox", tenant="acme")
         _note(main, "before")
-        await _stopped(service, _EAST, "it is served by the new shard")
+        await _stopped(service, _EAST, "east serves the tenant now")
         await write_recalls(main.backends)
         await moved(service, "acme", _EAST)
         assert (await _notes(main), await _notes(east)) == ([], [["before"]])
@@ -89,7 +89,7 @@ async def test_nothing_that_was_noted_is_written_where_a_tenant_arrives_or_did_n
         east = service.shards.runtimes[_EAST]
         await placed(service, "acme", MAIN)
         await service.store("a fox", tenant="acme")
-        await _stopped(service, _EAST, "compared")
+        await _stopped(service, _EAST, "compared all rows")
         if given_up:
             await moved(service, "acme", MAIN)
         _note(east, "early")

@@ -44,6 +44,12 @@ class Account:
         named = next((entry for entry in found if entry.get("name") == name), None)
         return None if named is None else _uuid(named)
 
+    async def jurisdiction(self, database_id: str) -> str | None:
+        """Return the jurisdiction that binds a database; None where none does."""
+        result = (await self._client.call(Call("d1.get", "GET", f"{_DATABASES}/{database_id}"))).result
+        bound = result.get("jurisdiction") if isinstance(result, dict) else None
+        return str(bound) if bound else None
+
     async def create_database(self, name: str, placement: Placement) -> str:
         """Create a database and return its id."""
         body: dict[str, Any] = {"name": name}

@@ -6,7 +6,7 @@ created first, and a probe proves that they work before anything else can be wri
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from app.adapters.cloudflare.account import Account, Placement
 from app.adapters.cloudflare.vectorize import SCOPE_TYPES, VectorizeIndex
 from app.adapters.cloudflare.vectorize_conditions import IndexType
 from app.domain.embedding import EmbeddingConfig
-from app.domain.errors import IndexNotProvisioned, UpstreamTimeout
+from app.domain.errors import ConfigurationError, IndexNotProvisioned, UpstreamTimeout
 from app.domain.json_types import Scalar
 from app.domain.memory import Scope
 from app.domain.query import Filter
@@ -37,13 +37,18 @@ _ROUNDS = 6
 
 @dataclass(frozen=True, slots=True)
 class ProvisioningPlan:
-    """The resources that the service needs. ``database_id`` is None where only the database's name is known."""
+    """The resources that the service needs.
+
+    ``database_id`` is None where only the database's name is known. ``beside`` is the id of a database of the same
+    service: a jurisdiction that binds it binds this one too, since new tenants live in either.
+    """
 
     database_name: str
     database_id: str | None
     placement: Placement
     config: EmbeddingConfig
     filterable: Mapping[str, IndexType]
+    beside: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,8 @@ class Plan:
     """The steps that are still missing."""
 
     database_id: str | None
+    placement: Placement
+    """Where the database is created, if there is none."""
     migrations: tuple[str, ...]
     index: bool
     metadata_indexes: Mapping[str, IndexType]
@@ -93,8 +100,10 @@ class Provisioning:
 
         Raises:
             IndexNotProvisioned: the index exists with properties that cannot be changed.
+            ConfigurationError: the jurisdiction is not that of the database beside which it is.
         """
         database_id = self._wanted.database_id or await self._account.database_id(self._wanted.database_name)
+        placement = await self._placement(database_id)
         known = [migration.name for migration in known_migrations()]
         applied = await applied_migrations(self._open_database(database_id)) if database_id else []
         exists = await self._account.index_exists(self._index.name)
@@ -102,6 +111,7 @@ class Provisioning:
         vectors = await self._vectors(info)
         return Plan(
             database_id=database_id,
+            placement=placement,
             migrations=tuple(name for name in known if name not in applied),
             index=not exists,
             metadata_indexes=await self._missing_metadata_indexes(info, vectors) if exists else self._metadata_indexes,
@@ -116,8 +126,9 @@ class Provisioning:
         """
         database_id = plan.database_id
         if database_id is None:
-            database_id = await self._account.create_database(self._wanted.database_name, self._wanted.placement)
-            report(f"created the D1 database {self._wanted.database_name}: {database_id}")
+            database_id = await self._account.create_database(self._wanted.database_name, plan.placement)
+            bound = f" in the jurisdiction {plan.placement.jurisdiction}" if plan.placement.jurisdiction else ""
+            report(f"created the D1 database {self._wanted.database_name}{bound}: {database_id}")
         for name in await migrate(self._open_database(database_id)):
             report(f"applied migration {name}")
         if plan.index:
@@ -129,6 +140,27 @@ class Provisioning:
         if plan.proof:
             await self._prove(report)
         return database_id
+
+    async def _placement(self, database_id: str | None) -> Placement:
+        """Return where the database is to be; an existing one, which cannot be moved, is checked."""
+        asked = self._wanted.placement.jurisdiction
+        if self._wanted.beside is None:
+            return self._wanted.placement
+        bound = await self._account.jurisdiction(self._wanted.beside)
+        if bound is not None and asked not in {None, bound}:
+            raise ConfigurationError(
+                f"The first database is bound to the jurisdiction {bound}. New tenants live in any database of the "
+                f"service, so this one cannot be in {asked}."
+            )
+        needed = asked or bound
+        if database_id is not None and needed is not None:
+            found = await self._account.jurisdiction(database_id)
+            if found != needed:
+                raise ConfigurationError(
+                    f"The database {database_id} is bound to {f'the jurisdiction {found}' if found else 'none'}, but "
+                    f"{needed} is needed. This cannot be changed: use another database, or let one be created."
+                )
+        return replace(self._wanted.placement, jurisdiction=needed)
 
     @property
     def _metadata_indexes(self) -> Mapping[str, IndexType]:

@@ -95,14 +95,14 @@ class Move:
         to = Place(started.target, started.epoch)
         if started.phase == "copy" and not await self._has_gone(to):
             await self._carry(started)
-            self._work.report("it is served by the new shard")
+            self._work.report(f"{self._target.shard} serves the tenant now; its old rows are deleted in a while")
         if started.phase == "copy":
             await self._directory.run([directory.switch(mover.tenant_id, to), mover.moved(to.epoch)])
         # The target serves already. Repeat it: just before the source let the tenant go, a mover that began later may
         # have set it back to `arriving`.
         await self._target.database.run([mover.serve(to.epoch)])
         await self._leftovers(await self._tables()).drop(self._work.linger_seconds)
-        self._work.report("moved")
+        self._work.report("deleted the old rows")
 
     async def give_up(self, epoch: int) -> None:
         """End a move that has not let the tenant go: it stays in the source, and what the target has of it goes.
@@ -168,7 +168,7 @@ class Move:
             await self._delivered()
             if await self._switched(carrier, to):
                 return
-            self._work.report("the last changes took too long, or rows differ: carried on")
+            self._work.report("the last changes took too long, or rows differ: once more")
             carrier = await self._next_attempt(carrier, to)
         raise Unavailable("The tenant changes faster than it can be carried. It is served; run the move again.")
 
@@ -195,7 +195,7 @@ class Move:
             while (after := await self._fitting(carrier, partial(carrier.copy_page, table, after))) is not None:
                 await self._save(table.name, after)
             await self._save(table.name, None)
-            self._work.report(f"copied {table.name}")
+            self._work.report(f"copied the rows of {table.name}")
 
     async def _fitting(self, carrier: Carrier, step: Callable[[], Awaitable[T]]) -> T:
         """Do a step; where rows do not fit what was carried before, carry what has changed since, and do it again."""
@@ -231,7 +231,7 @@ class Move:
             )
             await self._renew()
         await self._caught_up(carrier)
-        self._work.report("compared")
+        self._work.report("compared all rows")
 
     async def _caught_up(self, carrier: Carrier) -> None:
         """Carry what has changed until nothing has, or a hundred times."""

@@ -10,20 +10,24 @@ from app.adapters.cloudflare.account import Placement
 from app.bootstrap import build_provisioning, build_shards
 from app.domain.errors import ConfigurationError, MemoryGatewayError
 from app.interfaces.cli.env_file import write_settings
-from app.interfaces.cli.parameters import as_json_option, poll_option, print_answer, quiet_settings, run
+from app.interfaces.cli.parameters import (
+    as_json_option,
+    jurisdiction_option,
+    location_option,
+    poll_option,
+    print_answer,
+    quiet_settings,
+    run,
+)
 from app.observability.logs import configure_logging
 from app.runtime.doctor import Check, diagnose
 from app.settings import Settings, load_settings
 
-_LOCATIONS = ["wnam", "enam", "weur", "eeur", "apac", "oc"]
-
 
 @click.command()
 @click.option("--database", default="memory-gateway", show_default=True, help="Use the D1 database of this name.")
-@click.option("--location", type=click.Choice(_LOCATIONS), help="Put a new database near this region.")
-@click.option(
-    "--jurisdiction", type=click.Choice(["eu", "fedramp", "us"]), help="Keep a new database in this jurisdiction."
-)
+@location_option
+@jurisdiction_option
 @poll_option
 @click.option("--write-env", type=click.Path(dir_okay=False, path_type=Path), help="Write the settings to this file.")
 @click.option("--yes", is_flag=True, help="Do it; without this, the plan is only shown.")
@@ -60,7 +64,8 @@ def provision(
 def doctor(*, as_json: bool) -> None:
     """Check every part and say what to do about what fails.
 
-    It exits with 1 where a part fails. A warning is about what works and is yet not what most want.
+    It exits with 1 where a part fails, also one of a shard, without which the service is ready for the tenants of the
+    others. A warning is about what works and is yet not what most want.
     """
     settings = quiet_settings()
     checks = [_place(settings), *run(_diagnose(settings))]

@@ -112,6 +112,14 @@ poll_option = click.option(
     show_default=True,
     help="Pause for so long between looks at the index.",
 )
+location_option = click.option(
+    "--location",
+    type=click.Choice(["wnam", "enam", "weur", "eeur", "apac", "oc"]),
+    help="Put a new database near this region.",
+)
+jurisdiction_option = click.option(
+    "--jurisdiction", type=click.Choice(["eu", "fedramp", "us"]), help="Keep a new database in this jurisdiction."
+)
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 tenant_option = click.option(
     "--tenant", type=Id(), default=DEFAULT, show_default=True, help="Use the memories of this tenant."

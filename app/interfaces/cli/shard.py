@@ -5,11 +5,21 @@ from typing import TypeVar
 
 import click
 
+from app.adapters.cloudflare.account import Placement
 from app.bootstrap import build_shards, make_shard
 from app.domain import limits
 from app.domain.errors import ConfigurationError
 from app.domain.shards import MAIN, TenantMove
-from app.interfaces.cli.parameters import Id, as_json_option, poll_option, print_answer, quiet_settings, run
+from app.interfaces.cli.parameters import (
+    Id,
+    as_json_option,
+    jurisdiction_option,
+    location_option,
+    poll_option,
+    print_answer,
+    quiet_settings,
+    run,
+)
 from app.interfaces.cli.sections import CommandGroup
 from app.runtime.fullness import ShardFigures
 from app.runtime.moving import move_tenant
@@ -27,20 +37,34 @@ def shard() -> None:
 @shard.command()
 @click.argument("name")
 @click.option("--database-id", help="Use this D1 database; without, one is created. Embedded, a shard is a file.")
+@location_option
+@jurisdiction_option
 @poll_option
 @as_json_option
-def add(name: str, database_id: str | None, poll_seconds: float, *, as_json: bool) -> None:
+def add(
+    name: str,
+    database_id: str | None,
+    location: str | None,
+    jurisdiction: str | None,
+    poll_seconds: float,
+    *,
+    as_json: bool,
+) -> None:
     """Add the shard NAME with a database and an index.
 
-    Tenants that are new a minute later live where most room is. It is safe to run again after a failure.
+    Tenants that are new a minute later live where most room is. It is safe to run again after a failure. Where a
+    jurisdiction binds the first database, it binds this one too.
     """
+    if database_id is not None and (location or jurisdiction):
+        raise click.UsageError("A database that is there stays where it is: leave --location and --jurisdiction out.")
+    placement = Placement(location, jurisdiction)
     settings = quiet_settings()
 
     async def work(shards: Shards) -> str | None:
         await shards.check_new(name, database_id)
         if settings.on_cloudflare and settings.cloudflare_d1_database_id == database_id:
             raise ConfigurationError(f"The shard {MAIN} has the database {database_id}.")
-        made = await make_shard(settings, name, database_id, _tell, poll_seconds=poll_seconds)
+        made = await make_shard(settings, name, database_id, _tell, poll_seconds=poll_seconds, placement=placement)
         await shards.add(name, made)
         return made
 
@@ -80,10 +104,12 @@ def move(tenant: str, name: str, poll_seconds: float, linger_seconds: float, *, 
 def list_shards(*, as_json: bool) -> None:
     """List the shards, how full each is, and moves under way."""
 
-    async def work(shards: Shards) -> tuple[list[ShardFigures], list[TenantMove]]:
-        return await shards.fullness.measure(), shards.fullness.moves
+    async def work(shards: Shards) -> tuple[list[ShardFigures], list[TenantMove], list[str]]:
+        measured = await shards.fullness.measure()
+        names = {each.name for each in measured}
+        return measured, shards.fullness.moves, [each.name for each in shards.places.shards if each.name not in names]
 
-    figures, moves = run(_with_shards(quiet_settings(), work, every=True))
+    figures, moves, unmeasured = run(_with_shards(quiet_settings(), work, every=True))
     rows = [
         {
             "name": each.name,
@@ -104,24 +130,42 @@ def list_shards(*, as_json: bool) -> None:
         }
         for each in moves
     ]
-    lines = [*map(_line, figures), *map(_move_line, moves)]
-    print_answer({"shards": rows, "moves": under_way}, "\n".join(lines), as_json)
+    lines = [
+        *(_line(each, alone=len(figures) + len(unmeasured) == 1) for each in figures),
+        *(f"{name} cannot be used, and was not measured. See: memory-gateway doctor" for name in unmeasured),
+        *map(_move_line, moves),
+    ]
+    print_answer({"shards": rows, "unmeasured": unmeasured, "moves": under_way}, "\n".join(lines), as_json)
 
 
-def _line(figures: ShardFigures) -> str:
+def _line(figures: ShardFigures, *, alone: bool) -> str:
     size = f"{figures.stored_bytes / 1e6:.1f} MB ({figures.stored_bytes / limits.SHARD_BYTES:.1%} of D1's 10 GB)"
-    vectors = f"{figures.vectors} vectors ({figures.vectors / limits.SHARD_VECTORS:.1%} of Vectorize's 20 million)"
-    placed = "tenants without a place of their own and " if figures.name == MAIN else ""
-    line = f"{figures.name}: {size}, {vectors}, {placed}{figures.tenants} placed tenants"
+    count = f"{figures.vectors} {'vector' if figures.vectors == 1 else 'vectors'}"
+    vectors = f"{count} ({figures.vectors / limits.SHARD_VECTORS:.1%} of Vectorize's 20 million)"
+    line = f"{figures.name} holds {size} and {vectors}. {_tenants(figures, alone=alone)}"
     return line if figures.warning is None else f"{line}\n  {figures.warning}"
 
 
+def _tenants(figures: ShardFigures, *, alone: bool) -> str:
+    """Say which tenants live there; those that were there before a second shard have no place in the directory."""
+    if alone:
+        return "All tenants live in it."
+    placed = f"{figures.tenants} {'tenant was' if figures.tenants == 1 else 'tenants were'} placed in it."
+    return f"{placed} Older tenants that never moved live in it too." if figures.name == MAIN else placed
+
+
 def _move_line(move: TenantMove) -> str:
-    doing = f"moves from {move.source} to {move.target}"
+    doing = f"{move.tenant_id} lives in {move.source} and is to move to {move.target}."
     if move.phase == "drop":
-        doing = f"has moved to {move.target}, its old rows are in {move.source} still"
-    line = f"{move.tenant_id}: {doing}, and was last worked on {move.idle_ms // 60_000} minutes ago"
-    return f"{line}\n  To go on: memory-gateway shard move {move.tenant_id} {move.target}"
+        doing = f"{move.tenant_id} lives in {move.target}; its old rows in {move.source} are still to be deleted."
+    idle = f"A command last worked on the move {_ago(move.idle_ms // 60_000)}."
+    return f"{doing} {idle}\n  If none does now, go on with: memory-gateway shard move {move.tenant_id} {move.target}"
+
+
+def _ago(minutes: int) -> str:
+    if minutes < 1:
+        return "less than a minute ago"
+    return "a minute ago" if minutes == 1 else f"{minutes} minutes ago"
 
 
 def _tell(line: str) -> None:

@@ -55,11 +55,14 @@ class Result:
 class Database:
     """A SQLite database that runs in a thread of its own, so that its queries queue as D1's do."""
 
-    def __init__(self, uuid: str, name: str, created_at: str, path: Path | None, clock: Clock) -> None:
+    def __init__(
+        self, uuid: str, name: str, created_at: str, path: Path | None, clock: Clock, jurisdiction: str | None = None
+    ) -> None:
         """Open the file, or memory."""
         self.uuid = uuid
         self.name = name
         self.created_at = created_at
+        self.jurisdiction = jurisdiction
         self.thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="double-d1")
         self._path = path
         self._clock = clock

@@ -58,13 +58,18 @@ class D1:
         yield Route("d1.get", "GET", f"{base}/{{database}}", self._get)
         yield Route("d1.delete", "DELETE", f"{base}/{{database}}", self._delete)
 
-    def create(self, name: str, image: bytes | None = None) -> str:
+    def create(self, name: str, image: bytes | None = None, *, jurisdiction: str | None = None) -> str:
         """Create a database, empty or as a copy of an image, and return its id; the name must be free."""
         with self._lock:
             if any(database.name == name for database in self._databases.values()):
                 raise refused(400, _NAME_TAKEN, "A database with that name already exists")
-            database = self._open(str(uuids.uuid4()), name, timestamp(self._clock.now()))
-            facts: dict[str, object] = {"uuid": database.uuid, "name": name, "created_at": database.created_at}
+            database = self._open(str(uuids.uuid4()), name, timestamp(self._clock.now()), jurisdiction)
+            facts: dict[str, object] = {
+                "uuid": database.uuid,
+                "name": name,
+                "created_at": database.created_at,
+                "jurisdiction": jurisdiction,
+            }
             if image is not None:
                 database.load(image)
             self._journal.record(_STORE, "create", facts)
@@ -82,14 +87,20 @@ class D1:
         gone = {facts["uuid"] for kind, facts, _ in events if kind == "delete"}
         for kind, facts, _ in events:
             if kind == "create" and facts["uuid"] not in gone:
-                self._open(str(facts["uuid"]), str(facts["name"]), str(facts["created_at"]))
+                jurisdiction = facts.get("jurisdiction")
+                self._open(
+                    str(facts["uuid"]),
+                    str(facts["name"]),
+                    str(facts["created_at"]),
+                    None if jurisdiction is None else str(jurisdiction),
+                )
 
-    def _open(self, uuid: str, name: str, created_at: str) -> Database:
+    def _open(self, uuid: str, name: str, created_at: str, jurisdiction: str | None) -> Database:
         path = None
         if self._directory is not None:
             (self._directory / "d1").mkdir(parents=True, exist_ok=True)
             path = self._directory / "d1" / f"{uuid}.sqlite"
-        database = Database(uuid, name, created_at, path, self._clock)
+        database = Database(uuid, name, created_at, path, self._clock, jurisdiction)
         self._databases[uuid] = database
         return database
 
@@ -116,7 +127,7 @@ class D1:
             raise refused(400, MALFORMED, "Invalid property: primary_location_hint => Invalid enum value")
         if body.get("jurisdiction") not in {None, *_JURISDICTIONS}:
             raise refused(400, MALFORMED, "Invalid property: jurisdiction => Invalid enum value")
-        database = self._databases[self.create(name)]
+        database = self._databases[self.create(name, jurisdiction=body.get("jurisdiction"))]
         region = str(body.get("primary_location_hint") or "weur").upper()
         return ok({**_summary(database), "created_in_region": region, "running_in_region": region})
 
@@ -185,7 +196,7 @@ def _summary(database: Database) -> dict[str, object]:
         "name": database.name,
         "created_at": database.created_at,
         "version": "production",
-        "jurisdiction": None,
+        "jurisdiction": database.jurisdiction,
     }
 
 

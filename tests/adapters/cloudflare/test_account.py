@@ -54,6 +54,16 @@ async def test_a_database_is_created_where_it_is_to_be(
     assert body_of(route.calls.last) == body
 
 
+@pytest.mark.parametrize(
+    ("told", "bound"), [({"jurisdiction": "eu"}, "eu"), ({"jurisdiction": None}, None), ({}, None), (None, None)]
+)
+async def test_the_jurisdiction_of_a_database_is_what_the_account_tells(
+    api: respx.MockRouter, account: Account, told: Any, bound: str | None
+) -> None:
+    api.get(f"{DATABASES}/u-1").mock(return_value=answer(told))
+    assert await account.jurisdiction("u-1") == bound
+
+
 @pytest.mark.parametrize("result", [None, [], {}, {"uuid": ""}, {"uuid": 1}, {"uuid": "u-1\nX=1"}, {"uuid": "../x"}])
 async def test_a_database_without_an_id_is_not_believed(api: respx.MockRouter, account: Account, result: Any) -> None:
     api.post(DATABASES).mock(return_value=answer(result))

@@ -1,15 +1,17 @@
 """The commands for shards, and the others where there are several."""
 
 import asyncio
+import json
+import re
 from pathlib import Path
 
 import pytest
 
-from app.bootstrap import open_database
+from app.bootstrap import open_database, shard_file
 from app.domain.shards import Place
 from app.ports.database import Statement
 from app.storage.system.moving import Mover
-from tests.interfaces.cli.line import Line
+from tests.interfaces.cli.line import Line, misused
 from tests.support.service import settings_for
 from tests.support.sharded import backdate
 
@@ -35,7 +37,49 @@ def shards(line: Line) -> dict[str, int]:
 def test_a_shard_is_added_and_listed(line: Line) -> None:
     assert line.json("shard", "add", "east") == {"added": {"name": "east", "database_id": None}}
     assert shards(line) == {"main": 0, "east": 0}
-    assert "0.0% of D1's 10 GB" in line.ok("shard", "list")
+
+
+def _without_sizes(listed: str) -> list[str]:
+    return [re.sub(r"\d+\.\d (MB|%)", r"0.0 \1", each) for each in listed.splitlines()]
+
+
+def test_one_shard_is_listed_as_the_home_of_all_tenants(line: Line) -> None:
+    (listed,) = _without_sizes(line.ok("shard", "list"))
+    assert listed == (
+        "main holds 0.0 MB (0.0% of D1's 10 GB) and 0 vectors (0.0% of Vectorize's 20 million). All tenants live in it."
+    )
+
+
+def test_each_shard_is_listed_with_its_size_and_its_tenants(sharded: Line) -> None:
+    sharded.run("shard", "move", "acme", "east", *_MOVE)
+    main, east = _without_sizes(sharded.ok("shard", "list"))
+    assert main == (
+        "main holds 0.0 MB (0.0% of D1's 10 GB) and 0 vectors (0.0% of Vectorize's 20 million). "
+        "0 tenants were placed in it. Older tenants that never moved live in it too."
+    )
+    assert east == (
+        "east holds 0.0 MB (0.0% of D1's 10 GB) and 1 vector (0.0% of Vectorize's 20 million). "
+        "1 tenant was placed in it."
+    )
+
+
+def test_a_shard_that_cannot_be_used_is_listed_as_one(sharded: Line) -> None:
+    shard_file(settings_for(sharded.folder / "data"), "east").unlink()
+    main, east = sharded.run("shard", "list").stdout.splitlines()
+    assert "were placed in it" in main
+    assert east == "east cannot be used, and was not measured. See: memory-gateway doctor"
+    listed = json.loads(sharded.run("shard", "list", "--json").stdout)
+    assert ([each["name"] for each in listed["shards"]], listed["unmeasured"]) == (["main"], ["east"])
+
+
+def test_each_step_of_a_move_is_told(sharded: Line) -> None:
+    told = sharded.run("shard", "move", "acme", "east", *_MOVE).stderr.splitlines()
+    assert "... copied the rows of long_term_memory" in told
+    assert told[-3:] == [
+        "... compared all rows",
+        "... east serves the tenant now; its old rows are deleted in a while",
+        "... deleted the old rows",
+    ]
 
 
 def test_a_tenant_is_moved_and_its_memories_with_it(sharded: Line) -> None:
@@ -55,8 +99,8 @@ def test_moves_that_have_not_ended_are_listed_with_their_age(sharded: Line) -> N
     assert move.pop("idle_seconds") >= 7_200
     assert move == {"tenant": "acme", "source": "main", "target": "east", "phase": "copy"}
     listed = sharded.ok("shard", "list")
-    assert "acme: moves from main to east, and was last worked on 120 minutes ago" in listed
-    assert "memory-gateway shard move acme east" in listed
+    assert "acme lives in main and is to move to east. A command last worked on the move 120 minutes ago." in listed
+    assert "If none does now, go on with: memory-gateway shard move acme east" in listed
     assert sharded.run("shard", "move", "acme", "east", *_MOVE).returncode == 0
     assert sharded.json("shard", "list")["moves"] == []
 
@@ -77,6 +121,8 @@ async def _begin_move(data_dir: Path) -> None:
         (("add", "main"), "There is a shard main already."),
         (("add", "east"), "There is a shard east already."),
         (("add", "west", "--database-id", "abc"), "--database-id is for shards on Cloudflare"),
+        (("add", "west", "--jurisdiction", "eu"), "--location and --jurisdiction are for shards on Cloudflare"),
+        (("add", "west", "--location", "weur"), "--location and --jurisdiction are for shards on Cloudflare"),
         (("move", "acme", "main"), "lives in the shard main already"),
         (("move", "acme", "west"), "There is no shard west. There are: main, east."),
         (("move", "nobody", "east"), "There is no tenant nobody."),
@@ -86,10 +132,26 @@ def test_what_cannot_be_done_is_refused(sharded: Line, arguments: tuple[str, ...
     assert said in sharded.fails("shard", *arguments)
 
 
+@pytest.mark.parametrize("place", [("--jurisdiction", "eu"), ("--location", "weur")])
+def test_a_database_that_is_there_is_not_put_elsewhere(place: tuple[str, str]) -> None:
+    assert "leave --location and --jurisdiction out" in misused("shard", "add", "west", "--database-id", "abc", *place)
+
+
 def test_a_shard_takes_nobody_before_every_process_knows_of_it(line: Line) -> None:
     line.run("store", "a fox", "--tenant", "acme")
     line.run("shard", "add", "east")
     assert "Try again in" in line.fails("shard", "move", "acme", "east")
+
+
+def test_the_doctor_fails_where_a_shard_is_missing_and_examines_the_rest(sharded: Line) -> None:
+    assert sharded.run("doctor").returncode == 0
+    shard_file(settings_for(sharded.folder / "data"), "east").unlink()
+    done = sharded.run("doctor", "--json")
+    assert done.returncode == 1
+    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert [name for name, check in checks.items() if not check["ok"]] == ["shard east"]
+    assert "Its tenants are refused" in checks["shard east"]["finding"]
+    assert checks["store, recall, delete"]["ok"]
 
 
 def test_commands_that_walk_over_tenants_do_so_in_every_shard(sharded: Line) -> None:

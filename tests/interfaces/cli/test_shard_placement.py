@@ -1,0 +1,101 @@
+"""Where the database of a new shard is put, on the stand-in account."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.interfaces.cli.line import Done, Line
+from tests.support import migrated
+from tests.support.backends import Backend, running_on
+
+pytestmark = pytest.mark.cloudflare
+
+
+@pytest.fixture
+def account() -> Iterator[Backend]:
+    with running_on("cloudflare") as backend:
+        yield backend
+
+
+def created(account: Backend, folder: Path, name: str, jurisdiction: str | None) -> str:
+    """Create a database, and return its id."""
+    return account.doubles[folder].double.create_database(name, migrated.image(), jurisdiction=jurisdiction)
+
+
+def add(account: Backend, line: Line, *options: str, first: str | None) -> Done:
+    """Add the shard east, where this jurisdiction binds the first database."""
+    given = account.settings(line.folder) | {"auth_secrets": "test=" + "abcdefgh" * 4}
+    given["cloudflare_d1_database_id"] = created(account, line.folder, "first", first)
+    environment = {name.upper(): str(value) for name, value in given.items() if value != {}}
+    return line.run("shard", "add", "east", "--poll-seconds", "0.02", "--json", *options, **environment)
+
+
+def database(account: Backend, line: Line, done: Done) -> dict[str, Any]:
+    """Return what the account tells of the database of the shard that was added."""
+    assert done.returncode == 0, done.stderr
+    given = account.settings(line.folder)
+    path = f"accounts/{given['cloudflare_account_id']}/d1/database/{json.loads(done.stdout)['added']['database_id']}"
+    headers = {"Authorization": f"Bearer {given['cloudflare_api_token']}"}
+    url = f"{given['cloudflare_api_base_url']}/{path}"
+    told: dict[str, Any] = httpx.get(url, headers=headers, trust_env=False, verify=False).json()["result"]
+    return told
+
+
+@pytest.mark.parametrize(
+    ("first", "options", "bound"),
+    [
+        (None, (), None),
+        ("eu", (), "eu"),
+        ("eu", ("--location", "weur"), "eu"),
+        ("eu", ("--jurisdiction", "eu"), "eu"),
+        (None, ("--jurisdiction", "us"), "us"),
+    ],
+)
+def test_a_shard_is_created_in_the_jurisdiction_that_is_given_or_else_in_that_of_the_first(
+    account: Backend, line: Line, first: str | None, options: tuple[str, ...], bound: str | None
+) -> None:
+    assert database(account, line, add(account, line, *options, first=first))["jurisdiction"] == bound
+
+
+def test_a_shard_is_created_near_the_region_that_is_given(account: Backend, line: Line) -> None:
+    assert add(account, line, "--location", "apac", first=None).returncode == 0
+    (body,) = [
+        json.loads(request.body)
+        for request in account.doubles[line.folder].double.requests()
+        if request.operation == "d1.create"
+    ]
+    assert body == {"name": "memory-gateway-east", "primary_location_hint": "apac"}
+
+
+def test_a_shard_in_another_jurisdiction_than_the_first_is_refused_before_anything_is_created(
+    account: Backend, line: Line
+) -> None:
+    done = add(account, line, "--jurisdiction", "us", first="eu")
+    assert done.returncode == 1
+    assert "The first database is bound to the jurisdiction eu." in done.stderr
+    assert "d1.create" not in account.doubles[line.folder].double.calls()
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "code"), [("eu", None, 1), ("eu", "us", 1), ("eu", "eu", 0), (None, "us", 0)]
+)
+def test_a_database_that_is_there_is_taken_if_the_jurisdiction_of_the_first_binds_it(
+    account: Backend, line: Line, first: str | None, other: str | None, code: int
+) -> None:
+    account.settings(line.folder)
+    id_ = created(account, line.folder, "other", other)
+    done = add(account, line, "--database-id", id_, first=first)
+    assert done.returncode == code, done.stderr
+    assert code == 0 or "but eu is needed" in done.stderr
+
+
+def test_a_database_of_an_earlier_try_is_not_taken_for_one_in_the_jurisdiction(account: Backend, line: Line) -> None:
+    account.settings(line.folder)
+    created(account, line.folder, "memory-gateway-east", None)
+    done = add(account, line, "--jurisdiction", "eu", first=None)
+    assert done.returncode == 1
+    assert "is bound to none, but eu is needed" in done.stderr
