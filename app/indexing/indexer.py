@@ -139,10 +139,9 @@ class Indexer:
             raise
 
     async def _send(self, work: Work) -> None:
-        """Send the changes to their indexes."""
+        """Send the changes to their indexes: deletes first, which an index that takes no more vectors still takes."""
         for config, changes in work.by_config(work.unsent):
             index = self._index_of(config)
-            await self._upsert(index, config, [change for change in changes if change.operation == "upsert"])
             deletes: dict[Scope, list[QueuedChange]] = {}
             for change in changes:
                 if change.operation == "delete":
@@ -153,6 +152,7 @@ class Indexer:
                     self._acknowledge(group, "settled")
                 else:
                     self._acknowledge_sent(index, group, at)
+            await self._upsert(index, config, [change for change in changes if change.operation == "upsert"])
 
     async def _upsert(self, index: IndexAdmin, config: EmbeddingConfig, changes: Sequence[QueuedChange]) -> None:
         """Send vectors; where the index refuses some of them, find out which by halving the batch."""

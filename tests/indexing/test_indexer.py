@@ -16,6 +16,7 @@ from app.indexing.indexer import Indexer
 from app.indexing.jobs.dead_letters import DeadLetters
 from app.ports.vector_index import IndexedVector
 from tests.support.backends import Backend
+from tests.support.doubles import FailingIndex
 from tests.support.gateways import Bench, bench_on
 
 AWAY = Unavailable("The index is away.")
@@ -60,6 +61,28 @@ async def test_what_a_request_could_not_deliver_is_delivered_confirmed_and_after
     assert await states(bench) == []
     assert set(await bench.index.held([memory_id])) == {memory_id}
     assert await bench.contents("text") == ["text"]
+
+
+async def test_what_is_forgotten_leaves_an_index_that_takes_no_more_vectors(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (forgotten,) = await undelivered(bench, "old")
+    await bench.quiet()
+    bench.index.error = AWAY
+    await bench.gateway.store("bot", NewMemory("new"))
+    await bench.gateway.delete("bot", forgotten)
+    bench.index.error = None
+    await bench.later(60)
+    with monkeypatch.context() as full:
+        full.setattr(bench.index.inner, "upsert", FailingIndex(bench.index.inner, AWAY).upsert)
+        bench.index.journal.clear()
+        with pytest.raises(Unavailable):
+            await bench.indexer.round()
+        assert "index.delete" in bench.index.journal
+    await bench.quiet()
+    assert await bench.index.held([forgotten]) == {}
+    assert await states(bench) == []
+    assert await bench.contents("new") == ["new"]
 
 
 async def test_a_younger_row_is_left_to_its_request(bench: Bench) -> None:
