@@ -224,7 +224,7 @@ def build_objects(settings: Settings, metrics: Metrics, *, embedded: bool) -> Ob
     """Choose where blobs lie: in DATA_DIR, or on Cloudflare in the bucket of the settings, if they name one.
 
     Raises:
-        ConfigurationError: the settings name half a bucket.
+        ConfigurationError: the settings name half a bucket, or do not say where it answers.
     """
     if embedded:
         return FolderObjects(data_dir(settings) / BLOBS_FOLDER, metrics)
@@ -234,8 +234,14 @@ def build_objects(settings: Settings, metrics: Metrics, *, embedded: bool) -> Ob
         return NoObjectStore()
     if not (bucket and key and secret):
         raise ConfigurationError(missing(given))
+    account_id = settings.cloudflare_account_id or ""
+    if settings.r2_endpoint is None and not account_id.strip("0"):  # as in a Container, whose bindings need no account
+        raise ConfigurationError(
+            "R2_ENDPOINT is not set, and CLOUDFLARE_ACCOUNT_ID names no account that it would follow from. "
+            "Set R2_ENDPOINT to https://<account id>.r2.cloudflarestorage.com."
+        )
     return R2Objects(
-        endpoint=settings.r2_endpoint or f"https://{settings.cloudflare_account_id}.r2.cloudflarestorage.com",
+        endpoint=settings.r2_endpoint or f"https://{account_id}.r2.cloudflarestorage.com",
         bucket=bucket,
         access_key_id=key,
         secret_access_key=secret,
