@@ -1,8 +1,5 @@
 """Settings to a running service."""
 
-import os
-import secrets
-import socket
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -15,7 +12,7 @@ from app.adapters.coalescing.gatherer import charge_nobody
 from app.adapters.local.secret_file import local_secrets
 from app.adapters.objects.folder import FolderObjects
 from app.adapters.objects.r2 import R2Objects
-from app.bootstrap.account import Close, missing, open_account
+from app.bootstrap.account import Close, missing, open_account, process_name
 from app.bootstrap.files import data_dir
 from app.bootstrap.models import (
     build_language_model,
@@ -102,7 +99,7 @@ class _Process:
         """Open it; raises ``ConfigurationError`` as ``build_shards`` does."""
         self._settings = settings
         self._on_cloudflare = on_cloudflare
-        self._name = _process_name()
+        self._name = process_name()
         self._metrics = metrics = Metrics(of_workers=settings.workers > 1)
         self._counts = AuditMetrics(metrics.registry, tenants=settings.metrics_tenants)
         self._account = account = open_account(settings, metrics, self._name) if on_cloudflare else None
@@ -272,11 +269,6 @@ async def open_maintenance(settings: Settings, calls_per_minute: float) -> Async
 def _pace(settings: Settings, usual: Pace) -> Pace:
     seconds = settings.indexer_seconds
     return usual if seconds is None else replace(usual, indexer_seconds=seconds)
-
-
-def _process_name() -> str:
-    """Name this process as no other: where it runs, and which of all that ran there."""
-    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
 def wall_clock() -> int:

@@ -95,6 +95,7 @@ class CloudflareClient:
         """Open no connection yet; ``seconds`` is the deadline of a call that sets none itself."""
         self._call_budget = call_budget
         self._metrics = metrics
+        self.waits_seconds = call_budget.waits_seconds
         self.transport = REST if base_url.rstrip("/") == BASE_URL else UNDISCOVERED
         """What answers, as far as ``discover`` has found out."""
         self._upstream = Upstream(

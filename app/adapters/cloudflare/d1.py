@@ -153,7 +153,7 @@ class D1Database:
 
     async def _within_time(self, call: Call, attempts: int) -> CloudflareAnswer:
         try:
-            async with asyncio.timeout(_RUN_SECONDS):
+            async with asyncio.timeout(_RUN_SECONDS + self._client.waits_seconds):
                 return await self._attempt(call, attempts)
         except TimeoutError as error:
             raise UpstreamTimeout("D1 did not answer in time.") from error
