@@ -1,10 +1,14 @@
 """The process's Cloudflare account: its client, and its part of the calls."""
 
+import os
+import secrets
+import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from app.adapters.cloudflare.call_budget import RESERVE, UNLEASED, CallBudget
+from app.adapters.cloudflare.call_budget import RESERVE, UNLEASED, UNSHARED, CallBudget
 from app.adapters.cloudflare.client import CloudflareClient
+from app.adapters.cloudflare.command_budget import CommandBudget
 from app.adapters.cloudflare.d1 import D1Database
 from app.adapters.cloudflare.tenant_calls import TenantCalls
 from app.adapters.coalescing.gatherer import Charge
@@ -48,13 +52,35 @@ class ProcessAccount:
 
 def open_account(settings: Settings, metrics: Metrics, name: str) -> ProcessAccount:
     """Open what the process has of its account once, however many shards it serves."""
-    limit = settings.cloudflare_calls_per_window
-    budget = CallBudget(limit or None, unleased=UNLEASED)
+    budget = CallBudget(settings.cloudflare_calls_per_window or None, unleased=UNLEASED)
     tenants = TenantCalls(budget, settings.tenant_call_weights)
     client = build_client(settings, metrics, budget)
-    first = D1Database(client, _database_id(settings), for_share=True)
-    shares = CallShares(first, budget, replica=name, limit=limit - RESERVE, discover=client.discover)
+    shares = _call_shares(settings, client, budget, name)
     return ProcessAccount(client, tenants.charge, ProcessCalls(tenants.admit, low=lambda: budget.low), shares)
+
+
+def open_command(settings: Settings) -> tuple[CloudflareClient, CallShares]:
+    """Open what a command has that may make many calls: it leases a share of them, and leaves calls to requests."""
+    budget = CommandBudget(settings.cloudflare_calls_per_window or None, unleased=UNSHARED)
+    client = build_client(settings, Metrics(), budget)
+    return client, _call_shares(settings, client, budget, process_name())
+
+
+def open_short_command(settings: Settings, metrics: Metrics) -> CloudflareClient:
+    """Make the client of a command that makes few calls, or makes them before the schema exists: it leases no share."""
+    limit = settings.cloudflare_calls_per_window
+    return build_client(settings, metrics, CommandBudget(min(limit, UNSHARED) or None))
+
+
+def process_name() -> str:
+    """Name this process as no other: where it runs, and which of all that ran there."""
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+def _call_shares(settings: Settings, client: CloudflareClient, budget: CallBudget, name: str) -> CallShares:
+    first = D1Database(client, _database_id(settings), for_share=True)
+    limit = settings.cloudflare_calls_per_window - RESERVE
+    return CallShares(first, budget, replica=name, limit=limit, discover=client.discover)
 
 
 def shard_database_id(settings: Settings, shard: Shard | None) -> str:

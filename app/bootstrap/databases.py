@@ -3,9 +3,10 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.d1 import D1Database
 from app.adapters.local.sqlite_database import SqliteDatabase
-from app.bootstrap.account import Close, build_client, shard_database_id
+from app.bootstrap.account import Close, open_command, open_short_command, shard_database_id
 from app.bootstrap.files import open_file
 from app.domain.errors import ShardUnavailable
 from app.domain.shards import MAIN, Place, Shard
@@ -15,22 +16,32 @@ from app.settings import Settings
 from app.storage.system import directory
 
 
-def open_database(settings: Settings) -> tuple[Database, Close]:
-    """Open the database of the settings alone; the second value closes it."""
-    opened = AsyncExitStack()
-    return _databases(settings, opened)(None), opened.aclose
+async def open_database(settings: Settings) -> tuple[Database, Close]:
+    """Open the database of the settings alone; the second value closes it.
+
+    It leases no share of Cloudflare's calls: its schema may not be there yet.
+
+    Raises:
+        ConfigurationError: a setting is missing.
+        Unavailable: it cannot be told what answers at CLOUDFLARE_API_BASE_URL.
+    """
+    async with AsyncExitStack() as opened:
+        opens = await _databases(settings, opened)
+        return opens(None), opened.pop_all().aclose
 
 
 @asynccontextmanager
 async def open_databases(settings: Settings) -> AsyncIterator[Mapping[str, Database]]:
     """Open the database of every shard that the directory names, by the shards' names, and close them in the end.
 
+    A share of Cloudflare's calls is leased meanwhile, in the first one, which has to be migrated.
+
     Raises:
         ConfigurationError: a setting or a shard's file is missing.
         Unavailable: the directory does not answer.
     """
     async with AsyncExitStack() as opened:
-        opens = _databases(settings, opened)
+        opens = await _databases(settings, opened, leased=True)
         main = opens(None)
         yield {MAIN: main} | {shard.name: opens(shard) for shard in await _shards_of(main)}
 
@@ -42,7 +53,8 @@ async def read_shards(settings: Settings) -> Sequence[Shard]:
         Unavailable: the directory does not answer.
     """
     async with AsyncExitStack() as opened:
-        return await _shards_of(_databases(settings, opened)(None))
+        opens = await _databases(settings, opened)
+        return await _shards_of(opens(None))
 
 
 async def open_tenant_database(settings: Settings, tenant_id: str) -> tuple[Database, Close]:
@@ -54,18 +66,22 @@ async def open_tenant_database(settings: Settings, tenant_id: str) -> tuple[Data
         Unavailable: the directory does not answer.
     """
     async with AsyncExitStack() as opened:
-        opens = _databases(settings, opened)
+        opens = await _databases(settings, opened)
         main = opens(None)
         shard = await _shard_of_tenant(main, tenant_id)
         database = main if shard is None else opens(shard)
         return database, opened.pop_all().aclose
 
 
-def _databases(settings: Settings, opened: AsyncExitStack) -> Callable[[Shard | None], Database]:
-    """Return what opens the database of a shard, or that of the settings; ``opened`` closes what it opens."""
+async def _databases(
+    settings: Settings, opened: AsyncExitStack, *, leased: bool = False
+) -> Callable[[Shard | None], Database]:
+    """Return what opens the database of a shard, or that of the settings; ``opened`` closes what it opens.
+
+    ``leased``: with a share of Cloudflare's calls, for a command that may make many.
+    """
     if settings.on_cloudflare:
-        client = build_client(settings, Metrics())
-        opened.push_async_callback(client.close)
+        client = await (_with_share(settings, opened) if leased else _without_share(settings, opened))
         return lambda shard: D1Database(client, shard_database_id(settings, shard))
 
     def open_local(shard: Shard | None) -> SqliteDatabase:
@@ -74,6 +90,21 @@ def _databases(settings: Settings, opened: AsyncExitStack) -> Callable[[Shard | 
         return SqliteDatabase(file)
 
     return open_local
+
+
+async def _with_share(settings: Settings, opened: AsyncExitStack) -> CloudflareClient:
+    client, shares = open_command(settings)
+    opened.push_async_callback(client.close)
+    opened.push_async_callback(shares.end)
+    await shares.begin()
+    return client
+
+
+async def _without_share(settings: Settings, opened: AsyncExitStack) -> CloudflareClient:
+    client = open_short_command(settings, Metrics())
+    opened.push_async_callback(client.close)
+    await client.discover()
+    return client
 
 
 async def _shard_of_tenant(main: Database, tenant_id: str) -> Shard | None:

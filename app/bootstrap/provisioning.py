@@ -8,7 +8,7 @@ from app.adapters.cloudflare.provisioning import Provisioning, ProvisioningPlan
 from app.adapters.cloudflare.vectorize import VectorizeIndex
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
-from app.bootstrap.account import Close, build_client
+from app.bootstrap.account import Close, open_short_command
 from app.bootstrap.files import shard_file
 from app.bootstrap.models import build_embedder
 from app.domain.errors import ConfigurationError
@@ -35,7 +35,7 @@ def build_provisioning(
         ConfigurationError: a setting is missing.
     """
     metrics = Metrics()
-    client = build_client(settings, metrics)
+    client = open_short_command(settings, metrics)
     embedder = build_embedder(settings, client, metrics)
 
     async def close() -> None:

@@ -1,8 +1,5 @@
 """Settings to a running service."""
 
-import os
-import secrets
-import socket
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -15,7 +12,7 @@ from app.adapters.coalescing.gatherer import charge_nobody
 from app.adapters.local.secret_file import local_secrets
 from app.adapters.objects.folder import FolderObjects
 from app.adapters.objects.r2 import R2Objects
-from app.bootstrap.account import Close, missing, open_account
+from app.bootstrap.account import Close, missing, open_account, process_name
 from app.bootstrap.files import data_dir
 from app.bootstrap.models import (
     build_language_model,
@@ -102,7 +99,7 @@ class _Process:
         """Open it; raises ``ConfigurationError`` as ``build_shards`` does."""
         self._settings = settings
         self._on_cloudflare = on_cloudflare
-        self._name = _process_name()
+        self._name = process_name()
         self._metrics = metrics = Metrics(of_workers=settings.workers > 1)
         self._counts = AuditMetrics(metrics.registry, tenants=settings.metrics_tenants)
         self._account = account = open_account(settings, metrics, self._name) if on_cloudflare else None
@@ -224,7 +221,7 @@ def build_objects(settings: Settings, metrics: Metrics, *, embedded: bool) -> Ob
     """Choose where blobs lie: in DATA_DIR, or on Cloudflare in the bucket of the settings, if they name one.
 
     Raises:
-        ConfigurationError: the settings name half a bucket.
+        ConfigurationError: the settings name half a bucket, or do not say where it answers.
     """
     if embedded:
         return FolderObjects(data_dir(settings) / BLOBS_FOLDER, metrics)
@@ -234,8 +231,14 @@ def build_objects(settings: Settings, metrics: Metrics, *, embedded: bool) -> Ob
         return NoObjectStore()
     if not (bucket and key and secret):
         raise ConfigurationError(missing(given))
+    account_id = settings.cloudflare_account_id or ""
+    if settings.r2_endpoint is None and not account_id.strip("0"):  # as in a Container, whose bindings need no account
+        raise ConfigurationError(
+            "R2_ENDPOINT is not set, and CLOUDFLARE_ACCOUNT_ID names no account that it would follow from. "
+            "Set R2_ENDPOINT to https://<account id>.r2.cloudflarestorage.com."
+        )
     return R2Objects(
-        endpoint=settings.r2_endpoint or f"https://{settings.cloudflare_account_id}.r2.cloudflarestorage.com",
+        endpoint=settings.r2_endpoint or f"https://{account_id}.r2.cloudflarestorage.com",
         bucket=bucket,
         access_key_id=key,
         secret_access_key=secret,
@@ -266,11 +269,6 @@ async def open_maintenance(settings: Settings, calls_per_minute: float) -> Async
 def _pace(settings: Settings, usual: Pace) -> Pace:
     seconds = settings.indexer_seconds
     return usual if seconds is None else replace(usual, indexer_seconds=seconds)
-
-
-def _process_name() -> str:
-    """Name this process as no other: where it runs, and which of all that ran there."""
-    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
 def wall_clock() -> int:

@@ -64,10 +64,9 @@ def cloudflare_stack(settings: Settings, account: ProcessAccount, shard: Shard |
         """Close nothing: the first shard closes the client."""
 
     async def prepare_index(config: EmbeddingConfig) -> None:
-        (await client.discover()).check(
-            database_id, config.index_name if shard is None else config.index_name_in(shard.name)
-        )
-        await open_index(config).check()
+        index = open_index(config)
+        await client.check_bound(database_id, index.name)
+        await index.check()
 
     return Stack(
         database=CoalescingDatabase(database, account.charge),

@@ -105,14 +105,22 @@ class CallShares:
             return "not counted"
         return f"{self._budget.limit} of {self._limit} in {self._budget.window:.0f} s"
 
+    async def discover(self) -> None:
+        """Find out whether calls are counted at all, before the first one of the database.
+
+        Raises:
+            Unavailable: it cannot be told now.
+        """
+        if self._discover is not None:
+            await self._discover()
+
     async def begin(self) -> None:
         """Lease a share, and keep it until ``end``.
 
         Raises:
             Unavailable: the database, or what ``discover`` asks, does not answer.
         """
-        if self._discover is not None:
-            await self._discover()
+        await self.discover()
         await self.renew()
         if self._keeping is None:
             self._keeping = asyncio.create_task(self._keep(), name="call share")

@@ -131,7 +131,10 @@ async def _round_trip(runtime: Runtime) -> str:
 
 
 def _advice(error: MemoryGatewayError) -> str:
-    """Return what is wrong, with what to do about it where it does not say itself what to check."""
+    """Return what is wrong, with what to do about it where it does not say itself what to check.
+
+    What is wrong with an edge Worker says so itself: the advice is for the REST API.
+    """
     advice = _ADVICE.get(error.code, "")
-    told = advice.startswith("Check ") and "Check " in error.detail
+    told = (advice.startswith("Check ") and "Check " in error.detail) or "deploy/edge/README.md" in error.detail
     return error.detail if told else f"{error.detail} {advice}".strip()

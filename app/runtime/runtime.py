@@ -96,8 +96,10 @@ class Runtime:
             SchemaTooNew: the data belongs to a newer version.
             Unavailable: the data cannot be reached or written, or was embedded with another config.
         """
-        applied = await migrate(self.backends.database)
         shares = self.backends.call_shares
+        if shares is not None:
+            await shares.discover()
+        applied = await migrate(self.backends.database)
         if shares is not None:
             await shares.begin()
         await backfill_segments(self.backends.database)

@@ -13,7 +13,7 @@ from tests.support.backends import Backend, running_on
 from tests.support.service import serving, settings_for
 
 ACCOUNT: dict[str, Any] = {
-    "cloudflare_account_id": "0" * 32,
+    "cloudflare_account_id": "1" * 32,
     "cloudflare_api_token": "token",
     "cloudflare_d1_database_id": "01234567-89ab-cdef-0123-456789abcdef",
     "openai_api_key": "key",
@@ -44,6 +44,14 @@ async def test_on_cloudflare_there_is_a_bucket_or_there_are_no_blobs(
     tmp_path: Path, given: dict[str, str], backend: str
 ) -> None:
     assert built(tmp_path, **ACCOUNT, **given).backends.objects.backend == backend
+
+
+def test_a_bucket_of_an_account_without_an_id_needs_an_endpoint(tmp_path: Path) -> None:
+    container = {**ACCOUNT, **BUCKET, "cloudflare_account_id": "0" * 32}
+    with pytest.raises(ConfigurationError, match="R2_ENDPOINT is not set"):
+        built(tmp_path, **container)
+    there = built(tmp_path, **container, r2_endpoint=f"https://{'1' * 32}.r2.cloudflarestorage.com")
+    assert there.backends.objects.backend == "r2"
 
 
 @pytest.mark.parametrize("missing", BUCKET)

@@ -16,7 +16,7 @@ from tests.support.service import serving, settings_for
 
 async def shares(tmp_path: Path, account: Backend) -> list[Row]:
     """What the database knows of shares."""
-    database, close = open_database(settings_for(tmp_path, **account.settings(tmp_path)))
+    database, close = await open_database(settings_for(tmp_path, **account.settings(tmp_path)))
     sql = "SELECT replica, calls FROM call_share ORDER BY calls DESC"
     (rows,) = await database.run([Statement(sql)])
     await close()

@@ -97,11 +97,13 @@ class Replica:
 
     backend, history_days = "simulated", 0
 
-    def __init__(self, name: str, account: Account, directory: Directory, limit: int = LIMIT) -> None:
+    def __init__(
+        self, name: str, account: Account, directory: Directory, limit: int = LIMIT, *, budget: CallBudget | None = None
+    ) -> None:
         self.name = name
         self.account = account
         self.directory = directory
-        self.budget = CallBudget(limit, clock=account.now, unleased=UNLEASED)
+        self.budget = budget or CallBudget(limit, clock=account.now, unleased=UNLEASED)
         self.tenants = TenantCalls(self.budget, clock=account.now)
         self.shares = CallShares(self, self.budget, replica=name, limit=limit - RESERVE, clock=account.now)
         self.budget.report_by(self.renew)

@@ -1,14 +1,14 @@
 """What the service may run on, for suites that hold on every one of them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from app.adapters.cloudflare.vectorize import SCOPE_TYPES
 from app.adapters.local.hashing import HashingEmbedder
-from memory_gateway_double.account import DoubleOptions
-from memory_gateway_double.server import Handle, running
+from memory_gateway_double.account import Double, DoubleOptions
+from memory_gateway_double.server import Application, Handle, running
 from tests.support import migrated
 
 BackendName: TypeAlias = Literal["embedded", "cloudflare"]
@@ -26,11 +26,13 @@ class Backend:
         filterable: dict[str, str] | None = None,
         rate_limit: bool = False,
         time_scale: float = 1.0,
+        served: Callable[[Double], Application] | None = None,
     ) -> None:
         self.name = name
         self.doubles: dict[Path, Handle] = {}
         self._visibility_seconds = visibility_seconds
         self._limited: dict[str, Any] = {"rate_limit": rate_limit, "time_scale": time_scale}
+        self._served = served
         self._filterable = filterable or {}
         self._settings: dict[Path, dict[str, Any]] = {}
         self._stack = ExitStack()
@@ -48,7 +50,7 @@ class Backend:
     def _account(self, data_dir: Path) -> dict[str, Any]:
         """Run a double for the directory, provisioned for the hashing embedder."""
         options = DoubleOptions(visibility_seconds=self._visibility_seconds, **self._limited)
-        handle = self._stack.enter_context(running(options))
+        handle = self._stack.enter_context(running(options, self._served))
         self.doubles[data_dir] = handle
         config = HashingEmbedder().config
         handle.double.create_index(config.index_name, config.dimensions, {**SCOPE_TYPES, **self._filterable})

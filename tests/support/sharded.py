@@ -32,7 +32,7 @@ async def add_shards(data_dir: Path, names: Sequence[str], **overrides: Any) -> 
 
 async def backdate(data_dir: Path, **overrides: Any) -> None:
     """Have the shards be so old that every process knows of them."""
-    database, close = open_database(settings_for(data_dir, **overrides))
+    database, close = await open_database(settings_for(data_dir, **overrides))
     try:
         await database.run([Statement(_LONG_AGO, writes=True)])
     finally:

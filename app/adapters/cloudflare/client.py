@@ -14,10 +14,11 @@ import structlog
 
 from app.adapters.cloudflare import bookmark
 from app.adapters.cloudflare.call_budget import WINDOW_SECONDS, CallBudget
-from app.adapters.cloudflare.transport import REST, Transport, read_capabilities
+from app.adapters.cloudflare.transport import REST, UNDISCOVERED, Transport, read_capabilities
 from app.adapters.upstream import Call, Upstream
 from app.domain.errors import (
     CloudflareBlocks,
+    ConfigurationError,
     CredentialsRefused,
     MemoryGatewayError,
     RateLimited,
@@ -48,6 +49,7 @@ _OWN_LIMIT = re.compile(r"requests per \d+ seconds|your request speed|\bAPI\b.*\
 """The message of the limit on all calls; products have limits of their own, with other messages."""
 _WAIT_SECONDS = 10
 _POLICY = re.compile(r'"(?P<policy>[^"]*)"\s*;\s*(?P<figures>[a-z]=\d+(?:\s*;\s*[a-z]=\d+)*)')
+_CAPABILITIES = Call("edge.capabilities", "GET", "/capabilities")
 _FEW_LEFT = 100
 _MAX_DIGITS = 6
 _FIGURES = {"r": "remaining", "t": "reset_seconds", "q": "quota", "w": "window_seconds"}
@@ -93,9 +95,9 @@ class CloudflareClient:
         """Open no connection yet; ``seconds`` is the deadline of a call that sets none itself."""
         self._call_budget = call_budget
         self._metrics = metrics
-        self.transport = REST
+        self.waits_seconds = call_budget.waits_seconds
+        self.transport = REST if base_url.rstrip("/") == BASE_URL else UNDISCOVERED
         """What answers, as far as ``discover`` has found out."""
-        self._may_be_an_edge = base_url.rstrip("/") != BASE_URL
         self._upstream = Upstream(
             "Cloudflare",
             base_url=f"{base_url.rstrip('/')}/accounts/{account_id}",
@@ -115,15 +117,29 @@ class CloudflareClient:
         Raises:
             Unavailable: it cannot be told now, because nothing answers.
         """
-        if self._may_be_an_edge and self.transport is REST:
+        if self.transport is UNDISCOVERED:
             try:
-                answer = await self.call(Call("edge.capabilities", "GET", "/capabilities"))
+                answer = await self.call(_CAPABILITIES)
             except UpstreamRejected:  # it knows no such path
-                self._may_be_an_edge = False
+                self.transport = REST
             else:
                 self.transport = read_capabilities(answer.result)
                 self._call_budget.stop_counting()
         return self.transport
+
+    async def check_bound(self, database_id: str, index_name: str) -> None:
+        """Return if what answers has this database and this index.
+
+        An edge that seems to lack one is asked again, because it may have been deployed anew since.
+
+        Raises:
+            ConfigurationError: its configuration lacks one.
+            Unavailable: it cannot be told now.
+        """
+        if (await self.discover()).lacks(database_id, index_name) is not None:
+            self.transport = read_capabilities((await self.call(_CAPABILITIES)).result)
+        if (lacks := self.transport.lacks(database_id, index_name)) is not None:
+            raise ConfigurationError(lacks)
 
     async def call(self, call: Call, meaning: RefusalMap | None = None, *, for_share: bool = False) -> CloudflareAnswer:
         """Make one call within the account.
@@ -197,14 +213,14 @@ class CloudflareClient:
         if own is not None:
             return own
         if refusal.code == _NO_ROUTE:
-            return UpstreamRejected(f"{said}. Check CLOUDFLARE_ACCOUNT_ID and CLOUDFLARE_D1_DATABASE_ID.")
+            return UpstreamRejected(f"{said}. {self.transport.cures.path}")
         if refusal.status == _TOO_MANY:
             return self._limited(operation, refusal, response.headers.get("retry-after"), compatible=compatible)
         if refusal.status in _CREDENTIALS or refusal.code == _MALFORMED_HEADERS:
             structlog.get_logger().error("credentials_refused", operation=operation, code=refusal.code)
             return CredentialsRefused(
                 f"Cloudflare refused the API token ({refusal.status}/{refusal.code} on {operation}). "
-                "Check CLOUDFLARE_API_TOKEN, its permissions and CLOUDFLARE_ACCOUNT_ID."
+                f"{self.transport.cures.credentials}"
             )
         if refusal.status == _REQUEST_TIMEOUT:
             return UpstreamTimeout(f"{said}.")

@@ -45,6 +45,7 @@ _OPERATION = "d1.query"
 _FUSED = "d1.recall_fused"
 _SQL_ERROR = 7500
 _OF_D1 = {7400, 7404, _SQL_ERROR}
+_NO_INDEX = 3000
 _INVALID_REQUEST = 400
 _NOT_FOUND = 404
 
@@ -152,7 +153,7 @@ class D1Database:
 
     async def _within_time(self, call: Call, attempts: int) -> CloudflareAnswer:
         try:
-            async with asyncio.timeout(_RUN_SECONDS):
+            async with asyncio.timeout(_RUN_SECONDS + self._client.waits_seconds):
                 return await self._attempt(call, attempts)
         except TimeoutError as error:
             raise UpstreamTimeout("D1 did not answer in time.") from error
@@ -168,7 +169,7 @@ class D1Database:
 
     async def _call(self, call: Call) -> CloudflareAnswer:
         """Make a call, with the bookmark where replicas may answer it."""
-        meaning = _meaning if call.operation == _OPERATION else _meaning_of_fused
+        meaning = self._meaning if call.operation == _OPERATION else self._meaning_of_fused
         if self._bookmark is None or SESSIONS not in self._client.transport.features:
             return await self._client.call(call, meaning, for_share=self._for_share)
         sent, period = self._bookmark.to_send()
@@ -182,6 +183,27 @@ class D1Database:
             raise
         self._bookmark.record(answer.bookmark, sent, period)
         return answer
+
+    def _meaning(self, refusal: Refusal) -> MemoryGatewayError | None:
+        """Map D1's message to an error, because its codes do not distinguish its failures."""
+        detail = f"D1: {refusal.message}"
+        error = _unavailable(refusal.message, detail)
+        refused = refusal.status == _INVALID_REQUEST and (refusal.code == _SQL_ERROR or "SQLITE_" in refusal.message)
+        if error is None and refused and (reason := _REFUSED.fullmatch(refusal.message)):
+            return RunRefused(reason[1])
+        if error is None and refused:
+            return DatabaseRejected(detail)
+        if error is None and refusal.status == _NOT_FOUND:
+            cure = self._client.transport.cures.database
+            return DatabaseUnavailable(f"The D1 database {self._id} does not exist. {cure}")
+        return error
+
+    def _meaning_of_fused(self, refusal: Refusal) -> MemoryGatewayError | None:
+        """Map the database's errors as in ``_meaning``; every other error is the index's."""
+        if refusal.code in _OF_D1:
+            return self._meaning(refusal)
+        said = f"The edge could not ask the index ({refusal.status}/{refusal.code}): {refusal.message}."
+        return UpstreamRejected(f"{said} {self._client.transport.cures.index}" if refusal.code == _NO_INDEX else said)
 
 
 def _encoded(body: Mapping[str, Any]) -> bytes:
@@ -219,27 +241,6 @@ def _rows(results: Any, count: int) -> list[list[Row]]:  # noqa: ANN401 - as JSO
     if not all(isinstance(of_one, list) and all(isinstance(row, dict) for row in of_one) for of_one in rows):
         raise UpstreamRejected("D1 answered a statement with something else than rows.")
     return rows
-
-
-def _meaning(refusal: Refusal) -> MemoryGatewayError | None:
-    """Map D1's message to an error, because its codes do not distinguish its failures."""
-    detail = f"D1: {refusal.message}"
-    error = _unavailable(refusal.message, detail)
-    refused = refusal.status == _INVALID_REQUEST and (refusal.code == _SQL_ERROR or "SQLITE_" in refusal.message)
-    if error is None and refused and (reason := _REFUSED.fullmatch(refusal.message)):
-        return RunRefused(reason[1])
-    if error is None and refused:
-        return DatabaseRejected(detail)
-    if error is None and refusal.status == _NOT_FOUND:
-        return DatabaseUnavailable("The D1 database does not exist. Check CLOUDFLARE_D1_DATABASE_ID.")
-    return error
-
-
-def _meaning_of_fused(refusal: Refusal) -> MemoryGatewayError | None:
-    """Map the database's errors as in ``_meaning``; every other error is the index's."""
-    if refusal.code in _OF_D1:
-        return _meaning(refusal)
-    return UpstreamRejected(f"The edge could not ask the index ({refusal.status}/{refusal.code}): {refusal.message}.")
 
 
 def _unavailable(message: str, detail: str) -> Unavailable | None:

@@ -1,14 +1,44 @@
 """What answers at CLOUDFLARE_API_BASE_URL: Cloudflare's REST API, or the Worker of ``deploy/edge`` (ADR 0037)."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from app.domain.errors import ConfigurationError, UpstreamRejected
+from app.domain.errors import UpstreamRejected
 
 RECALL_FUSED: Final = "recall-fused"
 SESSIONS: Final = "sessions"
 _VERSION = 1
+_README = "(deploy/edge/README.md)"
+
+
+@dataclass(frozen=True, slots=True)
+class Cures:
+    """What an operator is to do where a call is refused: of its credentials, its path, its database or its index."""
+
+    credentials: str
+    path: str
+    database: str
+    index: str
+
+
+_OF_REST = Cures(
+    credentials="Check CLOUDFLARE_API_TOKEN, its permissions and CLOUDFLARE_ACCOUNT_ID.",
+    path="Check CLOUDFLARE_ACCOUNT_ID and CLOUDFLARE_D1_DATABASE_ID.",
+    database="Check CLOUDFLARE_D1_DATABASE_ID.",
+    index="Run: memory-gateway provision",
+)
+_OF_EDGE = Cures(
+    credentials=f"Check CLOUDFLARE_API_TOKEN: it has to be the edge Worker's EDGE_SECRET {_README}.",
+    path=f"Check CLOUDFLARE_API_BASE_URL, where the edge Worker answers {_README}.",
+    database=f"Check the edge Worker's DATABASES in wrangler.jsonc {_README}.",
+    index=f"Check the edge Worker's INDEXES in wrangler.jsonc {_README}.",
+)
+_OF_EITHER = replace(
+    _OF_REST,
+    credentials="Check CLOUDFLARE_API_TOKEN. Where CLOUDFLARE_API_BASE_URL is an edge Worker, it has to be its "
+    f"EDGE_SECRET {_README}; else check its permissions and CLOUDFLARE_ACCOUNT_ID.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,23 +49,23 @@ class Transport:
     features: Collection[str] = ()
     databases: Collection[str] | None = None
     indexes: Collection[str] | None = None
+    cures: Cures = _OF_REST
 
     def of(self, backend: str) -> str:
         """Return a backend's name for operators, with what it is reached through."""
         return f"{backend} ({self.name})"
 
-    def check(self, database_id: str, index_name: str) -> None:
-        """Return if it has the service's database and index.
-
-        Raises:
-            ConfigurationError: its configuration lacks one.
-        """
+    def lacks(self, database_id: str, index_name: str) -> str | None:
+        """Say which of the two its configuration lacks; None where it has both."""
         for kind, name, names in (("DATABASES", database_id, self.databases), ("INDEXES", index_name, self.indexes)):
             if names is not None and name not in names:
-                raise ConfigurationError(f"The edge Worker's {kind} lacks {name}: see deploy/edge/README.md.")
+                return f"The edge Worker's {kind} lacks {name}: see deploy/edge/README.md."
+        return None
 
 
 REST: Final = Transport("REST")
+UNDISCOVERED: Final = Transport("REST", cures=_OF_EITHER)
+"""Until it is known, everything is done as for the REST API."""
 
 
 def read_capabilities(result: Any) -> Transport:  # noqa: ANN401 - as JSON has it
@@ -49,7 +79,7 @@ def read_capabilities(result: Any) -> Transport:  # noqa: ANN401 - as JSON has i
     if told.get("version") != _VERSION or not all(_is_texts(each) for each in lists):
         raise UpstreamRejected("What answers at CLOUDFLARE_API_BASE_URL is an edge of another version.")
     features, databases, indexes = (frozenset(each) for each in lists if each is not None)
-    return Transport("edge", features, databases, indexes)
+    return Transport("edge", features, databases, indexes, _OF_EDGE)
 
 
 def _is_texts(value: object) -> bool:

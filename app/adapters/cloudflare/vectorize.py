@@ -198,9 +198,8 @@ class VectorizeIndex(AsksWithin):
         wanted = {**SCOPE_TYPES, **self._filterable}
         missing = sorted(f"{key} ({kind})" for key, kind in wanted.items() if declared.get(key) != kind)
         if missing:
-            raise IndexNotProvisioned(
-                f"The index {self.name} lacks the metadata index of {', '.join(missing)}. Run: memory-gateway provision"
-            )
+            said = f"The index {self.name} lacks the metadata index of {', '.join(missing)}."
+            raise IndexNotProvisioned(f"{said} {self._client.transport.cures.index}")
 
     async def info(self) -> Mapping[str, Any]:
         """Return the description of the index."""
@@ -249,7 +248,8 @@ class VectorizeIndex(AsksWithin):
         if refusal.code == _THROTTLED:
             return UpstreamOverloaded(f"Vectorize: {refusal.message}")
         if refusal.status in _NOT_FOUND or refusal.code in _NO_SUCH_INDEX:
-            return IndexNotProvisioned(f"The Vectorize index {self.name} does not exist. Run: memory-gateway provision")
+            cure = self._client.transport.cures.index
+            return IndexNotProvisioned(f"The Vectorize index {self.name} does not exist. {cure}")
         return None
 
     def _meaning_of_upsert(self, refusal: Refusal) -> MemoryGatewayError | None:

@@ -18,7 +18,7 @@ def migrate(*, as_json: bool) -> None:
 
 async def _migrate(settings: Settings) -> list[str]:
     """Migrate the first shard, whose database says which others there are, and then those."""
-    database, close = open_database(settings)
+    database, close = await open_database(settings)
     try:
         applied = await apply_migrations(database)
     finally:

@@ -45,7 +45,7 @@ due AS (
   SELECT ?1 ->> 'limit' - gone.calls - living.calls AS room, CASE
     WHEN ?1 ->> 'hungry' THEN (?1 ->> 'limit' - gone.calls - content) / (1 + hungry)
     WHEN hungry THEN min(?1 ->> 'used', (?1 ->> 'limit' - gone.calls) / (1 + others))
-    ELSE (?1 ->> 'limit' - gone.calls) / (1 + others) END AS calls
+    ELSE max((?1 ->> 'limit' - gone.calls) / (1 + others), ?1 ->> 'used' * 9 / 8) END AS calls
   FROM gone CROSS JOIN living
 )
 UPDATE call_share SET calls = (

@@ -107,7 +107,7 @@ def test_moves_that_have_not_ended_are_listed_with_their_age(sharded: Line) -> N
 
 async def _begin_move(data_dir: Path) -> None:
     """Do what a mover does first, two hours ago."""
-    database, close = open_database(settings_for(data_dir))
+    database, close = await open_database(settings_for(data_dir))
     try:
         await database.run([Mover("acme", "0").lease("main", Place("east", 1)), Statement(_LONG_AGO, writes=True)])
     finally:

@@ -1,0 +1,133 @@
+"""Commands on an account: those that may make many calls lease a share; behind an edge nothing is counted."""
+
+import asyncio
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from app.adapters.cloudflare.call_budget import CallBudget
+from app.adapters.cloudflare.command_budget import CommandBudget
+from app.adapters.cloudflare.tenant_calls import TenantCalls
+from app.bootstrap import open_database, open_databases, open_tenant_database, read_shards
+from app.domain.shards import MAIN
+from app.indexing.jobs.prune import Prune, Pruned
+from app.indexing.rate_limiter import RateLimiter
+from app.ports.database import Row, Statement
+from app.runtime.call_shares import CallShares
+from app.settings import Settings
+from tests.support.backends import Backend, running_on
+from tests.support.edge import running_edge
+from tests.support.service import serving, settings_for
+
+SCALE = 100.0
+LIMIT = 200
+CLOUDFLARES = 205
+CHUNK = 40
+OLD_ROWS = """
+WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1 ->> 'count')
+INSERT INTO audit (tenant_id, agent_id, event, detail, created_at) SELECT 'acme', 'bot', 'stored', '{}', 1 FROM n
+"""
+
+
+async def add_old_rows(settings: Settings, count: int) -> None:
+    database, close = await open_database(settings)
+    await database.run([Statement.write(OLD_ROWS, count=count)])
+    await close()
+
+
+async def prune(settings: Settings) -> Pruned:
+    """Do what the command does, as fast as it can."""
+    async with open_databases(settings) as databases:
+        job = Prune(
+            databases[MAIN], audit_days=400, episode_days=90, rate_limiter=RateLimiter(1e9), report=lambda _: None
+        )
+        return await job.run()
+
+
+async def shares(settings: Settings) -> list[Row]:
+    database, close = await open_database(settings)
+    (rows,) = await database.run([Statement("SELECT replica, calls FROM call_share")])
+    await close()
+    return rows
+
+
+@pytest.fixture
+def limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Backend]:
+    """An account that blocks past fewer calls than Cloudflare, and whose clock is that of all budgets."""
+    monkeypatch.setattr("memory_gateway_double.rate_limit.CALLS", CLOUDFLARES)
+    monkeypatch.setattr("app.indexing.jobs.prune.MAX_CHUNK", CHUNK)
+    with running_on("cloudflare", rate_limit=True, time_scale=SCALE) as account:
+        account.settings(tmp_path)
+        clock = account.doubles[tmp_path].double.clock.now
+
+        async def sleep(seconds: float) -> None:
+            await asyncio.sleep(seconds / SCALE)
+
+        for name, made in {
+            "CallBudget": partial(CallBudget, clock=clock),
+            "CommandBudget": partial(CommandBudget, clock=clock, sleep=sleep),
+            "TenantCalls": partial(TenantCalls, clock=clock),
+            "CallShares": partial(CallShares, clock=clock, sleep=sleep),
+        }.items():
+            monkeypatch.setattr(f"app.bootstrap.account.{name}", made)
+        yield account
+
+
+@pytest.mark.thorough
+async def test_a_prune_of_thousands_of_rows_beside_a_service_that_uses_its_share_never_meets_the_block(
+    tmp_path: Path, limited: Backend
+) -> None:
+    given: dict[str, Any] = limited.settings(tmp_path) | {"cloudflare_calls_per_window": LIMIT}
+    settings = settings_for(tmp_path, **given)
+    await add_old_rows(settings, 3_000)
+    with capture_logs() as logs:
+        async with serving(tmp_path, on=limited, cloudflare_calls_per_window=LIMIT) as service:
+            statuses: set[int] = set()
+            pruning: asyncio.Task[Pruned] | None = None
+            for number in range(LIMIT):
+                answer = await service.post("/recall", {"agent_id": "bot", "query": f"query {number}"})
+                statuses.add(answer.status_code)
+                if number == LIMIT // 10:
+                    pruning = asyncio.create_task(prune(settings))
+            assert pruning is not None
+            pruned = await pruning
+    assert pruned.audit_rows == 3_000
+    assert statuses == {200, 429}
+    assert "cloudflare_blocks" not in {entry["event"] for entry in logs}
+
+
+async def test_a_prune_leases_a_share_and_gives_it_back(tmp_path: Path, account: Backend) -> None:
+    given = account.settings(tmp_path) | {"cloudflare_calls_per_window": 1_100}
+    settings = settings_for(tmp_path, **given)
+    async with open_databases(settings):
+        (held,) = await shares(settings)
+        assert int(held["calls"] or 0) > 0
+    assert [row["calls"] for row in await shares(settings)] == [0]
+
+
+async def test_a_command_of_few_calls_leases_nothing(tmp_path: Path, account: Backend) -> None:
+    given = account.settings(tmp_path) | {"cloudflare_calls_per_window": 1_100}
+    settings = settings_for(tmp_path, **given)
+    assert list(await read_shards(settings)) == []
+    _, close = await open_tenant_database(settings, "acme")
+    await close()
+    assert await shares(settings) == []
+
+
+async def test_commands_behind_an_edge_count_no_call_and_lease_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.indexing.jobs.prune.MAX_CHUNK", CHUNK)
+    with running_edge(tmp_path) as edge:
+        settings = settings_for(tmp_path, **edge.settings(cloudflare_calls_per_window=100))
+        await add_old_rows(settings, 4_000)
+        assert (await prune(settings)).audit_rows == 4_000
+        database, close = await open_tenant_database(settings, "acme")
+        for _ in range(200):
+            await database.ping()
+        await close()
+        assert await shares(settings) == []
