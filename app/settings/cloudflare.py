@@ -26,27 +26,31 @@ class CloudflareSettings(BaseModel):
     )
     cloudflare_d1_database_id: str | None = Field(None, description="The D1 database; `provision` prints it.")
     cloudflare_api_base_url: BaseUrl = Field(
-        "https://api.cloudflare.com/client/v4", description="Where the Cloudflare API answers."
+        "https://api.cloudflare.com/client/v4",
+        description=(
+            "Where the Cloudflare API answers, or the Worker of `deploy/edge`, whose secret CLOUDFLARE_API_TOKEN is "
+            "then."
+        ),
     )
     cloudflare_calls_per_window: Annotated[int, Field(ge=0)] = Field(
         1100,
         description=(
-            "Cloudflare calls that all processes together may make in 300 seconds, of the 1,200 that the token's "
-            "owner has, at least 100; 0 counts none."
+            "Cloudflare calls that all processes together may make in 300 seconds, of the 1,200 that a user, or a "
+            "token of an account, has, at least 100; 0 counts none. Behind `deploy/edge` none is counted."
         ),
     )
     tenant_call_weights: Annotated[dict[str, Annotated[float, Field(gt=0, le=1000)]], NoDecode] = Field(
         default_factory=dict,
         description=(
             "Tenants whose part of scarce Cloudflare calls is not 1, `tenant:weight` separated by commas "
-            "(docs/operations.md)."
+            "(docs/operations.md). Behind `deploy/edge` no calls are divided."
         ),
     )
     cloudflare_d1_reads: Literal["primary", "replicas"] = Field(
         "primary",
         description=(
             "Where D1 answers reads behind `deploy/edge`. `replicas` is for one process alone: it sees its own writes "
-            "there, and those of others late."
+            "there, and those of others, such as commands, late."
         ),
     )
     filterable_metadata: Annotated[dict[str, Literal["string", "number", "boolean"]], NoDecode] = Field(

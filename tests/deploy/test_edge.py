@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from app.adapters.cloudflare.vectorize import SCOPE_TYPES
 from tests.deploy.dockerfile import ROOT
 
 EDGE = ROOT / "deploy" / "edge"
@@ -38,10 +39,20 @@ def test_a_configuration_binds_what_it_names(name: str) -> None:
     assert config["vars"]["DATABASES"] == databases
     indexes = {each["index_name"]: each["binding"] for each in config["vectorize"]}
     assert {index: each["binding"] for index, each in config["vars"]["INDEXES"].items()} == indexes
-    scope = {"tenant_id": "string", "agent_id": "string", "created_at": "number"}
-    assert all(each["metadata"] == scope for each in config["vars"]["INDEXES"].values())
+    assert all(each["metadata"] == SCOPE_TYPES for each in config["vars"]["INDEXES"].values())
     assert "<database id>" in databases
     assert "<index name>" in indexes
+
+
+def test_the_readme_s_example_of_a_shard_binds_what_it_names() -> None:
+    (example,) = re.findall(r"```json\n(\"d1_databases\".*?)```", README, re.DOTALL)
+    config = json.loads(f"{{{example}}}")
+    databases = {each["database_id"]: each["binding"] for each in config["d1_databases"]}
+    assert config["vars"]["DATABASES"] == databases
+    assert len(set(databases.values())) == len(databases) == 2
+    indexes = {each["index_name"]: each["binding"] for each in config["vectorize"]}
+    assert {index: each["binding"] for index, each in config["vars"]["INDEXES"].items()} == indexes
+    assert all(each["metadata"] == SCOPE_TYPES for each in config["vars"]["INDEXES"].values())
 
 
 def test_the_container_is_told_which_database_has_the_directory() -> None:

@@ -14,7 +14,7 @@ interface Env extends Bindings {
 
 const HOST = "memory.internal";
 const PRUNE = ["memory-gateway", "prune", "--calls-per-minute", "600"];
-const PUBLIC = /^\/(?!(?:metrics|readyz|healthz)\b)[\w.-]*(?:\/|$)/; // the rest asks for a credential
+const PUBLIC = /^\/(?!(?:metrics|readyz|healthz)\b)[\w.-]*(?:\/|$)/; // the rest asks for a credential or has no data
 
 export class MemoryGateway extends Container<Env> {
   override defaultPort = 8000;
