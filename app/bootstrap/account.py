@@ -11,7 +11,7 @@ from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.command_budget import CommandBudget
 from app.adapters.cloudflare.d1 import D1Database
 from app.adapters.cloudflare.tenant_calls import TenantCalls
-from app.adapters.coalescing.gatherer import Charge
+from app.adapters.coalescing.gatherer import Metering
 from app.domain.errors import ConfigurationError
 from app.domain.shards import Shard
 from app.observability.metrics import Metrics
@@ -45,7 +45,7 @@ class ProcessAccount:
     """What the process has of its Cloudflare account: its client, and its part of the calls."""
 
     client: CloudflareClient
-    charge: Charge
+    metering: Metering
     calls: ProcessCalls
     shares: CallShares
 
@@ -56,7 +56,8 @@ def open_account(settings: Settings, metrics: Metrics, name: str) -> ProcessAcco
     tenants = TenantCalls(budget, settings.tenant_call_weights)
     client = build_client(settings, metrics, budget)
     shares = _call_shares(settings, client, budget, name)
-    return ProcessAccount(client, tenants.charge, ProcessCalls(tenants.admit, low=lambda: budget.low), shares)
+    metering = Metering(tenants.charge, tenants.linger)
+    return ProcessAccount(client, metering, ProcessCalls(tenants.admit, low=lambda: budget.low), shares)
 
 
 def open_command(settings: Settings) -> tuple[CloudflareClient, CallShares]:

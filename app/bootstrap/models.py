@@ -9,7 +9,7 @@ from app.adapters.cloudflare.workers_ai import WorkersAIEmbedder
 from app.adapters.cloudflare.workers_ai_language_model import STRUCTURED_MODEL, SYNTHESIS_MODEL, WorkersAILanguageModel
 from app.adapters.cloudflare.workers_ai_reranker import WorkersAIReranker
 from app.adapters.coalescing.embedder import CoalescingEmbedder
-from app.adapters.coalescing.gatherer import Charge, charge_nobody
+from app.adapters.coalescing.gatherer import FREE, Metering
 from app.adapters.http.language_model import HttpLanguageModel
 from app.adapters.http.reranker import HttpReranker
 from app.adapters.local.hashing import HashingEmbedder
@@ -54,7 +54,7 @@ def with_prefixes(settings: Settings, embedder: PlainEmbedder) -> OwnedEmbedder:
 
 
 def plain_embedder(
-    settings: Settings, client: CloudflareClient | None, metrics: Metrics, charge: Charge = charge_nobody
+    settings: Settings, client: CloudflareClient | None, metrics: Metrics, metering: Metering = FREE
 ) -> PlainEmbedder:
     """Choose the embedder; the local one falls back to hashing, with a warning, where no weights are present."""
     chosen = settings.chosen_embedder
@@ -72,7 +72,7 @@ def plain_embedder(
         return CoalescingEmbedder(openai)
     if chosen == "workers-ai":
         model = settings.embedding_model or "@cf/baai/bge-m3"
-        return CoalescingEmbedder(WorkersAIEmbedder(client or build_client(settings, metrics), model), charge)
+        return CoalescingEmbedder(WorkersAIEmbedder(client or build_client(settings, metrics), model), metering)
     return HashingEmbedder() if chosen == "hashing" else _local_embedder(settings)
 
 
@@ -137,7 +137,7 @@ def opener(
 
     ``own`` is the embedder of the settings: it is opened once, however many prefixes its model is used with.
     """
-    client, charge = (None, charge_nobody) if account is None else (account.client, account.charge)
+    client, metering = (None, FREE) if account is None else (account.client, account.metering)
 
     def opened(config: EmbeddingConfig) -> Embedder | None:
         plain = config.without_document_prefix
@@ -147,7 +147,7 @@ def opener(
             named |= {"embedding_model": plain.model, "embedding_dimensions": shortened}
         try:
             other = settings.model_copy(update=named)
-            embedder = own if own.config == plain else plain_embedder(other, client, metrics, charge)
+            embedder = own if own.config == plain else plain_embedder(other, client, metrics, metering)
         except ConfigurationError:  # a key or a model is missing: the caller says what cannot be served
             return None
         given = {"query": settings.embedding_query_prefix, "document": settings.embedding_document_prefix}

@@ -8,7 +8,7 @@ from functools import cache
 
 from threadpoolctl import threadpool_limits
 
-from app.adapters.coalescing.gatherer import charge_nobody
+from app.adapters.coalescing.gatherer import FREE
 from app.adapters.local.secret_file import local_secrets
 from app.adapters.objects.folder import FolderObjects
 from app.adapters.objects.r2 import R2Objects
@@ -103,9 +103,9 @@ class _Process:
         self._metrics = metrics = Metrics(of_workers=settings.workers > 1)
         self._counts = AuditMetrics(metrics.registry, tenants=settings.metrics_tenants)
         self._account = account = open_account(settings, metrics, self._name) if on_cloudflare else None
-        client, charge = (None, charge_nobody) if account is None else (account.client, account.charge)
+        client, metering = (None, FREE) if account is None else (account.client, account.metering)
         self._credentials = build_credentials(settings)
-        plain = plain_embedder(settings, client, metrics, charge)
+        plain = plain_embedder(settings, client, metrics, metering)
         self._embedder = with_prefixes(settings, plain)
         self._reranker = build_reranker(settings, client, metrics)
         self._model = build_language_model(settings, client, metrics)

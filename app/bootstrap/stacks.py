@@ -69,9 +69,9 @@ def cloudflare_stack(settings: Settings, account: ProcessAccount, shard: Shard |
         await index.check()
 
     return Stack(
-        database=CoalescingDatabase(database, account.charge),
+        database=CoalescingDatabase(database, account.metering),
         stored_bytes=database.stored_bytes,
-        open_index=lambda config: CoalescingIndex(open_index(config), account.charge),
+        open_index=lambda config: CoalescingIndex(open_index(config), account.metering),
         prepare_index=prepare_index,
         close=client.close if shard is None else left_open,
         pace=_METERED,

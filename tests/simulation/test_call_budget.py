@@ -61,8 +61,8 @@ async def test_who_waits_is_served_by_whichever_replica_the_balancer_chooses(age
 @pytest.mark.parametrize("seed", MORE_SEEDS)
 async def test_whatever_comes_first_two_windows_are_used_up_and_who_waits_is_served(seed: int) -> None:
     for agents in (alike, one_loud):
-        assert in_vain([await used_up(agents(), seed)]) <= 0.02
-        assert in_vain([await used_up(anywhere(agents), seed, least=0.94)]) <= 0.03
+        assert in_vain([await used_up(agents(), seed)]) <= 0.03
+        assert in_vain([await used_up(anywhere(agents), seed, least=0.94)]) <= 0.04
 
 
 async def test_few_agents_that_wait_at_the_same_time_lose_no_calls() -> None:

@@ -27,11 +27,17 @@ _SOON = 1 / 15
 """Of a window: for how long before its time the calls of a promised request are kept."""
 _TURNS = 1 / 15
 """Of a window: how often a request that is repeated has its turn."""
+_GRID = 1 / 60
+"""Of a window: those who were refused come back at times that are so far apart, together, so that they share calls."""
 _TURN_SECONDS = 2.0
 """A turn is a second in which clients come back, as ``Retry-After`` has no fractions, and what they may be too late."""
 _EARLY_SECONDS = 0.25
 """Of a turn: what clients may be too early, because the clocks of two processes differ."""
-_OWED = 6
+_LINGER_SECONDS = 1.0
+"""How long a call waits for others while requests are refused: they come back within a second, and this is how long."""
+_OF_LATE = 1 / 30
+"""Of a window: how long after a refusal calls still linger."""
+_OWED = 9
 """For so many requests beyond its part a tenant is served in their turns; its next ones wait for longer instead."""
 
 
@@ -59,8 +65,18 @@ class _Tenant:
     """What it may spend."""
     asked: float
     average: _Average = field(default_factory=_Average)
-    promised: list[float] = field(default_factory=list)
-    """When those who were refused may come back."""
+    promised: list[tuple[float, int]] = field(default_factory=list)
+    """When those who were refused may come back, and what they ask: a checksum, 0 where it is not known."""
+
+    def take_promise(self, asked: int, now: float) -> bool:
+        """Take what was promised for now to who asks this, or to anyone who has not come for a while."""
+        for place, (at, promised) in enumerate(self.promised):
+            if at > now:
+                return False
+            if asked in (promised, 0) or promised == 0 or at + _TURN_SECONDS < now:
+                del self.promised[place]
+                return True
+        return False
 
 
 class TenantCalls:
@@ -78,6 +94,8 @@ class TenantCalls:
         budget: CallBudget,
         weights: Mapping[str, float] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        linger_seconds: float = _LINGER_SECONDS,
     ) -> None:
         """Take the budget, and the weights of tenants that have another than 1."""
         self._budget = budget
@@ -88,6 +106,8 @@ class TenantCalls:
         self._pace = 0.0
         self._spare = 0.0
         self._grown = -math.inf
+        self._linger_seconds = linger_seconds
+        self._refused_at = -math.inf
 
     def admit(self, tenant_id: str, content: bytes = b"") -> None:
         """Let a request of the tenant begin; ``content`` is what it asks, and the same when it comes back.
@@ -109,14 +129,20 @@ class TenantCalls:
         cost = tenant.average.cost(self._cost)
         paced = max(_PACED, 1 - 1 / len(self._tenants))
         turn = self._since_turn(tenant_id, content)
-        if self._budget.left() <= limit * paced and not self._pays(tenant, cost, now, turn):
+        if self._budget.left() <= limit * paced and not self._pays(tenant, cost, content, turn):
             self._budget.refuse()
+            self._refused_at = now
             raise RateLimited(
                 "Cloudflare's rate limit is nearly used up, and so is this tenant's part of it.",
-                retry_after=self._promise(tenant, cost, now, turn),
+                retry_after=self._promise(tenant, cost, content, turn),
             )
         tenant.average.requests += 1
         self._average.requests += 1
+
+    def linger(self) -> float:
+        """Return for how many seconds a call waits for others to join it: for none unless requests are refused."""
+        refuses = self._clock() < self._refused_at + self._budget.window * _OF_LATE
+        return self._linger_seconds if refuses else 0.0
 
     def charge(self, tenant_ids: Collection[str]) -> None:
         """Count one call that was made for these tenants, by which the next requests of theirs are measured."""
@@ -134,18 +160,17 @@ class TenantCalls:
         now = self._budget.shared_time()
         if now is None or not content:
             return None
-        first = zlib.crc32(content, zlib.crc32(tenant_id.encode())) / 2**32
-        return (now / (self._budget.window * _TURNS) - first) % 1 * self._budget.window * _TURNS
+        turn, grid = self._budget.window * _TURNS, self._budget.window * _GRID
+        first = zlib.crc32(content, zlib.crc32(tenant_id.encode())) % round(turn / grid)
+        return (now - first * grid) % turn
 
-    def _pays(self, tenant: _Tenant, cost: float, now: float, turn: float | None) -> bool:
+    def _pays(self, tenant: _Tenant, cost: float, content: bytes, turn: float | None) -> bool:
         """Take the calls of a request from what was promised to the tenant, from its part, or from what is spare."""
         if self._budget.left() < 1:
             return False
-        in_turn = turn is not None and turn < _TURN_SECONDS
-        if tenant.promised and tenant.promised[0] <= now:
-            del tenant.promised[0]
-            tenant.calls -= cost
-        elif tenant.calls >= cost * (-_OWED if in_turn else 1 + self._soon(tenant, now)):
+        now, in_turn = self._clock(), turn is not None and turn < _TURN_SECONDS
+        needed = cost * (-_OWED if in_turn else 1 + self._soon(tenant, now))
+        if tenant.take_promise(zlib.crc32(content), now) or tenant.calls >= needed:
             tenant.calls -= cost
         elif self._spare >= cost:
             self._spare -= cost
@@ -155,23 +180,31 @@ class TenantCalls:
 
     def _soon(self, tenant: _Tenant, now: float) -> int:
         """Return for how many promised requests calls are kept now; for later ones they become free until then."""
-        return bisect_right(tenant.promised, now + self._budget.window * _SOON)
+        return bisect_right(tenant.promised, (now + self._budget.window * _SOON, math.inf))
 
-    def _promise(self, tenant: _Tenant, cost: float, now: float, turn: float | None) -> int:
+    def _promise(self, tenant: _Tenant, cost: float, content: bytes, turn: float | None) -> int:
         """Return after how many seconds the tenant's part is enough for one request more, and keep it until then."""
+        now = self._clock()
         part = tenant.weight / sum(each.weight for each in self._tenants.values())
         rate = self._pace * part
         lacks = max(0.0, cost * (1 + len(tenant.promised)) - tenant.calls)
         waits = min(lacks / rate, self._budget.window) if rate else 0.0
         before = min(sum(len(each.promised) for each in self._tenants.values()), (3 + len(tenant.promised)) / part)
         seconds = max(1, math.ceil(max(waits, self._budget.frees_in(math.ceil(self._cost * (1 + before))))))
-        if turn is not None:
-            late = (turn + seconds - _EARLY_SECONDS) % (self._budget.window * _TURNS)
-            if late > _TURN_SECONDS / 2:
-                seconds += math.ceil(self._budget.window * _TURNS - late)
+        seconds = self._rounded(seconds, now, turn)
         if len(tenant.promised) < _MAX_PROMISES and seconds < self._budget.window * _AHEAD:
-            insort(tenant.promised, now + seconds)
+            insort(tenant.promised, (now + seconds, zlib.crc32(content)))
         return seconds
+
+    def _rounded(self, seconds: int, now: float, turn: float | None) -> int:
+        """Lengthen a wait until the request's next turn begins; where it has none, until others come back too."""
+        if turn is None:
+            period = self._budget.window * _GRID
+            late = (now + seconds) % period
+        else:
+            period = self._budget.window * _TURNS
+            late = (turn + seconds - _EARLY_SECONDS) % period
+        return seconds if late <= _TURN_SECONDS / 2 else seconds + math.ceil(period - late)
 
     def _tenant(self, tenant_id: str, now: float) -> _Tenant:
         tenant = self._tenants.get(tenant_id)
@@ -188,7 +221,7 @@ class TenantCalls:
             return
         self._grown = now
         for tenant_id, tenant in list(self._tenants.items()):
-            while tenant.promised and tenant.promised[0] + window * _ACTIVE < now:
+            while tenant.promised and tenant.promised[0][0] + window * _ACTIVE < now:
                 del tenant.promised[0]
             if not tenant.promised and tenant.asked + window * _ACTIVE < now:
                 del self._tenants[tenant_id]

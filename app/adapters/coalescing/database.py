@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 
-from app.adapters.coalescing.gatherer import Charge, Gatherer, Size, charge_nobody
+from app.adapters.coalescing.gatherer import FREE, Gatherer, Metering, Size
 from app.domain.errors import DatabaseRejected
 from app.ports.database import Database, Row, Statement
 
@@ -24,11 +24,11 @@ class CoalescingDatabase:
     """
 
     def __init__(
-        self, below: Database, charge: Charge = charge_nobody, *, clock: Callable[[], float] = time.monotonic
+        self, below: Database, metering: Metering = FREE, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Wrap a database; ``charge`` is told of each run of it."""
+        """Wrap a database; ``metering`` is told of each run of it."""
         self._below = below
-        self._charge = charge
+        self._metering = metering
         self._clock = clock
         self._reads = self._gatherer()
         self._writes = self._gatherer()
@@ -76,10 +76,10 @@ class CoalescingDatabase:
         self._apart[tenant_id] = now + _APART_SECONDS
 
     def _gatherer(self) -> Gatherer[_Statements, _Rows]:
-        return Gatherer(self._run_all, size=_size, most=MOST, refused=(DatabaseRejected,))
+        return Gatherer(self._run_all, size=_size, most=MOST, refused=(DatabaseRejected,), linger=self._metering.linger)
 
     async def _run(self, statements: _Statements) -> _Rows:
-        self._charge({statement.tenant_id for statement in statements} - {""})
+        self._metering.charge({statement.tenant_id for statement in statements} - {""})
         return await self._below.run(statements)
 
     async def _run_all(self, runs: Sequence[_Statements]) -> list[_Rows]:

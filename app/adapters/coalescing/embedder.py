@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from app.adapters.coalescing.gatherer import Charge, Gatherer, Size, charge_nobody
+from app.adapters.coalescing.gatherer import FREE, Gatherer, Metering, Size
 from app.adapters.prefixed import ClosableEmbedder
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import UpstreamRejected
@@ -27,10 +27,10 @@ class CoalescingEmbedder:
     the texts of each request are embedded once more, alone.
     """
 
-    def __init__(self, below: ClosableEmbedder, charge: Charge = charge_nobody) -> None:
-        """Wrap an embedder; ``charge`` is told of each call of it."""
+    def __init__(self, below: ClosableEmbedder, metering: Metering = FREE) -> None:
+        """Wrap an embedder; ``metering`` is told of each call of it."""
         self._below = below
-        self._charge = charge
+        self._metering = metering
         self._of: dict[Purpose, Gatherer[_Request, Embeddings]] = {
             "document": self._gatherer("document"),
             "query": self._gatherer("query"),
@@ -60,11 +60,11 @@ class CoalescingEmbedder:
 
     def _gatherer(self, purpose: Purpose) -> Gatherer[_Request, Embeddings]:
         async def call(requests: Sequence[_Request]) -> Sequence[Embeddings]:
-            self._charge({request.tenant_id for request in requests} - {""})
+            self._metering.charge({request.tenant_id for request in requests} - {""})
             told = await self._below.embed([text for request in requests for text in request.texts], purpose)
             return _split(told, requests)
 
-        return Gatherer(call, size=_size, most=MOST, refused=(UpstreamRejected,))
+        return Gatherer(call, size=_size, most=MOST, refused=(UpstreamRejected,), linger=self._metering.linger)
 
 
 def _size(request: _Request) -> Size:

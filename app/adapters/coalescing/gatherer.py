@@ -16,8 +16,20 @@ PATIENCE_SECONDS = 1.0
 """How long a call that is under way keeps the next one waiting: one slow call does not stop all others."""
 
 
-def charge_nobody(tenant_ids: Collection[str]) -> None:
-    """Let a call be free: the ``Charge`` where no budget is shared."""
+@dataclass(frozen=True, slots=True)
+class Metering:
+    """What is done about calls that are scarce; the default is for those that are not.
+
+    Attributes:
+        charge: Is told of each call.
+        linger: For how many seconds a call waits for more requests, from the first one on; asked for each call.
+    """
+
+    charge: Charge = lambda _: None
+    linger: Callable[[], float] = lambda: 0.0
+
+
+FREE = Metering()
 
 
 class Size(NamedTuple):
@@ -31,7 +43,8 @@ class Gatherer(Generic[_R, _A]):
     """Makes one call of all that is asked while another call is under way.
 
     Where none is under way, a call begins in the next turn of the event loop: an idle service waits for nothing, and
-    what comes in one turn, such as the next requests of all who were just answered, goes together. Tenants take turns
+    what comes in one turn, such as the next requests of all who were just answered, goes together. While calls are so
+    scarce that requests are refused, a call lingers, so that more requests share it. Tenants take turns
     in a call, so that one who asks much does not keep others out of it. A request that is cancelled takes nobody with
     it: if its call is under way, the call goes on for the others.
 
@@ -46,6 +59,7 @@ class Gatherer(Generic[_R, _A]):
         size: Callable[[_R], Size],
         most: Size,
         refused: tuple[type[Exception], ...],
+        linger: Callable[[], float] = FREE.linger,
     ) -> None:
         """Take the call, which returns an answer for each request.
 
@@ -55,16 +69,20 @@ class Gatherer(Generic[_R, _A]):
             most: How large the requests of a call are together at most.
             refused: The errors by which a call says that one of its requests is wrong and none was done: then each is
                 asked once more, alone.
+            linger: See ``Metering``.
         """
         self._call = call
         self._size = size
         self._most = most
         self._refused = refused
+        self._linger = linger
         self._waiting: Turns[_WaitingRequest[_R, _A]] = Turns()
         self._calls: set[asyncio.Task[None]] = set()
         self._newest: asyncio.Task[None] | None = None
         """The call that keeps the next one waiting, while it is under way."""
         self._began = 0.0
+        self._first = 0.0
+        """When the first of those asked who wait for the next call."""
         self._next: asyncio.Handle | None = None
         """Begins the next call; None where nobody waits."""
 
@@ -74,14 +92,16 @@ class Gatherer(Generic[_R, _A]):
         asked: _WaitingRequest[_R, _A] = _WaitingRequest(request, self._size(request), loop.create_future())
         self._waiting.put(tenant_id, asked)
         if self._next is None:
+            self._first = loop.time()
             self._plan()
         return await asked.answer
 
     def _plan(self) -> None:
-        """Let the next call begin in the next turn, or once the one under way has kept it waiting for long."""
+        """Let the next call begin in the next turn, or when it has lingered, or once it has waited long for another."""
         loop = asyncio.get_running_loop()
         if self._newest is None:
-            self._next = loop.call_soon(self._begin)
+            seconds = self._first + self._linger() - loop.time()
+            self._next = loop.call_later(seconds, self._begin) if seconds > 0 else loop.call_soon(self._begin)
         else:
             self._next = loop.call_at(self._began + PATIENCE_SECONDS, self._begin)
 

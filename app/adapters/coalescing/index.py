@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from contextvars import Context
 
-from app.adapters.coalescing.gatherer import Charge, Gatherer, Size, charge_nobody
+from app.adapters.coalescing.gatherer import FREE, Gatherer, Metering, Size
 from app.domain.embedding import Vector
 from app.domain.errors import VectorRefused
 from app.domain.memory import Scope
@@ -25,12 +25,12 @@ class CoalescingIndex(AsksWithin):
     what the index may not show yet, for longer than any query takes (docs/architecture.md).
     """
 
-    def __init__(self, below: IndexAdmin, charge: Charge = charge_nobody) -> None:
-        """Wrap an index; ``charge`` is told of each call of it that is for tenants."""
+    def __init__(self, below: IndexAdmin, metering: Metering = FREE) -> None:
+        """Wrap an index; ``metering`` is told of each call of it that is for tenants."""
         self._below = below
-        self._charge = charge
+        self._metering = metering
         self._upserts: Gatherer[Sequence[IndexedVector], int] = Gatherer(
-            self._upsert_all, size=_size, most=MOST, refused=(VectorRefused,)
+            self._upsert_all, size=_size, most=MOST, refused=(VectorRefused,), linger=metering.linger
         )
         self._under_way: dict[_Question, asyncio.Task[Hits]] = {}
 
@@ -64,7 +64,7 @@ class CoalescingIndex(AsksWithin):
         question = (scope, vector.tobytes(), top_k, repr(where))
         asked = self._under_way.get(question)
         if asked is None:
-            self._charge({scope.tenant_id})
+            self._metering.charge({scope.tenant_id})
             query = self._below.query(scope, vector, top_k=top_k, where=where)
             asked = asyncio.get_running_loop().create_task(query, context=Context())
             self._under_way[question] = asked
@@ -93,17 +93,17 @@ class CoalescingIndex(AsksWithin):
             there = newest.get((vector.scope, vector.id))
             if there is None or there.revision <= vector.revision:
                 newest[vector.scope, vector.id] = vector
-        self._charge({scope.tenant_id for scope, _ in newest})
+        self._metering.charge({scope.tenant_id for scope, _ in newest})
         return [await self._below.upsert(list(newest.values()))] * len(requests)
 
     async def delete(self, scope: Scope, ids: Sequence[str]) -> int:
         """Remove vectors of the scope; see ``VectorIndex.delete``."""
-        self._charge({scope.tenant_id})
+        self._metering.charge({scope.tenant_id})
         return await self._below.delete(scope, ids)
 
     async def vectors(self, tenant_id: str, ids: Sequence[str]) -> Mapping[str, Vector]:
         """Return the tenant's vectors of these ids; see ``VectorIndex.vectors``."""
-        self._charge({tenant_id})
+        self._metering.charge({tenant_id})
         return await self._below.vectors(tenant_id, ids)
 
     async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
@@ -116,7 +116,7 @@ class CoalescingIndex(AsksWithin):
 
     async def sample(self, tenant_id: str, agent_id: str | None = None) -> Sequence[str]:
         """Return ids of some vectors; see ``IndexAdmin.sample``."""
-        self._charge({tenant_id})
+        self._metering.charge({tenant_id})
         return await self._below.sample(tenant_id, agent_id)
 
     async def watermark(self) -> int:

@@ -101,11 +101,36 @@ def test_who_comes_back_when_told_is_served(agents: int, tenants: int) -> None:
         scarce.clock.now += 1
         for place, (at, tenant_id, told) in enumerate(asks):
             if at <= second:
-                wait = scarce.ask(tenant_id)
+                wait = scarce.ask(tenant_id, b"agent %d" % place)
                 waited += told
                 in_vain += told and wait > 0
                 asks[place] = (second + max(wait, 1), tenant_id, wait > 0)
-    assert in_vain <= 0.1 * waited + 2
+    assert in_vain <= 0.05 * waited + 2
+
+
+def test_those_who_are_refused_come_back_together_and_calls_wait_for_each_other_meanwhile() -> None:
+    scarce = Scarce()
+    assert scarce.tenants.linger() == 0
+    scarce.use_up("acme")
+    assert scarce.tenants.linger() > 0
+    back = []
+    for number in range(20):
+        scarce.clock.now += 0.2
+        if wait := scarce.ask("acme", b"question %d" % number):
+            back.append((scarce.clock.now + wait) % 5)
+    assert back
+    assert max(back) <= 1
+    scarce.clock.now += WINDOW
+    assert scarce.tenants.linger() == 0
+
+
+def test_what_was_promised_to_one_is_not_taken_by_another_who_asks_something_else() -> None:
+    scarce = Scarce()
+    scarce.use_up("acme")
+    scarce.clock.now += scarce.ask("acme", b"promised")
+    while scarce.ask("acme", b"other") == 0:
+        pass
+    assert scarce.ask("acme", b"promised") == 0
 
 
 @given(question=st.binary(min_size=1))

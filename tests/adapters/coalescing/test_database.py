@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.adapters.coalescing.database import CoalescingDatabase
+from app.adapters.coalescing.gatherer import Metering
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_file import SqliteFile
 from app.domain.errors import DatabaseRejected, MemoryGatewayError, UpstreamUnavailable
@@ -190,7 +191,7 @@ def test_together_or_alone_the_same_is_written_and_answered(asked: list[tuple[st
 
 async def test_each_run_below_is_charged_once_to_the_tenants_in_it(below: Slow) -> None:
     charged: list[set[str]] = []
-    database = CoalescingDatabase(below, lambda tenant_ids: charged.append(set(tenant_ids)))
+    database = CoalescingDatabase(below, Metering(lambda tenant_ids: charged.append(set(tenant_ids))))
     runs = [database.run([read(0, tenant)]) for tenant in ("a", "b", "c", "b", "")]
     await asyncio.gather(*runs)
     await database.run([write(1, "d", repeatable=False)])

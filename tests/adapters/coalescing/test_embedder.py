@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from app.adapters.coalescing.embedder import CoalescingEmbedder
+from app.adapters.coalescing.gatherer import Metering
 from app.adapters.local.hashing import HashingEmbedder
 from app.domain.errors import RateLimited, UpstreamRejected
 from app.ports.embedder import Embeddings, Purpose
@@ -83,6 +84,6 @@ async def test_nothing_is_embedded_too(texts: list[str]) -> None:
 
 async def test_each_call_below_is_charged_once_to_the_tenants_in_it() -> None:
     charged: list[set[str]] = []
-    embedder = CoalescingEmbedder(Slow(), lambda tenant_ids: charged.append(set(tenant_ids)))
+    embedder = CoalescingEmbedder(Slow(), Metering(lambda tenant_ids: charged.append(set(tenant_ids))))
     await asyncio.gather(*(embedder.embed(["a"], "query", tenant_id=tenant) for tenant in ("a", "b", "c", "b", "")))
     assert charged == [{"a", "b", "c"}]

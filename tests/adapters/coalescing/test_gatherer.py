@@ -74,6 +74,29 @@ async def test_what_is_asked_while_a_call_is_under_way_is_the_next_call() -> Non
     assert call.calls == [["a"], ["b", "c", "d"]]
 
 
+async def test_while_calls_are_scarce_one_waits_so_that_others_join_it() -> None:
+    seconds = [0.2]
+    calls: list[list[str]] = []
+
+    async def call(requests: Sequence[str]) -> list[str]:
+        calls.append(list(requests))
+        return list(requests)
+
+    asked: Gatherer[str, str] = Gatherer(
+        call, size=lambda _: Size(1, 1), most=Size(100, 100), refused=(), linger=lambda: seconds[0]
+    )
+
+    async def ask_after(wait: float, text: str) -> str:
+        await asyncio.sleep(wait)
+        return await asked.ask(text, "t")
+
+    await asyncio.gather(ask_after(0, "a"), ask_after(0.02, "b"), ask_after(0.04, "c"))
+    assert calls == [["a", "b", "c"]]
+    seconds[0] = 0.0
+    assert await asyncio.wait_for(asked.ask("d", "t"), 5) == "d"
+    assert calls[1:] == [["d"]]
+
+
 async def test_a_call_holds_no_more_than_it_may() -> None:
     call = Recorded()
     asked = gatherer(call)

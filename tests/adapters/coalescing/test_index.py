@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from app.adapters.coalescing.gatherer import Metering
 from app.adapters.coalescing.index import CoalescingIndex
 from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.sqlite_index import SqliteVectorIndex
@@ -118,7 +119,7 @@ async def test_a_vector_that_is_refused_leaves_the_others_written(below: Slow) -
 
 async def test_each_call_below_is_charged_once_to_the_tenants_in_it(below: Slow) -> None:
     charged: list[set[str]] = []
-    index = CoalescingIndex(below, lambda tenant_ids: charged.append(set(tenant_ids)))
+    index = CoalescingIndex(below, Metering(lambda tenant_ids: charged.append(set(tenant_ids))))
     await asyncio.gather(*(index.upsert([vector(n, scope)]) for n, scope in enumerate((SCOPE, SCOPE, OTHER))))
     await asyncio.gather(*(index.query(SCOPE, axis(0), top_k=3, where=Filter()) for _ in range(3)))
     await index.delete(OTHER, [vector(2).id])
