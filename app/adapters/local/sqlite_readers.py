@@ -14,8 +14,8 @@ from app.adapters.local.work_queue import WorkQueue
 
 _Taken = tuple[str, Job[Any]]
 
-_BEHIND_SECONDS = 0.01
-"""A second thread makes what waits once the first one has been so long at reads that came together."""
+_HELP_AFTER_SECONDS = 0.01
+"""When the first thread has been at one group for so long, the helper takes what waits."""
 _GROUP = 16
 _GROUP_SECONDS = 0.005
 """For how long reads that came together share a snapshot and a wake-up; what is not reached comes first in the next."""
@@ -28,23 +28,24 @@ _LOOK_EVERY = 100_000
 class Readers:
     """Reads by turns of the tenants. Where one's read is slow, its reads are made beside those of the others.
 
-    One thread makes the reads, and a second one helps where the first is behind. Two at all times take a seventh more
-    of the processor for each read: SQLite returns row by row, and for each row a thread takes the interpreter's lock
-    again.
+    One thread makes the reads, and a helper makes those that wait while the first is at a long one. Two at all times
+    take a seventh more of the processor for each read: SQLite returns row by row, and for each row a thread takes the
+    interpreter's lock again.
     """
 
     def __init__(self, open_connection: Callable[[], sqlite3.Connection]) -> None:
         """Start the threads; the first read opens a connection."""
         self._open = open_connection
-        self._began: float | None = None
-        self._help = threading.Event()
-        self._closed = False
         self._idle: deque[sqlite3.Connection] = deque()
         self._generation = 0
         self._quick: WorkQueue[Job[Any]] = WorkQueue()
         self._slow: WorkQueue[Job[Any]] = WorkQueue()
         self._slow_of: Counter[str] = Counter()
         self._lock = threading.Lock()
+        self._group_began: float | None = None
+        """When the first thread began the group that it is at."""
+        self._waits = threading.Event()
+        """Set for the helper when a read may have to wait."""
         self._threads = [
             threading.Thread(target=self._serve_quick, name="sqlite-read", daemon=True),
             threading.Thread(target=self._serve_as_help, name="sqlite-read-help", daemon=True),
@@ -56,7 +57,7 @@ class Readers:
     def read(self, tenant_id: str, job: Job[Any]) -> None:
         """Let a read wait for its tenant's turn."""
         self._quick.put(tenant_id, job)
-        self._help_if_behind()
+        self._call_help()
 
     def renew(self) -> None:
         """Close the connections; those in use are closed when they are returned.
@@ -71,8 +72,7 @@ class Readers:
     def close(self) -> None:
         """Finish the reads that wait, and end the threads."""
         self._quick.close()
-        self._closed = True
-        self._help.set()
+        self._waits.set()
         for thread in self._threads[:-1]:
             thread.join()
         self._slow.close()
@@ -81,24 +81,32 @@ class Readers:
 
     def _serve_quick(self) -> None:
         while taken := self._quick.take(_GROUP):
-            self._began = time.monotonic()
+            self._group_began = time.monotonic()
+            self._call_help()  # for what has come since
             self._serve(taken)
-            self._began = None
+            self._group_began = None
 
     def _serve_as_help(self) -> None:
-        while not self._closed:
-            self._help.wait()
-            self._help.clear()
-            while taken := self._quick.take_at_once(_GROUP):
+        while not self._quick.closed:
+            self._waits.wait()
+            self._waits.clear()
+            began = self._group_began
+            if began is None:
+                continue
+            time.sleep(max(0.0, began + _HELP_AFTER_SECONDS - time.monotonic()))
+            while self._group_began == began and (taken := self._quick.take_at_once(_GROUP)):
                 self._serve(taken)
+            self._call_help()  # the first thread may be at another group, which may be a long one too
+        while taken := self._quick.take_at_once(_GROUP):  # the first thread may have ended before these were put back
+            self._serve(taken)
 
-    def _help_if_behind(self) -> None:
-        """Wake the second thread where the first one takes long; called for each read, and by each that takes long."""
-        began = self._began
-        if began is not None and time.monotonic() - began > _BEHIND_SECONDS:
-            self._help.set()
+    def _call_help(self) -> None:
+        """Let the helper look after what waits, if the first thread is at a group meanwhile."""
+        if self._group_began is not None and self._quick:
+            self._waits.set()
 
     def _serve(self, taken: Sequence[_Taken]) -> None:
+        """Make reads; put back those that were not reached, and hand on slow ones."""
         left: list[_Taken] = []
         slow: list[_Taken] = []
         try:
@@ -117,7 +125,7 @@ class Readers:
             ((tenant_id, job),) = taken
             try:
                 with self._snapshot() as connection:
-                    if not job.future.done() and not self._attempt(connection, job, job.seconds):
+                    if not job.future.done() and not _attempt(connection, job, job.seconds):
                         job.fail(too_slow())
             except sqlite3.Error as error:
                 _fail([job], error)
@@ -138,7 +146,7 @@ class Readers:
             if job.future.done():  # the caller was cancelled
                 continue
             seconds = _TURN_SECONDS if job.seconds is None else min(job.seconds, _TURN_SECONDS)
-            if self._is_slow(tenant_id) or not self._attempt(connection, job, seconds):
+            if self._is_slow(tenant_id) or not _attempt(connection, job, seconds):
                 with self._lock:
                     self._slow_of[tenant_id] += 1
                 slow.append((tenant_id, job))
@@ -147,34 +155,6 @@ class Readers:
         """Tell whether a tenant has slow reads; the service's own work is not one tenant's."""
         with self._lock:
             return bool(tenant_id) and self._slow_of[tenant_id] > 0
-
-    def _attempt(self, connection: sqlite3.Connection, job: Job[Any], seconds: float | None) -> bool:
-        """Make a read within so much time of the processor. Return whether it is finished; it may also have failed.
-
-        A failure of the file is raised.
-        """
-        if seconds is not None:
-            ends = time.thread_time() + seconds  # of this thread: what others do on a busy machine does not count
-
-            def over() -> bool:
-                self._help_if_behind()
-                return time.thread_time() > ends
-
-            connection.set_progress_handler(over, _LOOK_EVERY)
-        try:
-            job.do(connection)
-            job.finished = True
-        except sqlite3.Error as error:
-            if interrupted(error):
-                return False
-            if closes_connection(error):
-                raise
-            job.fail(mapped(error))
-        except Exception as error:  # noqa: BLE001 - goes to the one who asked
-            job.fail(error)
-        finally:
-            connection.set_progress_handler(None, 0)
-        return True
 
     @contextmanager
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
@@ -203,6 +183,30 @@ class Readers:
             return self._idle.pop()
         except IndexError:
             return None
+
+
+def _attempt(connection: sqlite3.Connection, job: Job[Any], seconds: float | None) -> bool:
+    """Make a read within so much time of the processor. Return whether it is finished; it may also have failed.
+
+    A failure of the file is raised.
+    """
+    if seconds is not None:
+        ends = time.thread_time() + seconds  # of this thread: what others do on a busy machine does not count
+        connection.set_progress_handler(lambda: time.thread_time() > ends, _LOOK_EVERY)
+    try:
+        job.do(connection)
+        job.finished = True
+    except sqlite3.Error as error:
+        if interrupted(error):
+            return False
+        if closes_connection(error):
+            raise
+        job.fail(mapped(error))
+    except Exception as error:  # noqa: BLE001 - goes to the one who asked
+        job.fail(error)
+    finally:
+        connection.set_progress_handler(None, 0)
+    return True
 
 
 def _fail(jobs: Sequence[Job[Any]], error: sqlite3.Error) -> None:

@@ -21,7 +21,11 @@ class WorkQueue(Generic[T]):
         self._lock = threading.Lock()
         self._bell: SimpleQueue[None] = SimpleQueue()
         """Rung for each piece of work. A condition would wake a thread only to let it wait for the lock."""
-        self._closed = False
+        self.closed = False
+
+    def __bool__(self) -> bool:
+        """Whether any work waits."""
+        return bool(self._turns)
 
     def put(self, tenant_id: str, work: T) -> None:
         """Let a piece of work wait for its tenant's turn."""
@@ -39,10 +43,10 @@ class WorkQueue(Generic[T]):
     def take(self, most: int) -> list[Taken[T]]:
         """Wait for work; return what waits, at most so much. Nothing is returned once it is closed and empty."""
         taken: list[Taken[T]] = []
-        while not taken and not (self._closed and not self._turns):
+        while not taken and not (self.closed and not self._turns):
             self._bell.get()
             taken = self.take_at_once(most)
-        if self._closed:
+        if self.closed:
             self._bell.put(None)  # for the other threads
         return taken
 
@@ -56,5 +60,5 @@ class WorkQueue(Generic[T]):
 
     def close(self) -> None:
         """Let the threads end once all is done."""
-        self._closed = True
+        self.closed = True
         self._bell.put(None)

@@ -46,9 +46,16 @@ async def test_eight_slow_reads_of_a_tenant_are_not_waited_for_by_another(file: 
 
 async def test_reads_are_made_beside_one_that_takes_long(file: SqliteFile) -> None:
     gate = threading.Event()
-    long = asyncio.create_task(file.read(lambda _: gate.wait(30), "loud"))
-    await asyncio.sleep(0.05)
-    for _ in range(20):
+    begun = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def wait(_: sqlite3.Connection) -> bool:
+        loop.call_soon_threadsafe(begun.set)
+        return gate.wait(30)
+
+    long = asyncio.create_task(file.read(wait, "loud"))
+    await begun.wait()
+    for _ in range(20):  # the first comes before anyone can tell that the read takes long
         assert await asyncio.wait_for(file.read(lambda _: "read", "quiet"), 10) == "read"
     assert not long.done()
     gate.set()
