@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,8 @@ def limited(account: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         await asyncio.sleep(seconds / SCALE)
 
     monkeypatch.setattr("app.bootstrap.account.CallBudget", partial(CallBudget, clock=clock))
-    monkeypatch.setattr("app.bootstrap.account.TenantCalls", partial(TenantCalls, clock=clock))
+    tenant_calls = partial(TenantCalls, clock=clock, linger_seconds=1 / SCALE)
+    monkeypatch.setattr("app.bootstrap.account.TenantCalls", tenant_calls)
     monkeypatch.setattr("app.bootstrap.account.CallShares", partial(CallShares, clock=clock, sleep=sleep))
     return account
 
@@ -57,14 +59,15 @@ class Agents:
     def __init__(self) -> None:
         self.served: Counter[str] = Counter()
         self.statuses: Counter[int] = Counter()
+        self.names = count()
         self.waited = 0
         self.in_vain = 0
 
     async def ask(self, service: Service, tenant: str, pause: float) -> None:
-        number, told = 0, False
+        name, number, told = next(self.names), 0, False
         while True:
             number += not told
-            body = {"agent_id": "bot", "query": f"{tenant} asks {number}"}
+            body = {"agent_id": "bot", "query": f"Agent {name} asks {number}"}
             answer = await service.post("/recall", body, tenant=tenant)
             self.statuses[answer.status_code] += 1
             refused = answer.status_code != 200
@@ -104,6 +107,28 @@ async def test_64_agents_of_8_tenants_at_3_services_use_two_windows_up_without_a
     assert jain(list(agents.served.values())) >= 0.95, said
     # The way of an answer takes ten times as long as it does, so another agent of the tenant often comes first.
     assert agents.in_vain <= 0.2 * agents.waited, said
+
+
+@pytest.mark.long
+async def test_64_agents_of_a_service_are_served_3_recalls_a_second_and_more_for_as_long_as_they_ask(
+    tmp_path: Path, limited: Backend
+) -> None:
+    agents = Agents()
+    double = limited.doubles[tmp_path].double
+    async with serving(tmp_path, on=limited, cloudflare_calls_per_window=1_200) as service:
+        asking = [asyncio.create_task(agents.ask(service, f"t{n % 8}", pause=SHORTEST_STEP)) for n in range(64)]
+        await asyncio.sleep(WINDOW / SCALE)  # in the first one they may spend three quarters at once
+        began, served, calls = double.clock.now(), sum(agents.served.values()), sum(double.calls().values())
+        await asyncio.sleep(WINDOW / SCALE)
+        seconds = double.clock.now() - began
+        served, calls = sum(agents.served.values()) - served, sum(double.calls().values()) - calls
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+    said = f"{served} served with {calls} calls in {seconds:.0f} s"
+    assert set(agents.statuses) == {200, 429}
+    assert served >= 3.3 * seconds, said
+    assert calls <= 1.15 * served, said
 
 
 @pytest.mark.long
