@@ -208,6 +208,8 @@ async def test_a_service_that_is_not_there_is_unreachable(kind: str, pauses: lis
     with pytest.raises(Unavailable) as caught:
         await client.recall("anything")
     assert caught.value.code == "service_unreachable"
+    assert "http://127.0.0.1:" in str(caught.value)
+    assert "MEMORY_GATEWAY_URL" in str(caught.value)
     assert len(pauses) == 2
     await close(client)
 

@@ -57,7 +57,12 @@ _COMMANDS = {name: command for commands in _SECTIONS.values() for name, command 
 
 _INSTALLED_COMMANDS = "memory_gateway.commands"
 """The group of entry points under which another distribution adds a command."""
-_APART = {"double": ("pip install ./double", "Serve a stand-in for a Cloudflare account and OpenAI.")}
+_APART = {
+    "double": (
+        "pip install ./double, or after `make run` .venv/bin/uv pip install --python .venv/bin/python ./double",
+        "Serve a stand-in for a Cloudflare account and OpenAI.",
+    )
+}
 """Commands of this project's other distributions: how each is installed, and its sentence in the help.
 
 The help shows those that are installed under Cloudflare.

@@ -92,13 +92,17 @@ _OF_A_PROXY: Mapping[int, str] = {429: "rate_limited", 502: "unavailable", 503: 
 
 
 @contextmanager
-def failures_mapped(call: Call[T]) -> Iterator[None]:
-    """Raise what a failure of httpx means in its place."""
+def failures_mapped(call: Call[T], url: httpx.URL) -> Iterator[None]:
+    """Raise what a failure of httpx, when this URL was asked, means in its place."""
     try:
         yield
     except httpx.RequestError as error:
         failure = next(FAILURES[each] for each in type(error).__mro__ if each in FAILURES)
         detail = f"{call}: {failure.what} ({type(error).__name__})."
+        if failure.code == SERVICE_UNREACHABLE:
+            detail += (
+                f" The service is looked for at {url.copy_with(raw_path=b'/')}, as MEMORY_GATEWAY_URL or base_url says."
+            )
         raise failure.kind(detail, code=failure.code, status=failure.status) from error
 
 

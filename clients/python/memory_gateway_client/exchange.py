@@ -71,8 +71,9 @@ def exchange(
         left = max(deadline - clock(), _LEAST_SECONDS)
         last = tried == retries
         try:
-            with failures_mapped(call):
-                response = yield build(left if last or not call.repeatable else left / 2)
+            request = build(left if last or not call.repeatable else left / 2)
+            with failures_mapped(call, request.url):
+                response = yield request
             assert response is not None  # noqa: S101 - a request is answered with a response
             return understood(call, response)
         except MemoryGatewayError as error:
