@@ -1,6 +1,7 @@
 """What creates the account's databases and indexes, and shards."""
 
 from collections.abc import Callable
+from typing import Final
 
 from app.adapters.cloudflare.account import Account, Placement
 from app.adapters.cloudflare.d1 import D1Database
@@ -16,6 +17,9 @@ from app.domain.shards import Shard
 from app.observability.metrics import Metrics
 from app.settings import Settings
 from app.storage.migrations.runner import migrate
+
+ANYWHERE: Final = Placement()
+"""In no region and no jurisdiction that is given: Cloudflare puts the database near who creates it."""
 
 
 def build_provisioning(
@@ -65,7 +69,7 @@ async def make_shard(
     report: Callable[[str], object],
     *,
     poll_seconds: float,
-    placement: Placement | None = None,
+    placement: Placement = ANYWHERE,
 ) -> str | None:
     """Make a shard's database and index where they are absent, and return the database's id; None where it is a file.
 
@@ -81,7 +85,7 @@ async def make_shard(
         provisioning, close = build_provisioning(
             settings,
             f"memory-gateway-{name}",
-            placement or Placement(),
+            placement,
             poll_seconds=poll_seconds,
             shard=shard,
             beside=settings.cloudflare_d1_database_id,
@@ -92,7 +96,7 @@ async def make_shard(
             await close()
     if database_id is not None:
         raise ConfigurationError("--database-id is for shards on Cloudflare: embedded, a shard is a file.")
-    if placement is not None and placement != Placement():
+    if placement != ANYWHERE:
         raise ConfigurationError("--location and --jurisdiction are for shards on Cloudflare: embedded, it is a file.")
     file = SqliteFile(shard_file(settings, name))
     try:

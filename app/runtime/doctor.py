@@ -68,7 +68,7 @@ async def diagnose(runtime: Runtime, parts: Sequence[Part] | None = None) -> lis
         *await runtime.checks.language_model(),
         await runtime.checks.blobs(),
     ]
-    ready = all(part.error is None or part.optional for part in parts)
+    ready = all(part.error is None or part.needed_by != "all" for part in parts)
     deeper: list[tuple[str, Callable[[Runtime], Awaitable[str]]]] = [
         ("migrations", _migrations),
         ("index made for this service", _index),
@@ -82,7 +82,7 @@ async def diagnose(runtime: Runtime, parts: Sequence[Part] | None = None) -> lis
 
 def _look_at(part: Part, config: EmbeddingConfig) -> Check:
     if part.error is not None:
-        bearable = part.optional and not part.serves_tenants
+        bearable = part.needed_by == "none"
         return Check(part.name, ok=bearable, finding=_advice(part.error), warning=bearable)
     if part.notice is not None:
         return Check(part.name, ok=True, finding=part.notice, warning=True)

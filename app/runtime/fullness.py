@@ -99,14 +99,13 @@ class Fullness:
         Nothing is asked for it. No tenant is named: readiness is told to everyone.
         """
         parts = [
-            Part(f"size of shard {each.name}", "shard", notice=each.warning, optional=True)
+            Part(f"size of shard {each.name}", "shard", notice=each.warning, needed_by="none")
             for each in self._latest.values()
             if each.warning is not None
         ]
-        notice = _left_undone(self.moves)
-        return (
-            parts if notice is None else [*parts, Part("moves between shards", "shard", notice=notice, optional=True)]
-        )
+        if (notice := _left_undone(self.moves)) is not None:
+            parts.append(Part("moves between shards", "shard", notice=notice, needed_by="none"))
+        return parts
 
     async def keep_measuring(self) -> None:
         """Measure soon after the start and then once an hour, for metrics, warnings and readiness, until cancelled.
