@@ -29,11 +29,11 @@ def build_provisioning(
     *,
     poll_seconds: float,
     shard: Shard | None = None,
-    beside: str | None = None,
+    neighbour_database_id: str | None = None,
 ) -> tuple[Provisioning, Close]:
     """Make what creates the account's database and index, or those of a shard; the second value closes it.
 
-    ``beside`` is the id of the database whose jurisdiction binds it too.
+    A jurisdiction that binds the neighbour database binds it too.
 
     Raises:
         ConfigurationError: a setting is missing.
@@ -52,7 +52,7 @@ def build_provisioning(
         placement=placement,
         config=embedder.config,
         filterable=settings.filterable_metadata,
-        beside=beside,
+        neighbour_database_id=neighbour_database_id,
     )
     name = None if shard is None else embedder.config.index_name_in(shard.name)
     index = VectorizeIndex(client, embedder.config, filterable=settings.filterable_metadata, name=name)
@@ -88,7 +88,7 @@ async def make_shard(
             placement,
             poll_seconds=poll_seconds,
             shard=shard,
-            beside=settings.cloudflare_d1_database_id,
+            neighbour_database_id=settings.cloudflare_d1_database_id,
         )
         try:
             return await provisioning.apply(await provisioning.plan(), report)

@@ -131,10 +131,5 @@ async def _round_trip(runtime: Runtime) -> str:
 
 
 def _advice(error: MemoryGatewayError) -> str:
-    """Return what is wrong, with what to do about it where it does not say itself what to check.
-
-    What is wrong with an edge Worker says so itself: the advice is for the REST API.
-    """
-    advice = _ADVICE.get(error.code, "")
-    told = (advice.startswith("Check ") and "Check " in error.detail) or "deploy/edge/README.md" in error.detail
-    return error.detail if told else f"{error.detail} {advice}".strip()
+    """Return what is wrong, with what to do about it: the error's own cure, or else what its code asks for."""
+    return error.detail if error.cure is not None else f"{error.detail} {_ADVICE.get(error.code, '')}".strip()
