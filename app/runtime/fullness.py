@@ -155,7 +155,7 @@ class Fullness:
         return measured
 
     async def _of(self, runtime: Runtime, tenants: int, *, settled: bool) -> ShardFigures | None:
-        """Measure one shard; None where one beside the first is not ready or does not answer."""
+        """Measure one shard; None where it is not ready, or does not answer and is not the first."""
         if runtime.not_ready is not None:
             return None
         try:
