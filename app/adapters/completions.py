@@ -53,31 +53,31 @@ _MAX_CALLS = 5
 _UNMET = re.compile(r"json mode couldn'?t be met", re.IGNORECASE)
 
 
-def refusal(status: int, said: str, complaint: str) -> MemoryGatewayError:
+def refusal(status: int, said: str, complaint: str, *, cure: str | None = None) -> MemoryGatewayError:
     """Map a refused call to an error by its status alone, where no server gives it another meaning."""
     if status == _UNPAID:
         structlog.get_logger().error("quota_exhausted", upstream="language model", status=status)
         return QuotaExhausted(said)
     if status in _NOT_AS_IT_IS:
-        return RequestRefused(said, complaint)
+        return RequestRefused(said, complaint, cure=cure)
     if status in _BUSY:
         return UpstreamOverloaded(said)
     if status in _TIMEOUTS:
         return UpstreamTimeout(said)
-    return UpstreamUnavailable(said) if status >= _SERVER_ERRORS else UpstreamRejected(said)
+    return UpstreamUnavailable(said) if status >= _SERVER_ERRORS else UpstreamRejected(said, cure=cure)
 
 
 def no_such_model(name: str, said: str) -> MemoryGatewayError:
     """Name a model that the server does not know, or no longer."""
-    return UpstreamRejected(f"There is no model {name}, or no longer. {said} {_CHECK}")
+    return UpstreamRejected(f"There is no model {name}, or no longer. {said}", cure=_CHECK)
 
 
 class RequestRefused(UpstreamRejected):
     """A server does not take a request as it is. ``complaint`` says why; it may quote the request."""
 
-    def __init__(self, detail: str, complaint: str) -> None:
+    def __init__(self, detail: str, complaint: str, *, cure: str | None = None) -> None:
         """Keep the complaint apart from what is told."""
-        super().__init__(detail)
+        super().__init__(detail, cure=cure)
         self.complaint = complaint
 
 

@@ -1,6 +1,7 @@
 """What creates the account's databases and indexes, and shards."""
 
 from collections.abc import Callable
+from typing import Final
 
 from app.adapters.cloudflare.account import Account, Placement
 from app.adapters.cloudflare.d1 import D1Database
@@ -17,6 +18,9 @@ from app.observability.metrics import Metrics
 from app.settings import Settings
 from app.storage.migrations.runner import migrate
 
+ANYWHERE: Final = Placement()
+"""In no region and no jurisdiction that is given: Cloudflare puts the database near who creates it."""
+
 
 def build_provisioning(
     settings: Settings,
@@ -25,11 +29,11 @@ def build_provisioning(
     *,
     poll_seconds: float,
     shard: Shard | None = None,
-    beside: str | None = None,
+    neighbour_database_id: str | None = None,
 ) -> tuple[Provisioning, Close]:
     """Make what creates the account's database and index, or those of a shard; the second value closes it.
 
-    ``beside`` is the id of the database whose jurisdiction binds it too.
+    A jurisdiction that binds the neighbour database binds it too.
 
     Raises:
         ConfigurationError: a setting is missing.
@@ -48,7 +52,7 @@ def build_provisioning(
         placement=placement,
         config=embedder.config,
         filterable=settings.filterable_metadata,
-        beside=beside,
+        neighbour_database_id=neighbour_database_id,
     )
     name = None if shard is None else embedder.config.index_name_in(shard.name)
     index = VectorizeIndex(client, embedder.config, filterable=settings.filterable_metadata, name=name)
@@ -65,7 +69,7 @@ async def make_shard(
     report: Callable[[str], object],
     *,
     poll_seconds: float,
-    placement: Placement | None = None,
+    placement: Placement = ANYWHERE,
 ) -> str | None:
     """Make a shard's database and index where they are absent, and return the database's id; None where it is a file.
 
@@ -81,10 +85,10 @@ async def make_shard(
         provisioning, close = build_provisioning(
             settings,
             f"memory-gateway-{name}",
-            placement or Placement(),
+            placement,
             poll_seconds=poll_seconds,
             shard=shard,
-            beside=settings.cloudflare_d1_database_id,
+            neighbour_database_id=settings.cloudflare_d1_database_id,
         )
         try:
             return await provisioning.apply(await provisioning.plan(), report)
@@ -92,7 +96,7 @@ async def make_shard(
             await close()
     if database_id is not None:
         raise ConfigurationError("--database-id is for shards on Cloudflare: embedded, a shard is a file.")
-    if placement is not None and placement != Placement():
+    if placement != ANYWHERE:
         raise ConfigurationError("--location and --jurisdiction are for shards on Cloudflare: embedded, it is a file.")
     file = SqliteFile(shard_file(settings, name))
     try:

@@ -65,7 +65,7 @@ def cloudflare_stack(settings: Settings, account: ProcessAccount, shard: Shard |
 
     async def prepare_index(config: EmbeddingConfig) -> None:
         index = open_index(config)
-        await client.check_bound(database_id, index.name)
+        await client.check_bindings(database_id, index.name)
         await index.check()
 
     return Stack(

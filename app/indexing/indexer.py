@@ -6,6 +6,7 @@ become acknowledgements, which the next round writes (docs/reliability.md).
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import structlog
 
@@ -139,20 +140,34 @@ class Indexer:
             raise
 
     async def _send(self, work: Work) -> None:
-        """Send the changes to their indexes: deletes first, which an index that takes no more vectors still takes."""
+        """Send the changes to their indexes: deletes first, which an index that takes no more vectors still takes.
+
+        What fails keeps nothing else from being sent: the first error is raised when all has been tried.
+        """
+        failures: list[Unavailable] = []
         for config, changes in work.by_config(work.unsent):
             index = self._index_of(config)
-            deletes: dict[Scope, list[QueuedChange]] = {}
-            for change in changes:
-                if change.operation == "delete":
-                    deletes.setdefault(change.scope, []).append(change)
-            for scope, group in deletes.items():
-                at = await index.delete(scope, [change.id for change in group])
-                if index.visible_at_once:
-                    self._acknowledge(group, "settled")
-                else:
-                    self._acknowledge_sent(index, group, at)
-            await self._upsert(index, config, [change for change in changes if change.operation == "upsert"])
+            deletes = [change for change in changes if change.operation == "delete"]
+            upserts = [change for change in changes if change.operation == "upsert"]
+            for send in (partial(self._delete, index, deletes), partial(self._upsert, index, config, upserts)):
+                try:
+                    await send()
+                except Unavailable as error:
+                    failures.append(error)
+        if failures:
+            raise failures[0]
+
+    async def _delete(self, index: IndexAdmin, changes: Sequence[QueuedChange]) -> None:
+        """Remove vectors, with a call for each scope."""
+        scopes: dict[Scope, list[QueuedChange]] = {}
+        for change in changes:
+            scopes.setdefault(change.scope, []).append(change)
+        for scope, group in scopes.items():
+            at = await index.delete(scope, [change.id for change in group])
+            if index.visible_at_once:
+                self._acknowledge(group, "settled")
+            else:
+                self._acknowledge_sent(index, group, at)
 
     async def _upsert(self, index: IndexAdmin, config: EmbeddingConfig, changes: Sequence[QueuedChange]) -> None:
         """Send vectors; where the index refuses some of them, find out which by halving the batch."""

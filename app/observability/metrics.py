@@ -81,7 +81,7 @@ class Metrics:
             multiprocess_mode=_NEWEST,
             registry=self.registry,
         )
-        self._left: dict[str, _CallsLeft] = {}
+        self._budgets: dict[str, _BudgetGauge] = {}
         self._outbox = _OutboxGauges(self.registry)
         self._shards = _ShardGauges(self.registry)
 
@@ -114,39 +114,41 @@ class Metrics:
         """Set a figure of Cloudflare's rate limit, such as ``remaining`` or ``quota``."""
         self._ratelimit.labels(policy, figure).set(value)
 
-    def budget(self, left: Callable[[], float]) -> None:
+    def budget(self, calls_left: Callable[[], float]) -> None:
         """Take the function that returns how many Cloudflare calls are still allowed in this window."""
-        self._show_left("cloudflare_calls_left", "Cloudflare calls this process may still make in its window", left)
+        meaning = "Cloudflare calls this process may still make in its window"
+        self._add_budget("cloudflare_calls_left", meaning, calls_left)
 
-    def embedding_budget(self, left: Callable[[], float]) -> None:
+    def embedding_budget(self, calls_left: Callable[[], float]) -> None:
         """Take the function that returns how many calls of the embeddings API are still allowed in this minute.
 
         Where one process has several embedders of such an API, the first is shown.
         """
-        if "embedding_calls_left" not in self._left:
+        if "embedding_calls_left" not in self._budgets:
             meaning = "Calls of the embeddings API this process may still make in this minute"
-            self._show_left("embedding_calls_left", meaning, left)
+            self._add_budget("embedding_calls_left", meaning, calls_left)
 
-    def _show_left(self, name: str, meaning: str, left: Callable[[], float]) -> None:
-        self._left[name] = shown = _CallsLeft(
-            Gauge(
-                f"memory_gateway_{name}",
-                f"{meaning}; of several workers, what the one with the fewest may.",
-                multiprocess_mode=_LEAST,
-                registry=self.registry,
-            ),
-            left,
+    def _add_budget(self, name: str, meaning: str, calls_left: Callable[[], float]) -> None:
+        gauge = Gauge(
+            f"memory_gateway_{name}",
+            f"{meaning}; of several workers, what the one with the fewest may.",
+            multiprocess_mode=_LEAST,
+            registry=self.registry,
         )
-        shown.refresh()
+        self._budgets[name] = _BudgetGauge(gauge, calls_left)
+        self._budgets[name].refresh()
 
     def refresh(self) -> None:
         """Set the gauges of what changes as time passes."""
-        for shown in self._left.values():
-            shown.refresh()
+        for budget in self._budgets.values():
+            budget.refresh()
 
     async def keep_fresh(self) -> None:
-        """Set those gauges every few seconds until cancelled: the worker that is asked tells of all, not of its own."""
-        while True:
+        """Set those gauges every few seconds, so that whichever worker answers has every worker's recent value.
+
+        It ends when it is cancelled; where this process is the only one, at once, because ``render`` sets them.
+        """
+        while self._of_workers:
             self.refresh()
             await asyncio.sleep(_REFRESH_SECONDS)
 
@@ -169,17 +171,17 @@ class Metrics:
 
 
 @dataclass(frozen=True, slots=True)
-class _CallsLeft:
-    """A gauge of the calls that are left, and what returns them.
+class _BudgetGauge:
+    """The gauge of a call budget, and what returns how many calls it has left.
 
     Prometheus' own gauges of a function have no value for other workers.
     """
 
     gauge: Gauge
-    left: Callable[[], float]
+    calls_left: Callable[[], float]
 
     def refresh(self) -> None:
-        self.gauge.set(self.left())
+        self.gauge.set(self.calls_left())
 
 
 class _OutboxGauges:

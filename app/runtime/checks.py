@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
 from app.domain.errors import MemoryGatewayError
@@ -19,10 +20,8 @@ class Part:
     backend: str
     error: MemoryGatewayError | None = None
     notice: str | None = None
-    optional: bool = False
-    """Whether the service is ready without it."""
-    serves_tenants: bool = False
-    """Whether some tenants are refused while it fails, although the service is ready for the others."""
+    needed_by: Literal["all", "some", "none"] = "all"
+    """Whose requests are refused while it fails: the service is ready without what some or no tenants need."""
 
 
 class Checks:
@@ -58,12 +57,12 @@ class Checks:
         model = self._backends.model
         if model is None:
             return []
-        return [replace(await _ping("language model", model_names(model), model.ping), optional=True)]
+        return [replace(await _ping("language model", model_names(model), model.ping), needed_by="none")]
 
     async def blobs(self) -> Part:
         """Ask the object store; the service is ready without it."""
         objects = self._backends.objects
-        return replace(await _ping("blobs", objects.backend, objects.ping), optional=True)
+        return replace(await _ping("blobs", objects.backend, objects.ping), needed_by="none")
 
     async def _ask(self) -> list[Part]:
         database, index = self._backends.database, self._backends.index_of(self._config())
@@ -82,7 +81,7 @@ class Checks:
         reranker = self._backends.reranker
         if reranker is None:
             return []
-        return [replace(await _ping("reranker", reranker.name, reranker.ping), optional=True)]
+        return [replace(await _ping("reranker", reranker.name, reranker.ping), needed_by="none")]
 
     async def _data(self) -> Part:
         """Check whether the data can be served; add a notice where the settings name another config."""

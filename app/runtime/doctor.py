@@ -68,7 +68,7 @@ async def diagnose(runtime: Runtime, parts: Sequence[Part] | None = None) -> lis
         *await runtime.checks.language_model(),
         await runtime.checks.blobs(),
     ]
-    ready = all(part.error is None or part.optional for part in parts)
+    ready = all(part.error is None or part.needed_by != "all" for part in parts)
     deeper: list[tuple[str, Callable[[Runtime], Awaitable[str]]]] = [
         ("migrations", _migrations),
         ("index made for this service", _index),
@@ -82,7 +82,7 @@ async def diagnose(runtime: Runtime, parts: Sequence[Part] | None = None) -> lis
 
 def _look_at(part: Part, config: EmbeddingConfig) -> Check:
     if part.error is not None:
-        bearable = part.optional and not part.serves_tenants
+        bearable = part.needed_by == "none"
         return Check(part.name, ok=bearable, finding=_advice(part.error), warning=bearable)
     if part.notice is not None:
         return Check(part.name, ok=True, finding=part.notice, warning=True)
@@ -131,10 +131,5 @@ async def _round_trip(runtime: Runtime) -> str:
 
 
 def _advice(error: MemoryGatewayError) -> str:
-    """Return what is wrong, with what to do about it where it does not say itself what to check.
-
-    What is wrong with an edge Worker says so itself: the advice is for the REST API.
-    """
-    advice = _ADVICE.get(error.code, "")
-    told = (advice.startswith("Check ") and "Check " in error.detail) or "deploy/edge/README.md" in error.detail
-    return error.detail if told else f"{error.detail} {advice}".strip()
+    """Return what is wrong, with what to do about it: the error's own cure, or else what its code asks for."""
+    return error.detail if error.cure is not None else f"{error.detail} {_ADVICE.get(error.code, '')}".strip()

@@ -14,7 +14,7 @@ from app.runtime.checks import Part
 from app.runtime.runtime import Runtime
 from app.storage.system import directory
 
-_SECONDS = 300.0
+REUSE_SECONDS = 300.0
 """How long what was measured is used."""
 FIRST_SECONDS = 20.0
 """From the start to the first measurement that nobody asked for: it is not to be in the way of the first requests."""
@@ -62,6 +62,10 @@ class Fullness:
         self._runtimes = runtimes
         self.moves: list[TenantMove] = []
         """Those that had begun and not ended at the last measurement."""
+        self.unmeasured: list[str] = []
+        """The shards of the directory that the last measurement lacks: they do not answer, or could not be opened."""
+        self._latest: dict[str, ShardFigures] = {}
+        """What was last measured of each shard; one that does not answer is as full as it was."""
         self._measured: tuple[float, list[ShardFigures]] | None = None
         self._measuring: asyncio.Task[list[ShardFigures]] | None = None
 
@@ -72,7 +76,7 @@ class Fullness:
             Unavailable: the directory does not answer.
         """
         now = asyncio.get_running_loop().time()
-        if self._measured is not None and now - self._measured[0] <= _SECONDS:
+        if self._measured is not None and now - self._measured[0] <= REUSE_SECONDS:
             return self._measured[1]
         if self._measuring is None or self._measuring.done():
             self._measuring = asyncio.create_task(self._measure(), name="fullness")
@@ -94,37 +98,36 @@ class Fullness:
 
         Nothing is asked for it. No tenant is named: readiness is told to everyone.
         """
-        measured = () if self._measured is None else self._measured[1]
         parts = [
-            Part(f"size of shard {each.name}", "shard", notice=each.warning, optional=True)
-            for each in measured
+            Part(f"size of shard {each.name}", "shard", notice=each.warning, needed_by="none")
+            for each in self._latest.values()
             if each.warning is not None
         ]
-        notice = _left_undone(self.moves)
-        return (
-            parts if notice is None else [*parts, Part("moves between shards", "shard", notice=notice, optional=True)]
-        )
+        if (notice := _left_undone(self.moves)) is not None:
+            parts.append(Part("moves between shards", "shard", notice=notice, needed_by="none"))
+        return parts
 
     async def keep_measuring(self) -> None:
         """Measure soon after the start and then once an hour, for metrics, warnings and readiness, until cancelled.
 
-        A measurement that fails is made again after five minutes.
+        A measurement that fails, or that lacks a shard, is made again after five minutes.
         """
         seconds = FIRST_SECONDS
         while True:
             await asyncio.sleep(seconds)
             if self._main.not_ready is not None:
                 seconds = FIRST_SECONDS
-            elif await attempt(self.measure, waits="measuring_waits"):
+            elif await attempt(self.measure, waits="measuring_waits") and not self.unmeasured:
                 seconds = _MEASURED_SECONDS
             else:
-                seconds = _SECONDS
+                seconds = REUSE_SECONDS
 
     async def _measure(self) -> list[ShardFigures]:
         """Measure, and tell of it in metrics and warnings."""
         began = asyncio.get_running_loop().time()
         measured = await self._figures()
         self._measured = began, measured
+        self._latest |= {figures.name: figures for figures in measured}
         for figures in measured:
             self._main.metrics.shard(figures.name, figures.stored_bytes, figures.vectors, figures.tenants)
             if figures.warning is not None:
@@ -138,18 +141,23 @@ class Fullness:
         )
         self.moves = directory.read_moves(moves)
         tenants = {str(row["shard"]): int(row["tenants"] or 0) for row in counts}
+        shards = directory.read_shards(added)
         young = int(now["now"] or 0) - SETTLED_MS
-        unsettled = {shard.name for shard in directory.read_shards(added) if shard.added_at > young}
-        return [
-            await self._of(
-                runtime, tenants.get(runtime.backends.shard, 0), settled=runtime.backends.shard not in unsettled
-            )
-            for runtime in list(self._runtimes())
-            if runtime.not_ready is None
-        ]
+        unsettled = {shard.name for shard in shards if shard.added_at > young}
+        measured: list[ShardFigures] = []
+        for runtime in list(self._runtimes()):
+            name = runtime.backends.shard
+            figures = await self._of(runtime, tenants.get(name, 0), settled=name not in unsettled)
+            if figures is not None:
+                measured.append(figures)
+        names = {figures.name for figures in measured}
+        self.unmeasured = [shard.name for shard in shards if shard.name not in names]
+        return measured
 
-    async def _of(self, runtime: Runtime, tenants: int, *, settled: bool) -> ShardFigures:
-        """Measure one shard; one that does not answer now takes no tenants."""
+    async def _of(self, runtime: Runtime, tenants: int, *, settled: bool) -> ShardFigures | None:
+        """Measure one shard; None where it is not ready, or does not answer and is not the first."""
+        if runtime.not_ready is not None:
+            return None
         try:
             ((row,),) = await runtime.backends.database.run([directory.COUNT_MEMORIES])
             stored = 0 if runtime.backends.stored_bytes is None else await runtime.backends.stored_bytes()
@@ -157,7 +165,7 @@ class Fullness:
             if runtime.backends.shard == MAIN:
                 raise
             structlog.get_logger().warning("shard_not_measured", shard=runtime.backends.shard, code=error.code)
-            return ShardFigures(runtime.backends.shard, 0, 0, tenants, settled=False)
+            return None
         return ShardFigures(runtime.backends.shard, stored, int(row["memories"] or 0), tenants, settled)
 
 

@@ -188,12 +188,11 @@ class Shards:
         try:
             runtime = self.named(shard.name)
         except ShardUnavailable as error:
-            part = Part(f"shard {shard.name}", shard.database_id or "file", error)
-            return [replace(part, optional=True, serves_tenants=True)]
-        parts = [part for part in await runtime.checks.parts() if part.name in {"database", "index", "data"}]
+            return [Part(f"shard {shard.name}", shard.database_id or "file", error, needed_by="some")]
         return [
-            replace(part, name=f"{part.name} of shard {shard.name}", optional=True, serves_tenants=True)
-            for part in parts
+            replace(part, name=f"{part.name} of shard {shard.name}", needed_by="some")
+            for part in await runtime.checks.parts()
+            if part.name in {"database", "index", "data"}
         ]
 
     async def _open_added(self) -> None:

@@ -40,11 +40,12 @@ def load_settings(*, before_env_file: bool = False, folder_file: bool = True, **
         said = f"{' or '.join(env_files)} cannot be read ({type(error).__name__})."
         raise ConfigurationError(f"Settings: {said}") from error
     except ValidationError as error:
-        problems = [
-            f"{'.'.join(map(str, e['loc'])).upper()}: {e['msg'].removeprefix('Value error, ')}"
-            f"{'' if e['loc'][0] in given else _origin(str(e['loc'][0]), env_files)}"
-            for e in error.errors(include_input=False)
-        ]
+        problems = []
+        for each in error.errors(include_input=False):
+            name, *rest = each["loc"] or (each["ctx"]["setting"],)  # without a place: an error of several settings
+            origin = "" if name in given else _origin(str(name), env_files)
+            variable = ".".join(map(str, (name, *rest))).upper()
+            problems.append(f"{variable}: {each['msg'].removeprefix('Value error, ')}{origin}")
         raise ConfigurationError("; ".join(problems)) from error
 
 

@@ -1,6 +1,9 @@
 """All settings, put together of those of each subject."""
 
-from pydantic import ValidationInfo, field_validator
+from typing import Self
+
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.domain.stages import STAGES
@@ -17,21 +20,21 @@ class Settings(
 ):
     """What an operator may set; the name in upper case is the variable's name.
 
-    What concerns settings of several subjects is here. Pydantic takes the fields of the last base class first, and
-    errors of several settings are told in the order of the fields.
+    What concerns several settings is here; the context of its errors names the setting that is to be changed. Pydantic
+    takes the fields of the last base class first, and errors of several settings are told in the order of the fields.
     """
 
     model_config = SettingsConfigDict(
         env_file=".env", frozen=True, extra="ignore", env_ignore_empty=True, hide_input_in_errors=True
     )
 
-    @field_validator("cloudflare_d1_reads")
-    @classmethod
-    def _check_reads(cls, value: str, info: ValidationInfo) -> str:
+    @model_validator(mode="after")
+    def _check_reads(self) -> Self:
         """Refuse replicas to several workers: which state a read must have seen only the process knows that wrote."""
-        if value == "replicas" and info.data.get("workers", 1) > 1:
-            raise ValueError("replicas is for one process alone: set primary, or set WORKERS to 1")
-        return value
+        if self.cloudflare_d1_reads == "replicas" and self.workers > 1:
+            problem = "replicas is for one process alone: set primary, or set WORKERS to 1"
+            raise PydanticCustomError("several_settings", problem, {"setting": "cloudflare_d1_reads"})
+        return self
 
     @property
     def language_model_url(self) -> str | None:

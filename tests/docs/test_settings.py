@@ -298,3 +298,13 @@ def test_several_workers_are_not_served_by_read_replicas(
         load_settings(workers=2 if through_option else None)
     monkeypatch.setenv("CLOUDFLARE_D1_READS", "primary")
     assert load_settings(workers=2).workers == 2
+
+
+def test_a_file_is_named_that_sets_read_replicas_for_several_workers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "kept.env"
+    file.write_text("CLOUDFLARE_D1_READS=replicas\n", "utf-8")
+    monkeypatch.setenv("ENV_FILE", str(file))
+    with pytest.raises(ConfigurationError, match=rf"^CLOUDFLARE_D1_READS: .* \(read from {re.escape(str(file))}\)$"):
+        load_settings(workers=2)

@@ -85,6 +85,25 @@ async def test_what_is_forgotten_leaves_an_index_that_takes_no_more_vectors(
     assert await bench.contents("new") == ["new"]
 
 
+async def test_what_is_new_reaches_an_index_that_removes_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    (forgotten,) = await undelivered(bench, "old")
+    await bench.quiet()
+    bench.index.error = AWAY
+    new = await bench.gateway.store("bot", NewMemory("new"))
+    await bench.gateway.delete("bot", forgotten)
+    bench.index.error = None
+    await bench.later(60)
+    with monkeypatch.context() as stuck:
+        stuck.setattr(bench.index.inner, "delete", FailingIndex(bench.index.inner, AWAY).delete)
+        bench.index.journal.clear()
+        with pytest.raises(Unavailable):
+            await bench.indexer.round()
+        assert "index.upsert" in bench.index.journal
+    await bench.quiet()
+    assert set(await bench.index.held([forgotten, new])) == {new}
+    assert await states(bench) == []
+
+
 async def test_a_younger_row_is_left_to_its_request(bench: Bench) -> None:
     bench.index.error = AWAY
     await bench.gateway.store("bot", NewMemory("text"))

@@ -56,7 +56,7 @@ async def test_a_shard_is_served_as_soon_as_the_worker_has_both_of_its_bindings(
         data.settle()
         edge.worker.databases.add(str(east.database_id))
         await service.shards.places.hear()
-        assert "The edge Worker's INDEXES lacks" in await refused(service, 503, "shard_unavailable")
+        assert "The edge Worker does not have the index" in await refused(service, 503, "shard_unavailable")
         edge.worker.indexes.add(over_rest.runtime.config.index_name_in("east"))
         assert await service.contents("fox", tenant="acme") == ["a fox"]
         assert await service.contents("bear", tenant="globex") == ["a bear"]
@@ -66,7 +66,8 @@ async def test_an_edge_that_lacks_the_index_keeps_a_service_from_starting(tmp_pa
     edge.worker.indexes.clear()
     error = await begun(tmp_path, edge)
     assert isinstance(error, ConfigurationError)
-    assert "The edge Worker's INDEXES lacks lt-memory-" in error.detail
+    assert "The edge Worker does not have the index lt-memory-" in error.detail
+    assert "INDEXES" in error.detail
 
 
 async def test_an_edge_that_lacks_the_database_says_so(tmp_path: Path, edge: Edge) -> None:

@@ -127,3 +127,72 @@ async def test_readiness_tells_nothing_of_moves_that_go_on(tmp_path: Path) -> No
         await service.shards.fullness.measure()
         ready = await service.client.get("/readyz", params={"details": "false"})
         assert "moves between shards" not in [part["name"] for part in ready.json()["parts"]]
+
+
+@pytest.fixture
+def measured_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use no measurement twice."""
+    monkeypatch.setattr("app.runtime.fullness.REUSE_SECONDS", -1.0)
+
+
+class NearlyFull:
+    """Tells of nine gigabytes, while it answers."""
+
+    def __init__(self, *, answers: bool = True) -> None:
+        self.answers = answers
+
+    async def stored_bytes(self) -> int:
+        if not self.answers:
+            raise UpstreamTimeout("D1 did not answer in time.")
+        return 9_000_000_000
+
+
+def _sized_by(service: Service, shard: str, size: NearlyFull) -> None:
+    """Have a shard's database tell this size."""
+    runtime = service.shards.runtimes[shard]
+    runtime.backends = replace(runtime.backends, stored_bytes=size.stored_bytes)
+
+
+@pytest.mark.usefixtures("measured_each_time")
+async def test_a_shard_that_does_not_answer_is_not_measured_and_stays_as_full_as_it_was(tmp_path: Path) -> None:
+    east = NearlyFull()
+    async with sharded(tmp_path) as service:
+        _sized_by(service, "east", east)
+        fullness = service.shards.fullness
+        await fullness.measure()
+        assert fullness.unmeasured == []
+        east.answers = False
+        assert [each.name for each in await fullness.measure()] == ["main"]
+        assert fullness.unmeasured == ["east"]
+        assert "9.0 of 10 GB" in await _told(service, "size of shard east")
+        shown = (await service.client.get("/metrics")).text
+        assert 'memory_gateway_shard_bytes{shard="east"} 9e+09' in shown
+
+
+@pytest.mark.usefixtures("measured_each_time")
+async def test_a_shard_that_does_not_answer_takes_no_new_tenant(tmp_path: Path) -> None:
+    east = NearlyFull(answers=False)
+    async with sharded(tmp_path) as service:
+        _sized_by(service, "east", east)
+        for number in range(3):
+            await service.store("a fox", tenant=f"tenant-{number}")
+            assert (await service.shards.of(f"tenant-{number}")).backends.shard == "main"
+
+
+async def test_a_measurement_that_lacks_a_shard_is_made_again_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    east = NearlyFull(answers=False)
+    async with sharded(tmp_path) as service:
+        _sized_by(service, "east", east)
+        monkeypatch.setattr("app.runtime.fullness.FIRST_SECONDS", 0.0)
+        monkeypatch.setattr("app.runtime.fullness.REUSE_SECONDS", 0.01)
+        measuring = asyncio.create_task(service.shards.fullness.keep_measuring())
+        try:
+            async with asyncio.timeout(20):
+                while not service.shards.fullness.unmeasured:
+                    await asyncio.sleep(0.01)
+            east.answers = True
+            assert "9.0 of 10 GB" in await _told(service, "size of shard east")
+        finally:
+            measuring.cancel()

@@ -127,7 +127,7 @@ class CloudflareClient:
                 self._call_budget.stop_counting()
         return self.transport
 
-    async def check_bound(self, database_id: str, index_name: str) -> None:
+    async def check_bindings(self, database_id: str, index_name: str) -> None:
         """Return if what answers has this database and this index.
 
         An edge that seems to lack one is asked again, because it may have been deployed anew since.
@@ -136,10 +136,11 @@ class CloudflareClient:
             ConfigurationError: its configuration lacks one.
             Unavailable: it cannot be told now.
         """
-        if (await self.discover()).lacks(database_id, index_name) is not None:
+        try:
+            (await self.discover()).check_bindings(database_id, index_name)
+        except ConfigurationError:
             self.transport = read_capabilities((await self.call(_CAPABILITIES)).result)
-        if (lacks := self.transport.lacks(database_id, index_name)) is not None:
-            raise ConfigurationError(lacks)
+            self.transport.check_bindings(database_id, index_name)
 
     async def call(self, call: Call, meaning: RefusalMap | None = None, *, for_share: bool = False) -> CloudflareAnswer:
         """Make one call within the account.
@@ -213,14 +214,14 @@ class CloudflareClient:
         if own is not None:
             return own
         if refusal.code == _NO_ROUTE:
-            return UpstreamRejected(f"{said}. {self.transport.cures.path}")
+            return UpstreamRejected(f"{said}.", cure=self.transport.cures.path)
         if refusal.status == _TOO_MANY:
             return self._limited(operation, refusal, response.headers.get("retry-after"), compatible=compatible)
         if refusal.status in _CREDENTIALS or refusal.code == _MALFORMED_HEADERS:
             structlog.get_logger().error("credentials_refused", operation=operation, code=refusal.code)
             return CredentialsRefused(
-                f"Cloudflare refused the API token ({refusal.status}/{refusal.code} on {operation}). "
-                f"{self.transport.cures.credentials}"
+                f"Cloudflare refused the API token ({refusal.status}/{refusal.code} on {operation}).",
+                cure=self.transport.cures.credentials,
             )
         if refusal.status == _REQUEST_TIMEOUT:
             return UpstreamTimeout(f"{said}.")

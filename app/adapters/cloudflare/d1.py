@@ -15,6 +15,7 @@ import orjson
 from app.adapters.cloudflare.bookmark import FIRST_PRIMARY, HEADER, Bookmark
 from app.adapters.cloudflare.client import CloudflareAnswer, CloudflareClient, Refusal
 from app.adapters.cloudflare.transport import SESSIONS
+from app.adapters.cloudflare.vectorize_answers import NO_SUCH_INDEX
 from app.adapters.upstream import Call
 from app.domain.errors import (
     DatabaseRejected,
@@ -45,7 +46,6 @@ _OPERATION = "d1.query"
 _FUSED = "d1.recall_fused"
 _SQL_ERROR = 7500
 _OF_D1 = {7400, 7404, _SQL_ERROR}
-_NO_INDEX = 3000
 _INVALID_REQUEST = 400
 _NOT_FOUND = 404
 
@@ -194,16 +194,17 @@ class D1Database:
         if error is None and refused:
             return DatabaseRejected(detail)
         if error is None and refusal.status == _NOT_FOUND:
-            cure = self._client.transport.cures.database
-            return DatabaseUnavailable(f"The D1 database {self._id} does not exist. {cure}")
+            problem = f"The D1 database {self._id} does not exist."
+            return DatabaseUnavailable(problem, cure=self._client.transport.cures.database)
         return error
 
     def _meaning_of_fused(self, refusal: Refusal) -> MemoryGatewayError | None:
         """Map the database's errors as in ``_meaning``; every other error is the index's."""
         if refusal.code in _OF_D1:
             return self._meaning(refusal)
-        said = f"The edge could not ask the index ({refusal.status}/{refusal.code}): {refusal.message}."
-        return UpstreamRejected(f"{said} {self._client.transport.cures.index}" if refusal.code == _NO_INDEX else said)
+        problem = f"The edge could not ask the index ({refusal.status}/{refusal.code}): {refusal.message}."
+        cure = self._client.transport.cures.index if refusal.code in NO_SUCH_INDEX else None
+        return UpstreamRejected(problem, cure=cure)
 
 
 def _encoded(body: Mapping[str, Any]) -> bytes:

@@ -39,8 +39,8 @@ _ROUNDS = 6
 class ProvisioningPlan:
     """The resources that the service needs.
 
-    ``database_id`` is None where only the database's name is known. ``beside`` is the id of a database of the same
-    service: a jurisdiction that binds it binds this one too, since new tenants live in either.
+    ``database_id`` is None where only the database's name is known. ``neighbour_database_id`` names another database of
+    the same service: a jurisdiction that binds it binds this one too, since new tenants live in either.
     """
 
     database_name: str
@@ -48,7 +48,7 @@ class ProvisioningPlan:
     placement: Placement
     config: EmbeddingConfig
     filterable: Mapping[str, IndexType]
-    beside: str | None = None
+    neighbour_database_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Provisioning:
 
         Raises:
             IndexNotProvisioned: the index exists with properties that cannot be changed.
-            ConfigurationError: the jurisdiction is not that of the database beside which it is.
+            ConfigurationError: the jurisdiction is not that of the neighbour database.
         """
         database_id = self._wanted.database_id or await self._account.database_id(self._wanted.database_name)
         placement = await self._placement(database_id)
@@ -127,8 +127,8 @@ class Provisioning:
         database_id = plan.database_id
         if database_id is None:
             database_id = await self._account.create_database(self._wanted.database_name, plan.placement)
-            bound = f" in the jurisdiction {plan.placement.jurisdiction}" if plan.placement.jurisdiction else ""
-            report(f"created the D1 database {self._wanted.database_name}{bound}: {database_id}")
+            where = f" in the jurisdiction {plan.placement.jurisdiction}" if plan.placement.jurisdiction else ""
+            report(f"created the D1 database {self._wanted.database_name}{where}: {database_id}")
         for name in await migrate(self._open_database(database_id)):
             report(f"applied migration {name}")
         if plan.index:
@@ -136,31 +136,31 @@ class Provisioning:
             report(f"created the Vectorize index {self._index.name}")
         if plan.metadata_indexes:
             await self._account.create_metadata_indexes(self._index.name, plan.metadata_indexes)
-            report(f"asked for the metadata indexes {', '.join(plan.metadata_indexes)}")
+            report(f"requested the metadata indexes {', '.join(plan.metadata_indexes)}")
         if plan.proof:
             await self._prove(report)
         return database_id
 
     async def _placement(self, database_id: str | None) -> Placement:
         """Return where the database is to be; an existing one, which cannot be moved, is checked."""
-        asked = self._wanted.placement.jurisdiction
-        if self._wanted.beside is None:
+        requested = self._wanted.placement.jurisdiction
+        if self._wanted.neighbour_database_id is None:
             return self._wanted.placement
-        bound = await self._account.jurisdiction(self._wanted.beside)
-        if bound is not None and asked not in {None, bound}:
+        neighbour_jurisdiction = await self._account.jurisdiction(self._wanted.neighbour_database_id)
+        if neighbour_jurisdiction is not None and requested not in {None, neighbour_jurisdiction}:
             raise ConfigurationError(
-                f"The first database is bound to the jurisdiction {bound}. New tenants live in any database of the "
-                f"service, so this one cannot be in {asked}."
+                f"The first database is bound to the jurisdiction {neighbour_jurisdiction}. New tenants live in any "
+                f"database of the service, so this one cannot be in {requested}."
             )
-        needed = asked or bound
-        if database_id is not None and needed is not None:
+        required = requested or neighbour_jurisdiction
+        if database_id is not None and required is not None:
             found = await self._account.jurisdiction(database_id)
-            if found != needed:
+            if found != required:
                 raise ConfigurationError(
                     f"The database {database_id} is bound to {f'the jurisdiction {found}' if found else 'none'}, but "
-                    f"{needed} is needed. This cannot be changed: use another database, or let one be created."
+                    f"{required} is needed. This cannot be changed: use another database, or let one be created."
                 )
-        return replace(self._wanted.placement, jurisdiction=needed)
+        return replace(self._wanted.placement, jurisdiction=required)
 
     @property
     def _metadata_indexes(self) -> Mapping[str, IndexType]:
@@ -194,9 +194,10 @@ class Provisioning:
         report("waiting until a probe vector is found through every filter")
         for _ in range(_ROUNDS):
             probe = self._probe()
+            unproved = self._filters(probe)
             try:
                 await self._index.upsert([probe])
-                found = await self._holds(partial(self._found, probe))
+                found = await self._holds(partial(self._found, probe, unproved))
             finally:
                 await self._index.delete(_PROBE, [probe.id])
             if found:
@@ -216,18 +217,25 @@ class Provisioning:
     async def _listed(self) -> bool:
         return self._metadata_indexes.items() <= (await self._index.metadata_indexes()).items()
 
-    async def _found(self, probe: IndexedVector) -> bool:
-        """Return whether the probe is found by its scope alone, by its time and by each declared key."""
-        filters = [
+    async def _found(self, probe: IndexedVector, unproved: list[Filter]) -> bool:
+        """Return whether every filter has found the probe; those that do now are removed, and not tried again.
+
+        Every look is a call, and the first filter that finds nothing ends this one.
+        """
+        while unproved:
+            hits = await self._index.query(probe.scope, probe.values, top_k=1, where=unproved[0])
+            if probe.id not in {hit.id for hit in hits.hits}:
+                return False
+            del unproved[0]
+        return True
+
+    def _filters(self, probe: IndexedVector) -> list[Filter]:
+        """Return what has to find the probe: its scope alone, its time and each declared key."""
+        return [
             Filter(),
             Filter(created_after=probe.created_at - 1, created_before=probe.created_at + 1),
             *(Filter(metadata={key: _PROBE_VALUES[kind]}) for key, kind in self._wanted.filterable.items()),
         ]
-        for where in filters:
-            hits = await self._index.query(probe.scope, probe.values, top_k=1, where=where)
-            if probe.id not in {hit.id for hit in hits.hits}:
-                return False
-        return True
 
     def _probe(self) -> IndexedVector:
         values = np.zeros(self._wanted.config.dimensions, np.float32)

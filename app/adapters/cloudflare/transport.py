@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from app.domain.errors import UpstreamRejected
+from app.domain.errors import ConfigurationError, UpstreamRejected
 
 RECALL_FUSED: Final = "recall-fused"
 SESSIONS: Final = "sessions"
@@ -14,12 +14,16 @@ _README = "(deploy/edge/README.md)"
 
 @dataclass(frozen=True, slots=True)
 class Cures:
-    """What an operator is to do where a call is refused: of its credentials, its path, its database or its index."""
+    """What an operator is to do where a call is refused: of its credentials, its path, its database or its index.
+
+    ``shard_index`` is of the index of another shard than the first.
+    """
 
     credentials: str
     path: str
     database: str
     index: str
+    shard_index: str
 
 
 _OF_REST = Cures(
@@ -27,12 +31,14 @@ _OF_REST = Cures(
     path="Check CLOUDFLARE_ACCOUNT_ID and CLOUDFLARE_D1_DATABASE_ID.",
     database="Check CLOUDFLARE_D1_DATABASE_ID.",
     index="Run: memory-gateway provision",
+    shard_index="Run: memory-gateway rebuild --yes",
 )
 _OF_EDGE = Cures(
     credentials=f"Check CLOUDFLARE_API_TOKEN: it has to be the edge Worker's EDGE_SECRET {_README}.",
     path=f"Check CLOUDFLARE_API_BASE_URL, where the edge Worker answers {_README}.",
     database=f"Check the edge Worker's DATABASES in wrangler.jsonc {_README}.",
     index=f"Check the edge Worker's INDEXES in wrangler.jsonc {_README}.",
+    shard_index=f"Check the edge Worker's INDEXES in wrangler.jsonc {_README}.",
 )
 _OF_EITHER = replace(
     _OF_REST,
@@ -55,12 +61,13 @@ class Transport:
         """Return a backend's name for operators, with what it is reached through."""
         return f"{backend} ({self.name})"
 
-    def lacks(self, database_id: str, index_name: str) -> str | None:
-        """Say which of the two its configuration lacks; None where it has both."""
-        for kind, name, names in (("DATABASES", database_id, self.databases), ("INDEXES", index_name, self.indexes)):
-            if names is not None and name not in names:
-                return f"The edge Worker's {kind} lacks {name}: see deploy/edge/README.md."
-        return None
+    def check_bindings(self, database_id: str, index_name: str) -> None:
+        """Return if its configuration has both; raises ``ConfigurationError`` where it lacks one."""
+        if self.databases is not None and database_id not in self.databases:
+            problem = f"The edge Worker does not have the database {database_id}."
+            raise ConfigurationError(problem, cure=self.cures.database)
+        if self.indexes is not None and index_name not in self.indexes:
+            raise ConfigurationError(f"The edge Worker does not have the index {index_name}.", cure=self.cures.index)
 
 
 REST: Final = Transport("REST")

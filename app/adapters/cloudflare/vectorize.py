@@ -56,7 +56,6 @@ _OF_THE_CALLER = range(400, 500)
 _NOT_FOR_WHAT_WAS_SENT = {401, 403, 404, 408, 410, 429}
 """Statuses from 400 to 499 that do not concern the vectors in the call."""
 
-_NO_SUCH_INDEX = {3000, 3005}
 _THROTTLED = 40041
 
 
@@ -198,8 +197,8 @@ class VectorizeIndex(AsksWithin):
         wanted = {**SCOPE_TYPES, **self._filterable}
         missing = sorted(f"{key} ({kind})" for key, kind in wanted.items() if declared.get(key) != kind)
         if missing:
-            said = f"The index {self.name} lacks the metadata index of {', '.join(missing)}."
-            raise IndexNotProvisioned(f"{said} {self._client.transport.cures.index}")
+            problem = f"The index {self.name} lacks the metadata index of {', '.join(missing)}."
+            raise IndexNotProvisioned(problem, cure=self._cure)
 
     async def info(self) -> Mapping[str, Any]:
         """Return the description of the index."""
@@ -244,12 +243,17 @@ class VectorizeIndex(AsksWithin):
             return False
         return kind is not None and type(value) in conditions.TYPES[kind]
 
+    @property
+    def _cure(self) -> str:
+        """What makes the index: ``provision`` knows that of the settings, and no shard's."""
+        cures = self._client.transport.cures
+        return cures.index if self.name == self._config.index_name else cures.shard_index
+
     def _meaning(self, refusal: Refusal) -> MemoryGatewayError | None:
         if refusal.code == _THROTTLED:
             return UpstreamOverloaded(f"Vectorize: {refusal.message}")
-        if refusal.status in _NOT_FOUND or refusal.code in _NO_SUCH_INDEX:
-            cure = self._client.transport.cures.index
-            return IndexNotProvisioned(f"The Vectorize index {self.name} does not exist. {cure}")
+        if refusal.status in _NOT_FOUND or refusal.code in answers.NO_SUCH_INDEX:
+            return IndexNotProvisioned(f"The Vectorize index {self.name} does not exist.", cure=self._cure)
         return None
 
     def _meaning_of_upsert(self, refusal: Refusal) -> MemoryGatewayError | None:

@@ -11,6 +11,8 @@ from app.domain.memory import Scope
 from app.ports.index_admin import Held, IdPage
 from app.ports.vector_index import Hit
 
+NO_SUCH_INDEX = frozenset({3000, 3005})
+"""Codes of the refusal of a call for an index that does not exist, or no longer."""
 NOT_OURS = Held(Scope("", ""), 0, "")
 """A vector of another writer: its metadata names no scope, and no scope of this service has empty names."""
 

@@ -102,15 +102,16 @@ def _error(response: httpx.Response, name: str, *, named: bool) -> MemoryGateway
         return RateLimited(said, retry_after=_retry_after(response))
     if status in {401, 403}:
         structlog.get_logger().error("credentials_refused", upstream="language model", status=status, code=kind)
-        return CredentialsRefused(f"{name} refused the API key ({status}, {kind}). Check LANGUAGE_MODEL_API_KEY.")
+        return CredentialsRefused(
+            f"{name} refused the API key ({status}, {kind}).", cure="Check LANGUAGE_MODEL_API_KEY."
+        )
     is_gone = status in GONE or kind in _NO_SUCH_MODEL or parameter == "model"
     if is_gone and named:
         return no_such_model(name, said)
-    if is_gone or (status in _UNFIT and not named):
-        said = f"{said} {_NO_NAME}"
+    cure = _NO_NAME if is_gone or (status in _UNFIT and not named) else None
     if is_gone:
-        return UpstreamRejected(said)
-    return refusal(status, said, f"{parameter} {message}")
+        return UpstreamRejected(said, cure=cure)
+    return refusal(status, said, f"{parameter} {message}", cure=cure)
 
 
 def _reason(response: httpx.Response) -> tuple[str, str, str]:

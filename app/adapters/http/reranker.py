@@ -111,7 +111,9 @@ def _error(response: httpx.Response) -> MemoryGatewayError:
         return RateLimited(said, retry_after=_retry_after(response))
     if status in {401, 403}:
         structlog.get_logger().error("credentials_refused", upstream="reranker", status=status, code=kind)
-        return CredentialsRefused(f"The reranker refused the API key ({status}, {kind}). Check RERANKER_API_KEY.")
+        return CredentialsRefused(
+            f"The reranker refused the API key ({status}, {kind}).", cure="Check RERANKER_API_KEY."
+        )
     if status in _BUSY:
         return UpstreamOverloaded(said)
     if status in _TIMEOUTS:

@@ -51,7 +51,7 @@ def _refusal(status: int, code: str, operation: str) -> MemoryGatewayError | Obj
     said = f"The object store answered {operation} with {status} ({code})."
     if status in {401, 403}:
         structlog.get_logger().error("credentials_refused", upstream="r2", status=status, code=code)
-        return CredentialsRefused(f"{said} Check R2_ACCESS_KEY_ID, R2_SECRET_ACCESS_KEY and R2_BUCKET.")
+        return CredentialsRefused(said, cure="Check R2_ACCESS_KEY_ID, R2_SECRET_ACCESS_KEY and R2_BUCKET.")
     if code == _NO_KEY:
         return ObjectMissing()
     if status == _TOO_MANY:
@@ -60,7 +60,7 @@ def _refusal(status: int, code: str, operation: str) -> MemoryGatewayError | Obj
         return _PASSING[status](said)
     if status >= _SERVER_ERRORS:
         return UpstreamUnavailable(said)
-    return UpstreamRejected(f"{said} Check R2_BUCKET and R2_ENDPOINT.")
+    return UpstreamRejected(said, cure="Check R2_BUCKET and R2_ENDPOINT.")
 
 
 def of_folder(error: Exception, operation: str) -> MemoryGatewayError | ObjectMissing:

@@ -175,7 +175,9 @@ def _error(response: httpx.Response, api_key: str) -> MemoryGatewayError:
         return RateLimited(said, retry_after=_retry_after(response))
     if status in {401, 403}:
         structlog.get_logger().error("credentials_refused", upstream="openai", status=status, code=kind)
-        return CredentialsRefused(f"OpenAI refused the API key ({status}, {kind or 'no code'}). Check OPENAI_API_KEY.")
+        return CredentialsRefused(
+            f"OpenAI refused the API key ({status}, {kind or 'no code'}).", cure="Check OPENAI_API_KEY."
+        )
     if status == _BUSY:
         return UpstreamOverloaded(said)
     if status in {408, 504}:

@@ -19,8 +19,9 @@ class MemoryGatewayError(Exception):
     status: int = 500
     title: str = "Internal error"
 
-    def __init__(self, detail: str, *, errors: Sequence[FieldError] = ()) -> None:
-        """Keep what to tell the caller."""
-        super().__init__(detail)
-        self.detail = detail
+    def __init__(self, detail: str, *, errors: Sequence[FieldError] = (), cure: str | None = None) -> None:
+        """Keep what to tell the caller; ``cure`` is what an operator is to do, and ends the detail."""
+        self.detail = detail if cure is None else f"{detail} {cure}"
+        super().__init__(self.detail)
+        self.cure = cure
         self.errors = tuple(errors)

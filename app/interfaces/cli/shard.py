@@ -106,8 +106,7 @@ def list_shards(*, as_json: bool) -> None:
 
     async def work(shards: Shards) -> tuple[list[ShardFigures], list[TenantMove], list[str]]:
         measured = await shards.fullness.measure()
-        names = {each.name for each in measured}
-        return measured, shards.fullness.moves, [each.name for each in shards.places.shards if each.name not in names]
+        return measured, shards.fullness.moves, shards.fullness.unmeasured
 
     figures, moves, unmeasured = run(_with_shards(quiet_settings(), work, every=True))
     rows = [

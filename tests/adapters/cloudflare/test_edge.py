@@ -145,30 +145,31 @@ async def test_an_edge_of_another_version_is_refused(
 
 
 async def test_an_edge_without_the_database_or_the_index_is_a_wrong_configuration(client: CloudflareClient) -> None:
-    await client.check_bound(DATABASE, CONFIG.index_name)
-    with pytest.raises(ConfigurationError, match="DATABASES lacks other"):
-        await client.check_bound("other", CONFIG.index_name)
-    with pytest.raises(ConfigurationError, match="INDEXES lacks other"):
-        await client.check_bound(DATABASE, "other")
+    await client.check_bindings(DATABASE, CONFIG.index_name)
+    with pytest.raises(ConfigurationError, match=r"database other.*DATABASES"):
+        await client.check_bindings("other", CONFIG.index_name)
+    with pytest.raises(ConfigurationError, match=r"index other.*INDEXES"):
+        await client.check_bindings(DATABASE, "other")
 
 
 async def test_an_edge_is_asked_again_only_for_what_it_lacked(edge: respx.MockRouter, client: CloudflareClient) -> None:
     for _ in range(2):
-        await client.check_bound(DATABASE, CONFIG.index_name)
+        await client.check_bindings(DATABASE, CONFIG.index_name)
     assert edge.calls.call_count == 1
     deployed = answer({**CAPABILITIES, "databases": [DATABASE, "other"]})
     edge.get("/capabilities").mock(side_effect=[answer(CAPABILITIES), httpx.ConnectError("away"), deployed])
     with pytest.raises(ConfigurationError):
-        await client.check_bound("other", CONFIG.index_name)
+        await client.check_bindings("other", CONFIG.index_name)
     with pytest.raises(UpstreamUnavailable):
-        await client.check_bound("other", CONFIG.index_name)
-    await client.check_bound("other", CONFIG.index_name)
+        await client.check_bindings("other", CONFIG.index_name)
+    await client.check_bindings("other", CONFIG.index_name)
 
 
+@pytest.mark.parametrize("code", [3000, 3005])
 async def test_an_index_that_the_edge_does_not_know_is_looked_for_in_its_configuration(
-    edge: respx.MockRouter, client: CloudflareClient, database: D1Database
+    edge: respx.MockRouter, client: CloudflareClient, database: D1Database, code: int
 ) -> None:
-    edge.post("/recall-fused").mock(return_value=refusal(404, 3000, "The index x was not found."))
+    edge.post("/recall-fused").mock(return_value=refusal(404, code, "The index x was not found."))
     edge.post(f"/d1/database/{DATABASE}/query").mock(return_value=answer(ROWS))
     awaited, statement = awaiting(client)
     await database.run([statement])

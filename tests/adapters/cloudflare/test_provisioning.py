@@ -15,9 +15,12 @@ from app.adapters.cloudflare.account import Placement
 from app.adapters.cloudflare.provisioning import Plan
 from app.adapters.cloudflare.vectorize import VectorizeIndex
 from app.bootstrap import build_provisioning
-from app.domain.embedding import EmbeddingConfig
+from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.errors import ConfigurationError, IndexNotProvisioned, UpstreamUnavailable
+from app.domain.memory import Scope
+from app.domain.query import Filter
 from app.interfaces.cli import cli
+from app.ports.vector_index import Hits
 from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.server import Handle, running
 from tests.support.service import serving, settings_for
@@ -94,6 +97,27 @@ async def test_every_filter_is_proved_and_the_probe_is_deleted(account: Handle, 
     account.double.settle()
     plan, _ = await provision(account, tmp_path, apply=False)
     assert plan.proof, "the index is empty again"
+
+
+async def test_a_filter_that_has_found_the_probe_is_not_tried_again(
+    account: Handle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every look is a call of the few that the command has."""
+    query = VectorizeIndex.query
+    asked: list[Filter] = []
+    found: list[Filter] = []
+
+    async def slowly(index: VectorizeIndex, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
+        hits = await query(index, scope, vector, top_k=top_k, where=where)
+        asked.append(where)
+        if "urgent" in where.metadata and asked.count(where) < 4:
+            return Hits([], filtered=True, more=False)
+        found.extend([where] if hits.hits else [])
+        return hits
+
+    monkeypatch.setattr(VectorizeIndex, "query", slowly)
+    await provision(account, tmp_path)
+    assert [list(where.metadata) for where in found] == [[], [], ["project"], ["priority"], ["urgent"]]
 
 
 async def test_running_again_goes_on_where_it_stopped(account: Handle, tmp_path: Path) -> None:

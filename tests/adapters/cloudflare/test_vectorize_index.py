@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 import respx
 
+from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.vectorize import VectorizeIndex
 from app.domain.errors import IndexNotProvisioned, UpstreamRejected
-from tests.adapters.cloudflare.vectors import CONFIG, INDEX
+from tests.adapters.cloudflare.vectors import CONFIG, FILTERABLE, INDEX
 from tests.adapters.cloudflare.wire import DATE_MS, answer, refusal
 
 INFO, LIST = f"{INDEX}/info", f"{INDEX}/metadata_index/list"
@@ -98,6 +99,20 @@ async def test_an_index_without_a_metadata_index_of_the_right_type_does_not_pass
         await index.check()
     assert said in caught.value.detail
     assert "memory-gateway provision" in caught.value.detail
+
+
+async def test_a_shard_s_index_that_is_lost_is_made_again_by_the_command_that_knows_the_shards(
+    api: respx.MockRouter, client: CloudflareClient
+) -> None:
+    index = VectorizeIndex(client, CONFIG, filterable=FILTERABLE, name=CONFIG.index_name_in("east"))
+    path = INFO.replace(CONFIG.index_name, index.name)
+    api.get(path).mock(side_effect=[refusal(404, 3000, "vectorize.index.not_found"), info()])
+    api.get(path.replace("info", "metadata_index/list")).mock(return_value=declared(**without("text")))
+    for _ in range(2):
+        with pytest.raises(IndexNotProvisioned) as caught:
+            await index.check()
+        assert "memory-gateway rebuild" in caught.value.detail
+        assert "provision" not in caught.value.detail
 
 
 @pytest.mark.parametrize(("dimensions", "said"), [(8, "has 8 dimensions"), (None, "has None dimensions")])

@@ -1,4 +1,4 @@
-"""Where the database of a new shard is put, on the stand-in account."""
+"""Shards on the stand-in account: where the database of a new one is put, and how a lost index is made again."""
 
 import json
 from collections.abc import Iterator
@@ -26,22 +26,34 @@ def created(account: Backend, folder: Path, name: str, jurisdiction: str | None)
     return account.doubles[folder].double.create_database(name, migrated.image(), jurisdiction=jurisdiction)
 
 
-def add(account: Backend, line: Line, *options: str, first: str | None) -> Done:
-    """Add the shard east, where this jurisdiction binds the first database."""
+def environment(account: Backend, line: Line, first: str | None) -> dict[str, str]:
+    """Return the variables of an account whose first database this jurisdiction binds."""
     given = account.settings(line.folder) | {"auth_secrets": "test=" + "abcdefgh" * 4}
     given["cloudflare_d1_database_id"] = created(account, line.folder, "first", first)
-    environment = {name.upper(): str(value) for name, value in given.items() if value != {}}
-    return line.run("shard", "add", "east", "--poll-seconds", "0.02", "--json", *options, **environment)
+    return {name.upper(): str(value) for name, value in given.items() if value != {}}
+
+
+def add(account: Backend, line: Line, *options: str, first: str | None) -> Done:
+    """Add the shard east, where this jurisdiction binds the first database."""
+    variables = environment(account, line, first)
+    return line.run("shard", "add", "east", "--poll-seconds", "0.02", "--json", *options, **variables)
+
+
+def called(account: Backend, line: Line, method: str, path: str) -> Any:
+    """Return the result of a call of the account."""
+    given = account.settings(line.folder)
+    headers = {"Authorization": f"Bearer {given['cloudflare_api_token']}"}
+    url = f"{given['cloudflare_api_base_url']}/accounts/{given['cloudflare_account_id']}/{path}"
+    answer = httpx.request(method, url, headers=headers, trust_env=False, verify=False)
+    return answer.raise_for_status().json()["result"]
 
 
 def database(account: Backend, line: Line, done: Done) -> dict[str, Any]:
     """Return what the account tells of the database of the shard that was added."""
     assert done.returncode == 0, done.stderr
-    given = account.settings(line.folder)
-    path = f"accounts/{given['cloudflare_account_id']}/d1/database/{json.loads(done.stdout)['added']['database_id']}"
-    headers = {"Authorization": f"Bearer {given['cloudflare_api_token']}"}
-    url = f"{given['cloudflare_api_base_url']}/{path}"
-    told: dict[str, Any] = httpx.get(url, headers=headers, trust_env=False, verify=False).json()["result"]
+    told: dict[str, Any] = called(
+        account, line, "GET", f"d1/database/{json.loads(done.stdout)['added']['database_id']}"
+    )
     return told
 
 
@@ -99,3 +111,17 @@ def test_a_database_of_an_earlier_try_is_not_taken_for_one_in_the_jurisdiction(a
     done = add(account, line, "--jurisdiction", "eu", first=None)
     assert done.returncode == 1
     assert "is bound to none, but eu is needed" in done.stderr
+
+
+def test_a_shard_s_lost_index_is_made_again_by_the_command_that_the_doctor_names(account: Backend, line: Line) -> None:
+    variables = environment(account, line, None)
+    assert line.run("shard", "add", "east", "--poll-seconds", "0.02", **variables).returncode == 0
+    (lost,) = [
+        each["name"] for each in called(account, line, "GET", "vectorize/v2/indexes") if each["name"].endswith("east")
+    ]
+    called(account, line, "DELETE", f"vectorize/v2/indexes/{lost}")
+    examined = line.run("doctor", **variables)
+    assert examined.returncode == 1
+    assert "Run: memory-gateway rebuild --yes" in examined.stdout
+    assert line.run("rebuild", "--yes", "--poll-seconds", "0.02", **variables).returncode == 0
+    assert line.run("doctor", **variables).returncode == 0

@@ -44,7 +44,7 @@ async def readyz(request: Request, response: Response, query: Annotated[Readines
     if with_details:
         (await principal_of(request)).check_admin()
     parts = await shards.parts()
-    ready = all(part.error is None or part.optional for part in parts)
+    ready = all(part.error is None or part.needed_by != "all" for part in parts)
     response.status_code = 200 if ready else 503
     return ReadinessAnswer(
         status="ready" if ready else "not_ready",
