@@ -95,7 +95,6 @@ class CloudflareClient:
         """Open no connection yet; ``seconds`` is the deadline of a call that sets none itself."""
         self._call_budget = call_budget
         self._metrics = metrics
-        self.waits_seconds = call_budget.waits_seconds
         self.transport = REST if base_url.rstrip("/") == BASE_URL else UNDISCOVERED
         """What answers, as far as ``discover`` has found out."""
         self._upstream = Upstream(
@@ -141,13 +140,21 @@ class CloudflareClient:
         if (lacks := self.transport.lacks(database_id, index_name)) is not None:
             raise ConfigurationError(lacks)
 
-    async def call(self, call: Call, meaning: RefusalMap | None = None, *, for_share: bool = False) -> CloudflareAnswer:
+    async def call(
+        self,
+        call: Call,
+        meaning: RefusalMap | None = None,
+        *,
+        for_share: bool = False,
+        deadline: asyncio.Timeout | None = None,
+    ) -> CloudflareAnswer:
         """Make one call within the account.
 
         Args:
             call: What is sent.
             meaning: The first to map a refusal.
             for_share: Whether it asks for this process's share of the limit: then it is made, and counted, at any time.
+            deadline: Until when it has to be answered; it is put off while the call waits to be admitted.
 
         Raises:
             RateLimited: the call budget is spent, or Cloudflare refused the call.
@@ -158,7 +165,7 @@ class CloudflareClient:
             if for_share:
                 self._call_budget.record()
             else:
-                await self._take()
+                await self._take(deadline=deadline)
             response = await self._send(call)
             if response.is_success:
                 body = self._upstream.read_json(response)
@@ -194,8 +201,14 @@ class CloudflareClient:
         """Close the connections."""
         await self._upstream.close()
 
-    async def _take(self, *, background: bool = False) -> None:
-        await self._call_budget.wait_for_report()
+    async def _take(self, *, background: bool = False, deadline: asyncio.Timeout | None = None) -> None:
+        now, ends = asyncio.get_running_loop().time, None if deadline is None else deadline.when()
+        began = now()
+        if deadline is not None:
+            deadline.reschedule(None)
+        await self._call_budget.admit()
+        if deadline is not None and ends is not None:
+            deadline.reschedule(ends + now() - began)
         self._call_budget.take(background=background)
 
     async def _send(self, call: Call) -> httpx.Response:
