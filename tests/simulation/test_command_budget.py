@@ -237,3 +237,10 @@ async def test_no_call_is_counted_once_the_limit_does_not_hold() -> None:
     for _ in range(300):
         await budget.admit()
         budget.take()
+
+
+async def test_a_command_spends_its_last_call_on_a_language_model_too() -> None:
+    budget = CommandBudget(1)
+    await budget.admit()
+    budget.take(background=True)
+    assert budget.left() == 0

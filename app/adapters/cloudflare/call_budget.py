@@ -25,8 +25,8 @@ does the same at the same time.
 FOR_COMMANDS = 80
 """Calls of a window that servers leave to commands: 1,100 of Cloudflare's 1,200 leave room for them.
 
-Commands that lease shares divide them. One that leases none may make as many, so there is room for one of these at a
-time.
+Commands that lease shares divide them. One that leases none may make as many, which nobody else sees: where it makes
+all of them there is room for it only while no other command runs.
 """
 _PART_FOR_COMMANDS = 1 / 12
 """Of a limit that is smaller, commands have no more than this part."""

@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -202,13 +203,11 @@ class CloudflareClient:
         await self._upstream.close()
 
     async def _take(self, *, background: bool = False, deadline: asyncio.Timeout | None = None) -> None:
-        now, ends = asyncio.get_running_loop().time, None if deadline is None else deadline.when()
-        began = now()
-        if deadline is not None:
-            deadline.reschedule(None)
-        await self._call_budget.admit()
-        if deadline is not None and ends is not None:
-            deadline.reschedule(ends + now() - began)
+        if deadline is None:
+            await self._call_budget.admit()
+        else:
+            async with _put_off(deadline):
+                await self._call_budget.admit()
         self._call_budget.take(background=background)
 
     async def _send(self, call: Call) -> httpx.Response:
@@ -264,6 +263,18 @@ class CloudflareClient:
         for policy, figures in announced.items():
             if "remaining" in figures and "reset_seconds" in figures:
                 self._call_budget.record_announced_limit(policy, figures["remaining"], figures["reset_seconds"])
+
+
+@asynccontextmanager
+async def _put_off(deadline: asyncio.Timeout) -> AsyncIterator[None]:
+    """Put a deadline off by the time that is spent inside."""
+    now, ends = asyncio.get_running_loop().time, deadline.when()
+    began = now()
+    deadline.reschedule(None)
+    try:
+        yield
+    finally:
+        deadline.reschedule(None if ends is None else ends + now() - began)
 
 
 def _figures(header: str) -> Iterator[tuple[str, str, int]]:

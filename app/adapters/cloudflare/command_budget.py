@@ -46,6 +46,10 @@ class CommandBudget(CallBudget):
         """Never: requests come first."""
         return False
 
+    def take(self, *, background: bool = False) -> None:  # noqa: ARG002 - all of its calls give way to requests
+        """Spend one call; raises as ``CallBudget.take`` does."""
+        super().take()
+
     async def admit(self) -> None:
         """Wait until a call is allowed, for two windows at most.
 
