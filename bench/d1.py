@@ -1,5 +1,6 @@
 """D1's own engine, workerd, with databases that were filled beforehand, and what it says a run has read."""
 
+import asyncio
 import json
 import shutil
 import subprocess
@@ -53,8 +54,8 @@ class CountedD1(D1Database):
         """Close the connections."""
         await self._own.close()
 
-    async def _attempt(self, call: Call, attempts: int) -> CloudflareAnswer:
-        answer = await super()._attempt(call, attempts)
+    async def _attempt(self, call: Call, attempts: int, deadline: asyncio.Timeout) -> CloudflareAnswer:
+        answer = await super()._attempt(call, attempts, deadline)
         told = [result["meta"] for result in answer.result]
         self.reads.append(
             Read(

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from app.adapters.cloudflare.call_budget import RESERVE, UNLEASED, UNSHARED, CallBudget
+from app.adapters.cloudflare.call_budget import FOR_COMMANDS, RESERVE, UNLEASED, CallBudget, for_commands
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.command_budget import CommandBudget
 from app.adapters.cloudflare.d1 import D1Database
@@ -17,6 +17,7 @@ from app.domain.shards import Shard
 from app.observability.metrics import Metrics
 from app.runtime.call_shares import CallShares, ProcessCalls
 from app.settings import Settings
+from app.storage.system.call_shares import CallLimits
 
 Close = Callable[[], Awaitable[None]]
 
@@ -50,9 +51,13 @@ class ProcessAccount:
     shares: CallShares
 
 
-def open_account(settings: Settings, metrics: Metrics, name: str) -> ProcessAccount:
-    """Open what the process has of its account once, however many shards it serves."""
-    budget = CallBudget(settings.cloudflare_calls_per_window or None, unleased=UNLEASED)
+def open_account(settings: Settings, metrics: Metrics, name: str, *, command: bool = False) -> ProcessAccount:
+    """Open what the process has of its account once, however many shards it serves.
+
+    A ``command`` leases a share of the calls too, but waits for calls and leaves them to requests.
+    """
+    make = CommandBudget if command else CallBudget
+    budget = make(settings.cloudflare_calls_per_window or None, unleased=UNLEASED)
     tenants = TenantCalls(budget, settings.tenant_call_weights)
     client = build_client(settings, metrics, budget)
     shares = _call_shares(settings, client, budget, name)
@@ -60,17 +65,13 @@ def open_account(settings: Settings, metrics: Metrics, name: str) -> ProcessAcco
     return ProcessAccount(client, metering, ProcessCalls(tenants.admit, low=lambda: budget.low), shares)
 
 
-def open_command(settings: Settings) -> tuple[CloudflareClient, CallShares]:
-    """Open what a command has that may make many calls: it leases a share of them, and leaves calls to requests."""
-    budget = CommandBudget(settings.cloudflare_calls_per_window or None, unleased=UNSHARED)
-    client = build_client(settings, Metrics(), budget)
-    return client, _call_shares(settings, client, budget, process_name())
+def open_short_command(settings: Settings, metrics: Metrics, *, first: bool = False) -> CloudflareClient:
+    """Make the client of a command that makes few calls, or makes them before the schema exists: it leases no share.
 
-
-def open_short_command(settings: Settings, metrics: Metrics) -> CloudflareClient:
-    """Make the client of a command that makes few calls, or makes them before the schema exists: it leases no share."""
+    ``first``: nothing else makes calls yet, so that it may make as many as all processes.
+    """
     limit = settings.cloudflare_calls_per_window
-    return build_client(settings, metrics, CommandBudget(min(limit, UNSHARED) or None))
+    return build_client(settings, metrics, CommandBudget((limit if first else min(limit, FOR_COMMANDS)) or None))
 
 
 def process_name() -> str:
@@ -80,8 +81,9 @@ def process_name() -> str:
 
 def _call_shares(settings: Settings, client: CloudflareClient, budget: CallBudget, name: str) -> CallShares:
     first = D1Database(client, _database_id(settings), for_share=True)
-    limit = settings.cloudflare_calls_per_window - RESERVE
-    return CallShares(first, budget, replica=name, limit=limit, discover=client.discover)
+    limit = settings.cloudflare_calls_per_window
+    limits = CallLimits(limit - RESERVE, for_commands(limit))
+    return CallShares(first, budget, replica=name, limits=limits, discover=client.discover)
 
 
 def shard_database_id(settings: Settings, shard: Shard | None) -> str:

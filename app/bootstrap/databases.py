@@ -6,9 +6,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.d1 import D1Database
 from app.adapters.local.sqlite_database import SqliteDatabase
-from app.bootstrap.account import Close, open_command, open_short_command, shard_database_id
+from app.bootstrap.account import Close, open_account, open_short_command, process_name, shard_database_id
 from app.bootstrap.files import open_file
-from app.domain.errors import ShardUnavailable
+from app.domain.errors import ConfigurationError, DatabaseRejected, ShardUnavailable
 from app.domain.shards import MAIN, Place, Shard
 from app.observability.metrics import Metrics
 from app.ports.database import Database, Statement
@@ -31,17 +31,18 @@ async def open_database(settings: Settings) -> tuple[Database, Close]:
 
 
 @asynccontextmanager
-async def open_databases(settings: Settings) -> AsyncIterator[Mapping[str, Database]]:
+async def open_databases(settings: Settings, *, leased: bool = False) -> AsyncIterator[Mapping[str, Database]]:
     """Open the database of every shard that the directory names, by the shards' names, and close them in the end.
 
-    A share of Cloudflare's calls is leased meanwhile, in the first one, which has to be migrated.
+    ``leased``: with a share of Cloudflare's calls, which is leased in the first one; for work of many calls.
 
     Raises:
-        ConfigurationError: a setting or a shard's file is missing.
+        ConfigurationError: a setting or a shard's file is missing; or a share is to be leased, and the first database
+            has no table of them yet.
         Unavailable: the directory does not answer.
     """
     async with AsyncExitStack() as opened:
-        opens = await _databases(settings, opened, leased=True)
+        opens = await _databases(settings, opened, leased=leased)
         main = opens(None)
         yield {MAIN: main} | {shard.name: opens(shard) for shard in await _shards_of(main)}
 
@@ -93,11 +94,16 @@ async def _databases(
 
 
 async def _with_share(settings: Settings, opened: AsyncExitStack) -> CloudflareClient:
-    client, shares = open_command(settings)
-    opened.push_async_callback(client.close)
-    opened.push_async_callback(shares.end)
-    await shares.begin()
-    return client
+    account = open_account(settings, Metrics(), process_name(), command=True)
+    opened.push_async_callback(account.client.close)
+    opened.push_async_callback(account.shares.end)
+    try:
+        await account.shares.begin()
+    except DatabaseRejected as error:
+        raise ConfigurationError(
+            "The database's schema is older than this version. Run: memory-gateway migrate"
+        ) from error
+    return account.client
 
 
 async def _without_share(settings: Settings, opened: AsyncExitStack) -> CloudflareClient:
@@ -121,7 +127,7 @@ async def _shard_of_tenant(main: Database, tenant_id: str) -> Shard | None:
 
 
 async def _shards_of(main: Database) -> Sequence[Shard]:
-    """Read the shards; an older database, which was never migrated to have some, has none."""
+    """Read the shards. A database that was not migrated to have any has none, so that ``migrate`` can open it."""
     (made,) = await main.run([Statement("SELECT name FROM sqlite_master WHERE name = 'shards'")])
     if not made:
         return ()

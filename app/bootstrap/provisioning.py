@@ -39,7 +39,8 @@ def build_provisioning(
         ConfigurationError: a setting is missing.
     """
     metrics = Metrics()
-    client = open_short_command(settings, metrics)
+    nothing_there = shard is None and settings.cloudflare_d1_database_id is None
+    client = open_short_command(settings, metrics, first=nothing_there)
     embedder = build_embedder(settings, client, metrics)
 
     async def close() -> None:

@@ -58,18 +58,18 @@ def build_runtime(settings: Settings, *, embedded: bool = False) -> Runtime:
     return build_shards(settings, embedded=embedded).main
 
 
-def build_shards(settings: Settings, *, embedded: bool = False) -> Shards:
+def build_shards(settings: Settings, *, embedded: bool = False, command: bool = False) -> Shards:
     """Build the service on Cloudflare where its settings are given, else on the embedded default.
 
     With ``embedded`` the memories are kept in DATA_DIR, even if the settings name an account; embedder and models
-    stay. The shards beside the first are opened once the directory is read. Nothing is read, written or called before
-    ``start``.
+    stay. A ``command`` waits for Cloudflare's calls and leaves them to requests. The shards beside the first are opened
+    once the directory is read. Nothing is read, written or called before ``start``.
 
     Raises:
         ConfigurationError: the settings name half a backend, or a directory or model that cannot be used.
     """
     _limit_threads()
-    process = _Process(settings, on_cloudflare=settings.on_cloudflare and not embedded)
+    process = _Process(settings, on_cloudflare=settings.on_cloudflare and not embedded, command=command)
     stack = process.open_stack()
     places = Places(stack.database)
     process.closers.append(stack.close)
@@ -95,14 +95,16 @@ def _limit_threads() -> None:
 class _Process:
     """What the runtimes of all shards of this process share."""
 
-    def __init__(self, settings: Settings, *, on_cloudflare: bool) -> None:
+    def __init__(self, settings: Settings, *, on_cloudflare: bool, command: bool) -> None:
         """Open it; raises ``ConfigurationError`` as ``build_shards`` does."""
         self._settings = settings
         self._on_cloudflare = on_cloudflare
         self._name = process_name()
         self._metrics = metrics = Metrics(of_workers=settings.workers > 1)
         self._counts = AuditMetrics(metrics.registry, tenants=settings.metrics_tenants)
-        self._account = account = open_account(settings, metrics, self._name) if on_cloudflare else None
+        self._account = account = (
+            open_account(settings, metrics, self._name, command=command) if on_cloudflare else None
+        )
         client, metering = (None, FREE) if account is None else (account.client, account.metering)
         self._credentials = build_credentials(settings)
         plain = plain_embedder(settings, client, metrics, metering)
@@ -255,7 +257,7 @@ async def open_maintenance(settings: Settings, calls_per_minute: float) -> Async
         ConfigurationError: a setting is missing.
         Unavailable: the data cannot be reached, or was embedded with a config that cannot be served.
     """
-    shards = build_shards(settings)
+    shards = build_shards(settings, command=True)
     rate_limiter = RateLimiter(calls_per_minute if settings.on_cloudflare else UNMETERED)
     try:
         await shards.prepare()

@@ -11,7 +11,7 @@ from app.domain.errors import DatabaseUnavailable
 from app.ports.database import Database
 from app.runtime.attempts import attempt
 from app.storage.system import call_shares
-from app.storage.system.call_shares import CallReport
+from app.storage.system.call_shares import CallLimits, CallReport
 
 LEASE = 3 / 20
 """The part of a window for which a share is leased, and that a replica that is gone keeps it for."""
@@ -25,6 +25,8 @@ class LeasedBudget(Protocol):
     """What is divided (``app.adapters.cloudflare.call_budget.CallBudget``)."""
 
     window: float
+    of_command: bool
+    """Whether a command makes the calls, which leaves them to requests."""
 
     @property
     def limit(self) -> int | None:
@@ -75,7 +77,7 @@ class CallShares:
         budget: LeasedBudget,
         *,
         replica: str,
-        limit: int,
+        limits: CallLimits,
         discover: Callable[[], Awaitable[object]] | None = None,
         clock: Callable[[], float] = monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -87,7 +89,7 @@ class CallShares:
         self._database = database
         self._budget = budget
         self._replica = replica
-        self._limit = limit
+        self._limits = limits
         self._discover = discover
         self._clock = clock
         self._sleep = sleep
@@ -103,7 +105,7 @@ class CallShares:
         """This process's share, for operators."""
         if self._budget.limit is None:
             return "not counted"
-        return f"{self._budget.limit} of {self._limit} in {self._budget.window:.0f} s"
+        return f"{self._budget.limit} of {self._limits.calls} in {self._budget.window:.0f} s"
 
     async def discover(self) -> None:
         """Find out whether calls are counted at all, before the first one of the database.
@@ -153,11 +155,11 @@ class CallShares:
         began = self._clock()
         report = self._report(meanwhile=call_shares.MEANWHILE)
         window_ms, lease_ms = int(self._budget.window * 1000), int(seconds * 1000)
-        statements = call_shares.lease(report, limit=self._limit, window_ms=window_ms, lease_ms=lease_ms)
+        statements = call_shares.lease(report, self._limits, window_ms=window_ms, lease_ms=lease_ms)
         *_, rows = await self._database.run(statements)
         share = call_shares.read_share(rows)
         took = self._clock() - began
-        alone = share.calls >= self._limit
+        alone = share.calls >= self._limits.calls
         shared_time = None if alone else share.at_ms / 1000 + took / 2
         self._budget.lease(share.calls, seconds - took, unreported=share.unreported, shared_time=shared_time)
 
@@ -186,6 +188,9 @@ class CallShares:
         if self._failed:
             await self._sleep(self._budget.window * _AGAIN)
             self._failed = False
+        if self._budget.of_command:  # a renewal takes a call, and it has nobody to refuse before it has to wait
+            await self._wanted.wait()
+            return
         period = self._sleep(self._budget.window * RENEWAL)
         waits = [asyncio.ensure_future(each) for each in (period, self._wanted.wait())]
         try:
@@ -209,4 +214,5 @@ class CallShares:
     def _report(self, *, meanwhile: int) -> CallReport:
         calls = self._budget.begin_report(meanwhile)
         spent = [(int(seconds * 1000), calls) for seconds, calls in self._budget.spent()]
-        return CallReport(self._replica, self._budget.lacks_calls, spent, sum(each for _, each in spent) + calls)
+        used = sum(each for _, each in spent) + calls
+        return CallReport(self._replica, self._budget.of_command, self._budget.lacks_calls, spent, used)

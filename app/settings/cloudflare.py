@@ -35,8 +35,9 @@ class CloudflareSettings(BaseModel):
     cloudflare_calls_per_window: Annotated[int, Field(ge=0)] = Field(
         1100,
         description=(
-            "Cloudflare calls that all processes together may make in 300 seconds, of the 1,200 that a user, or a "
-            "token of an account, has, at least 100; 0 counts none. Behind `deploy/edge` none is counted."
+            "Cloudflare calls that all servers together may make in 300 seconds (commands have 80 more), of the 1,200 "
+            "that a user, or a token of an account, has, at least 100; 0 counts none. Behind `deploy/edge` none is "
+            "counted."
         ),
     )
     tenant_call_weights: Annotated[dict[str, Annotated[float, Field(gt=0, le=1000)]], NoDecode] = Field(

@@ -3,6 +3,7 @@
 from app.adapters.cloudflare.call_budget import CallBudget
 from app.runtime.call_shares import CallShares
 from app.storage.migrations.runner import migrate
+from app.storage.system.call_shares import CallLimits
 from tests.contracts.conftest import Opened
 
 LIMIT = 1_080
@@ -13,7 +14,8 @@ async def test_replicas_divide_the_calls_and_give_them_back(open_database: Opene
         await migrate(database)
         budgets = [CallBudget(LIMIT, unleased=0) for _ in range(2)]
         first, second = (
-            CallShares(database, budget, replica=f"r{number}", limit=LIMIT) for number, budget in enumerate(budgets)
+            CallShares(database, budget, replica=f"r{number}", limits=CallLimits(LIMIT))
+            for number, budget in enumerate(budgets)
         )
         for each in [first, second] * 12:
             await each.renew()
@@ -26,7 +28,7 @@ async def test_replicas_divide_the_calls_and_give_them_back(open_database: Opene
         assert budgets[0].left() > LIMIT * 3 / 4
         budgets[0].report_by(first.renew)
         for _ in range(100):
-            await budgets[0].wait_for_report()
+            await budgets[0].admit()
             budgets[0].take()
         await first.give_back()
         assert budgets[0].left() == 0

@@ -8,6 +8,7 @@ from app.adapters.cloudflare.call_budget import UNLEASED, CallBudget
 from app.adapters.cloudflare.tenant_calls import TenantCalls
 from app.domain.errors import DatabaseUnavailable, RateLimited
 from app.runtime.call_shares import LEASE, CallShares
+from app.storage.system.call_shares import CallLimits
 from tests.simulation.call_budget import Directory
 
 LIMIT = 400
@@ -23,7 +24,7 @@ class Renewing:
         self.tenants = TenantCalls(self.budget, clock=self.clock)
         self.pauses: list[asyncio.Event] = []
         self.shares = CallShares(
-            self.directory, self.budget, replica="r0", limit=LIMIT, clock=self.clock, sleep=self._sleep
+            self.directory, self.budget, replica="r0", limits=CallLimits(LIMIT), clock=self.clock, sleep=self._sleep
         )
 
     def clock(self) -> float:
@@ -40,7 +41,7 @@ class Renewing:
             await asyncio.sleep(0)
 
     async def call(self) -> None:
-        await self.budget.wait_for_report()
+        await self.budget.admit()
         self.budget.take()
 
 
@@ -59,7 +60,7 @@ async def test_no_share_is_leased_where_the_start_finds_that_no_calls_are_counte
     async def discover() -> None:
         budget.stop_counting()
 
-    shares = CallShares(directory, budget, replica="r0", limit=LIMIT, discover=discover)
+    shares = CallShares(directory, budget, replica="r0", limits=CallLimits(LIMIT), discover=discover)
     await shares.begin()
     assert directory.shares() == {}
     await shares.end()

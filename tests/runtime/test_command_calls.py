@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from app.adapters.cloudflare.call_budget import CallBudget
+from app.adapters.cloudflare.call_budget import RESERVE, CallBudget
 from app.adapters.cloudflare.command_budget import CommandBudget
 from app.adapters.cloudflare.tenant_calls import TenantCalls
-from app.bootstrap import open_database, open_databases, open_tenant_database, read_shards
+from app.bootstrap import build_shards, open_database, open_databases, open_tenant_database, read_shards
+from app.domain.errors import ConfigurationError
 from app.domain.shards import MAIN
 from app.indexing.jobs.prune import Prune, Pruned
 from app.indexing.rate_limiter import RateLimiter
@@ -25,7 +26,8 @@ from tests.support.service import serving, settings_for
 
 SCALE = 100.0
 LIMIT = 200
-CLOUDFLARES = 205
+CLOUDFLARES = 218
+"""As much more as 1,200 is than 1,100."""
 CHUNK = 40
 OLD_ROWS = """
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1 ->> 'count')
@@ -41,7 +43,7 @@ async def add_old_rows(settings: Settings, count: int) -> None:
 
 async def prune(settings: Settings) -> Pruned:
     """Do what the command does, as fast as it can."""
-    async with open_databases(settings) as databases:
+    async with open_databases(settings, leased=True) as databases:
         job = Prune(
             databases[MAIN], audit_days=400, episode_days=90, rate_limiter=RateLimiter(1e9), report=lambda _: None
         )
@@ -103,7 +105,7 @@ async def test_a_prune_of_thousands_of_rows_beside_a_service_that_uses_its_share
 async def test_a_prune_leases_a_share_and_gives_it_back(tmp_path: Path, account: Backend) -> None:
     given = account.settings(tmp_path) | {"cloudflare_calls_per_window": 1_100}
     settings = settings_for(tmp_path, **given)
-    async with open_databases(settings):
+    async with open_databases(settings, leased=True):
         (held,) = await shares(settings)
         assert int(held["calls"] or 0) > 0
     assert [row["calls"] for row in await shares(settings)] == [0]
@@ -115,7 +117,47 @@ async def test_a_command_of_few_calls_leases_nothing(tmp_path: Path, account: Ba
     assert list(await read_shards(settings)) == []
     _, close = await open_tenant_database(settings, "acme")
     await close()
+    async with open_databases(settings):
+        assert await shares(settings) == []
     assert await shares(settings) == []
+
+
+async def test_a_command_that_leases_a_share_on_an_older_schema_says_what_to_run(
+    tmp_path: Path, account: Backend
+) -> None:
+    given = account.settings(tmp_path) | {"cloudflare_calls_per_window": 1_100}
+    given["cloudflare_d1_database_id"] = account.doubles[tmp_path].double.create_database("empty")
+    settings = settings_for(tmp_path, **given)
+    with pytest.raises(ConfigurationError, match="memory-gateway migrate"):
+        async with open_databases(settings, leased=True):
+            pass
+
+
+async def all_is_leased(settings: Settings, limit: int) -> None:
+    """Wait until the one server holds all calls that servers divide."""
+    async with asyncio.timeout(30):
+        while not any(int(row["calls"] or 0) >= limit for row in await shares(settings)):
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize("calls", [200, 1_100])
+async def test_commands_beside_a_server_that_holds_all_calls_do_not_fail(
+    tmp_path: Path, limited: Backend, calls: int
+) -> None:
+    given: dict[str, Any] = limited.settings(tmp_path) | {"cloudflare_calls_per_window": calls}
+    settings = settings_for(tmp_path, **given)
+    with capture_logs() as logs:
+        async with serving(tmp_path, on=limited, cloudflare_calls_per_window=calls):
+            for _ in range(2):
+                await all_is_leased(settings, calls - RESERVE)
+                commanded = build_shards(settings, command=True)
+                try:
+                    await commanded.prepare()
+                finally:
+                    await commanded.close()
+    waits = [entry for entry in logs if entry["event"] == "command_waits_for_cloudflare_calls"]
+    assert waits == [] or calls < 1_100
+    assert "cloudflare_blocks" not in {entry["event"] for entry in logs}
 
 
 async def test_commands_behind_an_edge_count_no_call_and_lease_nothing(

@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.adapters.cloudflare.call_budget import RESERVE, UNLEASED, CallBudget
+from app.adapters.cloudflare.call_budget import RESERVE, UNLEASED, CallBudget, for_commands
 from app.adapters.cloudflare.tenant_calls import TenantCalls
 from app.domain.errors import CloudflareBlocks, RateLimited, Unavailable, UpstreamTimeout
 from app.ports.database import NOW, Row, Statement
 from app.runtime.call_shares import RENEWAL, CallShares
+from app.storage.system.call_shares import CallLimits
 
-MIGRATION = Path("app/storage/migrations/0028_call_shares.sql")
+MIGRATIONS = [Path(f"app/storage/migrations/{name}.sql") for name in ("0028_call_shares", "0032_command_calls")]
 WINDOW = 300.0
 LIMIT = 1_100
 CLOUDFLARES = 1_200
@@ -62,7 +63,8 @@ class Directory:
         self._now = now
         self._connection = sqlite3.connect(":memory:", isolation_level=None)
         self._connection.row_factory = sqlite3.Row
-        self._connection.executescript(MIGRATION.read_text(encoding="utf-8"))
+        for migration in MIGRATIONS:
+            self._connection.executescript(migration.read_text(encoding="utf-8"))
         self.loses: set[str] = set()
         """Replicas whose answers are lost."""
 
@@ -98,14 +100,26 @@ class Replica:
     backend, history_days = "simulated", 0
 
     def __init__(
-        self, name: str, account: Account, directory: Directory, limit: int = LIMIT, *, budget: CallBudget | None = None
+        self,
+        name: str,
+        account: Account,
+        directory: Directory,
+        limit: int = LIMIT,
+        *,
+        budget: CallBudget | None = None,
     ) -> None:
         self.name = name
         self.account = account
         self.directory = directory
         self.budget = budget or CallBudget(limit, clock=account.now, unleased=UNLEASED)
         self.tenants = TenantCalls(self.budget, clock=account.now)
-        self.shares = CallShares(self, self.budget, replica=name, limit=limit - RESERVE, clock=account.now)
+        self.shares = CallShares(
+            self,
+            self.budget,
+            replica=name,
+            limits=CallLimits(limit - RESERVE, for_commands(limit)),
+            clock=account.now,
+        )
         self.budget.report_by(self.renew)
         self.alive = True
         self.due = 0.0
@@ -114,7 +128,7 @@ class Replica:
 
     async def call(self, tenants: Sequence[str] = ()) -> None:
         """Make one call of the account for these tenants."""
-        await self.budget.wait_for_report()
+        await self.budget.admit()
         self.budget.take()
         self._count()
         self.tenants.charge(tenants)

@@ -10,12 +10,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from app.adapters.cloudflare.call_budget import UNLEASED, CallBudget
+from app.adapters.cloudflare.command_budget import CommandBudget
 from app.domain.errors import DatabaseUnavailable, MemoryGatewayError, RateLimited
 from app.runtime.call_shares import LEASE, RENEWAL, CallShares
+from app.storage.system.call_shares import CallLimits
 from tests.simulation.call_budget import WINDOW, Directory
 from tests.support.generation import examples
 
 LIMIT = 400
+FOR_COMMANDS = 30
 PLACES = st.integers(0, 3)
 SECONDS = st.integers(0, 8 * 70).map(lambda eighths: eighths / 8)
 
@@ -23,15 +26,21 @@ SECONDS = st.integers(0, 8 * 70).map(lambda eighths: eighths / 8)
 class Process:
     """A replica: its clock may stand still for a while, as that of a machine that is suspended."""
 
-    def __init__(self, number: int, world: "Sharing") -> None:
+    def __init__(self, number: int, world: "Sharing", *, command: bool = False) -> None:
         self.late = 0.0
         self.suspended = 0.0
         """Since it last reported."""
         self.name = f"r{number}"
         self.calls: list[float] = []
-        self.budget = CallBudget(LIMIT, clock=lambda: world.now - self.late, unleased=0)
+        self.command = command
+        make = CommandBudget if command else CallBudget
+        self.budget = make(LIMIT, clock=lambda: world.now - self.late, unleased=0)
         self.shares = CallShares(
-            world.directory, self.budget, replica=self.name, limit=LIMIT, clock=lambda: world.now - self.late
+            world.directory,
+            self.budget,
+            replica=self.name,
+            limits=CallLimits(LIMIT, FOR_COMMANDS),
+            clock=lambda: world.now - self.late,
         )
 
 
@@ -47,6 +56,10 @@ class Sharing(RuleBasedStateMachine):
         self.gone: list[tuple[Process, int]] = []
         """With the share that each held last."""
 
+    @property
+    def all(self) -> list[Process]:
+        return [*self.alive, *(process for process, _ in self.gone)]
+
     def process(self, place: int) -> Process:
         return self.alive[place % len(self.alive)]
 
@@ -55,10 +68,10 @@ class Sharing(RuleBasedStateMachine):
         self.now += seconds
 
     @precondition(lambda self: len(self.alive) < 4)
-    @rule()
-    def a_replica_begins(self) -> None:
+    @rule(command=st.booleans())
+    def a_replica_or_a_command_begins(self, *, command: bool) -> None:
         self.begun += 1
-        self.alive.append(Process(self.begun, self))
+        self.alive.append(Process(self.begun, self, command=command))
 
     @precondition(lambda self: self.alive)
     @rule(place=PLACES, calls=st.integers(1, LIMIT), lost=st.booleans())
@@ -110,7 +123,7 @@ class Sharing(RuleBasedStateMachine):
     def a_replica_dies(self, place: int) -> None:
         self.leave(self.process(place))
 
-    @precondition(lambda self: len(self.alive) > 1)
+    @precondition(lambda self: len(self.alive) > 1 and not any(process.command for process in self.all))
     @rule(place=PLACES)
     def what_a_dead_one_has_not_spent_is_the_others_within_a_lease(self, place: int) -> None:
         dying = self.process(place)
@@ -159,8 +172,8 @@ class Sharing(RuleBasedStateMachine):
 
     @invariant()
     def no_window_holds_more_than_the_limit(self) -> None:
-        processes = [*self.alive, *(process for process, _ in self.gone)]
-        assert sum(at > self.now - WINDOW for process in processes for at in process.calls) <= LIMIT
+        kept = FOR_COMMANDS if any(process.command for process in self.all) else 0
+        assert sum(at > self.now - WINDOW for process in self.all for at in process.calls) <= LIMIT + kept
 
 
 TestSharing = Sharing.TestCase
@@ -182,6 +195,18 @@ def test_replicas_that_ask_for_little_have_the_same() -> None:
     shares = shares_after(8, processes, sharing)
     assert max(shares) - min(shares) <= 2
     assert sum(shares) >= LIMIT - 3
+
+
+def test_a_command_has_calls_at_once_where_servers_hold_all_and_takes_none_of_theirs() -> None:
+    sharing = Sharing()
+    servers = [Process(number, sharing) for number in range(2)]
+    shares_after(8, servers, sharing)
+    commands = [Process(number, sharing, command=True) for number in (2, 3)]
+    for server in servers:
+        server.budget.refuse()
+    first, second, *others = shares_after(1, [*commands, *servers], sharing)
+    assert first == FOR_COMMANDS
+    assert sum(others) >= LIMIT - second - 2
 
 
 def test_what_one_does_not_use_goes_to_one_that_lacks_it() -> None:

@@ -17,13 +17,19 @@ WINDOW_SECONDS = 300.0
 RESERVE = 20
 """Calls of a window that are not divided: those of processes that have no share yet, which make about ten to start."""
 UNLEASED = 150
-"""Calls of a window that a process may make without a share.
+"""Calls of a window that a process may make before it has leased a share.
 
 It migrates the database first. On an empty one this takes a call for each migration, and three where another process
 does the same at the same time.
 """
-UNSHARED = 80
-"""Calls of a window that a command makes which leases no share. 1,100 of Cloudflare's 1,200 leave room for them."""
+FOR_COMMANDS = 80
+"""Calls of a window that servers leave to commands: 1,100 of Cloudflare's 1,200 leave room for them.
+
+Commands that lease shares divide them. One that leases none may make as many, which nobody else sees: where it makes
+all of them there is room for it only while no other command runs.
+"""
+_PART_FOR_COMMANDS = 1 / 12
+"""Of a limit that is smaller, commands have no more than this part."""
 _REQUESTS_SHARE = 0.25
 """The part of the calls of a window that background work, such as calls of language models, leaves to requests."""
 _LOW = 0.1
@@ -38,12 +44,19 @@ _STEPS = 30
 """A window has so many steps, by which calls are reported, and looked ahead."""
 
 
+def for_commands(limit: int) -> int:
+    """Return how many calls of a window commands have for themselves, beyond the limit that all processes divide."""
+    return min(FOR_COMMANDS, int(limit * _PART_FOR_COMMANDS))
+
+
 class CallBudget:
     """Allows at most ``limit`` calls in any ``window`` seconds, and none while Cloudflare blocks.
 
     Where processes share the limit, ``lease`` sets this one's share of it, and how much of that it may spend before it
     reports again. Once a lease has ended, another process may have the share: no call is made before the next lease.
     """
+
+    of_command = False
 
     def __init__(
         self,
@@ -83,18 +96,15 @@ class CallBudget:
         return None if self._total is None else self._share
 
     @property
-    def waits_seconds(self) -> float:
-        """For how long a call waits at most where none is left: not at all, because a request has a deadline."""
-        return 0.0
-
-    @property
     def low(self) -> bool:
         """Whether so little is left that background work waits."""
         limit = self.limit
         return self._clock() < self._blocked_until or (limit is not None and self.left() <= limit * _LOW)
 
-    async def wait_for_report(self) -> None:
-        """Wait while this process reports what it has spent and renews its lease, if it may make no call before that.
+    async def admit(self) -> None:
+        """Wait until ``take`` may spend a call, or raises for want of one.
+
+        Here it waits while this process reports what it has spent and renews its lease, if it may make no call before.
 
         Raises:
             CloudflareBlocks: Cloudflare blocks.
@@ -115,7 +125,7 @@ class CallBudget:
         Raises:
             CloudflareBlocks: Cloudflare blocks; it says when the block ends.
             RateLimited: the share is used up; it says when a call is allowed again.
-            DatabaseUnavailable: the process has to report first (``wait_for_report``).
+            DatabaseUnavailable: the process has to report first (``admit``).
         """
         now = self._clock()
         self.check_block()

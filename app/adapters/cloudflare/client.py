@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -95,7 +96,6 @@ class CloudflareClient:
         """Open no connection yet; ``seconds`` is the deadline of a call that sets none itself."""
         self._call_budget = call_budget
         self._metrics = metrics
-        self.waits_seconds = call_budget.waits_seconds
         self.transport = REST if base_url.rstrip("/") == BASE_URL else UNDISCOVERED
         """What answers, as far as ``discover`` has found out."""
         self._upstream = Upstream(
@@ -142,13 +142,21 @@ class CloudflareClient:
             self.transport = read_capabilities((await self.call(_CAPABILITIES)).result)
             self.transport.check_bindings(database_id, index_name)
 
-    async def call(self, call: Call, meaning: RefusalMap | None = None, *, for_share: bool = False) -> CloudflareAnswer:
+    async def call(
+        self,
+        call: Call,
+        meaning: RefusalMap | None = None,
+        *,
+        for_share: bool = False,
+        deadline: asyncio.Timeout | None = None,
+    ) -> CloudflareAnswer:
         """Make one call within the account.
 
         Args:
             call: What is sent.
             meaning: The first to map a refusal.
             for_share: Whether it asks for this process's share of the limit: then it is made, and counted, at any time.
+            deadline: Until when it has to be answered; it is put off while the call waits to be admitted.
 
         Raises:
             RateLimited: the call budget is spent, or Cloudflare refused the call.
@@ -159,7 +167,7 @@ class CloudflareClient:
             if for_share:
                 self._call_budget.record()
             else:
-                await self._take()
+                await self._take(deadline=deadline)
             response = await self._send(call)
             if response.is_success:
                 body = self._upstream.read_json(response)
@@ -195,8 +203,12 @@ class CloudflareClient:
         """Close the connections."""
         await self._upstream.close()
 
-    async def _take(self, *, background: bool = False) -> None:
-        await self._call_budget.wait_for_report()
+    async def _take(self, *, background: bool = False, deadline: asyncio.Timeout | None = None) -> None:
+        if deadline is None:
+            await self._call_budget.admit()
+        else:
+            async with _put_off(deadline):
+                await self._call_budget.admit()
         self._call_budget.take(background=background)
 
     async def _send(self, call: Call) -> httpx.Response:
@@ -252,6 +264,18 @@ class CloudflareClient:
         for policy, figures in announced.items():
             if "remaining" in figures and "reset_seconds" in figures:
                 self._call_budget.record_announced_limit(policy, figures["remaining"], figures["reset_seconds"])
+
+
+@asynccontextmanager
+async def _put_off(deadline: asyncio.Timeout) -> AsyncIterator[None]:
+    """Put a deadline off by the time that is spent inside."""
+    now, ends = asyncio.get_running_loop().time, deadline.when()
+    began = now()
+    deadline.reschedule(None)
+    try:
+        yield
+    finally:
+        deadline.reschedule(None if ends is None else ends + now() - began)
 
 
 def _figures(header: str) -> Iterator[tuple[str, str, int]]:

@@ -8,19 +8,24 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from app.adapters.cloudflare.call_budget import WINDOW_SECONDS, CallBudget
-from app.domain.errors import RateLimited
+from app.domain.errors import RateLimited, Unavailable
 
-_LOOK_AGAIN = 1 / 20
-"""Of a window: how often it looks whether a call is allowed by now. A share is renewed as often."""
+_FIRST_PAUSE = 1 / 20
+"""Of a window: when it first asks for a larger share. A server that does not need its calls has given way by then."""
+_LONGEST_PAUSE = 1 / 5
+"""Of a window: how often it asks later, because each time takes a call."""
+_WINDOWS = 2
+"""For how many windows it waits at most: what a burst has spent is back after one."""
 
 
 class CommandBudget(CallBudget):
-    """Waits until a call is allowed, for two windows at most: what a burst has spent is back after one.
+    """Waits until a call is allowed, where a ``CallBudget`` refuses it, and while its share cannot be renewed.
 
-    A command that leases a share leaves calls to requests. It never reports that it lacks some, so that others keep
-    what they need, and it leaves a quarter of its share. While requests lack calls its share shrinks to what it uses,
-    and so to less and less.
+    It leaves calls to requests: it never reports that it lacks some. While requests lack calls its share shrinks to
+    those that are for commands alone.
     """
+
+    of_command = True
 
     def __init__(
         self,
@@ -31,44 +36,55 @@ class CommandBudget(CallBudget):
         unleased: int | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Take what ``CallBudget`` does; where ``unleased`` is None the command leases no share."""
+        """Take what ``CallBudget`` does."""
         super().__init__(limit, window=window, clock=clock, unleased=unleased)
-        self._leases = unleased is not None
         self._sleep = sleep
-
-    @property
-    def waits_seconds(self) -> float:
-        """For how long a call waits at most."""
-        return 2 * self.window
+        self._warned_at = -math.inf
 
     @property
     def lacks_calls(self) -> bool:
         """Never: requests come first."""
         return False
 
-    async def wait_for_report(self) -> None:
-        """Wait until a call is allowed, and report as a server does.
+    def take(self, *, background: bool = False) -> None:  # noqa: ARG002 - all of its calls give way to requests
+        """Spend one call; raises as ``CallBudget.take`` does."""
+        super().take()
+
+    async def admit(self) -> None:
+        """Wait until a call is allowed, for two windows at most.
 
         Raises:
             RateLimited: no call was allowed for so long.
-            Unavailable: it cannot report now.
+            Unavailable: for so long Cloudflare blocked, or its share could not be renewed.
         """
-        waited = 0.0
-        await super().wait_for_report()
-        while self.left() <= (reserve := self.reserve(background=self._leases)):
-            if waited >= self.waits_seconds:
-                raise RateLimited(
-                    f"Requests left no Cloudflare call to this command for {waited:.0f} s. "
-                    "Run it again later; what it has done stays done.",
-                    retry_after=math.ceil(self.window),
-                )
-            if not waited:
-                structlog.get_logger().warning("command_waits_for_cloudflare_calls")
-            seconds = min(max(1.0, self.frees_in(1 + reserve)), self.window * _LOOK_AGAIN)
+        waited, pause = 0.0, self.window * _FIRST_PAUSE
+        while (reason := await self._refusal(renew=waited > 0)) is not None:
+            if waited >= _WINDOWS * self.window:
+                raise reason
+            self._warn(reason)
+            seconds = max(1.0, min(self.frees_in(1) or pause, pause))
             await self._sleep(seconds)
             waited += seconds
-            await super().wait_for_report()
+            pause = min(2 * pause, self.window * _LONGEST_PAUSE)
 
-    def take(self, *, background: bool = False) -> None:
-        """Spend one call; raises as ``CallBudget.take`` does."""
-        super().take(background=background or self._leases)
+    def _warn(self, reason: Unavailable) -> None:
+        """Log why it waits, once in a window: where few calls are left it waits for each of them."""
+        if self._clock() >= self._warned_at + self.window:
+            self._warned_at = self._clock()
+            structlog.get_logger().warning("command_waits_for_cloudflare_calls", code=reason.code, reason=reason.detail)
+
+    async def _refusal(self, *, renew: bool) -> Unavailable | None:
+        """Return why no call is allowed now; None where one is. ``renew``: it asks for a larger share first."""
+        try:
+            self.check_block()
+            if renew and self._report is not None and self.left() < 1:
+                await self._report()
+            await super().admit()
+        except Unavailable as error:
+            return error
+        if self.left() >= 1:
+            return None
+        return RateLimited(
+            f"This command has made the {self.limit} Cloudflare calls that others leave it in {self.window:.0f} s.",
+            retry_after=max(1, math.ceil(self.frees_in(1))),
+        )

@@ -153,30 +153,29 @@ class D1Database:
 
     async def _within_time(self, call: Call, attempts: int) -> CloudflareAnswer:
         try:
-            async with asyncio.timeout(_RUN_SECONDS + self._client.waits_seconds):
-                return await self._attempt(call, attempts)
+            async with asyncio.timeout(_RUN_SECONDS) as deadline:
+                return await self._attempt(call, attempts, deadline)
         except TimeoutError as error:
             raise UpstreamTimeout("D1 did not answer in time.") from error
 
-    async def _attempt(self, call: Call, attempts: int) -> CloudflareAnswer:
+    async def _attempt(self, call: Call, attempts: int, deadline: asyncio.Timeout) -> CloudflareAnswer:
         for attempt in range(1, attempts):
             try:
-                return await self._call(call)
+                return await self._call(call, deadline)
             except UpstreamUnavailable:
                 self._client.retried(call.operation)
                 await asyncio.sleep(random.uniform(0, _PAUSE_SECONDS * 2**attempt))  # noqa: S311 - jitter, no secret
-        return await self._call(call)
+        return await self._call(call, deadline)
 
-    async def _call(self, call: Call) -> CloudflareAnswer:
+    async def _call(self, call: Call, deadline: asyncio.Timeout) -> CloudflareAnswer:
         """Make a call, with the bookmark where replicas may answer it."""
         meaning = self._meaning if call.operation == _OPERATION else self._meaning_of_fused
         if self._bookmark is None or SESSIONS not in self._client.transport.features:
-            return await self._client.call(call, meaning, for_share=self._for_share)
+            return await self._client.call(call, meaning, for_share=self._for_share, deadline=deadline)
         sent, period = self._bookmark.to_send()
         try:
-            answer = await self._client.call(
-                replace(call, headers={HEADER: sent or FIRST_PRIMARY}), meaning, for_share=self._for_share
-            )
+            call = replace(call, headers={HEADER: sent or FIRST_PRIMARY})
+            answer = await self._client.call(call, meaning, for_share=self._for_share, deadline=deadline)
         except MemoryGatewayError:
             if sent is not None:
                 self._bookmark.forget(period)

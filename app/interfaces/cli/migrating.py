@@ -3,6 +3,7 @@
 import click
 
 from app.bootstrap import open_database, open_databases
+from app.domain.shards import MAIN
 from app.interfaces.cli.parameters import as_json_option, print_answer, quiet_settings, run
 from app.settings import Settings
 from app.storage.migrations.runner import migrate as apply_migrations
@@ -25,5 +26,6 @@ async def _migrate(settings: Settings) -> list[str]:
         await close()
     async with open_databases(settings) as databases:
         for shard, other in databases.items():
-            applied += [f"{name} (shard {shard})" for name in await apply_migrations(other)]
+            if shard != MAIN:
+                applied += [f"{name} (shard {shard})" for name in await apply_migrations(other)]
     return applied

@@ -107,7 +107,7 @@ async def _provision(
 
 async def _diagnose(settings: Settings) -> list[Check]:
     try:
-        shards = build_shards(settings)
+        shards = build_shards(settings, command=True)
     except ConfigurationError as error:
         return [Check("settings", ok=False, finding=error.detail)]
     try:

@@ -184,7 +184,7 @@ async def with_runtime(work: Callable[[Runtime], Awaitable[T]], tenant_id: str) 
 
     Data that cannot be reached is an error at once.
     """
-    shards = build_shards(quiet_settings())
+    shards = build_shards(quiet_settings(), command=True)
     try:
         await shards.prepare(every=False)
         return await work(await shards.of(tenant_id))

@@ -53,7 +53,7 @@ async def _prune(settings: Settings, calls_per_minute: float) -> Pruned:
     rate_limiter = RateLimiter(calls_per_minute if settings.on_cloudflare else UNMETERED)
     objects = build_objects(settings, Metrics(), embedded=not settings.on_cloudflare)
     pruned: Counter[str] = Counter()
-    async with open_databases(settings) as databases:
+    async with open_databases(settings, leased=True) as databases:
         for shard, database in databases.items():
             tell_shard(shard, len(databases))
             job = Prune(

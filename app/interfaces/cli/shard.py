@@ -172,7 +172,7 @@ def _tell(line: str) -> None:
 
 
 async def _with_shards(settings: Settings, work: Callable[[Shards], Awaitable[T]], *, every: bool = False) -> T:
-    shards = build_shards(settings)
+    shards = build_shards(settings, command=True)
     try:
         await shards.prepare(every=every)
         return await work(shards)

@@ -14,8 +14,8 @@ _UNREPORTED = 20
 _FORGET = f"DELETE FROM call_share WHERE expires_at <= {NOW} - ?1 ->> 'gone_ms'"
 # A share that had expired has gone back to the others: what was spent is all that is left of it.
 _REPORT = f"""
-INSERT INTO call_share (replica, calls, hungry, spent, used, expires_at)
-SELECT ?1 ->> 'replica', 0, ?1 ->> 'hungry', (
+INSERT INTO call_share (replica, command, calls, hungry, spent, used, expires_at)
+SELECT ?1 ->> 'replica', ?1 ->> 'command', 0, ?1 ->> 'hungry', (
     SELECT json_group_array(json_array({NOW} - (value ->> 0), value ->> 1)) FROM json_each(?1, '$.spent')
   ), ?1 ->> 'used', {NOW} + ?1 ->> 'lease_ms' WHERE TRUE
 ON CONFLICT (replica) DO UPDATE SET
@@ -24,46 +24,64 @@ ON CONFLICT (replica) DO UPDATE SET
 """
 # Of one that is gone count the calls that it has told of, until they leave the window, and those that it may have made
 # since. They count for a lease longer than a window, because a machine that was suspended learns late of its end.
-# All who lack calls get the same, and those who lack none keep what they use; where nobody lacks any, all get the same.
+# Commands divide `for_commands` calls that servers never have. What commands hold beyond these is taken from `limit`.
+# All who lack calls get the same, and those who lack none keep what they use. Where nobody lacks any, each gets the
+# even part, or what it uses and an eighth more, so that one that is asked a little more does not lack calls first.
 # Of what is free one that lacks none takes half, so that the next one finds some too. A process gives way slowly, so
-# that calls that it has promised can be made.
+# that calls that it has promised can be made. At once it gives way only to `room`: the limit is never passed.
 _DECIDE = f"""
-WITH other AS (
-  SELECT max(calls, used) AS held, hungry, expires_at > {NOW} AS alive, max(calls / {_UNREPORTED}, {MEANWHILE}) + (
-    SELECT coalesce(sum(value ->> 1), 0) FROM json_each(spent) WHERE value ->> 0 > {NOW} - ?1 ->> 'window_ms'
-  ) AS spent
+WITH reported AS (
+  SELECT max(calls, used) AS held, hungry, command, expires_at > {NOW} AS alive,
+    max(calls / {_UNREPORTED}, {MEANWHILE}) + (
+      SELECT coalesce(sum(value ->> 1), 0) FROM json_each(spent) WHERE value ->> 0 > {NOW} - ?1 ->> 'window_ms'
+    ) AS spent
   FROM call_share WHERE replica <> ?1 ->> 'replica'
 ),
-gone AS (
-  SELECT coalesce(sum(min(held, spent)), 0) AS calls FROM other WHERE NOT alive
+other AS (
+  SELECT iif(alive, held, min(held, spent)) AS held, alive AND hungry AS hungry, command, alive FROM reported
 ),
-living AS (
-  SELECT count(*) AS others, coalesce(sum(held), 0) AS calls, coalesce(sum(hungry), 0) AS hungry,
-    coalesce(sum(iif(hungry, 0, held)), 0) AS content FROM other WHERE alive
+others AS (
+  SELECT coalesce(sum(alive), 0) AS living, coalesce(sum(hungry), 0) AS hungry, coalesce(sum(held), 0) AS held,
+    coalesce(sum(iif(alive, 0, held)), 0) AS gone, coalesce(sum(iif(hungry, 0, held)), 0) AS content,
+    coalesce(sum(iif(command, held, 0)), 0) AS commands
+  FROM other
+),
+whole AS (
+  SELECT others.*, ?1 ->> 'limit' + iif(?1 ->> 'command', ?1 ->> 'for_commands', min(commands, ?1 ->> 'for_commands'))
+    AS calls FROM others
 ),
 due AS (
-  SELECT ?1 ->> 'limit' - gone.calls - living.calls AS room, CASE
-    WHEN ?1 ->> 'hungry' THEN (?1 ->> 'limit' - gone.calls - content) / (1 + hungry)
-    WHEN hungry THEN min(?1 ->> 'used', (?1 ->> 'limit' - gone.calls) / (1 + others))
-    ELSE max((?1 ->> 'limit' - gone.calls) / (1 + others), ?1 ->> 'used' * 9 / 8) END AS calls
-  FROM gone CROSS JOIN living
+  SELECT calls - held AS room, iif(?1 ->> 'command', max(?1 ->> 'for_commands' - commands, 0), 0) AS own, CASE
+    WHEN ?1 ->> 'hungry' THEN (calls - content) / (1 + hungry)
+    WHEN hungry THEN min(?1 ->> 'used', (calls - gone) / (1 + living))
+    ELSE max((calls - gone) / (1 + living), ?1 ->> 'used' * 9 / 8) END AS calls
+  FROM whole
 )
 UPDATE call_share SET calls = (
-  SELECT max(0, min(
+  SELECT max(0, min(room, max(own, min(
     max(due.calls, call_share.used * 39 / 40),
     max(call_share.calls, call_share.used) + max(room - max(call_share.calls, call_share.used) + 1, 0)
-      / iif(?1 ->> 'hungry', 1, 2),
-    room
-  )) FROM due
+      / iif(?1 ->> 'hungry', 1, 2)
+  )))) FROM due
 ) WHERE replica = ?1 ->> 'replica' RETURNING calls, {NOW} AS at_ms
 """
 
 
 @dataclass(frozen=True, slots=True)
+class CallLimits:
+    """The calls of a window that processes divide."""
+
+    calls: int
+    for_commands: int = 0
+    """So many beyond these are for commands alone."""
+
+
+@dataclass(frozen=True, slots=True)
 class CallReport:
-    """What a replica has done in the last window."""
+    """What a replica, or a command, has done in the last window."""
 
     replica: str
+    command: bool
     hungry: bool
     """Whether it has refused a call of late."""
     spent: Sequence[tuple[int, int]]
@@ -96,6 +114,7 @@ def report(each: CallReport, *, lease_ms: int, gone_ms: int) -> Sequence[Stateme
         Statement.write(
             _REPORT,
             replica=each.replica,
+            command=each.command,
             hungry=each.hungry,
             spent=[list(step) for step in each.spent],
             used=each.used,
@@ -104,12 +123,19 @@ def report(each: CallReport, *, lease_ms: int, gone_ms: int) -> Sequence[Stateme
     ]
 
 
-def lease(each: CallReport, *, limit: int, window_ms: int, lease_ms: int) -> Sequence[Statement]:
+def lease(each: CallReport, limits: CallLimits, *, window_ms: int, lease_ms: int) -> Sequence[Statement]:
     """Report what was spent, and lease a share of the limit: the last rows are for ``read_share``."""
     return [
         *report(each, lease_ms=lease_ms, gone_ms=window_ms + lease_ms),
         Statement.write(
-            _DECIDE, replica=each.replica, hungry=each.hungry, used=each.used, limit=limit, window_ms=window_ms
+            _DECIDE,
+            replica=each.replica,
+            command=each.command,
+            hungry=each.hungry,
+            used=each.used,
+            limit=limits.calls,
+            for_commands=limits.for_commands,
+            window_ms=window_ms,
         ),
     ]
 

@@ -308,7 +308,7 @@ async def test_calls_that_have_to_wait_for_a_report_are_made_after_it() -> None:
 
     budget.report_by(report)
     for _ in range(10):
-        await budget.wait_for_report()
+        await budget.admit()
         budget.take()
     assert len(reports) == 4
     assert budget.lacks_calls, "it spends faster than its share lasts"
@@ -330,7 +330,7 @@ async def test_a_lease_that_has_ended_lets_no_call_pass_until_it_is_renewed_and_
         budget.lease(360, 45, unreported=1_000)
 
     budget.report_by(report)
-    await budget.wait_for_report()
+    await budget.admit()
     budget.take()
     assert budget.left() == 59
 
@@ -345,7 +345,7 @@ async def test_a_call_whose_report_met_a_block_is_refused_until_the_block_ends()
 
     budget.report_by(report)
     with pytest.raises(CloudflareBlocks):
-        await budget.wait_for_report()
+        await budget.admit()
 
 
 def passing(budget: CallBudget) -> int:

@@ -9,6 +9,7 @@ import pytest
 import respx
 
 from app.adapters.cloudflare.client import CloudflareClient
+from app.adapters.cloudflare.command_budget import CommandBudget
 from app.adapters.cloudflare.d1 import D1Database
 from app.domain.errors import (
     CloudflareBlocks,
@@ -28,7 +29,7 @@ from app.domain.errors import (
 from app.observability.metrics import Metrics
 from app.ports.database import Statement
 from tests.adapters.cloudflare.test_d1 import PATH, READ, done
-from tests.adapters.cloudflare.wire import html, refusal
+from tests.adapters.cloudflare.wire import ACCOUNT_ID, TOKEN, html, refusal
 from tests.observability.samples import calls, samples
 
 REPEATABLE = Statement("DELETE FROM t WHERE id = 1", writes=True, repeatable=True)
@@ -230,3 +231,24 @@ async def test_a_run_ends_at_its_deadline_whatever_it_waits_for(
     assert type(await failed(database, REPEATABLE)) is UpstreamTimeout
     assert time.monotonic() - started < 2
     assert len(sent) == (1 if slow == "pause" else 2)
+
+
+async def test_the_deadline_of_a_run_is_put_off_while_a_command_waits_for_its_turn_to_call(
+    api: respx.MockRouter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.adapters.cloudflare.d1._RUN_SECONDS", 0.5)
+    now = 0.0
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+        await asyncio.sleep(0.2)
+
+    budget = CommandBudget(1, window=10, clock=lambda: now, sleep=sleep)
+    client = CloudflareClient(account_id=ACCOUNT_ID, api_token=TOKEN, call_budget=budget, metrics=Metrics())
+    route = api.post(PATH).mock(return_value=done([]))
+    for _ in range(2):
+        await D1Database(client, "db-1").run([READ])
+    assert route.call_count == 2
+    assert now >= 10
+    await client.close()
