@@ -16,6 +16,7 @@ from app.domain.shards import Shard
 from app.observability.metrics import Metrics
 from app.settings import Settings
 from app.storage.migrations.runner import migrate
+from app.storage.system.new_shard import check_unused
 
 
 def build_provisioning(
@@ -72,6 +73,7 @@ async def make_shard(
     The jurisdiction of the first shard's database, where it has one, binds that of every other.
 
     Raises:
+        Conflict: the database, or the file, is not empty.
         ConfigurationError: the settings name no account, but a database or a placement is given; the database would be
             in another jurisdiction; or a setting is missing.
         Unavailable: a service does not answer. It is safe to run again.
@@ -94,9 +96,12 @@ async def make_shard(
         raise ConfigurationError("--database-id is for shards on Cloudflare: embedded, a shard is a file.")
     if placement is not None and placement != Placement():
         raise ConfigurationError("--location and --jurisdiction are for shards on Cloudflare: embedded, it is a file.")
-    file = SqliteFile(shard_file(settings, name))
+    path = shard_file(settings, name)
+    file = SqliteFile(path)
     try:
-        await migrate(SqliteDatabase(file))
+        database = SqliteDatabase(file)
+        await check_unused(database, f"The file {path}")
+        await migrate(database)
     finally:
         await file.close()
     return None

@@ -4,12 +4,16 @@ import asyncio
 import json
 import re
 from pathlib import Path
+from shutil import copyfile
 
 import pytest
 
-from app.bootstrap import open_database, shard_file
+from app.adapters.local.sqlite_database import SqliteDatabase
+from app.adapters.local.sqlite_file import SqliteFile
+from app.bootstrap import DATABASE_FILE, open_database, shard_file
 from app.domain.shards import Place
 from app.ports.database import Statement
+from app.storage.migrations.runner import migrate
 from app.storage.system.moving import Mover
 from tests.interfaces.cli.line import Line, misused
 from tests.support.service import settings_for
@@ -37,6 +41,40 @@ def shards(line: Line) -> dict[str, int]:
 def test_a_shard_is_added_and_listed(line: Line) -> None:
     assert line.json("shard", "add", "east") == {"added": {"name": "east", "database_id": None}}
     assert shards(line) == {"main": 0, "east": 0}
+
+
+async def _migrated(path: Path) -> None:
+    """Make a database as a ``shard add`` leaves it that ended before the shard was in the directory."""
+    file = SqliteFile(path)
+    try:
+        await migrate(SqliteDatabase(file))
+    finally:
+        await file.close()
+
+
+def test_a_file_that_a_failed_run_has_left_becomes_the_shard(line: Line) -> None:
+    line.run("store", "a fox", "--tenant", "acme")
+    asyncio.run(_migrated(shard_file(settings_for(line.folder / "data"), "east")))
+    assert line.run("shard", "add", "east").returncode == 0
+
+
+def test_a_file_with_memories_of_another_deployment_does_not_become_a_shard(line: Line) -> None:
+    line.run("store", "their secret", "--tenant", "acme", DATA_DIR=str(line.folder / "theirs"))
+    line.run("store", "a fox", "--tenant", "globex")
+    path = shard_file(settings_for(line.folder / "data"), "old")
+    copyfile(line.folder / "theirs" / DATABASE_FILE, path)
+    before = path.read_bytes()
+    assert f"The file {path} holds rows of tenants already" in line.fails("shard", "add", "old")
+    assert path.read_bytes() == before
+    assert shards(line).keys() == {"main"}
+
+
+def test_a_file_on_which_a_service_has_started_does_not_become_a_shard(line: Line) -> None:
+    line.run("store", "a fox", "--tenant", "globex")
+    line.run("shard", "list", DATA_DIR=str(line.folder / "theirs"))
+    path = shard_file(settings_for(line.folder / "data"), "old")
+    copyfile(line.folder / "theirs" / DATABASE_FILE, path)
+    assert f"The file {path} belongs to a service already" in line.fails("shard", "add", "old")
 
 
 def _without_sizes(listed: str) -> list[str]:
