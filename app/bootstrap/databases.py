@@ -8,7 +8,8 @@ from app.adapters.cloudflare.d1 import D1Database
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.bootstrap.account import Close, open_command, open_short_command, shard_database_id
 from app.bootstrap.files import open_file
-from app.domain.errors import ShardUnavailable
+from app.bootstrap.unusable import UnusableDatabase
+from app.domain.errors import ConfigurationError, ShardUnavailable
 from app.domain.shards import MAIN, Place, Shard
 from app.observability.metrics import Metrics
 from app.ports.database import Database, Statement
@@ -34,16 +35,17 @@ async def open_database(settings: Settings) -> tuple[Database, Close]:
 async def open_databases(settings: Settings) -> AsyncIterator[Mapping[str, Database]]:
     """Open the database of every shard that the directory names, by the shards' names, and close them in the end.
 
-    A share of Cloudflare's calls is leased meanwhile, in the first one, which has to be migrated.
+    A share of Cloudflare's calls is leased meanwhile, in the first one, which has to be migrated. The database of a
+    shard that cannot be opened raises ``ShardUnavailable`` when it is used.
 
     Raises:
-        ConfigurationError: a setting or a shard's file is missing.
+        ConfigurationError: a setting is missing.
         Unavailable: the directory does not answer.
     """
     async with AsyncExitStack() as opened:
         opens = await _databases(settings, opened, leased=True)
         main = opens(None)
-        yield {MAIN: main} | {shard.name: opens(shard) for shard in await _shards_of(main)}
+        yield {MAIN: main} | {shard.name: _usable(opens, shard) for shard in await _shards_of(main)}
 
 
 async def read_shards(settings: Settings) -> Sequence[Shard]:
@@ -90,6 +92,13 @@ async def _databases(
         return SqliteDatabase(file)
 
     return open_local
+
+
+def _usable(opens: Callable[[Shard | None], Database], shard: Shard) -> Database:
+    try:
+        return opens(shard)
+    except ConfigurationError as error:
+        return UnusableDatabase(shard.name, error.detail)
 
 
 async def _with_share(settings: Settings, opened: AsyncExitStack) -> CloudflareClient:

@@ -202,3 +202,18 @@ def test_commands_that_walk_over_tenants_do_so_in_every_shard(sharded: Line) -> 
     assert sharded.json("quota", "set", "--tenant", "acme", "--memories", "7")["limits"]["memories"] == 7
     assert sharded.json("usage", "--tenant", "acme")["tenant"]["limits"]["memories"] == 7
     assert "There is nothing to do in any shard" in sharded.fails("reembed", "status")
+
+
+def test_a_shard_that_is_missing_is_named_and_the_others_are_pruned(line: Line) -> None:
+    line.run("shard", "add", "east")
+    line.run("shard", "add", "west")
+    shard_file(settings_for(line.folder / "data"), "east").unlink()
+    done = line.run("prune", "--json")
+    assert (done.returncode, json.loads(done.stdout)["pruned"]) == (1, 0)
+    assert [told for told in done.stderr.splitlines() if told.startswith("...")] == [
+        f"... shard {name}" for name in ("main", "east", "west")
+    ]
+    said = "Error: The shard east cannot be used: The file shards/east.sqlite3 of DATA_DIR is missing."
+    assert f"{said} The others were pruned." in done.stderr
+    assert said in line.fails("outbox", "list")
+    assert said in line.fails("migrate")
