@@ -141,11 +141,18 @@ class Move:
         (rows,) = await self._directory.run([self._mover.lease(self._source.shard, to)])
         started = moving.read_move(rows)
         if started is None:
-            raise Conflict(
-                "Another process moves the tenant. Where none does any more, run the command again in "
-                f"{moving.LEASE_SECONDS} seconds."
-            )
+            raise await self._not_ours()
         return started
+
+    async def _not_ours(self) -> Conflict:
+        (rows,) = await self._directory.run([self._mover.read_lease()])
+        left_ms = moving.read_lease(rows)
+        if left_ms is None:
+            return Conflict("Another command has just moved this tenant. See: memory-gateway shard list")
+        return Conflict(
+            "Another command is moving this tenant, or was until less than a minute ago. "
+            f"If it has stopped, try again in {left_ms // 1000 + 1} seconds."
+        )
 
     async def _has_gone(self, to: Place) -> bool:
         """Tell whether the source has let the tenant go already, for this move."""

@@ -92,11 +92,15 @@ def move(tenant: str, name: str, poll_seconds: float, linger_seconds: float, *, 
     write nothing for a moment near the end, and are told to try again.
     """
 
-    async def work(shards: Shards) -> None:
-        await move_tenant(shards, tenant, name, _tell, poll_seconds=poll_seconds, linger_seconds=linger_seconds)
+    async def work(shards: Shards) -> str | None:
+        return await move_tenant(shards, tenant, name, _tell, poll_seconds=poll_seconds, linger_seconds=linger_seconds)
 
-    run(_with_shards(quiet_settings(), work))
-    print_answer({"moved": {"tenant": tenant, "shard": name}}, f"{tenant} lives in {name} now.", as_json)
+    given_up = run(_with_shards(quiet_settings(), work))
+    if given_up is None:
+        print_answer({"moved": {"tenant": tenant, "shard": name}}, f"{tenant} lives in {name} now.", as_json)
+    else:
+        said = f"The move to {given_up} was given up. {tenant} stays in {name}."
+        print_answer({"given_up": {"tenant": tenant, "shard": name, "target": given_up}}, said, as_json)
 
 
 @shard.command(name="list")
@@ -155,11 +159,14 @@ def _tenants(figures: ShardFigures, *, alone: bool) -> str:
 
 
 def _move_line(move: TenantMove) -> str:
-    doing = f"{move.tenant_id} lives in {move.source} and is to move to {move.target}."
+    command = f"memory-gateway shard move {move.tenant_id}"
+    idle = f"A command last worked on the move {_ago(move.idle_ms // 60_000)}."
+    go_on = f"  If none does now, go on with: {command} {move.target}"
     if move.phase == "drop":
         doing = f"{move.tenant_id} lives in {move.target}; its old rows in {move.source} are still to be deleted."
-    idle = f"A command last worked on the move {_ago(move.idle_ms // 60_000)}."
-    return f"{doing} {idle}\n  If none does now, go on with: memory-gateway shard move {move.tenant_id} {move.target}"
+        return f"{doing} {idle}\n{go_on}"
+    doing = f"{move.tenant_id} lives in {move.source} and is to move to {move.target}."
+    return f"{doing} {idle}\n{go_on}\n  Or give the move up with: {command} {move.source}"
 
 
 def _ago(minutes: int) -> str:

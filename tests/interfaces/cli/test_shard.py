@@ -139,15 +139,34 @@ def test_moves_that_have_not_ended_are_listed_with_their_age(sharded: Line) -> N
     listed = sharded.ok("shard", "list")
     assert "acme lives in main and is to move to east. A command last worked on the move 120 minutes ago." in listed
     assert "If none does now, go on with: memory-gateway shard move acme east" in listed
+    assert "Or give the move up with: memory-gateway shard move acme main" in listed
     assert sharded.run("shard", "move", "acme", "east", *_MOVE).returncode == 0
     assert sharded.json("shard", "list")["moves"] == []
 
 
-async def _begin_move(data_dir: Path) -> None:
+def test_a_move_that_is_given_up_is_told_as_one(sharded: Line) -> None:
+    asyncio.run(_begin_move(sharded.folder / "data"))
+    done = sharded.run("shard", "move", "acme", "main", *_MOVE)
+    assert (done.returncode, done.stdout) == (0, "The move to east was given up. acme stays in main.\n")
+    asyncio.run(_begin_move(sharded.folder / "data"))
+    given_up = json.loads(sharded.run("shard", "move", "acme", "main", "--json", *_MOVE).stdout)
+    assert given_up == {"given_up": {"tenant": "acme", "shard": "main", "target": "east"}}
+
+
+def test_a_move_that_another_command_is_at_says_when_to_try_again(sharded: Line) -> None:
+    asyncio.run(_begin_move(sharded.folder / "data", "UPDATE tenant_moves SET leased_until = leased_until - 18000"))
+    said = sharded.fails("shard", "move", "acme", "east", *_MOVE)
+    assert "Another command is moving this tenant, or was until less than a minute ago." in said
+    left = re.search(r"If it has stopped, try again in (\d+) seconds\.", said)
+    assert left is not None
+    assert int(left[1]) <= 43
+
+
+async def _begin_move(data_dir: Path, then: str = _LONG_AGO) -> None:
     """Do what a mover does first, two hours ago."""
     database, close = await open_database(settings_for(data_dir))
     try:
-        await database.run([Mover("acme", "0").lease("main", Place("east", 1)), Statement(_LONG_AGO, writes=True)])
+        await database.run([Mover("acme", "0").lease("main", Place("east", 1)), Statement(then, writes=True)])
     finally:
         await close()
 
@@ -179,6 +198,8 @@ def test_a_shard_takes_nobody_before_every_process_knows_of_it(line: Line) -> No
     line.run("store", "a fox", "--tenant", "acme")
     line.run("shard", "add", "east")
     assert "Try again in" in line.fails("shard", "move", "acme", "east")
+    assert "lives in the shard main already" in line.fails("shard", "move", "acme", "main")
+    assert "There is no tenant nobody." in line.fails("shard", "move", "nobody", "east")
 
 
 def test_the_doctor_fails_where_a_shard_is_missing_and_examines_the_rest(sharded: Line) -> None:
