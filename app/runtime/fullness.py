@@ -36,6 +36,8 @@ class ShardFigures:
     vectors: int
     tenants: int
     settled: bool
+    limited: bool = True
+    """Whether D1's and Vectorize's limits hold for it: not for a file."""
 
     @property
     def part(self) -> float:
@@ -45,7 +47,7 @@ class ShardFigures:
     @property
     def warning(self) -> str | None:
         """What to tell operators; None where there is room."""
-        if self.part < limits.SHARD_WARNED:
+        if not self.limited or self.part < limits.SHARD_WARNED:
             return None
         return (
             f"The shard {self.name} has {self.stored_bytes / 1e9:.1f} of 10 GB and {self.vectors / 1e6:.1f} million of "
@@ -158,7 +160,8 @@ class Fullness:
                 raise
             structlog.get_logger().warning("shard_not_measured", shard=runtime.backends.shard, code=error.code)
             return ShardFigures(runtime.backends.shard, 0, 0, tenants, settled=False)
-        return ShardFigures(runtime.backends.shard, stored, int(row["memories"] or 0), tenants, settled)
+        vectors, limited = int(row["memories"] or 0), runtime.backends.limited
+        return ShardFigures(runtime.backends.shard, stored, vectors, tenants, settled, limited)
 
 
 def _left_undone(moves: Iterable[TenantMove]) -> str | None:

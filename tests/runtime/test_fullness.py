@@ -115,10 +115,21 @@ async def test_a_process_that_starts_with_one_shard_tells_unasked_that_it_is_nea
     async def eight_gigabytes() -> int:
         return 8_000_000_000
 
-    async with serving(tmp_path, change=lambda given: replace(given, stored_bytes=eight_gigabytes)) as service:
+    async with serving(
+        tmp_path, change=lambda given: replace(given, stored_bytes=eight_gigabytes, limited=True)
+    ) as service:
         assert "8.0 of 10 GB" in await _told(service, "size of shard main")
         told = (await service.client.get("/metrics")).text
         assert 'memory_gateway_shard_bytes{shard="main"} 8e+09' in told
+
+
+async def test_a_file_is_never_nearly_full(tmp_path: Path) -> None:
+    async def nine_gigabytes() -> int:
+        return 9_000_000_000
+
+    async with serving(tmp_path, change=lambda given: replace(given, stored_bytes=nine_gigabytes)) as service:
+        (main,) = await service.shards.fullness.measure()
+        assert (main.stored_bytes, main.warning) == (9_000_000_000, None)
 
 
 async def test_readiness_tells_nothing_of_moves_that_go_on(tmp_path: Path) -> None:

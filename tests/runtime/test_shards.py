@@ -194,7 +194,9 @@ async def test_readiness_and_metrics_tell_of_a_shard_that_is_nearly_full(tmp_pat
         return 8_000_000_000
 
     await add_shards(tmp_path, ["east"])
-    async with serving(tmp_path, change=lambda given: replace(given, stored_bytes=eight_gigabytes)) as service:
+    async with serving(
+        tmp_path, change=lambda given: replace(given, stored_bytes=eight_gigabytes, limited=True)
+    ) as service:
         await service.shards.fullness.measure()
         ready = await service.client.get("/readyz", params={"details": "false"})
         assert ready.status_code == 200

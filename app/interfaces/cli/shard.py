@@ -143,9 +143,11 @@ def list_shards(*, as_json: bool) -> None:
 
 
 def _line(figures: ShardFigures, *, alone: bool) -> str:
-    size = f"{figures.stored_bytes / 1e6:.1f} MB ({figures.stored_bytes / limits.SHARD_BYTES:.1%} of D1's 10 GB)"
-    count = f"{figures.vectors} {'vector' if figures.vectors == 1 else 'vectors'}"
-    vectors = f"{count} ({figures.vectors / limits.SHARD_VECTORS:.1%} of Vectorize's 20 million)"
+    size = f"{figures.stored_bytes / 1e6:.1f} MB"
+    vectors = f"{figures.vectors} {'vector' if figures.vectors == 1 else 'vectors'}"
+    if figures.limited:
+        size += f" ({figures.stored_bytes / limits.SHARD_BYTES:.1%} of D1's 10 GB)"
+        vectors += f" ({figures.vectors / limits.SHARD_VECTORS:.1%} of Vectorize's 20 million)"
     line = f"{figures.name} holds {size} and {vectors}. {_tenants(figures, alone=alone)}"
     return line if figures.warning is None else f"{line}\n  {figures.warning}"
 
@@ -154,8 +156,10 @@ def _tenants(figures: ShardFigures, *, alone: bool) -> str:
     """Say which tenants live there; those that were there before a second shard have no place in the directory."""
     if alone:
         return "All tenants live in it."
-    placed = f"{figures.tenants} {'tenant was' if figures.tenants == 1 else 'tenants were'} placed in it."
-    return f"{placed} Older tenants that never moved live in it too." if figures.name == MAIN else placed
+    count = f"{figures.tenants} {'tenant' if figures.tenants == 1 else 'tenants'}"
+    if figures.name != MAIN:
+        return f"It has {count}."
+    return f"It has {count} that came after the first shard was added, and all that are older and were not moved."
 
 
 def _move_line(move: TenantMove) -> str:
