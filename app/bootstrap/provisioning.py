@@ -11,7 +11,7 @@ from app.adapters.local.sqlite_file import SqliteFile
 from app.bootstrap.account import Close, open_short_command
 from app.bootstrap.files import shard_file
 from app.bootstrap.models import build_embedder
-from app.domain.errors import ConfigurationError
+from app.domain.errors import ConfigurationError, DatabaseUnavailable
 from app.domain.shards import Shard
 from app.observability.metrics import Metrics
 from app.settings import Settings
@@ -102,6 +102,8 @@ async def make_shard(
         database = SqliteDatabase(file)
         await check_unused(database, f"The file {path}")
         await migrate(database)
+    except DatabaseUnavailable as error:
+        raise type(error)(f"{error.detail} The file is {path}.") from error
     finally:
         await file.close()
     return None

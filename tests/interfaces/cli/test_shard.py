@@ -77,6 +77,13 @@ def test_a_file_on_which_a_service_has_started_does_not_become_a_shard(line: Lin
     assert f"The file {path} belongs to a service already" in line.fails("shard", "add", "old")
 
 
+def test_a_file_that_is_no_database_is_named(line: Line) -> None:
+    line.run("store", "a fox", "--tenant", "acme")
+    path = shard_file(settings_for(line.folder / "data"), "stale")
+    path.write_bytes(b"no database" * 500)
+    assert f"(file is not a database) The file is {path}." in line.fails("shard", "add", "stale")
+
+
 def _without_sizes(listed: str) -> list[str]:
     return [re.sub(r"\d+\.\d (MB|%)", r"0.0 \1", each) for each in listed.splitlines()]
 
