@@ -9,6 +9,7 @@ from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
 from app.domain.errors import ConfigurationError
 from app.domain.stages import STAGES
+from app.settings.problems import problem
 from app.settings.settings import Settings
 
 _FOLDER_FILE = ".env"
@@ -41,7 +42,7 @@ def load_settings(*, before_env_file: bool = False, folder_file: bool = True, **
         raise ConfigurationError(f"Settings: {said}") from error
     except ValidationError as error:
         problems = [
-            f"{'.'.join(map(str, e['loc'])).upper()}: {e['msg'].removeprefix('Value error, ')}"
+            f"{'.'.join(map(str, e['loc'])).upper()}: {problem(e['type'], e.get('ctx', {}), e['msg'])}"
             f"{'' if e['loc'][0] in given else _origin(str(e['loc'][0]), env_files)}"
             for e in error.errors(include_input=False)
         ]
