@@ -1,6 +1,7 @@
 """How full each shard is: for the choice of where new tenants live, for operators, and for warnings."""
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -56,7 +57,7 @@ class ShardFigures:
 
 
 class Fullness:
-    """Measures the shards, at most once in five minutes: on Cloudflare each measurement is a few calls."""
+    """Measures the shards, at most once in five minutes unless one is added: each measurement is a few calls."""
 
     def __init__(self, main: Runtime, runtimes: Callable[[], Iterable[Runtime]]) -> None:
         """Take the runtime with the directory, and what returns those of all shards."""
@@ -65,6 +66,10 @@ class Fullness:
         self.moves: list[TenantMove] = []
         """Those that had begun and not ended at the last measurement."""
         self._measured: tuple[float, list[ShardFigures]] | None = None
+        self._of_shards: set[str] = set()
+        """Those that were open at the last measurement."""
+        self._settles_ms = math.inf
+        """How long after it the next shard takes tenants."""
         self._measuring: asyncio.Task[list[ShardFigures]] | None = None
 
     async def measure(self) -> list[ShardFigures]:
@@ -74,11 +79,18 @@ class Fullness:
             Unavailable: the directory does not answer.
         """
         now = asyncio.get_running_loop().time()
-        if self._measured is not None and now - self._measured[0] <= _SECONDS:
+        if self._measured is not None and self._holds(now - self._measured[0]):
             return self._measured[1]
         if self._measuring is None or self._measuring.done():
             self._measuring = asyncio.create_task(self._measure(), name="fullness")
         return await asyncio.shield(self._measuring)
+
+    def _holds(self, seconds: float) -> bool:
+        """Tell whether what was measured so long ago is used: not where another shard takes tenants by now."""
+        return seconds <= min(_SECONDS, self._settles_ms / 1000) and self._of_shards == self._open_shards()
+
+    def _open_shards(self) -> set[str]:
+        return {runtime.backends.shard for runtime in self._runtimes()}
 
     async def close(self) -> None:
         """Stop the measurement that is under way, if there is one."""
@@ -125,7 +137,9 @@ class Fullness:
     async def _measure(self) -> list[ShardFigures]:
         """Measure, and tell of it in metrics and warnings."""
         began = asyncio.get_running_loop().time()
+        open_shards = self._open_shards()
         measured = await self._figures()
+        self._of_shards = open_shards
         self._measured = began, measured
         for figures in measured:
             self._main.metrics.shard(figures.name, figures.stored_bytes, figures.vectors, figures.tenants)
@@ -141,6 +155,8 @@ class Fullness:
         self.moves = directory.read_moves(moves)
         tenants = {str(row["shard"]): int(row["tenants"] or 0) for row in counts}
         young = int(now["now"] or 0) - SETTLED_MS
+        waits = (shard.added_at - young for shard in directory.read_shards(added))
+        self._settles_ms = min((wait for wait in waits if wait > 0), default=math.inf)
         unsettled = {shard.name for shard in directory.read_shards(added) if shard.added_at > young}
         return [
             await self._of(
