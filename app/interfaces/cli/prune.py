@@ -7,7 +7,7 @@ from dataclasses import asdict, fields
 import click
 
 from app.bootstrap import build_objects, open_databases, wall_clock
-from app.domain.errors import ShardUnavailable, Unavailable
+from app.domain.errors import MemoryGatewayError, ShardUnavailable
 from app.domain.shards import MAIN
 from app.indexing.jobs.prune import Prune, Pruned
 from app.indexing.jobs.weekly import every_week
@@ -74,14 +74,14 @@ async def _prune(settings: Settings, calls_per_minute: float) -> tuple[Pruned, l
             )
             try:
                 pruned.update(asdict(await job.run()))
-            except Unavailable as error:
+            except MemoryGatewayError as error:
                 if shard == MAIN:
                     raise
                 failed.append(_failed(shard, error))
     return Pruned(**{each.name: pruned[each.name] for each in fields(Pruned)}), failed
 
 
-def _failed(shard: str, error: Unavailable) -> str:
+def _failed(shard: str, error: MemoryGatewayError) -> str:
     return error.detail if isinstance(error, ShardUnavailable) else f"The shard {shard} cannot be used: {error.detail}"
 
 

@@ -240,3 +240,21 @@ def test_a_shard_that_is_missing_is_named_and_the_others_are_pruned(line: Line) 
     assert f"{said} The others were pruned." in done.stderr
     assert said in line.fails("outbox", "list")
     assert said in line.fails("migrate")
+
+
+def test_a_shard_with_a_schema_that_does_not_fit_is_named_and_the_others_are_pruned(line: Line) -> None:
+    line.run("shard", "add", "east")
+    line.run("shard", "add", "west")
+    asyncio.run(_without_audit(shard_file(settings_for(line.folder / "data"), "east")))
+    done = line.run("prune")
+    assert done.returncode == 1
+    assert "... shard west" in done.stderr
+    assert "Error: The shard east cannot be used: The database refused a statement" in done.stderr
+
+
+async def _without_audit(path: Path) -> None:
+    file = SqliteFile(path)
+    try:
+        await SqliteDatabase(file).run([Statement("DROP TABLE audit", writes=True)])
+    finally:
+        await file.close()
