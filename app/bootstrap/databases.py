@@ -8,6 +8,7 @@ from app.adapters.cloudflare.d1 import D1Database
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.bootstrap.account import Close, open_account, open_short_command, process_name, shard_database_id
 from app.bootstrap.files import open_file
+from app.bootstrap.unusable import UnusableDatabase
 from app.domain.errors import ConfigurationError, DatabaseRejected, ShardUnavailable
 from app.domain.shards import MAIN, Place, Shard
 from app.observability.metrics import Metrics
@@ -34,17 +35,19 @@ async def open_database(settings: Settings) -> tuple[Database, Close]:
 async def open_databases(settings: Settings, *, leased: bool = False) -> AsyncIterator[Mapping[str, Database]]:
     """Open the database of every shard that the directory names, by the shards' names, and close them in the end.
 
+    The database of a shard that cannot be opened raises ``ShardUnavailable`` when it is used.
+
     ``leased``: with a share of Cloudflare's calls, which is leased in the first one; for work of many calls.
 
     Raises:
-        ConfigurationError: a setting or a shard's file is missing; or a share is to be leased, and the first database
-            has no table of them yet.
+        ConfigurationError: a setting is missing; or a share is to be leased, and the first database has no table of
+            them yet.
         Unavailable: the directory does not answer.
     """
     async with AsyncExitStack() as opened:
         opens = await _databases(settings, opened, leased=leased)
         main = opens(None)
-        yield {MAIN: main} | {shard.name: opens(shard) for shard in await _shards_of(main)}
+        yield {MAIN: main} | {shard.name: _usable(opens, shard) for shard in await _shards_of(main)}
 
 
 async def read_shards(settings: Settings) -> Sequence[Shard]:
@@ -91,6 +94,13 @@ async def _databases(
         return SqliteDatabase(file)
 
     return open_local
+
+
+def _usable(opens: Callable[[Shard | None], Database], shard: Shard) -> Database:
+    try:
+        return opens(shard)
+    except ConfigurationError as error:
+        return UnusableDatabase(shard.name, error.detail)
 
 
 async def _with_share(settings: Settings, opened: AsyncExitStack) -> CloudflareClient:

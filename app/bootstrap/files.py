@@ -19,13 +19,15 @@ def open_file(settings: Settings, shard: Shard | None = None) -> SqliteFile:
     """Open the file of a shard; one beside the first has to be there already.
 
     Raises:
-        ConfigurationError: it is not: memories would seem to be gone.
+        ConfigurationError: it is not: memories would seem to be gone. The error names no folder of this machine, since
+            readiness tells everyone of it.
     """
     path = data_dir(settings) / DATABASE_FILE
     if shard is not None:
         path = shard_file(settings, shard.name)
         if not path.exists():
-            raise ConfigurationError(f"Its file {path} is missing.")
+            structlog.get_logger().error("shard_file_missing", shard=shard.name, path=str(path))
+            raise ConfigurationError(f"The file {SHARDS_FOLDER}/{path.name} of DATA_DIR is missing.")
     if reachable := open_to_others(path):
         structlog.get_logger().warning("data_open_to_others", reachable=reachable)
     return SqliteFile(path)

@@ -12,11 +12,12 @@ from app.adapters.local.sqlite_file import SqliteFile
 from app.bootstrap.account import Close, open_short_command
 from app.bootstrap.files import shard_file
 from app.bootstrap.models import build_embedder
-from app.domain.errors import ConfigurationError
+from app.domain.errors import ConfigurationError, DatabaseUnavailable
 from app.domain.shards import Shard
 from app.observability.metrics import Metrics
 from app.settings import Settings
 from app.storage.migrations.runner import migrate
+from app.storage.system.new_shard import check_unused
 
 ANYWHERE: Final = Placement()
 """In no region and no jurisdiction that is given: Cloudflare puts the database near who creates it."""
@@ -77,6 +78,7 @@ async def make_shard(
     The jurisdiction of the first shard's database, where it has one, binds that of every other.
 
     Raises:
+        Conflict: the database, or the file, is not empty.
         ConfigurationError: the settings name no account, but a database or a placement is given; the database would be
             in another jurisdiction; or a setting is missing.
         Unavailable: a service does not answer. It is safe to run again.
@@ -99,9 +101,14 @@ async def make_shard(
         raise ConfigurationError("--database-id is for shards on Cloudflare: embedded, a shard is a file.")
     if placement != ANYWHERE:
         raise ConfigurationError("--location and --jurisdiction are for shards on Cloudflare: embedded, it is a file.")
-    file = SqliteFile(shard_file(settings, name))
+    path = shard_file(settings, name)
+    file = SqliteFile(path)
     try:
-        await migrate(SqliteDatabase(file))
+        database = SqliteDatabase(file)
+        await check_unused(database, f"The file {path}")
+        await migrate(database)
+    except DatabaseUnavailable as error:
+        raise type(error)(f"{error.detail} The file is {path}.") from error
     finally:
         await file.close()
     return None

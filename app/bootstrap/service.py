@@ -132,6 +132,7 @@ class _Process:
             presence=places.presence(MAIN),
             shards_seen=places.seen,
             stored_bytes=stack.stored_bytes,
+            limited=stack.limited,
             index=stack.open_index(self._embedder.config),
             embedder=self._embedder,
             import_lines=IMPORT_LINES if self._on_cloudflare else _LOCAL_IMPORT_LINES,

@@ -32,6 +32,8 @@ class Stack:
     prepare_index: Callable[[EmbeddingConfig], Awaitable[None]]
     close: Close
     pace: Pace
+    limited: bool = True
+    """Whether D1's and Vectorize's limits hold for it."""
 
 
 def local_stack(settings: Settings, shard: Shard | None = None) -> Stack:
@@ -48,6 +50,7 @@ def local_stack(settings: Settings, shard: Shard | None = None) -> Stack:
         prepare_index=lambda config: open_index(config).prepare(),
         close=file.close,
         pace=Pace(),
+        limited=False,
     )
 
 

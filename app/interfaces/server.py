@@ -23,7 +23,7 @@ from app.interfaces.connections import ConnectionLimits
 from app.interfaces.guarded_http import guarded
 from app.interfaces.mcp.http import PATH as MCP_PATH
 from app.interfaces.process_memory import give_memory_back, keep_freed_memory
-from app.interfaces.workers import ParentConnection
+from app.interfaces.workers import ParentConnection, url_of
 from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
 from app.settings import Settings
@@ -174,9 +174,7 @@ class _Server(uvicorn.Server):
             self._parent.listens()
             self._parent.on_end(self._stop)
         if self._announce is not None and self.started:
-            host, port = self.servers[0].sockets[0].getsockname()[:2]
-            url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-            self._announce(url)
+            self._announce(url_of(self.servers[0].sockets[0]))
 
     def _stop(self) -> None:
         self.should_exit = True

@@ -63,9 +63,21 @@ class ParentConnection:
 class Workers:
     """Keeps so many workers alive until it is told to stop."""
 
-    def __init__(self, spawn: Spawn, count: int, *, ended: Ended, pause: float = _PAUSE_SECONDS) -> None:
-        """Take what starts a worker; after a short life the next one waits ``pause`` seconds, then twice as many."""
+    def __init__(
+        self,
+        spawn: Spawn,
+        count: int,
+        *,
+        ended: Ended,
+        listening: Callable[[], object] = lambda: None,
+        pause: float = _PAUSE_SECONDS,
+    ) -> None:
+        """Take what starts a worker, and is told when the first one listens.
+
+        After a short life the next one waits ``pause`` seconds, then twice as many.
+        """
         self._spawn = spawn
+        self._listening = listening
         self._ended = ended
         self._count = count
         self._pause = pause
@@ -87,6 +99,7 @@ class Workers:
         await _either(first, listening.wait())
         if not listening.is_set():
             return self._stopping.is_set()
+        self._listening()
         keeping = [asyncio.create_task(self._keep(first)), *(self._kept() for _ in range(self._count - 1))]
         await self._stopping.wait()
         _, late = await asyncio.wait(keeping, timeout=_STOP_SECONDS)
@@ -151,8 +164,19 @@ class Workers:
                 raise
 
 
-async def serve_workers(settings: Settings, sockets: Sequence[socket.socket], *, quickstart: bool) -> bool:
-    """Serve with as many processes as the settings say, until told to stop. Return whether they ever listened."""
+def url_of(listening: socket.socket) -> str:
+    """Return the address of a socket as a URL."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def serve_workers(
+    settings: Settings, sockets: Sequence[socket.socket], tell: Callable[[str], object], *, quickstart: bool
+) -> bool:
+    """Serve with as many processes as the settings say, until told to stop. Return whether they ever listened.
+
+    ``tell`` is given the line that says where they listen.
+    """
     with TemporaryDirectory(prefix="memory-gateway-") as metrics:
         announcing = quickstart  # the first worker tells what to try
 
@@ -168,7 +192,13 @@ async def serve_workers(settings: Settings, sockets: Sequence[socket.socket], *,
                 process_group=0,  # Ctrl-C reaches this process alone, which tells the workers once
             )
 
-        workers = Workers(spawn, settings.workers, ended=lambda pid: mark_process_dead(pid, metrics))  # type: ignore[no-untyped-call]
+        urls = " and ".join(map(url_of, sockets))
+        workers = Workers(
+            spawn,
+            settings.workers,
+            ended=lambda pid: mark_process_dead(pid, metrics),  # type: ignore[no-untyped-call]
+            listening=lambda: tell(f"Listening on {urls} with {settings.workers} workers."),
+        )
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, workers.stop)

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import sys
 from contextlib import suppress
 from typing import Literal, TextIO, cast
@@ -16,14 +17,19 @@ _OURS = 500
 LogFormat = Literal["auto", "json", "text"]
 
 
-def configure_logging(log_format: LogFormat, level: str) -> None:
-    """Send the events of structlog and of the standard library to standard error, in one format."""
+def configure_logging(log_format: LogFormat, level: str, *, worker: bool = False) -> None:
+    """Send the events of structlog and of the standard library to standard error, in one format.
+
+    The events of a ``worker`` bear its process id.
+    """
     as_json = log_format == "json" or (log_format == "auto" and not sys.stderr.isatty())
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
+    if worker:
+        shared.append(_with_process_id)
     if as_json:
         shared.append(structlog.processors.format_exc_info)
     renderer: structlog.typing.Processor = (
@@ -52,6 +58,11 @@ def log_failure(error: MemoryGatewayError) -> None:
         structlog.get_logger().warning("unavailable", code=error.code, reason=error.detail)
     elif error.status >= _OURS:
         structlog.get_logger().error("failed", code=error.code, reason=error.detail)
+
+
+def _with_process_id(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    event.setdefault("pid", os.getpid())
+    return event
 
 
 _encode = json.JSONEncoder(default=repr, ensure_ascii=False).encode

@@ -113,6 +113,8 @@ class Backends:
     """Is told how many shards there are beside the first, as the first one's database says."""
     stored_bytes: Callable[[], Awaitable[int]] | None = None
     """Returns the size of the database; None where nobody looks at it."""
+    limited: bool = True
+    """Whether D1's and Vectorize's limits hold for the shard."""
 
     request_turns: RequestTurns = field(default_factory=RequestTurns)
     """Whose request begins next."""

@@ -1,6 +1,7 @@
 """How full each shard is: for the choice of where new tenants live, for operators, and for warnings."""
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -36,6 +37,8 @@ class ShardFigures:
     vectors: int
     tenants: int
     settled: bool
+    limited: bool = True
+    """Whether D1's and Vectorize's limits hold for it: not for a file."""
 
     @property
     def part(self) -> float:
@@ -45,7 +48,7 @@ class ShardFigures:
     @property
     def warning(self) -> str | None:
         """What to tell operators; None where there is room."""
-        if self.part < limits.SHARD_WARNED:
+        if not self.limited or self.part < limits.SHARD_WARNED:
             return None
         return (
             f"The shard {self.name} has {self.stored_bytes / 1e9:.1f} of 10 GB and {self.vectors / 1e6:.1f} million of "
@@ -54,7 +57,7 @@ class ShardFigures:
 
 
 class Fullness:
-    """Measures the shards, at most once in five minutes: on Cloudflare each measurement is a few calls."""
+    """Measures the shards, at most once in five minutes unless one is added: each measurement is a few calls."""
 
     def __init__(self, main: Runtime, runtimes: Callable[[], Iterable[Runtime]]) -> None:
         """Take the runtime with the directory, and what returns those of all shards."""
@@ -67,6 +70,10 @@ class Fullness:
         self._latest: dict[str, ShardFigures] = {}
         """What was last measured of each shard; one that does not answer is as full as it was."""
         self._measured: tuple[float, list[ShardFigures]] | None = None
+        self._of_shards: set[str] = set()
+        """Those that were open at the last measurement."""
+        self._settles_ms = math.inf
+        """How long after it the next shard takes tenants."""
         self._measuring: asyncio.Task[list[ShardFigures]] | None = None
 
     async def measure(self) -> list[ShardFigures]:
@@ -76,11 +83,18 @@ class Fullness:
             Unavailable: the directory does not answer.
         """
         now = asyncio.get_running_loop().time()
-        if self._measured is not None and now - self._measured[0] <= REUSE_SECONDS:
+        if self._measured is not None and self._holds(now - self._measured[0]):
             return self._measured[1]
         if self._measuring is None or self._measuring.done():
             self._measuring = asyncio.create_task(self._measure(), name="fullness")
         return await asyncio.shield(self._measuring)
+
+    def _holds(self, seconds: float) -> bool:
+        """Tell whether what was measured so long ago is used: not where another shard takes tenants by now."""
+        return seconds <= min(REUSE_SECONDS, self._settles_ms / 1000) and self._of_shards == self._open_shards()
+
+    def _open_shards(self) -> set[str]:
+        return {runtime.backends.shard for runtime in self._runtimes()}
 
     async def close(self) -> None:
         """Stop the measurement that is under way, if there is one."""
@@ -125,7 +139,9 @@ class Fullness:
     async def _measure(self) -> list[ShardFigures]:
         """Measure, and tell of it in metrics and warnings."""
         began = asyncio.get_running_loop().time()
+        open_shards = self._open_shards()
         measured = await self._figures()
+        self._of_shards = open_shards
         self._measured = began, measured
         self._latest |= {figures.name: figures for figures in measured}
         for figures in measured:
@@ -143,6 +159,7 @@ class Fullness:
         tenants = {str(row["shard"]): int(row["tenants"] or 0) for row in counts}
         shards = directory.read_shards(added)
         young = int(now["now"] or 0) - SETTLED_MS
+        self._settles_ms = min((shard.added_at - young for shard in shards if shard.added_at > young), default=math.inf)
         unsettled = {shard.name for shard in shards if shard.added_at > young}
         measured: list[ShardFigures] = []
         for runtime in list(self._runtimes()):
@@ -166,7 +183,8 @@ class Fullness:
                 raise
             structlog.get_logger().warning("shard_not_measured", shard=runtime.backends.shard, code=error.code)
             return None
-        return ShardFigures(runtime.backends.shard, stored, int(row["memories"] or 0), tenants, settled)
+        vectors, limited = int(row["memories"] or 0), runtime.backends.limited
+        return ShardFigures(runtime.backends.shard, stored, vectors, tenants, settled, limited)
 
 
 def _left_undone(moves: Iterable[TenantMove]) -> str | None:

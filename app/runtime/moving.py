@@ -1,10 +1,10 @@
 """Moves tenants between the shards of a process, for the command ``shard move``."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from app.domain.errors import Conflict, InvalidRequest, NotFound
-from app.domain.shards import MAIN, Place
+from app.domain.shards import MAIN, Place, Shard
 from app.indexing.jobs.carry import MoveSide
 from app.indexing.jobs.move import Move, MoveWork
 from app.runtime.fullness import SETTLED_MS
@@ -23,8 +23,10 @@ async def move_tenant(
     *,
     poll_seconds: float = 1.0,
     linger_seconds: float = 40.0,
-) -> None:
+) -> str | None:
     """Move a tenant to another shard, or go on with a move that was begun; to where it lives: give that move up.
+
+    Return the shard to which it was to move, where that was given up.
 
     Raises:
         NotFound: there is no such shard or tenant.
@@ -35,14 +37,15 @@ async def move_tenant(
     main = shards.main.backends.database
     now = await database_time(main)
     mover = Mover(tenant_id, f"{now:015d}:{shards.main.name}:{secrets.token_hex(4)}")
-    await _check_shard(shards, target, now)
+    known = await shards.places.load()
+    _check_known(known, target)
     (rows,) = await main.run([mover.read_move()])
     begun = moving.read_move(rows)
     if begun is None:
         place = await _place(shards, tenant_id, target)
     else:
         place = _of_begun(begun, target)
-    gives_up = begun is not None and begun.source == target
+    _check_settled(known, now)
     source = await shards.opened(place.shard)
     to = await shards.opened(begun.target if begun is not None else target)
     work = MoveWork(
@@ -53,20 +56,22 @@ async def move_tenant(
         linger_seconds=linger_seconds,
     )
     move = Move(mover, main, _side(source), _side(to), work)
-    await (move.give_up(place.epoch) if gives_up else move.run(place.epoch))
+    if begun is not None and begun.source == target:
+        await move.give_up(place.epoch)
+        return begun.target
+    await move.run(place.epoch)
+    return None
 
 
-async def _check_shard(shards: Shards, name: str, now: int) -> None:
-    """Return if tenants may be moved to the shard.
+def _check_known(known: Sequence[Shard], name: str) -> None:
+    names = [MAIN, *(shard.name for shard in known)]
+    if name not in names:
+        raise NotFound(f"There is no shard {name}. There are: {', '.join(names)}.")
 
-    Raises:
-        NotFound: there is no such shard.
-        Conflict: it is so new that a process may not know yet that there are shards.
-    """
-    known = {shard.name: shard for shard in await shards.places.load()}
-    if name != MAIN and name not in known:
-        raise NotFound(f"There is no shard {name}. There are: {', '.join((MAIN, *known))}.")
-    age = now - max((s.added_at for s in known.values()), default=0)
+
+def _check_settled(known: Sequence[Shard], now: int) -> None:
+    """Return unless a shard is so new that a process may not know yet that there are shards."""
+    age = now - max((shard.added_at for shard in known), default=0)
     if age < SETTLED_MS:
         raise Conflict(f"A shard was just added. Try again in {(SETTLED_MS - age) // 1000 + 1} seconds.")
 

@@ -32,7 +32,7 @@ class CloudflareSettings(BaseModel):
             "then."
         ),
     )
-    cloudflare_calls_per_window: Annotated[int, Field(ge=0)] = Field(
+    cloudflare_calls_per_window: int = Field(
         1100,
         description=(
             "Cloudflare calls that all servers together may make in 300 seconds (commands have 80 more), of the 1,200 "
@@ -115,7 +115,7 @@ class CloudflareSettings(BaseModel):
     @classmethod
     def _check_calls(cls, value: int) -> int:
         """Refuse a budget that starting and asking for shares would use up."""
-        if 0 < value < _FEWEST_CALLS:
+        if value != 0 and value < _FEWEST_CALLS:
             raise ValueError(f"must be 0, which counts no calls, or at least {_FEWEST_CALLS}")
         return value
 

@@ -9,6 +9,7 @@ from pydantic_settings import DotEnvSettingsSource, EnvSettingsSource
 
 from app.domain.errors import ConfigurationError
 from app.domain.stages import STAGES
+from app.settings.problems import problem
 from app.settings.settings import Settings
 
 _FOLDER_FILE = ".env"
@@ -45,7 +46,7 @@ def load_settings(*, before_env_file: bool = False, folder_file: bool = True, **
             name, *rest = each["loc"] or (each["ctx"]["setting"],)  # without a place: an error of several settings
             origin = "" if name in given else _origin(str(name), env_files)
             variable = ".".join(map(str, (name, *rest))).upper()
-            problems.append(f"{variable}: {each['msg'].removeprefix('Value error, ')}{origin}")
+            problems.append(f"{variable}: {problem(each['type'], each.get('ctx', {}), each['msg'])}{origin}")
         raise ConfigurationError("; ".join(problems)) from error
 
 

@@ -77,6 +77,30 @@ def test_a_setting_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch,
         load_settings()
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("WORKERS", "many", "must be a whole number"),
+        ("WORKERS", "0", "must be at least 1"),
+        ("WORKERS", "65", "must be at most 64"),
+        ("RERANKER_SECONDS", "long", "must be a number"),
+        ("LOG_FORMAT", "xml", "must be 'auto', 'json' or 'text'"),
+        ("TENANT_CALL_WEIGHTS", "a:0", "must be more than 0.0"),
+        *(
+            ("CLOUDFLARE_CALLS_PER_WINDOW", few, "must be 0, which counts no calls, or at least 100")
+            for few in ("-1", "50")
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_setting_is_a_plain_sentence(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigurationError) as refused:
+        load_settings()
+    assert refused.value.detail.endswith(f": {said}")
+
+
 ACCOUNT_ID, DATABASE_ID = "023e105f4ecef8ad9ca31a8372d0c353", "6f1c0f2e-5b3a-4d7e-9c8b-0a1b2c3d4e5f"
 IDS = {"CLOUDFLARE_ACCOUNT_ID": ACCOUNT_ID, "CLOUDFLARE_D1_DATABASE_ID": DATABASE_ID}
 KEYS = ["CLOUDFLARE_API_TOKEN", "OPENAI_API_KEY", "RERANKER_API_KEY"]

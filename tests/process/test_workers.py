@@ -1,6 +1,7 @@
 """One server of several processes: what one has written the others know at once, and none is missed when it dies."""
 
 import asyncio
+import json
 import os
 import random
 import signal
@@ -60,6 +61,18 @@ async def client_of(server: Server, worker: psutil.Process, stack: AsyncExitStac
         if own[1] in [port for each in worker.net_connections("tcp") for port in each.raddr[1:]]:
             return client
     raise AssertionError(f"the worker {worker.pid} took none of {_CONNECTIONS} connections")
+
+
+async def test_it_says_once_where_it_listens_and_each_line_which_worker_wrote_it(start: Start, tmp_path: Path) -> None:
+    settings = tmp_path / "settings.env"
+    settings.write_text("EMBEDDER=hashing\n")
+    server = await start(WORKERS=str(WORKERS), ENV_FILE=str(settings))
+    await all_listen(server)
+    told = server.log.read_text().splitlines()
+    assert told.count(f"Listening on {server.url} with {WORKERS} workers.") == 1
+    assert [line for line in told if str(settings) in line] == [f"Settings are read from {settings}."]
+    ready = [json.loads(line) for line in told if '"Application startup complete."' in line]
+    assert {event["pid"] for event in ready} == {worker.pid for worker in workers(server)}
 
 
 @pytest.fixture

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from app.bootstrap import make_shard
 from app.domain.errors import UpstreamTimeout
 from app.ports.database import Statement
-from tests.support.service import Service, serving
-from tests.support.sharded import add_shards, sharded
+from tests.support.service import Service, serving, settings_for
+from tests.support.sharded import add_shards, backdate, placed, sharded
 
 _BEGUN = """
 INSERT INTO tenant_moves (tenant_id, source, target, epoch, mover, leased_until)
@@ -115,10 +116,56 @@ async def test_a_process_that_starts_with_one_shard_tells_unasked_that_it_is_nea
     async def eight_gigabytes() -> int:
         return 8_000_000_000
 
-    async with serving(tmp_path, change=lambda given: replace(given, stored_bytes=eight_gigabytes)) as service:
+    async with serving(
+        tmp_path, change=lambda given: replace(given, stored_bytes=eight_gigabytes, limited=True)
+    ) as service:
         assert "8.0 of 10 GB" in await _told(service, "size of shard main")
         told = (await service.client.get("/metrics")).text
         assert 'memory_gateway_shard_bytes{shard="main"} 8e+09' in told
+
+
+async def test_a_file_is_never_nearly_full(tmp_path: Path) -> None:
+    async def nine_gigabytes() -> int:
+        return 9_000_000_000
+
+    async with serving(tmp_path, change=lambda given: replace(given, stored_bytes=nine_gigabytes)) as service:
+        (main,) = await service.shards.fullness.measure()
+        assert (main.stored_bytes, main.warning) == (9_000_000_000, None)
+
+
+async def _added(service: Service, data_dir: Path, name: str) -> None:
+    """Add a shard, and let the process hear how many there are by now."""
+    settings = settings_for(data_dir)
+    await service.shards.add(name, await make_shard(settings, name, None, lambda _: None, poll_seconds=0))
+    service.shards.places.seen(len(service.shards.places.shards) + 1)
+
+
+async def test_a_shard_that_is_added_takes_new_tenants_though_the_others_were_just_measured(tmp_path: Path) -> None:
+    async with sharded(tmp_path) as service:
+        for tenant, shard in (("acme", "main"), ("globex", "east")):
+            await placed(service, tenant, shard)
+            await service.store("a fox", tenant=tenant)
+        await service.shards.fullness.measure()
+        await _added(service, tmp_path, "west")
+        await backdate(tmp_path)
+        await service.store("a fox", tenant="initech")
+        assert (await service.shards.of("initech")).backends.shard == "west"
+
+
+async def test_a_shard_takes_new_tenants_as_soon_as_every_process_knows_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.runtime.fullness.SETTLED_MS", 1_000)
+    async with serving(tmp_path) as service:
+        await service.store("a fox", tenant="acme")
+        await _added(service, tmp_path, "east")
+        await service.shards.fullness.measure()
+        async with asyncio.timeout(20):
+            number, shard = 0, "main"
+            while shard == "main":
+                await asyncio.sleep(0.05)
+                number += 1
+                shard = (await service.shards.of(f"tenant-{number}")).backends.shard
 
 
 async def test_readiness_tells_nothing_of_moves_that_go_on(tmp_path: Path) -> None:
@@ -150,7 +197,7 @@ class NearlyFull:
 def _sized_by(service: Service, shard: str, size: NearlyFull) -> None:
     """Have a shard's database tell this size."""
     runtime = service.shards.runtimes[shard]
-    runtime.backends = replace(runtime.backends, stored_bytes=size.stored_bytes)
+    runtime.backends = replace(runtime.backends, stored_bytes=size.stored_bytes, limited=True)
 
 
 @pytest.mark.usefixtures("measured_each_time")

@@ -192,3 +192,34 @@ async def test_a_tenant_that_is_moved_to_one_shard_is_not_moved_to_a_third(tmp_p
             await moved(service, "acme", "west")
         await moved(service, "acme", "east")
         assert await service.contents("fox", tenant="acme") == ["a fox"]
+
+
+@pytest.mark.usefixtures("nothing_in_the_background")
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        (
+            "INSERT INTO audit (tenant_id, event, detail, created_at) VALUES ('acme', 'stored', '{}', 1)",
+            "The tenant's rows in the table audit differ between main and east, though nobody has changed them.",
+        ),
+        (
+            "INSERT INTO tenant_epochs (tenant_id, epoch, state) VALUES ('acme', 7, 'here')",
+            "The notes of where the tenant lives differ between main and east, though nobody has changed them.",
+        ),
+    ],
+)
+async def test_a_move_to_a_shard_that_was_in_use_says_what_differs_and_can_be_given_up(
+    tmp_path: Path, left: str, said: str
+) -> None:
+    async with sharded(tmp_path) as service:
+        await placed(service, "acme", MAIN)
+        await service.store("a fox", tenant="acme")
+        await service.shards.runtimes[_EAST].backends.database.run([Statement(left, writes=True)])
+        with pytest.raises(Conflict, match=said) as refused:
+            await moved(service, "acme", _EAST)
+        assert "Give the move up with: memory-gateway shard move acme main" in refused.value.detail
+        expire = Statement("UPDATE tenant_moves SET leased_until = 0", writes=True)
+        await service.runtime.backends.database.run([expire])
+        await moved(service, "acme", MAIN)
+        assert await rows(service.runtime, "SELECT * FROM tenant_moves") == []
+        assert await service.contents("fox", tenant="acme") == ["a fox"]

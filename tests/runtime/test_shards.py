@@ -5,9 +5,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from app.bootstrap import build_shards, shard_file
-from app.domain.errors import DatabaseUnavailable, InvalidRequest
+from app.bootstrap.files import open_file
+from app.domain.errors import ConfigurationError, DatabaseUnavailable, InvalidRequest
+from app.domain.shards import Shard
 from app.ports.database import Statement
 from app.runtime.fullness import ShardFigures
 from tests.support.service import Service, serving, settings_for
@@ -132,12 +135,21 @@ async def test_a_missing_shard_concerns_its_own_tenants_alone(tmp_path: Path) ->
             answer = await service.post("/recall", {"agent_id": "bot", "query": "fox"}, tenant=tenant)
             assert (answer.status_code, answer.json()["code"]) == (503, "shard_unavailable")
             assert f"The shard {shard}" in answer.json()["detail"]
+            assert str(tmp_path) not in answer.text
         await service.store("a bear", tenant="globex")
         assert await service.contents("bear", tenant="globex") == ["a bear"]
         ready = await service.client.get("/readyz", params={"details": "false"})
         assert ready.status_code == 200
         (part,) = [part for part in ready.json()["parts"] if part["name"] == "shard east"]
         assert (part["status"], part["code"]) == ("failing", "shard_unavailable")
+        assert part["detail"] == "The shard east cannot be used: The file shards/east.sqlite3 of DATA_DIR is missing."
+
+
+def test_the_path_of_a_missing_shard_is_in_the_log(tmp_path: Path) -> None:
+    path = shard_file(settings_for(tmp_path), "east")
+    with capture_logs() as logged, pytest.raises(ConfigurationError):
+        open_file(settings_for(tmp_path), Shard("east", None, 0))
+    assert logged == [{"event": "shard_file_missing", "shard": "east", "path": str(path), "log_level": "error"}]
 
 
 async def test_a_shard_whose_file_is_back_is_served_without_a_restart(
@@ -182,7 +194,9 @@ async def test_readiness_and_metrics_tell_of_a_shard_that_is_nearly_full(tmp_pat
         return 8_000_000_000
 
     await add_shards(tmp_path, ["east"])
-    async with serving(tmp_path, change=lambda given: replace(given, stored_bytes=eight_gigabytes)) as service:
+    async with serving(
+        tmp_path, change=lambda given: replace(given, stored_bytes=eight_gigabytes, limited=True)
+    ) as service:
         await service.shards.fullness.measure()
         ready = await service.client.get("/readyz", params={"details": "false"})
         assert ready.status_code == 200

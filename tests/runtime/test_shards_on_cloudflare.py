@@ -56,6 +56,7 @@ async def test_a_shard_s_size_is_what_d1_tells(tmp_path: Path) -> None:
             figures = {each.name: each.stored_bytes for each in await service.shards.fullness.measure()}
             assert figures.keys() == {MAIN, "east"}
             assert all(size > 100_000 for size in figures.values())
+            assert all(each.limited for each in await service.shards.fullness.measure())
 
 
 @pytest.mark.cloudflare

@@ -23,6 +23,7 @@ from app.domain.query import Filter
 from app.ports.database import Database
 from app.ports.vector_index import IndexedVector
 from app.storage.migrations.runner import applied_migrations, known_migrations, migrate
+from app.storage.system.new_shard import check_unused
 
 Report = Callable[[str], object]
 """Receives a line of text about the progress."""
@@ -40,7 +41,8 @@ class ProvisioningPlan:
     """The resources that the service needs.
 
     ``database_id`` is None where only the database's name is known. ``neighbour_database_id`` names another database of
-    the same service: a jurisdiction that binds it binds this one too, since new tenants live in either.
+    the same service: a jurisdiction that binds it binds this one too, since new tenants live in either. One that has a
+    neighbour begins empty.
     """
 
     database_name: str
@@ -101,8 +103,11 @@ class Provisioning:
         Raises:
             IndexNotProvisioned: the index exists with properties that cannot be changed.
             ConfigurationError: the jurisdiction is not that of the neighbour database.
+            Conflict: a database that is to have a neighbour is not empty.
         """
         database_id = self._wanted.database_id or await self._account.database_id(self._wanted.database_name)
+        if self._wanted.neighbour_database_id is not None and database_id is not None:
+            await check_unused(self._open_database(database_id), f"The database {database_id}")
         placement = await self._placement(database_id)
         known = [migration.name for migration in known_migrations()]
         applied = await applied_migrations(self._open_database(database_id)) if database_id else []

@@ -94,9 +94,20 @@ class SqliteFile:
         return await job.future
 
     async def stored_bytes(self) -> int:
-        """Return the size of the file with its write-ahead log."""
-        paths = (self.path, self.path.with_name(f"{self.path.name}-wal"))
-        return sum(path.stat().st_size for path in paths if path.exists())
+        """Return the size of what the file holds; what was deleted leaves room that is used again, and does not count.
+
+        Raises:
+            DatabaseUnavailable: the file cannot be read.
+        """
+
+        def used(connection: sqlite3.Connection) -> int:
+            pages, free, size = (
+                int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+                for name in ("page_count", "freelist_count", "page_size")
+            )
+            return (pages - free) * size
+
+        return await self.read(used)
 
     async def close(self) -> None:
         """Finish the operations under way and close the file."""

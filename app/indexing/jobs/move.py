@@ -78,6 +78,8 @@ class Move:
         self._target = target
         self._work = work
         self._progress = "{}"
+        self._differs: str | None = None
+        """The table that had other rows in the target when the last attempt ended, though nobody had changed any."""
 
     async def run(self, epoch: int) -> None:
         """Move the tenant, or go on with its move; ``epoch`` is that of its place now.
@@ -122,12 +124,11 @@ class Move:
         if started.phase != "copy" or (state is not None and state.state == "gone"):
             raise Conflict(f"The tenant lives in {self._target.shard} already. Finish the move to that shard.")
         tables = await self._tables()
-        await target.run([mover.arrive(started.epoch)])
         leftovers = self._leftovers(tables)
-        await leftovers.drop_rows(target, "arriving")
-        await target.run(
-            [mover.carry("arriving"), mover.forget_numbers(), mover.leave_to(Place(self._source.shard, epoch))]
-        )
+        if await self._arrived(started.epoch):
+            await leftovers.drop_rows(target, "arriving")
+            left = mover.leave_to(Place(self._source.shard, epoch))
+            await target.run([mover.carry("arriving"), mover.forget_numbers(), left])
         await source.run([mover.forget(2**53 - 1)])
         await leftovers.stop_noting()
         await self._directory.run([mover.end()])
@@ -140,11 +141,18 @@ class Move:
         (rows,) = await self._directory.run([self._mover.lease(self._source.shard, to)])
         started = moving.read_move(rows)
         if started is None:
-            raise Conflict(
-                "Another process moves the tenant. Where none does any more, run the command again in "
-                f"{moving.LEASE_SECONDS} seconds."
-            )
+            raise await self._not_ours()
         return started
+
+    async def _not_ours(self) -> Conflict:
+        (rows,) = await self._directory.run([self._mover.read_lease()])
+        left_ms = moving.read_lease(rows)
+        if left_ms is None:
+            return Conflict("Another command has just moved this tenant. See: memory-gateway shard list")
+        return Conflict(
+            "Another command is moving this tenant, or was until less than a minute ago. "
+            f"If it has stopped, try again in {left_ms // 1000 + 1} seconds."
+        )
 
     async def _has_gone(self, to: Place) -> bool:
         """Tell whether the source has let the tenant go already, for this move."""
@@ -157,20 +165,41 @@ class Move:
         await self._check_no_erasure()
         tables = await self._tables()
         to = Place(started.target, started.epoch)
-        await self._target.database.run([self._mover.arrive(to.epoch)])
+        if not await self._arrived(to.epoch):
+            raise self._foreign("The notes of where the tenant lives")
         await note_changes(self._source.database, self._mover, tables, to.epoch - 1)
         carrier = Carrier(
             self._mover, self._source, self._target, tables, configs.active, self._work.embedder_of(configs.active)
         )
         await self._copy(carrier, started)
         for _ in range(_MAX_ROUNDS):
+            differed = self._differs
             await self._equal(carrier)
             await self._delivered()
             if await self._switched(carrier, to):
                 return
+            if self._differs is not None and self._differs == differed:
+                raise self._foreign(f"The tenant's rows in the table {differed}")
             self._work.report("the last changes took too long, or rows differ: once more")
             carrier = await self._next_attempt(carrier, to)
         raise Unavailable("The tenant changes faster than it can be carried. It is served; run the move again.")
+
+    async def _arrived(self, epoch: int) -> bool:
+        """Begin to write in the target; tell whether it let us: not where it knows of a later place of the tenant."""
+        _, rows = await self._target.database.run([self._mover.arrive(epoch), self._mover.state()])
+        state = moving.read_state(rows)
+        if state is not None and state.epoch > epoch:
+            await self._renew()  # another process may have moved the tenant there and back
+            return False
+        return True
+
+    def _foreign(self, what: str) -> Conflict:
+        source, target = self._source.shard, self._target.shard
+        return Conflict(
+            f"{what} differ between {source} and {target}, though nobody has changed them. {target} may have been in "
+            f"use before it became a shard. {source} serves the tenant. Give the move up with: memory-gateway shard "
+            f"move {self._mover.tenant_id} {source}"
+        )
 
     async def _check_no_erasure(self) -> None:
         ((row,),) = await self._source.database.run([self._mover.erasing()])
@@ -277,6 +306,7 @@ class Move:
 
     async def _last_changes(self, carrier: Carrier) -> bool:
         """Carry what has changed, and return whether both databases have the same of it, and as many rows."""
+        self._differs = None
         await one_config(self._source, self._target)
         await self._check_no_erasure()
         while changed := await self._fitting(carrier, carrier.catch_up):
@@ -284,6 +314,8 @@ class Move:
                 return False
         for table in await carrier.counts_differ():
             if table.name not in COUNTERS:
+                if not await self._fitting(carrier, carrier.catch_up):
+                    self._differs = table.name
                 return False
             compared = await carrier.compare(table)
             if compared.differing:

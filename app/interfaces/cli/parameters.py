@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NoReturn, TypeVar
 
 import click
-import structlog
 
 from app.bootstrap import build_shards
 from app.domain.limits import Bound, is_id
@@ -149,10 +148,9 @@ def show_place(settings: Settings) -> None:
 
 
 def show_notices(settings: Settings, *, folder_file: bool = True) -> None:
-    """Tell on standard error, and in the log, which files settings are from and which services are not the vendors'."""
+    """Tell on standard error, where the log goes too, which files settings are from and what is not the vendors'."""
     for notice in notices(settings, folder_file=folder_file):
         click.echo(notice, err=True)
-        structlog.get_logger().info("settings", notice=notice)
 
 
 def tell_shard(name: str, shards: int) -> None:

@@ -7,6 +7,8 @@ from dataclasses import asdict, fields
 import click
 
 from app.bootstrap import build_objects, open_databases, wall_clock
+from app.domain.errors import MemoryGatewayError, ShardUnavailable
+from app.domain.shards import MAIN
 from app.indexing.jobs.prune import Prune, Pruned
 from app.indexing.jobs.weekly import every_week
 from app.indexing.rate_limiter import RateLimiter
@@ -26,12 +28,16 @@ def prune(*, calls_per_minute: float, weekly: bool, as_json: bool) -> None:
 
     These are expired memories and working memory, and old audit rows, tool calls of runs, rows of recalls, receipts,
     ingestions, counts of model calls, idempotency keys, episodes, runs and outcomes of workflows, and large values that
-    no row has any more. It is made for cron, and safe beside running servers.
+    no row has any more. It is made for cron, and safe beside running servers. Where a shard cannot be used, the others
+    are pruned, and the command exits with 1.
     """
     settings = quiet_settings()
 
     async def once() -> None:
-        _print(await _prune(settings, calls_per_minute), as_json=as_json)
+        pruned, failed = await _prune(settings, calls_per_minute)
+        _print(pruned, as_json=as_json)
+        if failed:
+            raise ShardUnavailable(f"{' '.join(failed)} The others were pruned.")
 
     run(every_week(once, clock=wall_clock, sleep=asyncio.sleep) if weekly else once())
 
@@ -49,10 +55,12 @@ def _print(pruned: Pruned, *, as_json: bool) -> None:
     print_answer({"pruned": pruned.memories} | others, said, as_json)
 
 
-async def _prune(settings: Settings, calls_per_minute: float) -> Pruned:
+async def _prune(settings: Settings, calls_per_minute: float) -> tuple[Pruned, list[str]]:
+    """Prune every shard; return the sum, and what is wrong with each shard that could not be pruned."""
     rate_limiter = RateLimiter(calls_per_minute if settings.on_cloudflare else UNMETERED)
     objects = build_objects(settings, Metrics(), embedded=not settings.on_cloudflare)
     pruned: Counter[str] = Counter()
+    failed = []
     async with open_databases(settings, leased=True) as databases:
         for shard, database in databases.items():
             tell_shard(shard, len(databases))
@@ -64,8 +72,17 @@ async def _prune(settings: Settings, calls_per_minute: float) -> Pruned:
                 report=_tell,
                 objects=objects,
             )
-            pruned.update(asdict(await job.run()))
-    return Pruned(**{each.name: pruned[each.name] for each in fields(Pruned)})
+            try:
+                pruned.update(asdict(await job.run()))
+            except MemoryGatewayError as error:
+                if shard == MAIN:
+                    raise
+                failed.append(_failed(shard, error))
+    return Pruned(**{each.name: pruned[each.name] for each in fields(Pruned)}), failed
+
+
+def _failed(shard: str, error: MemoryGatewayError) -> str:
+    return error.detail if isinstance(error, ShardUnavailable) else f"The shard {shard} cannot be used: {error.detail}"
 
 
 def _tell(pruned: int) -> None:

@@ -30,7 +30,7 @@ def serve(
 ) -> None:
     """Bring the data up to date and serve the API and MCP over HTTP."""
     settings = load_settings(host=host, port=port, workers=workers)
-    configure_logging(settings.log_format, settings.log_level)
+    configure_logging(settings.log_format, settings.log_level, worker=descriptors is not None)
     if descriptors is None:
         show_notices(settings)
         show_place(settings)
@@ -52,4 +52,5 @@ def _serving(settings: Settings, descriptors: str | None, *, quickstart: bool) -
         return serve_http(settings, announce=announce)
     if os.name != "posix":
         raise ConfigurationError("WORKERS: several processes share a socket only on Linux and macOS; set 1.")
-    return serve_workers(settings, bound(settings.host, settings.port), quickstart=quickstart)
+    sockets = bound(settings.host, settings.port)
+    return serve_workers(settings, sockets, lambda line: click.echo(line, err=True), quickstart=quickstart)

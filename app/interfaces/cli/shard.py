@@ -92,11 +92,15 @@ def move(tenant: str, name: str, poll_seconds: float, linger_seconds: float, *, 
     write nothing for a moment near the end, and are told to try again.
     """
 
-    async def work(shards: Shards) -> None:
-        await move_tenant(shards, tenant, name, _tell, poll_seconds=poll_seconds, linger_seconds=linger_seconds)
+    async def work(shards: Shards) -> str | None:
+        return await move_tenant(shards, tenant, name, _tell, poll_seconds=poll_seconds, linger_seconds=linger_seconds)
 
-    run(_with_shards(quiet_settings(), work))
-    print_answer({"moved": {"tenant": tenant, "shard": name}}, f"{tenant} lives in {name} now.", as_json)
+    given_up = run(_with_shards(quiet_settings(), work))
+    if given_up is None:
+        print_answer({"moved": {"tenant": tenant, "shard": name}}, f"{tenant} lives in {name} now.", as_json)
+    else:
+        said = f"The move to {given_up} was given up. {tenant} stays in {name}."
+        print_answer({"given_up": {"tenant": tenant, "shard": name, "target": given_up}}, said, as_json)
 
 
 @shard.command(name="list")
@@ -138,9 +142,11 @@ def list_shards(*, as_json: bool) -> None:
 
 
 def _line(figures: ShardFigures, *, alone: bool) -> str:
-    size = f"{figures.stored_bytes / 1e6:.1f} MB ({figures.stored_bytes / limits.SHARD_BYTES:.1%} of D1's 10 GB)"
-    count = f"{figures.vectors} {'vector' if figures.vectors == 1 else 'vectors'}"
-    vectors = f"{count} ({figures.vectors / limits.SHARD_VECTORS:.1%} of Vectorize's 20 million)"
+    size = f"{figures.stored_bytes / 1e6:.1f} MB"
+    vectors = f"{figures.vectors} {'vector' if figures.vectors == 1 else 'vectors'}"
+    if figures.limited:
+        size += f" ({figures.stored_bytes / limits.SHARD_BYTES:.1%} of D1's 10 GB)"
+        vectors += f" ({figures.vectors / limits.SHARD_VECTORS:.1%} of Vectorize's 20 million)"
     line = f"{figures.name} holds {size} and {vectors}. {_tenants(figures, alone=alone)}"
     return line if figures.warning is None else f"{line}\n  {figures.warning}"
 
@@ -149,16 +155,21 @@ def _tenants(figures: ShardFigures, *, alone: bool) -> str:
     """Say which tenants live there; those that were there before a second shard have no place in the directory."""
     if alone:
         return "All tenants live in it."
-    placed = f"{figures.tenants} {'tenant was' if figures.tenants == 1 else 'tenants were'} placed in it."
-    return f"{placed} Older tenants that never moved live in it too." if figures.name == MAIN else placed
+    count = f"{figures.tenants} {'tenant' if figures.tenants == 1 else 'tenants'}"
+    if figures.name != MAIN:
+        return f"It has {count}."
+    return f"It has {count} that came after the first shard was added, and all that are older and were not moved."
 
 
 def _move_line(move: TenantMove) -> str:
-    doing = f"{move.tenant_id} lives in {move.source} and is to move to {move.target}."
+    command = f"memory-gateway shard move {move.tenant_id}"
+    idle = f"A command last worked on the move {_ago(move.idle_ms // 60_000)}."
+    go_on = f"  If none does now, go on with: {command} {move.target}"
     if move.phase == "drop":
         doing = f"{move.tenant_id} lives in {move.target}; its old rows in {move.source} are still to be deleted."
-    idle = f"A command last worked on the move {_ago(move.idle_ms // 60_000)}."
-    return f"{doing} {idle}\n  If none does now, go on with: memory-gateway shard move {move.tenant_id} {move.target}"
+        return f"{doing} {idle}\n{go_on}"
+    doing = f"{move.tenant_id} lives in {move.source} and is to move to {move.target}."
+    return f"{doing} {idle}\n{go_on}\n  Or give the move up with: {command} {move.source}"
 
 
 def _ago(minutes: int) -> str:

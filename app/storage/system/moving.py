@@ -30,6 +30,7 @@ WHERE (tenant_moves.leased_until <= {NOW} OR tenant_moves.mover = excluded.mover
 RETURNING source, target, epoch, phase, progress
 """
 _READ_MOVE = "SELECT source, target, epoch, phase, progress FROM tenant_moves WHERE tenant_id = ?1 ->> 'tenant_id'"
+_READ_LEASE = f"SELECT max(0, leased_until - {NOW}) AS left_ms FROM tenant_moves WHERE tenant_id = ?1 ->> 'tenant_id'"
 _SAVE = f"""
 UPDATE tenant_moves SET progress = ?1 ->> 'progress', leased_until = {NOW} + {LEASE_SECONDS * 1000}
 WHERE tenant_id = ?1 ->> 'tenant_id' AND mover = ?1 ->> 'mover' RETURNING 1 AS held
@@ -175,6 +176,10 @@ class Mover:
         """Read the move that was begun, if there is one."""
         return Statement.read(_READ_MOVE, tenant_id=self.tenant_id)
 
+    def read_lease(self) -> Statement:
+        """Read for how long the process that moves the tenant has the move for itself; no row: none moves it."""
+        return Statement.read(_READ_LEASE, tenant_id=self.tenant_id)
+
     def save(self, progress: str) -> Statement:
         """Keep how far the move is; no row: another process has taken it over."""
         return self._write(_SAVE, mover=self.name, progress=progress)
@@ -274,6 +279,11 @@ class Mover:
 def read_move(rows: Sequence[Row]) -> StartedMove | None:
     """Read the row of a move, if there is one."""
     return read_row(StartedMove, rows[0]) if rows else None
+
+
+def read_lease(rows: Sequence[Row]) -> int | None:
+    """Read for how many milliseconds a process has the move for itself, if there is one."""
+    return int(rows[0]["left_ms"] or 0) if rows else None
 
 
 def read_state(rows: Sequence[Row]) -> TenantState | None:

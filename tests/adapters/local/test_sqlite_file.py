@@ -81,3 +81,14 @@ async def test_what_was_deleted_is_in_no_byte_of_the_files_once_the_log_is_writt
 
 def _bytes_in(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir())
+
+
+async def test_an_emptied_file_is_as_small_as_it_was(tmp_path: Path) -> None:
+    file = SqliteFile(tmp_path / "test.sqlite3")
+    await file.write(lambda connection: connection.execute("CREATE TABLE t (x)").fetchall())
+    empty = await file.stored_bytes()
+    await file.write(lambda connection: connection.execute("INSERT INTO t VALUES (zeroblob(1000000))").fetchall())
+    assert await file.stored_bytes() > 1_000_000
+    await file.write(lambda connection: connection.execute("DELETE FROM t").fetchall())
+    assert await file.stored_bytes() == empty
+    await file.close()

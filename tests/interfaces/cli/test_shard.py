@@ -4,12 +4,16 @@ import asyncio
 import json
 import re
 from pathlib import Path
+from shutil import copyfile
 
 import pytest
 
-from app.bootstrap import open_database, shard_file
+from app.adapters.local.sqlite_database import SqliteDatabase
+from app.adapters.local.sqlite_file import SqliteFile
+from app.bootstrap import DATABASE_FILE, open_database, shard_file
 from app.domain.shards import Place
 from app.ports.database import Statement
+from app.storage.migrations.runner import migrate
 from app.storage.system.moving import Mover
 from tests.interfaces.cli.line import Line, misused
 from tests.support.service import settings_for
@@ -39,34 +43,70 @@ def test_a_shard_is_added_and_listed(line: Line) -> None:
     assert shards(line) == {"main": 0, "east": 0}
 
 
+async def _migrated(path: Path) -> None:
+    """Make a database as a ``shard add`` leaves it that ended before the shard was in the directory."""
+    file = SqliteFile(path)
+    try:
+        await migrate(SqliteDatabase(file))
+    finally:
+        await file.close()
+
+
+def test_a_file_that_a_failed_run_has_left_becomes_the_shard(line: Line) -> None:
+    line.run("store", "a fox", "--tenant", "acme")
+    asyncio.run(_migrated(shard_file(settings_for(line.folder / "data"), "east")))
+    assert line.run("shard", "add", "east").returncode == 0
+
+
+def test_a_file_with_memories_of_another_deployment_does_not_become_a_shard(line: Line) -> None:
+    line.run("store", "their secret", "--tenant", "acme", DATA_DIR=str(line.folder / "theirs"))
+    line.run("store", "a fox", "--tenant", "globex")
+    path = shard_file(settings_for(line.folder / "data"), "old")
+    copyfile(line.folder / "theirs" / DATABASE_FILE, path)
+    before = path.read_bytes()
+    assert f"The file {path} holds rows of tenants already" in line.fails("shard", "add", "old")
+    assert path.read_bytes() == before
+    assert shards(line).keys() == {"main"}
+
+
+def test_a_file_on_which_a_service_has_started_does_not_become_a_shard(line: Line) -> None:
+    line.run("store", "a fox", "--tenant", "globex")
+    line.run("shard", "list", DATA_DIR=str(line.folder / "theirs"))
+    path = shard_file(settings_for(line.folder / "data"), "old")
+    copyfile(line.folder / "theirs" / DATABASE_FILE, path)
+    assert f"The file {path} belongs to a service already" in line.fails("shard", "add", "old")
+
+
+def test_a_file_that_is_no_database_is_named(line: Line) -> None:
+    line.run("store", "a fox", "--tenant", "acme")
+    path = shard_file(settings_for(line.folder / "data"), "stale")
+    path.write_bytes(b"no database" * 500)
+    assert f"(file is not a database) The file is {path}." in line.fails("shard", "add", "stale")
+
+
 def _without_sizes(listed: str) -> list[str]:
     return [re.sub(r"\d+\.\d (MB|%)", r"0.0 \1", each) for each in listed.splitlines()]
 
 
 def test_one_shard_is_listed_as_the_home_of_all_tenants(line: Line) -> None:
     (listed,) = _without_sizes(line.ok("shard", "list"))
-    assert listed == (
-        "main holds 0.0 MB (0.0% of D1's 10 GB) and 0 vectors (0.0% of Vectorize's 20 million). All tenants live in it."
-    )
+    assert listed == ("main holds 0.0 MB and 0 vectors. All tenants live in it.")
 
 
 def test_each_shard_is_listed_with_its_size_and_its_tenants(sharded: Line) -> None:
     sharded.run("shard", "move", "acme", "east", *_MOVE)
     main, east = _without_sizes(sharded.ok("shard", "list"))
     assert main == (
-        "main holds 0.0 MB (0.0% of D1's 10 GB) and 0 vectors (0.0% of Vectorize's 20 million). "
-        "0 tenants were placed in it. Older tenants that never moved live in it too."
+        "main holds 0.0 MB and 0 vectors. "
+        "It has 0 tenants that came after the first shard was added, and all that are older and were not moved."
     )
-    assert east == (
-        "east holds 0.0 MB (0.0% of D1's 10 GB) and 1 vector (0.0% of Vectorize's 20 million). "
-        "1 tenant was placed in it."
-    )
+    assert east == ("east holds 0.0 MB and 1 vector. It has 1 tenant.")
 
 
 def test_a_shard_that_cannot_be_used_is_listed_as_one(sharded: Line) -> None:
     shard_file(settings_for(sharded.folder / "data"), "east").unlink()
     main, east = sharded.run("shard", "list").stdout.splitlines()
-    assert "were placed in it" in main
+    assert main.startswith("main holds")
     assert east == "east cannot be used, and was not measured. See: memory-gateway doctor"
     listed = json.loads(sharded.run("shard", "list", "--json").stdout)
     assert ([each["name"] for each in listed["shards"]], listed["unmeasured"]) == (["main"], ["east"])
@@ -101,15 +141,34 @@ def test_moves_that_have_not_ended_are_listed_with_their_age(sharded: Line) -> N
     listed = sharded.ok("shard", "list")
     assert "acme lives in main and is to move to east. A command last worked on the move 120 minutes ago." in listed
     assert "If none does now, go on with: memory-gateway shard move acme east" in listed
+    assert "Or give the move up with: memory-gateway shard move acme main" in listed
     assert sharded.run("shard", "move", "acme", "east", *_MOVE).returncode == 0
     assert sharded.json("shard", "list")["moves"] == []
 
 
-async def _begin_move(data_dir: Path) -> None:
+def test_a_move_that_is_given_up_is_told_as_one(sharded: Line) -> None:
+    asyncio.run(_begin_move(sharded.folder / "data"))
+    done = sharded.run("shard", "move", "acme", "main", *_MOVE)
+    assert (done.returncode, done.stdout) == (0, "The move to east was given up. acme stays in main.\n")
+    asyncio.run(_begin_move(sharded.folder / "data"))
+    given_up = json.loads(sharded.run("shard", "move", "acme", "main", "--json", *_MOVE).stdout)
+    assert given_up == {"given_up": {"tenant": "acme", "shard": "main", "target": "east"}}
+
+
+def test_a_move_that_another_command_is_at_says_when_to_try_again(sharded: Line) -> None:
+    asyncio.run(_begin_move(sharded.folder / "data", "UPDATE tenant_moves SET leased_until = leased_until - 18000"))
+    said = sharded.fails("shard", "move", "acme", "east", *_MOVE)
+    assert "Another command is moving this tenant, or was until less than a minute ago." in said
+    left = re.search(r"If it has stopped, try again in (\d+) seconds\.", said)
+    assert left is not None
+    assert int(left[1]) <= 43
+
+
+async def _begin_move(data_dir: Path, then: str = _LONG_AGO) -> None:
     """Do what a mover does first, two hours ago."""
     database, close = await open_database(settings_for(data_dir))
     try:
-        await database.run([Mover("acme", "0").lease("main", Place("east", 1)), Statement(_LONG_AGO, writes=True)])
+        await database.run([Mover("acme", "0").lease("main", Place("east", 1)), Statement(then, writes=True)])
     finally:
         await close()
 
@@ -141,6 +200,8 @@ def test_a_shard_takes_nobody_before_every_process_knows_of_it(line: Line) -> No
     line.run("store", "a fox", "--tenant", "acme")
     line.run("shard", "add", "east")
     assert "Try again in" in line.fails("shard", "move", "acme", "east")
+    assert "lives in the shard main already" in line.fails("shard", "move", "acme", "main")
+    assert "There is no tenant nobody." in line.fails("shard", "move", "nobody", "east")
 
 
 def test_the_doctor_fails_where_a_shard_is_missing_and_examines_the_rest(sharded: Line) -> None:
@@ -164,3 +225,36 @@ def test_commands_that_walk_over_tenants_do_so_in_every_shard(sharded: Line) -> 
     assert sharded.json("quota", "set", "--tenant", "acme", "--memories", "7")["limits"]["memories"] == 7
     assert sharded.json("usage", "--tenant", "acme")["tenant"]["limits"]["memories"] == 7
     assert "There is nothing to do in any shard" in sharded.fails("reembed", "status")
+
+
+def test_a_shard_that_is_missing_is_named_and_the_others_are_pruned(line: Line) -> None:
+    line.run("shard", "add", "east")
+    line.run("shard", "add", "west")
+    shard_file(settings_for(line.folder / "data"), "east").unlink()
+    done = line.run("prune", "--json")
+    assert (done.returncode, json.loads(done.stdout)["pruned"]) == (1, 0)
+    assert [told for told in done.stderr.splitlines() if told.startswith("...")] == [
+        f"... shard {name}" for name in ("main", "east", "west")
+    ]
+    said = "Error: The shard east cannot be used: The file shards/east.sqlite3 of DATA_DIR is missing."
+    assert f"{said} The others were pruned." in done.stderr
+    assert said in line.fails("outbox", "list")
+    assert said in line.fails("migrate")
+
+
+def test_a_shard_with_a_schema_that_does_not_fit_is_named_and_the_others_are_pruned(line: Line) -> None:
+    line.run("shard", "add", "east")
+    line.run("shard", "add", "west")
+    asyncio.run(_without_audit(shard_file(settings_for(line.folder / "data"), "east")))
+    done = line.run("prune")
+    assert done.returncode == 1
+    assert "... shard west" in done.stderr
+    assert "Error: The shard east cannot be used: The database refused a statement" in done.stderr
+
+
+async def _without_audit(path: Path) -> None:
+    file = SqliteFile(path)
+    try:
+        await SqliteDatabase(file).run([Statement("DROP TABLE audit", writes=True)])
+    finally:
+        await file.close()

@@ -1,5 +1,6 @@
 """Shards on the stand-in account: where the database of a new one is put, and how a lost index is made again."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,9 +9,12 @@ from typing import Any
 import httpx
 import pytest
 
+from app.bootstrap import open_database
+from app.ports.database import Statement
 from tests.interfaces.cli.line import Done, Line
 from tests.support import migrated
 from tests.support.backends import Backend, running_on
+from tests.support.service import settings_for
 
 pytestmark = pytest.mark.cloudflare
 
@@ -111,6 +115,43 @@ def test_a_database_of_an_earlier_try_is_not_taken_for_one_in_the_jurisdiction(a
     done = add(account, line, "--jurisdiction", "eu", first=None)
     assert done.returncode == 1
     assert "is bound to none, but eu is needed" in done.stderr
+
+
+async def used(account: Backend, line: Line, id_: str, sql: str) -> None:
+    database, close = await open_database(
+        settings_for(line.folder, **(account.settings(line.folder) | {"cloudflare_d1_database_id": id_}))
+    )
+    try:
+        await database.run([Statement(sql, writes=True)])
+    finally:
+        await close()
+
+
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        ("INSERT INTO tenant_places (tenant_id, shard, epoch) VALUES ('acme', 'main', 0)", "holds rows of tenants"),
+        ("INSERT INTO usage (tenant_id, agent_id, memories, bytes) VALUES ('a', '', 1, 1)", "holds rows of tenants"),
+        ("INSERT INTO shards (name, added_at) VALUES ('west', 1)", "belongs to a service already"),
+    ],
+)
+@pytest.mark.parametrize("options", [("--database-id",), ()])
+def test_a_database_that_is_in_use_does_not_become_a_shard(
+    account: Backend, line: Line, left: str, said: str, options: tuple[str, ...]
+) -> None:
+    account.settings(line.folder)
+    id_ = created(account, line.folder, "memory-gateway-east", None)
+    asyncio.run(used(account, line, id_, left))
+    done = add(account, line, *(each for option in options for each in (option, id_)), first=None)
+    assert done.returncode == 1
+    assert f"The database {id_} {said}" in done.stderr
+
+
+def test_a_database_that_a_failed_run_has_left_becomes_the_shard(account: Backend, line: Line) -> None:
+    account.settings(line.folder)
+    id_ = created(account, line.folder, "memory-gateway-east", None)
+    done = add(account, line, first=None)
+    assert (done.returncode, json.loads(done.stdout)["added"]["database_id"]) == (0, id_)
 
 
 def test_a_shard_s_lost_index_is_made_again_by_the_command_that_the_doctor_names(account: Backend, line: Line) -> None:
