@@ -8,7 +8,7 @@ import orjson
 import pytest
 from ulid import ULID
 
-from app.adapters.cloudflare.client import Refusal
+from app.adapters.cloudflare.responses import Refusal
 from app.adapters.upstream import Call
 from app.domain.errors import CursorExpired, DatabaseRejected, MemoryGatewayError, UpstreamRejected, VectorRefused
 from app.domain.memory import Scope

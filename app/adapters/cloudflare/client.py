@@ -2,19 +2,17 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
-import orjson
 import structlog
 
 from app.adapters.cloudflare import bookmark
-from app.adapters.cloudflare.call_budget import WINDOW_SECONDS, CallBudget
+from app.adapters.cloudflare.call_budget import CallBudget
+from app.adapters.cloudflare.responses import Refusal, read_figures, read_moment, read_refusal, read_retry_after
 from app.adapters.cloudflare.transport import REST, UNDISCOVERED, Transport, read_capabilities
 from app.adapters.upstream import Call, Upstream
 from app.domain.errors import (
@@ -27,7 +25,6 @@ from app.domain.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
-from app.domain.moments import milliseconds
 from app.observability.metrics import Metrics
 
 BASE_URL = "https://api.cloudflare.com/client/v4"
@@ -45,15 +42,11 @@ _NO_ROUTE = 7003
 _BEFORE_ANY_PRODUCT = {_MALFORMED_HEADERS, _NO_ROUTE}
 """Codes of calls refused before they reached a product, with a status that products use for reasons of their own."""
 _THROTTLED = 971
-_CODE = re.compile(r"[0-9]{1,9}")
 _OWN_LIMIT = re.compile(r"requests per \d+ seconds|your request speed|\bAPI\b.*\brate limit", re.IGNORECASE)
 """The message of the limit on all calls; products have limits of their own, with other messages."""
 _WAIT_SECONDS = 10
-_POLICY = re.compile(r'"(?P<policy>[^"]*)"\s*;\s*(?P<figures>[a-z]=\d+(?:\s*;\s*[a-z]=\d+)*)')
 _CAPABILITIES = Call("edge.capabilities", "GET", "/capabilities")
 _FEW_LEFT = 100
-_MAX_DIGITS = 6
-_FIGURES = {"r": "remaining", "t": "reset_seconds", "q": "quota", "w": "window_seconds"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +58,6 @@ class CloudflareAnswer:
     info: Any = None
     bookmark: str | None = None
     """Which state of the D1 database a run has seen; only the edge tells."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A call that Cloudflare refused, and the reason that it gave."""
-
-    status: int
-    code: int
-    message: str
 
 
 RefusalMap = Callable[[Refusal], MemoryGatewayError | None]
@@ -173,7 +157,7 @@ class CloudflareClient:
                 body = self._upstream.read_json(response)
                 if isinstance(body, dict) and body.get("success") is True:
                     seen = response.headers.get(bookmark.HEADER)
-                    return CloudflareAnswer(body.get("result"), _moment(response), body.get("result_info"), seen)
+                    return CloudflareAnswer(body.get("result"), read_moment(response), body.get("result_info"), seen)
             raise self._refused(call.operation, response, meaning)
 
     async def call_compatible(self, call: Call, meaning: RefusalMap) -> bytes:
@@ -220,7 +204,7 @@ class CloudflareClient:
         self, operation: str, response: httpx.Response, meaning: RefusalMap | None, *, compatible: bool = False
     ) -> MemoryGatewayError:
         """Map a refusal to an error: by the product's own mapping first, then by that of all of Cloudflare."""
-        refusal = _refusal(response)
+        refusal = read_refusal(response)
         said = f"Cloudflare refused {operation} with {refusal.status}/{refusal.code}: {refusal.message}"
         own = None if meaning is None or refusal.code in _BEFORE_ANY_PRODUCT else meaning(refusal)
         if own is not None:
@@ -244,11 +228,14 @@ class CloudflareClient:
 
         A compatible endpoint may say itself how long its own limit lasts.
         """
+        seconds = read_retry_after(retry_after)
         of_all = refusal.code == _THROTTLED or _OWN_LIMIT.search(refusal.message)
         if not of_all and (retry_after is None or compatible):
             said = f"Cloudflare limits {operation} ({refusal.code}): {refusal.message}."
-            return RateLimited(said, retry_after=_WAIT_SECONDS if retry_after is None else _seconds(retry_after))
-        seconds = _seconds(retry_after)
+            return RateLimited(
+                said, retry_after=_WAIT_SECONDS if retry_after is None else read_retry_after(retry_after)
+            )
+        seconds = read_retry_after(retry_after)
         self._call_budget.block(seconds)
         return CloudflareBlocks(f"Cloudflare has blocked all calls ({operation}).", retry_after=seconds)
 
@@ -256,7 +243,7 @@ class CloudflareClient:
         """Record the state of Cloudflare's limit, and correct the budget by it; not every product returns it."""
         announced: dict[str, dict[str, int]] = {}
         for header in ("ratelimit", "ratelimit-policy"):
-            for policy, figure, value in _figures(response.headers.get(header, "")):
+            for policy, figure, value in read_figures(response.headers.get(header, "")):
                 self._metrics.ratelimit(policy, figure, value)
                 announced.setdefault(policy, {})[figure] = value
                 if figure == "remaining" and value < _FEW_LEFT:
@@ -276,50 +263,3 @@ async def _put_off(deadline: asyncio.Timeout) -> AsyncIterator[None]:
         yield
     finally:
         deadline.reschedule(None if ends is None else ends + now() - began)
-
-
-def _figures(header: str) -> Iterator[tuple[str, str, int]]:
-    """Read ``"default";r=50;t=30``: the policy's name, and each figure's name and value."""
-    for match in _POLICY.finditer(header):
-        for part in match["figures"].split(";"):
-            letter, _, value = part.strip().partition("=")
-            if letter in _FIGURES and len(value) <= _MAX_DIGITS:
-                yield match["policy"], _FIGURES[letter], int(value)
-
-
-def _refusal(response: httpx.Response) -> Refusal:
-    """Read the v4 envelope's first error, or the ``{code, error}`` or OpenAI's form that some endpoints answer."""
-    try:
-        body = orjson.loads(response.content)
-    except orjson.JSONDecodeError:  # an intermediate edge answers in HTML
-        body = None
-    errors = body.get("errors") if isinstance(body, dict) else None
-    first = errors[0] if isinstance(errors, list) and errors else body
-    if not isinstance(first, dict):
-        return Refusal(response.status_code, 0, "no reason given")
-    if isinstance(compatible := first.get("error"), dict):
-        first = {**compatible, "code": _number(compatible.get("code"))}
-    code = first.get("code")
-    message = str(first.get("message") or first.get("error") or "no reason given")
-    return Refusal(response.status_code, code if isinstance(code, int) else 0, message)
-
-
-def _number(code: object) -> int:
-    """Read a code that stands as text in OpenAI's form."""
-    return int(str(code)) if _CODE.fullmatch(str(code)) else 0
-
-
-def _seconds(retry_after: str | None) -> int:
-    """Read how long a block lasts: at least a second, and at most the window of Cloudflare's limit."""
-    value = retry_after or ""
-    longest = int(WINDOW_SECONDS)
-    return max(1, min(int(value), longest)) if value.isdecimal() and len(value) <= _MAX_DIGITS else longest
-
-
-def _moment(response: httpx.Response) -> int | None:
-    """Return the response's ``Date`` in milliseconds; None where it is absent or malformed."""
-    try:
-        date = parsedate_to_datetime(response.headers.get("date", ""))
-    except (ValueError, OverflowError):
-        return None
-    return milliseconds(date if date.tzinfo is not None else date.replace(tzinfo=UTC))

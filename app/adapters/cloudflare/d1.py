@@ -13,7 +13,8 @@ from typing import Any, Literal
 import orjson
 
 from app.adapters.cloudflare.bookmark import FIRST_PRIMARY, HEADER, Bookmark
-from app.adapters.cloudflare.client import CloudflareAnswer, CloudflareClient, Refusal
+from app.adapters.cloudflare.client import CloudflareAnswer, CloudflareClient
+from app.adapters.cloudflare.responses import Refusal
 from app.adapters.cloudflare.transport import SESSIONS
 from app.adapters.cloudflare.vectorize_answers import NO_SUCH_INDEX
 from app.adapters.upstream import Call

@@ -12,7 +12,8 @@ import structlog
 
 from app.adapters.cloudflare import vectorize_answers as answers
 from app.adapters.cloudflare import vectorize_conditions as conditions
-from app.adapters.cloudflare.client import CloudflareAnswer, CloudflareClient, Refusal
+from app.adapters.cloudflare.client import CloudflareAnswer, CloudflareClient
+from app.adapters.cloudflare.responses import Refusal
 from app.adapters.cloudflare.transport import RECALL_FUSED
 from app.adapters.cloudflare.vectorize_conditions import IndexType
 from app.adapters.upstream import Call

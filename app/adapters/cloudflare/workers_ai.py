@@ -12,7 +12,8 @@ import orjson
 import structlog
 
 from app.adapters import windows
-from app.adapters.cloudflare.client import CloudflareClient, Refusal
+from app.adapters.cloudflare.client import CloudflareClient
+from app.adapters.cloudflare.responses import Refusal
 from app.adapters.upstream import Call
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.errors import (

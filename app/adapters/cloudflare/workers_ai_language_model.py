@@ -6,7 +6,8 @@ https://developers.cloudflare.com/workers-ai/features/json-mode/
 
 from collections.abc import Mapping
 
-from app.adapters.cloudflare.client import CloudflareClient, Refusal
+from app.adapters.cloudflare.client import CloudflareClient
+from app.adapters.cloudflare.responses import Refusal
 from app.adapters.cloudflare.workers_ai import meaning
 from app.adapters.completions import (
     CALL_SECONDS,

@@ -6,7 +6,8 @@ import respx
 from structlog.testing import capture_logs
 
 from app.adapters.cloudflare.call_budget import CallBudget
-from app.adapters.cloudflare.client import CloudflareClient, Refusal
+from app.adapters.cloudflare.client import CloudflareClient
+from app.adapters.cloudflare.responses import Refusal
 from app.adapters.upstream import Call
 from app.domain.errors import CloudflareBlocks, MemoryGatewayError, RateLimited, UpstreamOverloaded
 from app.observability.metrics import Metrics
