@@ -26,11 +26,19 @@ def _tree(root: type[MemoryGatewayError]) -> Iterator[type[MemoryGatewayError]]:
         yield from _tree(child)
 
 
-@pytest.mark.parametrize("document", ["README.md", "deploy/README.md", "deploy/edge/README.md", "docs/operations.md"])
-def test_every_command_of_a_document_is_one_that_runs(document: str) -> None:
+@pytest.mark.parametrize(
+    ("document", "some"),
+    [
+        ("README.md", {"serve", "doctor", "provision"}),
+        ("deploy/README.md", {"serve", "doctor", "provision"}),
+        ("deploy/edge/README.md", {"doctor", "shard"}),
+        ("docs/operations.md", {"shard"}),
+    ],
+)
+def test_every_command_of_a_document_is_one_that_runs(document: str, some: set[str]) -> None:
     lines = shell_lines((ROOT / document).read_text(encoding="utf-8"))
     told = list(invocations(lines))
-    assert told
+    assert some <= {words[0] for words in told}
     assert [(words, why) for words in told if (why := refusal(words))] == []
 
 

@@ -63,29 +63,10 @@ async def test_what_a_request_could_not_deliver_is_delivered_confirmed_and_after
     assert await bench.contents("text") == ["text"]
 
 
-async def test_what_is_forgotten_leaves_an_index_that_takes_no_more_vectors(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("refused", "sent"), [("upsert", "index.delete"), ("delete", "index.upsert")])
+async def test_what_an_index_refuses_keeps_nothing_else_from_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, refused: str, sent: str
 ) -> None:
-    (forgotten,) = await undelivered(bench, "old")
-    await bench.quiet()
-    bench.index.error = AWAY
-    await bench.gateway.store("bot", NewMemory("new"))
-    await bench.gateway.delete("bot", forgotten)
-    bench.index.error = None
-    await bench.later(60)
-    with monkeypatch.context() as full:
-        full.setattr(bench.index.inner, "upsert", FailingIndex(bench.index.inner, AWAY).upsert)
-        bench.index.journal.clear()
-        with pytest.raises(Unavailable):
-            await bench.indexer.round()
-        assert "index.delete" in bench.index.journal
-    await bench.quiet()
-    assert await bench.index.held([forgotten]) == {}
-    assert await states(bench) == []
-    assert await bench.contents("new") == ["new"]
-
-
-async def test_what_is_new_reaches_an_index_that_removes_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     (forgotten,) = await undelivered(bench, "old")
     await bench.quiet()
     bench.index.error = AWAY
@@ -93,15 +74,16 @@ async def test_what_is_new_reaches_an_index_that_removes_nothing(bench: Bench, m
     await bench.gateway.delete("bot", forgotten)
     bench.index.error = None
     await bench.later(60)
-    with monkeypatch.context() as stuck:
-        stuck.setattr(bench.index.inner, "delete", FailingIndex(bench.index.inner, AWAY).delete)
+    with monkeypatch.context() as away:
+        away.setattr(bench.index.inner, refused, getattr(FailingIndex(bench.index.inner, AWAY), refused))
         bench.index.journal.clear()
         with pytest.raises(Unavailable):
             await bench.indexer.round()
-        assert "index.upsert" in bench.index.journal
+        assert sent in bench.index.journal
     await bench.quiet()
     assert set(await bench.index.held([forgotten, new])) == {new}
     assert await states(bench) == []
+    assert await bench.contents("new") == ["new"]
 
 
 async def test_a_younger_row_is_left_to_its_request(bench: Bench) -> None:

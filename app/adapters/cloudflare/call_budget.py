@@ -132,7 +132,7 @@ class CallBudget:
         limit = self.limit
         if limit is None:
             return
-        reserve = self.reserve(background=background)
+        reserve = math.ceil(limit * _REQUESTS_SHARE) if background else 0
         if self.left() <= reserve:
             if not background:
                 self.refuse()
@@ -143,10 +143,6 @@ class CallBudget:
             raise DatabaseUnavailable("This process has to report its Cloudflare calls before it makes another one.")
         self._passed.append(now)
         self._made += 1
-
-    def reserve(self, *, background: bool) -> int:
-        """Return how many calls of a window a call leaves to others."""
-        return math.ceil((self.limit or 0) * _REQUESTS_SHARE) if background else 0
 
     def record(self) -> None:
         """Count a call that is made even if nothing is left, because it asks for this process's share.

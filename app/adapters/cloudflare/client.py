@@ -232,10 +232,7 @@ class CloudflareClient:
         of_all = refusal.code == _THROTTLED or _OWN_LIMIT.search(refusal.message)
         if not of_all and (retry_after is None or compatible):
             said = f"Cloudflare limits {operation} ({refusal.code}): {refusal.message}."
-            return RateLimited(
-                said, retry_after=_WAIT_SECONDS if retry_after is None else read_retry_after(retry_after)
-            )
-        seconds = read_retry_after(retry_after)
+            return RateLimited(said, retry_after=_WAIT_SECONDS if retry_after is None else seconds)
         self._call_budget.block(seconds)
         return CloudflareBlocks(f"Cloudflare has blocked all calls ({operation}).", retry_after=seconds)
 

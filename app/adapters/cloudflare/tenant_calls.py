@@ -28,13 +28,13 @@ _SOON = 1 / 15
 _TURNS = 1 / 15
 """Of a window: how often a request that is repeated has its turn."""
 _GRID = 1 / 60
-"""Of a window: those who were refused come back at times that are so far apart, together, so that they share calls."""
+"""Of a window: the time between two moments at which those who were refused come back, so that they share calls."""
 _TURN_SECONDS = 2.0
 """A turn is a second in which clients come back, as ``Retry-After`` has no fractions, and what they may be too late."""
 _EARLY_SECONDS = 0.25
 """Of a turn: what clients may be too early, because the clocks of two processes differ."""
 _LINGER_SECONDS = 1.0
-"""How long a call waits for others while requests are refused: they come back within a second, and this is how long."""
+"""How long a call waits for others while requests are refused: those who come back together come within it."""
 _OF_LATE = 1 / 30
 """Of a window: how long after a refusal calls still linger."""
 _OWED = 9
@@ -129,12 +129,14 @@ class TenantCalls:
         cost = tenant.average.cost(self._cost)
         paced = max(_PACED, 1 - 1 / len(self._tenants))
         turn = self._since_turn(tenant_id, content)
-        if self._budget.left() <= limit * paced and not self._pays(tenant, cost, content, turn):
+        scarce = self._budget.left() <= limit * paced
+        asked = zlib.crc32(content) if scarce else 0
+        if scarce and not self._pays(tenant, cost, asked, turn):
             self._budget.refuse()
             self._refused_at = now
             raise RateLimited(
                 "Cloudflare's rate limit is nearly used up, and so is this tenant's part of it.",
-                retry_after=self._promise(tenant, cost, content, turn),
+                retry_after=self._promise(tenant, cost, asked, turn),
             )
         tenant.average.requests += 1
         self._average.requests += 1
@@ -164,13 +166,13 @@ class TenantCalls:
         first = zlib.crc32(content, zlib.crc32(tenant_id.encode())) % round(turn / grid)
         return (now - first * grid) % turn
 
-    def _pays(self, tenant: _Tenant, cost: float, content: bytes, turn: float | None) -> bool:
+    def _pays(self, tenant: _Tenant, cost: float, asked: int, turn: float | None) -> bool:
         """Take the calls of a request from what was promised to the tenant, from its part, or from what is spare."""
         if self._budget.left() < 1:
             return False
         now, in_turn = self._clock(), turn is not None and turn < _TURN_SECONDS
         needed = cost * (-_OWED if in_turn else 1 + self._soon(tenant, now))
-        if tenant.take_promise(zlib.crc32(content), now) or tenant.calls >= needed:
+        if tenant.take_promise(asked, now) or tenant.calls >= needed:
             tenant.calls -= cost
         elif self._spare >= cost:
             self._spare -= cost
@@ -182,7 +184,7 @@ class TenantCalls:
         """Return for how many promised requests calls are kept now; for later ones they become free until then."""
         return bisect_right(tenant.promised, (now + self._budget.window * _SOON, math.inf))
 
-    def _promise(self, tenant: _Tenant, cost: float, content: bytes, turn: float | None) -> int:
+    def _promise(self, tenant: _Tenant, cost: float, asked: int, turn: float | None) -> int:
         """Return after how many seconds the tenant's part is enough for one request more, and keep it until then."""
         now = self._clock()
         part = tenant.weight / sum(each.weight for each in self._tenants.values())
@@ -193,7 +195,7 @@ class TenantCalls:
         seconds = max(1, math.ceil(max(waits, self._budget.frees_in(math.ceil(self._cost * (1 + before))))))
         seconds = self._rounded(seconds, now, turn)
         if len(tenant.promised) < _MAX_PROMISES and seconds < self._budget.window * _AHEAD:
-            insort(tenant.promised, (now + seconds, zlib.crc32(content)))
+            insort(tenant.promised, (now + seconds, asked))
         return seconds
 
     def _rounded(self, seconds: int, now: float, turn: float | None) -> int:

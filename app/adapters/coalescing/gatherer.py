@@ -30,6 +30,7 @@ class Metering:
 
 
 FREE = Metering()
+"""For calls that nobody counts."""
 
 
 class Size(NamedTuple):
@@ -82,7 +83,7 @@ class Gatherer(Generic[_R, _A]):
         """The call that keeps the next one waiting, while it is under way."""
         self._began = 0.0
         self._first = 0.0
-        """When the first of those asked who wait for the next call."""
+        """When the first of the requests came that wait for the next call."""
         self._next: asyncio.Handle | None = None
         """Begins the next call; None where nobody waits."""
 

@@ -22,6 +22,7 @@ class WorkQueue(Generic[T]):
         self._bell: SimpleQueue[None] = SimpleQueue()
         """Rung for each piece of work. A condition would wake a thread only to let it wait for the lock."""
         self.closed = False
+        """Whether no more work will come."""
 
     def __bool__(self) -> bool:
         """Whether any work waits."""

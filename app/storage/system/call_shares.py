@@ -28,7 +28,7 @@ ON CONFLICT (replica) DO UPDATE SET
 # All who lack calls get the same, and those who lack none keep what they use. Where nobody lacks any, each gets the
 # even part, or what it uses and an eighth more, so that one that is asked a little more does not lack calls first.
 # Of what is free one that lacks none takes half, so that the next one finds some too. A process gives way slowly, so
-# that calls that it has promised can be made. At once it gives way only to `room`: the limit is never passed.
+# that calls that it has promised can be made. It never has more than `room`, what the others leave of the limit.
 _DECIDE = f"""
 WITH reported AS (
   SELECT max(calls, used) AS held, hungry, command, expires_at > {NOW} AS alive,

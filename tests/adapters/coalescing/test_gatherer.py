@@ -86,11 +86,11 @@ async def test_while_calls_are_scarce_one_waits_so_that_others_join_it() -> None
         call, size=lambda _: Size(1, 1), most=Size(100, 100), refused=(), linger=lambda: seconds[0]
     )
 
-    async def ask_after(wait: float, text: str) -> str:
-        await asyncio.sleep(wait)
-        return await asked.ask(text, "t")
-
-    await asyncio.gather(ask_after(0, "a"), ask_after(0.02, "b"), ask_after(0.04, "c"))
+    waiting = []
+    for text in "abc":
+        waiting.append(asyncio.create_task(asked.ask(text, "t")))
+        await turns()
+    await asyncio.gather(*waiting)
     assert calls == [["a", "b", "c"]]
     seconds[0] = 0.0
     assert await asyncio.wait_for(asked.ask("d", "t"), 5) == "d"
