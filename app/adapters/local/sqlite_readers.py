@@ -15,7 +15,7 @@ from app.adapters.local.work_queue import WorkQueue
 _Taken = tuple[str, Job[Any]]
 
 _HELP_AFTER_SECONDS = 0.01
-"""When the first thread has been at one group for so long, the helper takes what waits."""
+"""When the first thread has been at one read for so long, the helper takes what waits."""
 _GROUP = 16
 _GROUP_SECONDS = 0.005
 """For how long reads that came together share a snapshot and a wake-up; what is not reached comes first in the next."""
@@ -42,8 +42,8 @@ class Readers:
         self._slow: WorkQueue[Job[Any]] = WorkQueue()
         self._slow_of: Counter[str] = Counter()
         self._lock = threading.Lock()
-        self._group_began: float | None = None
-        """When the first thread began the group that it is at."""
+        self._read_began: float | None = None
+        """When the first thread began the read that it is at."""
         self._waits = threading.Event()
         """Set for the helper when a read may have to wait."""
         self._threads = [
@@ -81,37 +81,37 @@ class Readers:
 
     def _serve_quick(self) -> None:
         while taken := self._quick.take(_GROUP):
-            self._group_began = time.monotonic()
+            self._read_began = time.monotonic()
             self._call_help()  # for what has come since
-            self._serve(taken)
-            self._group_began = None
+            self._serve(taken, first=True)
+            self._read_began = None
 
     def _serve_as_help(self) -> None:
         while not self._quick.closed:
             self._waits.wait()
             self._waits.clear()
-            began = self._group_began
+            began = self._read_began
             if began is None:
                 continue
             time.sleep(max(0.0, began + _HELP_AFTER_SECONDS - time.monotonic()))
-            while self._group_began == began and (taken := self._quick.take_at_once(_GROUP)):
+            while self._read_began == began and (taken := self._quick.take_at_once(_GROUP)):
                 self._serve(taken)
-            self._call_help()  # the first thread may be at another group, which may be a long one too
+            self._call_help()  # the first thread may be at another read, which may be a long one too
         while taken := self._quick.take_at_once(_GROUP):  # the first thread may have ended before these were put back
             self._serve(taken)
 
     def _call_help(self) -> None:
-        """Let the helper look after what waits, if the first thread is at a group meanwhile."""
-        if self._group_began is not None and self._quick:
+        """Let the helper look after what waits, if the first thread is at a read meanwhile."""
+        if self._read_began is not None and self._quick:
             self._waits.set()
 
-    def _serve(self, taken: Sequence[_Taken]) -> None:
-        """Make reads; put back those that were not reached, and hand on slow ones."""
+    def _serve(self, taken: Sequence[_Taken], *, first: bool = False) -> None:
+        """Make reads, as the first thread or as its helper; put back those not reached, and hand on slow ones."""
         left: list[_Taken] = []
         slow: list[_Taken] = []
         try:
             with self._snapshot() as connection:
-                self._group(connection, taken, left, slow)
+                self._group(connection, taken, left, slow, first=first)
         except sqlite3.Error as error:
             _fail([job for _, job in taken], error)
         tell([job for _, job in taken if job.finished])
@@ -135,7 +135,13 @@ class Readers:
             tell([job])
 
     def _group(
-        self, connection: sqlite3.Connection, taken: Sequence[_Taken], left: list[_Taken], slow: list[_Taken]
+        self,
+        connection: sqlite3.Connection,
+        taken: Sequence[_Taken],
+        left: list[_Taken],
+        slow: list[_Taken],
+        *,
+        first: bool,
     ) -> None:
         """Make reads of one snapshot until their time is over; add those that were not reached, and slow ones."""
         ends = time.thread_time() + _GROUP_SECONDS
@@ -145,6 +151,8 @@ class Readers:
                 return
             if job.future.done():  # the caller was cancelled
                 continue
+            if first:
+                self._read_began = time.monotonic()
             seconds = _TURN_SECONDS if job.seconds is None else min(job.seconds, _TURN_SECONDS)
             if self._is_slow(tenant_id) or not _attempt(connection, job, seconds):
                 with self._lock:
