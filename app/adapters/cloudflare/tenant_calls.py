@@ -68,12 +68,12 @@ class _Tenant:
     promised: list[tuple[float, int]] = field(default_factory=list)
     """When those who were refused may come back, and what they ask: a checksum, 0 where it is not known."""
 
-    def take_promise(self, asked: int, now: float) -> bool:
-        """Take what was promised for now to who asks this, or to anyone who has not come for a while."""
+    def take_promise(self, checksum: int, now: float) -> bool:
+        """Take what was promised for now to the request of this checksum, or to one that has not come for a while."""
         for place, (at, promised) in enumerate(self.promised):
             if at > now:
                 return False
-            if asked in (promised, 0) or promised == 0 or at + _TURN_SECONDS < now:
+            if checksum in (promised, 0) or promised == 0 or at + _TURN_SECONDS < now:
                 del self.promised[place]
                 return True
         return False
@@ -130,13 +130,13 @@ class TenantCalls:
         paced = max(_PACED, 1 - 1 / len(self._tenants))
         turn = self._since_turn(tenant_id, content)
         scarce = self._budget.left() <= limit * paced
-        asked = zlib.crc32(content) if scarce else 0
-        if scarce and not self._pays(tenant, cost, asked, turn):
+        checksum = zlib.crc32(content) if scarce else 0
+        if scarce and not self._pays(tenant, cost, checksum, turn):
             self._budget.refuse()
             self._refused_at = now
             raise RateLimited(
                 "Cloudflare's rate limit is nearly used up, and so is this tenant's part of it.",
-                retry_after=self._promise(tenant, cost, asked, turn),
+                retry_after=self._promise(tenant, cost, checksum, turn),
             )
         tenant.average.requests += 1
         self._average.requests += 1
@@ -166,13 +166,13 @@ class TenantCalls:
         first = zlib.crc32(content, zlib.crc32(tenant_id.encode())) % round(turn / grid)
         return (now - first * grid) % turn
 
-    def _pays(self, tenant: _Tenant, cost: float, asked: int, turn: float | None) -> bool:
+    def _pays(self, tenant: _Tenant, cost: float, checksum: int, turn: float | None) -> bool:
         """Take the calls of a request from what was promised to the tenant, from its part, or from what is spare."""
         if self._budget.left() < 1:
             return False
         now, in_turn = self._clock(), turn is not None and turn < _TURN_SECONDS
         needed = cost * (-_OWED if in_turn else 1 + self._soon(tenant, now))
-        if tenant.take_promise(asked, now) or tenant.calls >= needed:
+        if tenant.take_promise(checksum, now) or tenant.calls >= needed:
             tenant.calls -= cost
         elif self._spare >= cost:
             self._spare -= cost
@@ -184,7 +184,7 @@ class TenantCalls:
         """Return for how many promised requests calls are kept now; for later ones they become free until then."""
         return bisect_right(tenant.promised, (now + self._budget.window * _SOON, math.inf))
 
-    def _promise(self, tenant: _Tenant, cost: float, asked: int, turn: float | None) -> int:
+    def _promise(self, tenant: _Tenant, cost: float, checksum: int, turn: float | None) -> int:
         """Return after how many seconds the tenant's part is enough for one request more, and keep it until then."""
         now = self._clock()
         part = tenant.weight / sum(each.weight for each in self._tenants.values())
@@ -195,7 +195,7 @@ class TenantCalls:
         seconds = max(1, math.ceil(max(waits, self._budget.frees_in(math.ceil(self._cost * (1 + before))))))
         seconds = self._rounded(seconds, now, turn)
         if len(tenant.promised) < _MAX_PROMISES and seconds < self._budget.window * _AHEAD:
-            insort(tenant.promised, (now + seconds, asked))
+            insort(tenant.promised, (now + seconds, checksum))
         return seconds
 
     def _rounded(self, seconds: int, now: float, turn: float | None) -> int:
