@@ -1,4 +1,4 @@
--- Finds what a recall chooses from, and reads it: one statement, which sqlite3 runs as it stands with JSON text as ?1.
+-- Finds what a recall chooses from, and reads it: one statement, which SQLite runs as it stands with JSON text as ?1.
 -- ?1: tenant_id, agent_id; an array for each channel's section (lexical, synonyms, semantic, hypothetical, dated, keyed),
 -- which may be absent; where (created_after, created_before, metadata; absent without a filter); index_name, max_pending,
 -- max_in_bulk, newest_in_bulk, fill, also; width: how many times as many candidates as usual; likely: of how many of the
@@ -321,7 +321,7 @@ newest AS (
 ),
 -- name: rows
 -- whole: whether it may be an entry, so that its content is read. added: whether it is there for being asked for alone.
-found_rows AS MATERIALIZED (
+found_rows AS (
   SELECT row, whole, FALSE AS added FROM reached UNION ALL
   SELECT row, TRUE, FALSE FROM keyed UNION ALL
   SELECT row, TRUE, FALSE FROM queued UNION ALL
@@ -331,22 +331,24 @@ found_rows AS MATERIALIZED (
 -- Who states something that no longer holds brings who states what does. Where nobody may be an entry who does, because of
 -- the filter or because it has expired, it is an entry itself; where what holds was forgotten, nothing is.
 -- holding: who does, and when that was replaced which no longer holds; of the first key of which somebody does.
-outdated AS MATERIALIZED (
-  SELECT row, holding, min((holding ->> 0 IS NULL) || key) AS first FROM (
-    SELECT found_rows.row, stated.key, json_array((
+-- Recursive, so that what stands above is compiled once: SQLite copies a part for each mention.
+judged(row, whole, added, holding) AS (
+  SELECT row, whole, added, CASE WHEN (
+    SELECT EXISTS (SELECT 1 FROM claim WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id')
+  ) THEN (
+    SELECT CASE WHEN min((holder IS NULL) || key) IS NOT NULL THEN json_array(holder, superseded_at) END FROM (
+      SELECT key, superseded_at, (
         SELECT memory_id FROM holders WHERE holders.key = stated.key ORDER BY happened_at DESC, memory_id DESC LIMIT 1
-      ), stated.superseded_at) AS holding
-    FROM found_rows CROSS JOIN own USING (row) CROSS JOIN claim AS stated INDEXED BY claim_of_memory
-    WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = ?1 ->> 'agent_id'
-      AND stated.memory_id = own.stated_by AND stated.superseded_at <= (SELECT at FROM moment)
-  ) GROUP BY row
+      ) AS holder
+      FROM own CROSS JOIN claim AS stated INDEXED BY claim_of_memory
+      WHERE own.row = found_rows.row AND stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = ?1 ->> 'agent_id'
+        AND stated.memory_id = own.stated_by AND stated.superseded_at <= (SELECT at FROM moment)
+    )
+  ) END FROM found_rows UNION ALL
+  SELECT passing.row, TRUE, FALSE, NULL FROM judged CROSS JOIN passing ON passing.id = judged.holding ->> 0
 ),
 chosen AS (
-  SELECT row, max(whole) AS whole, min(added) AS added, max(holding) AS holding FROM (
-    SELECT row, whole, added, NULL AS holding FROM found_rows UNION ALL
-    SELECT row, TRUE, TRUE, holding FROM outdated UNION ALL
-    SELECT passing.row, TRUE, FALSE, NULL FROM outdated CROSS JOIN passing ON passing.id = outdated.holding ->> 0
-  ) GROUP BY row
+  SELECT row, max(whole OR holding IS NOT NULL) AS whole, min(added) AS added, max(holding) AS holding FROM judged GROUP BY row
 )
 -- Memories in few bytes: what candidates.py makes rows of. Only of those that are likely to be entries all is read; of
 -- the others, which tell what was said around these, no more of the content than the name of who speaks.
@@ -381,6 +383,6 @@ FROM chosen CROSS JOIN own AS memory USING (row)
   LEFT JOIN matches ON matches.id = memory.id
 WHERE (passes AND NOT expired AND NOT forgotten) OR memory.id = ?1 ->> 'also'
 UNION ALL
-SELECT NULL, NULL, NULL, json_array(memories, (SELECT json_group_object(term, iif(seen < common, seen, memories)) FROM terms))
+SELECT NULL, NULL, NULL, json_array(memories, json((SELECT json_group_object(term, iif(seen < common, seen, memories)) FROM terms)))
 FROM stats
 )
