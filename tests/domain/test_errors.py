@@ -1,7 +1,7 @@
 import inspect
 import re
-import sqlite3
 
+import apsw
 import pytest
 
 from app.adapters.local.sqlite_errors import closes_connection, mapped
@@ -51,30 +51,29 @@ def test_codes_are_one_to_one_and_in_form() -> None:
     assert all(400 <= error.status <= 599 for error in concrete)
 
 
-def sqlite_error(code: int | None) -> sqlite3.Error:
-    error = sqlite3.OperationalError("as SQLite says")
-    if code is not None:
-        error.sqlite_errorcode = code
+def sqlite_error(code: int | None) -> apsw.Error:
+    error = apsw.Error("as apsw says") if code is None else apsw.exception_for(code)
+    assert isinstance(error, apsw.Error)
     return error
 
 
 @pytest.mark.parametrize(
     ("code", "kind"),
     [
-        (sqlite3.SQLITE_FULL, StorageFull),
-        (sqlite3.SQLITE_READONLY, StorageReadOnly),
-        (sqlite3.SQLITE_READONLY_DIRECTORY, StorageReadOnly),
-        (sqlite3.SQLITE_IOERR, DatabaseUnavailable),
-        (sqlite3.SQLITE_IOERR_READ, DatabaseUnavailable),
-        (sqlite3.SQLITE_IOERR_WRITE, StorageFull),
-        (sqlite3.SQLITE_IOERR_SHMSIZE, StorageFull),
-        (sqlite3.SQLITE_BUSY, DatabaseUnavailable),
-        (sqlite3.SQLITE_CANTOPEN, DatabaseUnavailable),
-        (sqlite3.SQLITE_CORRUPT, DatabaseUnavailable),
-        (sqlite3.SQLITE_NOTADB, DatabaseUnavailable),
-        (sqlite3.SQLITE_CONSTRAINT_UNIQUE, DatabaseRejected),
-        (sqlite3.SQLITE_ERROR, DatabaseRejected),
-        (sqlite3.SQLITE_TOOBIG, DatabaseRejected),
+        (apsw.SQLITE_FULL, StorageFull),
+        (apsw.SQLITE_READONLY, StorageReadOnly),
+        (apsw.SQLITE_READONLY_DIRECTORY, StorageReadOnly),
+        (apsw.SQLITE_IOERR, DatabaseUnavailable),
+        (apsw.SQLITE_IOERR_READ, DatabaseUnavailable),
+        (apsw.SQLITE_IOERR_WRITE, StorageFull),
+        (apsw.SQLITE_IOERR_SHMSIZE, StorageFull),
+        (apsw.SQLITE_BUSY, DatabaseUnavailable),
+        (apsw.SQLITE_CANTOPEN, DatabaseUnavailable),
+        (apsw.SQLITE_CORRUPT, DatabaseUnavailable),
+        (apsw.SQLITE_NOTADB, DatabaseUnavailable),
+        (apsw.SQLITE_CONSTRAINT_UNIQUE, DatabaseRejected),
+        (apsw.SQLITE_ERROR, DatabaseRejected),
+        (apsw.SQLITE_TOOBIG, DatabaseRejected),
         (None, DatabaseRejected),
     ],
 )
@@ -84,10 +83,10 @@ def test_every_sqlite_result_has_one_meaning(code: int | None, kind: type[Memory
     assert closes_connection(error) == (kind is not DatabaseRejected)
 
 
-def test_every_result_code_sqlite3_knows_is_either_our_defect_or_an_outage() -> None:
+def test_every_result_code_of_sqlite_is_either_our_defect_or_an_outage() -> None:
     primary = {
         name: value
-        for name, value in vars(sqlite3).items()
+        for name, value in vars(apsw).items()
         if name.startswith("SQLITE_") and isinstance(value, int) and 1 <= value <= 26 and _is_result_code(name)
     }
     assert len(primary) >= 20

@@ -4,12 +4,12 @@ import asyncio
 import os
 import resource
 import signal
-import sqlite3
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
+import apsw
 import httpx
 import pytest
 
@@ -99,7 +99,7 @@ def pages(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     pages = {"most": 100_000}
     opened = sqlite_file._open  # noqa: SLF001 - the limit is one of a connection
 
-    def limited(path: Path, *pragmas: str) -> sqlite3.Connection:
+    def limited(path: Path, *pragmas: str) -> apsw.Connection:
         return opened(path, *pragmas, f"PRAGMA max_page_count = {pages['most']}")
 
     monkeypatch.setattr(sqlite_file, "_open", limited)

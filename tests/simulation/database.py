@@ -1,8 +1,9 @@
 """A SQLite file that lives in memory and is used without threads, on the simulation's clock."""
 
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+
+import apsw
 
 from app.adapters.local.sqlite_errors import mapped
 from app.adapters.local.sqlite_file import SqliteFile, T, _open
@@ -22,7 +23,7 @@ class InlineFile(SqliteFile):
         """
         self.path = Path(":memory:")
         self.connection = _open(self.path)
-        self.connection.create_function("julianday", -1, _julian_day(clock), deterministic=True)
+        self.connection.create_scalar_function("julianday", _julian_day(clock), deterministic=True)
 
     async def read(self, work: Work[T], tenant_id: str = "", *, seconds: float | None = None) -> T:
         del tenant_id, seconds
@@ -44,7 +45,7 @@ class InlineFile(SqliteFile):
             self.connection.execute(begin)
             result = work(self.connection)
             self.connection.execute(end)
-        except sqlite3.Error as error:
+        except apsw.Error as error:
             raise mapped(error) from error
         finally:
             if self.connection.in_transaction:

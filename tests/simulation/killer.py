@@ -60,7 +60,7 @@ class Killer:
 
     async def pass_on(self, call: PortCall, effect: Effect[T]) -> T:
         self._check_alive()
-        place, number, changes = seen(), len(self.calls) + 1, self._file.connection.total_changes
+        place, number, changes = seen(), len(self.calls) + 1, self._file.connection.total_changes()
         if self._moment is not None and self._moment.number == number:
             self.calls.append(Made(call.name, place, ()))
             await self._die(self._moment, call, effect)
@@ -70,7 +70,7 @@ class Killer:
             self.calls.append(Made(call.name, place, ()))
             raise
         self._check_alive()
-        changed = self._file.connection.total_changes - changes
+        changed = self._file.connection.total_changes() - changes
         self.calls.append(Made(call.name, place, _halves(call, changed)))
         return answer
 

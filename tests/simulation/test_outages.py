@@ -100,7 +100,7 @@ def test_without_the_database_nothing_is_acknowledged_and_nothing_was_done(kind:
         async with _agents(kind) as (made, (agent, *_)):
             await agent.store(Text("known"))
             await calm(made)
-            (id_,), before = agent.history.existing(), made.file.connection.total_changes
+            (id_,), before = agent.history.existing(), made.file.connection.total_changes()
             made.network.down.add("database")
             gateway = made.replicas[0].gateway("acme")
             for call in (
@@ -111,7 +111,7 @@ def test_without_the_database_nothing_is_acknowledged_and_nothing_was_done(kind:
             ):
                 await _is_unavailable(call)
             await asyncio.sleep(600)
-            assert made.file.connection.total_changes == before
+            assert made.file.connection.total_changes() == before
             assert set(shown(made)) == {id_}
             made.network.down.clear()
             await calm(made)

@@ -4,12 +4,12 @@ It has the cosine scale of the hashing embedder, which a first start would measu
 """
 
 import asyncio
-import sqlite3
-from contextlib import closing
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
+
+import apsw
 
 from app.adapters.local.hashing import HashingEmbedder
 from app.adapters.local.sqlite_database import SqliteDatabase
@@ -47,11 +47,9 @@ def image() -> bytes:
     return bytes(made)
 
 
-def load(connection: sqlite3.Connection) -> None:
-    """Make an open, empty database a migrated one."""
-    with closing(sqlite3.connect(":memory:")) as source:
-        source.deserialize(image())
-        source.backup(connection)
+def load(connection: apsw.Connection) -> None:
+    """Make an open, empty database in memory a migrated one."""
+    connection.deserialize("main", image())
 
 
 @cache

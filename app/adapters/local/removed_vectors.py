@@ -5,9 +5,8 @@ is compared with the time of the removal. A call that is later than a minute is 
 (``GRACE_MS``).
 """
 
-import sqlite3
+import apsw
 
-from app.adapters.local.sqlite_file import numbered
 from app.ports.database import NOW
 from app.storage.outbox import GRACE_MS
 
@@ -38,12 +37,12 @@ WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND index_
 """
 
 
-def remember(connection: sqlite3.Connection, argument: str) -> None:
+def remember(connection: apsw.Connection, argument: str) -> None:
     """Remember that the vectors of ``$.ids`` are removed now, and forget what was removed a minute ago."""
     connection.execute(_FORGET)
-    connection.execute(_REMEMBER, numbered(argument))
+    connection.execute(_REMEMBER, (argument,))
 
 
-def is_late(connection: sqlite3.Connection, argument: str) -> bool:
+def is_late(connection: apsw.Connection, argument: str) -> bool:
     """Tell whether the vector was removed after the upsert in the argument was queued."""
-    return connection.execute(_IS_LATE, numbered(argument)).fetchone() is not None
+    return connection.execute(_IS_LATE, (argument,)).fetchone() is not None

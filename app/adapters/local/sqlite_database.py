@@ -1,16 +1,17 @@
 """The ``Database`` port on a SQLite file."""
 
-import sqlite3
 from collections.abc import Sequence
 
-from app.adapters.local.sqlite_file import SqliteFile, numbered
+import apsw
+
+from app.adapters.local.sqlite_file import SqliteFile
 from app.ports.database import Row, Statement
 
 _READ_SECONDS = 2.0
 
 
 class SqliteDatabase:
-    """Runs D1's dialect on stdlib sqlite3, with D1's limits. Implements ``app.ports.database.Database``.
+    """Runs D1's dialect on SQLite, with D1's limits. Implements ``app.ports.database.Database``.
 
     Concurrent runs that only read share a thread hop and a snapshot; concurrent runs that write share a commit. Tenants
     take turns at both (ADR 0020).
@@ -28,7 +29,7 @@ class SqliteDatabase:
         """Run the statements as one transaction, on a snapshot if none of them writes."""
         tenant_id = next((statement.tenant_id for statement in statements), "")
 
-        def work(connection: sqlite3.Connection) -> list[list[Row]]:
+        def work(connection: apsw.Connection) -> list[list[Row]]:
             return [_execute(connection, statement) for statement in statements]
 
         if any(statement.writes for statement in statements):
@@ -40,9 +41,10 @@ class SqliteDatabase:
         await self.run([Statement("SELECT count(*) FROM sqlite_master")])
 
 
-def _execute(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
-    cursor = connection.execute(statement.sql, numbered(*statement.parameters))
-    if cursor.description is None:
+def _execute(connection: apsw.Connection, statement: Statement) -> list[Row]:
+    cursor = connection.execute(statement.sql, statement.parameters)
+    try:
+        names = [column[0] for column in cursor.get_description()]
+    except apsw.ExecutionCompleteError:  # there is no row
         return []
-    names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor]

@@ -1,27 +1,27 @@
 """Maps SQLite's result codes to errors (https://www.sqlite.org/rescode.html)."""
 
 import re
-import sqlite3
+
+import apsw
 
 from app.domain.errors import DatabaseRejected, DatabaseUnavailable, MemoryGatewayError, StorageFull, StorageReadOnly
 from app.ports.database import RunRefused
 
-_PRIMARY = 0xFF
 _UNAVAILABLE: dict[int, type[DatabaseUnavailable]] = {
-    sqlite3.SQLITE_FULL: StorageFull,
-    sqlite3.SQLITE_READONLY: StorageReadOnly,
-    sqlite3.SQLITE_BUSY: DatabaseUnavailable,
-    sqlite3.SQLITE_LOCKED: DatabaseUnavailable,
-    sqlite3.SQLITE_IOERR: DatabaseUnavailable,
-    sqlite3.SQLITE_CANTOPEN: DatabaseUnavailable,
-    sqlite3.SQLITE_PERM: DatabaseUnavailable,
-    sqlite3.SQLITE_NOMEM: DatabaseUnavailable,
-    sqlite3.SQLITE_PROTOCOL: DatabaseUnavailable,
-    sqlite3.SQLITE_CORRUPT: DatabaseUnavailable,
-    sqlite3.SQLITE_NOTADB: DatabaseUnavailable,
+    apsw.SQLITE_FULL: StorageFull,
+    apsw.SQLITE_READONLY: StorageReadOnly,
+    apsw.SQLITE_BUSY: DatabaseUnavailable,
+    apsw.SQLITE_LOCKED: DatabaseUnavailable,
+    apsw.SQLITE_IOERR: DatabaseUnavailable,
+    apsw.SQLITE_CANTOPEN: DatabaseUnavailable,
+    apsw.SQLITE_PERM: DatabaseUnavailable,
+    apsw.SQLITE_NOMEM: DatabaseUnavailable,
+    apsw.SQLITE_PROTOCOL: DatabaseUnavailable,
+    apsw.SQLITE_CORRUPT: DatabaseUnavailable,
+    apsw.SQLITE_NOTADB: DatabaseUnavailable,
 }
 # SQLite reports FULL only for ENOSPC: a disk quota or a limit on file sizes appears as a failed write.
-_NO_ROOM = {sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE}
+_NO_ROOM = {apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_SHMSIZE}
 _REASON = re.compile("[a-z_]+")
 _SAYS = {
     StorageFull: "The data cannot be written: the disk, or a limit on it, is full.",
@@ -30,20 +30,20 @@ _SAYS = {
 }
 
 
-def _code(error: sqlite3.Error) -> int:
-    """Return the primary result code; an error raised by the sqlite3 module itself has none."""
-    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _PRIMARY
+def _code(error: apsw.Error) -> int:
+    """Return the primary result code; an error raised by apsw itself has none."""
+    return getattr(error, "result", apsw.SQLITE_ERROR)
 
 
-def _kind(error: sqlite3.Error) -> type[DatabaseUnavailable] | None:
-    if getattr(error, "sqlite_errorcode", None) in _NO_ROOM:
+def _kind(error: apsw.Error) -> type[DatabaseUnavailable] | None:
+    if getattr(error, "extendedresult", None) in _NO_ROOM:
         return StorageFull
     return _UNAVAILABLE.get(_code(error))
 
 
-def mapped(error: sqlite3.Error) -> MemoryGatewayError:
+def mapped(error: apsw.Error) -> MemoryGatewayError:
     """Return the error of ``app.domain.errors`` for an error of SQLite."""
-    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_CONSTRAINT_TRIGGER and _REASON.fullmatch(str(error)):
+    if getattr(error, "extendedresult", None) == apsw.SQLITE_CONSTRAINT_TRIGGER and _REASON.fullmatch(str(error)):
         return RunRefused(str(error))
     if interrupted(error):
         return too_slow()
@@ -53,9 +53,9 @@ def mapped(error: sqlite3.Error) -> MemoryGatewayError:
     return kind(f"{_SAYS[kind]} ({error})")
 
 
-def interrupted(error: sqlite3.Error) -> bool:
+def interrupted(error: apsw.Error) -> bool:
     """Return whether a statement was stopped because it took too long."""
-    return _code(error) == sqlite3.SQLITE_INTERRUPT
+    return _code(error) == apsw.SQLITE_INTERRUPT
 
 
 def too_slow() -> DatabaseUnavailable:
@@ -63,11 +63,11 @@ def too_slow() -> DatabaseUnavailable:
     return DatabaseUnavailable("The read took too long and was stopped. Ask for less.")
 
 
-def closes_connection(error: sqlite3.Error) -> bool:
+def closes_connection(error: apsw.Error) -> bool:
     """Return whether the file failed rather than the statement, so that it should be reopened."""
     return _code(error) in _UNAVAILABLE
 
 
-def read_only(error: sqlite3.Error) -> bool:
+def read_only(error: apsw.Error) -> bool:
     """Return whether the file could not be written because a permission is missing."""
-    return _code(error) == sqlite3.SQLITE_READONLY
+    return _code(error) == apsw.SQLITE_READONLY

@@ -1,17 +1,19 @@
 """The ``VectorIndex`` port on a SQLite file, with an exact cosine search of a scope (ADR 0003)."""
 
-import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import Any
 
+import apsw
 import numpy as np
 import numpy.typing as npt
 
 from app.adapters.local import removed_vectors
 from app.adapters.local.coalescer import Coalescer
 from app.adapters.local.scope_vectors import Numbers, ScopeCache, ScopeVectors, columns, cosines
-from app.adapters.local.sqlite_file import SqliteFile, numbered
+from app.adapters.local.sqlite_file import SqliteFile
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope
@@ -158,7 +160,7 @@ class SqliteVectorIndex:
     async def upsert(self, vectors: Sequence[IndexedVector]) -> int:
         """Write the vectors in one transaction."""
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: apsw.Connection) -> None:
             for vector in vectors:
                 argument = _argument(self._config, vector.scope, id=vector.id, **_filtered(vector))
                 _put(connection, argument, vector.values.astype("<f4", copy=False).tobytes())
@@ -173,7 +175,7 @@ class SqliteVectorIndex:
         What was queued before and arrives within a minute is left out.
         """
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: apsw.Connection) -> None:
             removed_vectors.remember(connection, _argument(self._config, scope, ids=list(ids)))
             for id_ in ids:
                 _take(connection, _argument(self._config, scope, id=id_))
@@ -186,21 +188,19 @@ class SqliteVectorIndex:
     async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
         """Read the scopes of the vectors; all have the config of this index."""
         argument = to_json({"index_name": self._config.index_name, "ids": list(ids)})
-        rows = await self._file.read(lambda connection: connection.execute(_HELD, numbered(argument)).fetchall())
+        rows = await self._file.read(lambda connection: _rows(connection, _HELD, argument))
         return {id_: Held(Scope(tenant, agent), revision, self._config.label) for id_, tenant, agent, revision in rows}
 
     async def vectors(self, tenant_id: str, ids: Sequence[str]) -> Mapping[str, Vector]:
         """Read the vectors from the file."""
         argument = to_json({"tenant_id": tenant_id, "index_name": self._config.index_name, "ids": list(ids)})
-        rows = await self._file.read(
-            lambda connection: connection.execute(_BY_ID, numbered(argument)).fetchall(), tenant_id
-        )
+        rows = await self._file.read(lambda connection: _rows(connection, _BY_ID, argument), tenant_id)
         return {id_: np.frombuffer(values, "<f4").astype(np.float32, copy=False) for id_, values in rows}
 
     async def list_ids(self, cursor: str | None = None) -> IdPage:
         """Return the ids that follow the cursor, which is an id itself and never expires."""
         argument = to_json({"index_name": self._config.index_name, "after": cursor or "", "most": _LIST_IDS})
-        rows = await self._file.read(lambda connection: connection.execute(_LISTED, numbered(argument)).fetchall())
+        rows = await self._file.read(lambda connection: _rows(connection, _LISTED, argument))
         ids = [id_ for (id_,) in rows]
         return IdPage(ids, ids[-1] if len(ids) == _LIST_IDS else None)
 
@@ -208,16 +208,16 @@ class SqliteVectorIndex:
         """Read ids from the file, because a search scores every vector in it."""
         sql = _OF_TENANT if agent_id is None else _OF_AGENT
         argument = _argument(self._config, Scope(tenant_id, agent_id or ""))
-        rows = await self._file.read(lambda connection: connection.execute(sql, numbered(argument)).fetchall())
+        rows = await self._file.read(lambda connection: _rows(connection, sql, argument))
         return [id_ for (id_,) in rows]
 
     async def destroy(self) -> None:
         """Remove the vectors of this config; a process that has some in memory notices at its next search."""
         argument = to_json({"index_name": self._config.index_name})
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: apsw.Connection) -> None:
             for sql in _DESTROY:
-                connection.execute(sql, numbered(argument))
+                connection.execute(sql, (argument,))
 
         await self._file.write(work)
 
@@ -232,9 +232,7 @@ class SqliteVectorIndex:
     async def _answer(self, scope: Scope, searches: Sequence[_ScopeSearch]) -> list[list[Hit]]:
         return await self._file.read(lambda connection: self._search(connection, scope, searches), scope.tenant_id)
 
-    def _search(
-        self, connection: sqlite3.Connection, scope: Scope, searches: Sequence[_ScopeSearch]
-    ) -> list[list[Hit]]:
+    def _search(self, connection: apsw.Connection, scope: Scope, searches: Sequence[_ScopeSearch]) -> list[list[Hit]]:
         """Answer concurrent searches of one scope together, with one pass over its vectors."""
         # Taken before the first read, so that a removal meanwhile also evicts the vectors that this search loads.
         vectors = self._cache.get(scope)
@@ -248,13 +246,13 @@ class SqliteVectorIndex:
         return [_hits(found, search.top_k) for found, search in zip(best, searches, strict=True)]
 
     def _blocks(
-        self, connection: sqlite3.Connection, scope: Scope, vectors: ScopeVectors
+        self, connection: apsw.Connection, scope: Scope, vectors: ScopeVectors
     ) -> Iterator[tuple[Numbers, list[str], _FLOATS]]:
         """Yield the scope's current vectors as columns: in one block from memory, or in several from the file."""
         argument = _argument(self._config, scope, after=0)
-        if not vectors.count and not self._cache.fits(connection.execute(_COUNT, numbered(argument)).fetchone()[0]):
+        if not vectors.count and not self._cache.fits(connection.execute(_COUNT, (argument,)).get):
             self._cache.forget(scope)
-            yield from self._streamed(connection.execute(_VECTORS, numbered(argument)))
+            yield from self._streamed(connection.execute(_VECTORS, (argument,)))
             return
         with vectors.lock:
             self._refresh(connection, scope, vectors)
@@ -262,32 +260,29 @@ class SqliteVectorIndex:
         self._cache.resized(scope, vectors.size)
         yield snapshot.numbers, snapshot.ids, snapshot.values
 
-    def _refresh(self, connection: sqlite3.Connection, scope: Scope, vectors: ScopeVectors) -> None:
+    def _refresh(self, connection: apsw.Connection, scope: Scope, vectors: ScopeVectors) -> None:
         """Update the vectors from the file."""
         argument = _argument(self._config, scope, after=vectors.last)
-        row = connection.execute(_REMOVALS, numbered(argument)).fetchone()
-        removals = row[0] if row else 0
+        removals = connection.execute(_REMOVALS, (argument,)).get or 0
         if removals != vectors.removals:
-            kept = connection.execute(_NUMBERS, numbered(argument)).fetchall()
+            kept = _rows(connection, _NUMBERS, argument)
             vectors.keep(np.array([number for (number,) in kept], np.int64))
             vectors.removals = removals
-        added = connection.execute(_VECTORS, numbered(argument)).fetchall()
+        added = _rows(connection, _VECTORS, argument)
         if added:
             vectors.append(added)
 
-    def _streamed(self, cursor: sqlite3.Cursor) -> Iterator[tuple[Numbers, list[str], _FLOATS]]:
-        while rows := cursor.fetchmany(_STREAMED):
+    def _streamed(self, cursor: apsw.Cursor) -> Iterator[tuple[Numbers, list[str], _FLOATS]]:
+        while rows := list(islice(cursor, _STREAMED)):
             values = columns([row[2] for row in rows], self._config.dimensions)
             yield np.array([row[0] for row in rows], np.int64), [row[1] for row in rows], values
 
-    def _passing(self, connection: sqlite3.Connection, scope: Scope, where: Filter) -> Numbers:
+    def _passing(self, connection: apsw.Connection, scope: Scope, where: Filter) -> Numbers:
         """Return the numbers of the scope's vectors that pass the filter."""
         sql = f"{_NUMBERS} AND {filters.condition(where, 'local_vector')}"
         if where.looks_into_the_database:  # which is in the same file
             sql += f" AND id IN ({_STATING} AND {filters.states(where, 'memory')})"
-        rows: Iterable[tuple[int]] = connection.execute(
-            sql, numbered(_argument(self._config, scope, where=filters.argument(where)))
-        )
+        rows = _rows(connection, sql, _argument(self._config, scope, where=filters.argument(where)))
         return np.fromiter((number for (number,) in rows), np.int64)
 
 
@@ -317,20 +312,28 @@ def _filtered(vector: IndexedVector) -> dict[str, Json]:
     return {"revision": vector.revision, "created_at": vector.created_at, "metadata": metadata}
 
 
-def _put(connection: sqlite3.Connection, argument: str, values: bytes) -> None:
+def _put(connection: apsw.Connection, argument: str, values: bytes) -> None:
     if removed_vectors.is_late(connection, argument):
         return
-    if connection.execute(_INSERT, numbered(argument, values)).rowcount:
-        return
-    if connection.execute(_RENEW, numbered(argument, values)).rowcount:
+    if _changed(connection, _INSERT, argument, values) or _changed(connection, _RENEW, argument, values):
         return
     if _take(connection, argument, _REMOVE_OLDER):
-        connection.execute(_INSERT, numbered(argument, values))
+        connection.execute(_INSERT, (argument, values))
 
 
-def _take(connection: sqlite3.Connection, argument: str, remove: str = _REMOVE) -> bool:
+def _take(connection: apsw.Connection, argument: str, remove: str = _REMOVE) -> bool:
     """Remove a vector. Return whether it existed."""
-    if not connection.execute(remove, numbered(argument)).rowcount:
+    if not _changed(connection, remove, argument):
         return False
-    connection.execute(_REMOVED, numbered(argument))
+    connection.execute(_REMOVED, (argument,))
     return True
+
+
+def _rows(connection: apsw.Connection, sql: str, argument: str) -> list[tuple[Any, ...]]:
+    return connection.execute(sql, (argument,)).fetchall()
+
+
+def _changed(connection: apsw.Connection, sql: str, *parameters: str | bytes) -> bool:
+    """Run a statement. Return whether it changed a row."""
+    connection.execute(sql, parameters)
+    return connection.changes() > 0

@@ -1,13 +1,14 @@
 """Work on a SQLite file that a coroutine waits for and a thread does."""
 
 import asyncio
-import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar, cast
 
+import apsw
+
 T = TypeVar("T")
-Work = Callable[[sqlite3.Connection], T]
+Work = Callable[[apsw.Connection], T]
 
 
 @dataclass(slots=True, eq=False)
@@ -27,7 +28,7 @@ class Job(Generic[T]):
         """Make what the caller waits for."""
         self.future = self.loop.create_future()
 
-    def do(self, connection: sqlite3.Connection) -> None:
+    def do(self, connection: apsw.Connection) -> None:
         """Do the work, and keep its result."""
         self.result = self.work(connection)
 

@@ -1,12 +1,13 @@
 """Threads that read a SQLite file for all tenants, so that slow reads of one delay no other's (ADR 0020)."""
 
-import sqlite3
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+
+import apsw
 
 from app.adapters.local.sqlite_errors import closes_connection, interrupted, mapped, too_slow
 from app.adapters.local.sqlite_jobs import Job, tell
@@ -33,10 +34,10 @@ class Readers:
     interpreter's lock again.
     """
 
-    def __init__(self, open_connection: Callable[[], sqlite3.Connection]) -> None:
+    def __init__(self, open_connection: Callable[[], apsw.Connection]) -> None:
         """Start the threads; the first read opens a connection."""
         self._open = open_connection
-        self._idle: deque[sqlite3.Connection] = deque()
+        self._idle: deque[apsw.Connection] = deque()
         self._generation = 0
         self._quick: WorkQueue[Job[Any]] = WorkQueue()
         self._slow: WorkQueue[Job[Any]] = WorkQueue()
@@ -112,7 +113,7 @@ class Readers:
         try:
             with self._snapshot() as connection:
                 self._group(connection, taken, left, slow, first=first)
-        except sqlite3.Error as error:
+        except apsw.Error as error:
             _fail([job for _, job in taken], error)
         tell([job for _, job in taken if job.finished])
         for tenant_id, job in slow:
@@ -127,7 +128,7 @@ class Readers:
                 with self._snapshot() as connection:
                     if not job.future.done() and not _attempt(connection, job, job.seconds):
                         job.fail(too_slow())
-            except sqlite3.Error as error:
+            except apsw.Error as error:
                 _fail([job], error)
             with self._lock:
                 self._slow_of[tenant_id] -= 1
@@ -136,7 +137,7 @@ class Readers:
 
     def _group(
         self,
-        connection: sqlite3.Connection,
+        connection: apsw.Connection,
         taken: Sequence[_Taken],
         left: list[_Taken],
         slow: list[_Taken],
@@ -165,7 +166,7 @@ class Readers:
             return bool(tenant_id) and self._slow_of[tenant_id] > 0
 
     @contextmanager
-    def _snapshot(self) -> Iterator[sqlite3.Connection]:
+    def _snapshot(self) -> Iterator[apsw.Connection]:
         """Give a connection that sees one moment of the data; it is closed where the file has failed."""
         generation = self._generation
         connection = self._idle_connection() or self._open()
@@ -177,7 +178,7 @@ class Readers:
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-        except sqlite3.Error as error:
+        except apsw.Error as error:
             failed = closes_connection(error)
             raise
         finally:
@@ -186,14 +187,14 @@ class Readers:
             else:
                 self._idle.append(connection)
 
-    def _idle_connection(self) -> sqlite3.Connection | None:
+    def _idle_connection(self) -> apsw.Connection | None:
         try:
             return self._idle.pop()
         except IndexError:
             return None
 
 
-def _attempt(connection: sqlite3.Connection, job: Job[Any], seconds: float | None) -> bool:
+def _attempt(connection: apsw.Connection, job: Job[Any], seconds: float | None) -> bool:
     """Make a read within so much time of the processor. Return whether it is finished; it may also have failed.
 
     A failure of the file is raised.
@@ -204,7 +205,7 @@ def _attempt(connection: sqlite3.Connection, job: Job[Any], seconds: float | Non
     try:
         job.do(connection)
         job.finished = True
-    except sqlite3.Error as error:
+    except apsw.Error as error:
         if interrupted(error):
             return False
         if closes_connection(error):
@@ -213,11 +214,11 @@ def _attempt(connection: sqlite3.Connection, job: Job[Any], seconds: float | Non
     except Exception as error:  # noqa: BLE001 - goes to the one who asked
         job.fail(error)
     finally:
-        connection.set_progress_handler(None, 0)
+        connection.set_progress_handler(None)
     return True
 
 
-def _fail(jobs: Sequence[Job[Any]], error: sqlite3.Error) -> None:
+def _fail(jobs: Sequence[Job[Any]], error: apsw.Error) -> None:
     """Let a failure of the file be that of all reads that it kept from being made."""
     for job in jobs:
         if not job.finished:

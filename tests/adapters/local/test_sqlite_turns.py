@@ -1,11 +1,11 @@
 """Who waits for whom at the SQLite file, told by the order in which work is done."""
 
 import asyncio
-import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+import apsw
 import pytest
 
 from app.adapters.local.sqlite_database import SqliteDatabase
@@ -24,11 +24,11 @@ async def file(tmp_path: Path) -> AsyncIterator[SqliteFile]:
     await file.close()
 
 
-def named(done: list[str], name: str) -> Callable[[sqlite3.Connection], None]:
+def named(done: list[str], name: str) -> Callable[[apsw.Connection], None]:
     return lambda _: done.append(name)
 
 
-def slow(connection: sqlite3.Connection) -> None:
+def slow(connection: apsw.Connection) -> None:
     connection.execute(ENDLESS).fetchall()
 
 
@@ -49,7 +49,7 @@ async def test_reads_are_made_beside_one_that_takes_long(file: SqliteFile) -> No
     begun = asyncio.Event()
     loop = asyncio.get_running_loop()
 
-    def wait(_: sqlite3.Connection) -> bool:
+    def wait(_: apsw.Connection) -> bool:
         loop.call_soon_threadsafe(begun.set)
         return gate.wait(30)
 
@@ -77,11 +77,10 @@ async def test_the_slow_reads_of_two_tenants_take_turns(file: SqliteFile) -> Non
 async def test_work_that_is_begun_again_gives_its_whole_result(file: SqliteFile) -> None:
     begun: list[int] = []
 
-    def count(connection: sqlite3.Connection) -> int:
+    def count(connection: apsw.Connection) -> int:
         begun.append(1)
         numbers = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 600000) SELECT count(*) FROM n"
-        (found,) = connection.execute(numbers).fetchone()
-        return int(found)
+        return int(connection.execute(numbers).get)
 
     assert await file.read(count, "loud") == 600_000
     assert len(begun) == 2
@@ -105,15 +104,14 @@ async def test_a_group_of_long_writes_is_committed_before_all_are_made(file: Sql
     gate, finished = threading.Event(), list[int]()
     first = asyncio.create_task(file.write(lambda _: gate.wait(10)))
 
-    def long(connection: sqlite3.Connection) -> None:
+    def long(connection: apsw.Connection) -> None:
         connection.execute("INSERT INTO t VALUES (1)")
         numbers = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 400000) SELECT count(*) FROM n"
         connection.execute(numbers).fetchall()
 
     async def write() -> None:
         await file.write(long, "loud")
-        (seen,) = await file.read(lambda connection: connection.execute("SELECT count(*) FROM t").fetchone())
-        finished.append(seen)
+        finished.append(await file.read(lambda connection: connection.execute("SELECT count(*) FROM t").get))
 
     writes = [asyncio.create_task(write()) for _ in range(8)]
     await asyncio.sleep(0.05)
@@ -144,8 +142,8 @@ async def test_writes_are_not_made_again_because_a_trigger_refused_another(file:
     gate, made = threading.Event(), list[int]()
     first = asyncio.create_task(file.write(lambda _: gate.wait(10)))
 
-    def insert(value: int) -> Callable[[sqlite3.Connection], None]:
-        def work(connection: sqlite3.Connection) -> None:
+    def insert(value: int) -> Callable[[apsw.Connection], None]:
+        def work(connection: apsw.Connection) -> None:
             made.append(value)
             connection.execute("INSERT INTO t VALUES (?)", (value,))
 
@@ -167,7 +165,7 @@ async def test_what_a_refused_write_had_changed_before_is_undone(file: SqliteFil
     refusing = "CREATE TRIGGER refusing BEFORE INSERT ON t WHEN new.x < 0 BEGIN SELECT RAISE(ABORT, 'negative'); END"
     await file.write(lambda connection: connection.execute(refusing).fetchall())
 
-    def half(connection: sqlite3.Connection) -> None:
+    def half(connection: apsw.Connection) -> None:
         connection.execute("INSERT INTO t VALUES (1)")
         connection.execute("INSERT INTO t VALUES (-1)")
 

@@ -1,8 +1,8 @@
 """What the statements of facts read: claims and memories of one agent, and no other's."""
 
-import sqlite3
 from pathlib import Path
 
+import apsw
 import pytest
 
 from app.domain.facts import About
@@ -21,14 +21,14 @@ RUN = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
 
 
 @pytest.fixture
-def connection(tmp_path: Path) -> sqlite3.Connection:
+def connection(tmp_path: Path) -> apsw.Connection:
     migrated.prepare(tmp_path)
-    return sqlite3.connect(tmp_path / "memory.sqlite3")
+    return apsw.Connection(str(tmp_path / "memory.sqlite3"))
 
 
-def plan(connection: sqlite3.Connection, statement: Statement) -> list[str]:
+def plan(connection: apsw.Connection, statement: Statement) -> list[str]:
     rows = connection.execute(f"EXPLAIN QUERY PLAN {statement.sql}", statement.parameters)
-    return [detail for *_, detail in rows.fetchall()]
+    return [str(detail) for *_, detail in rows.fetchall()]
 
 
 def scanned(details: list[str]) -> list[str]:
@@ -42,7 +42,7 @@ def scanned(details: list[str]) -> list[str]:
 @pytest.mark.parametrize("run_id", [None, RUN])
 @pytest.mark.parametrize("after", [None, Place(5, f"{RUN} user/lives_in")])
 def test_a_listing_reads_the_agents_newest_memories_or_those_of_a_run_and_looks_up_the_rest(
-    connection: sqlite3.Connection, asked: About | None, run_id: str | None, after: Place | None, *, history: bool
+    connection: apsw.Connection, asked: About | None, run_id: str | None, after: Place | None, *, history: bool
 ) -> None:
     details = plan(connection, Facts(SCOPE).page(asked, run_id=run_id, history=history, limit=21, after=after))
     index = "happened (tenant_id=? AND agent_id=?" if run_id is None else "taught (tenant_id=? AND <expr>=?"
@@ -58,7 +58,7 @@ def test_a_listing_reads_the_agents_newest_memories_or_those_of_a_run_and_looks_
 @pytest.mark.parametrize("asked", [about("user", "lives in"), about("user", None)])
 @pytest.mark.parametrize("after", [None, Place(5, f"{RUN} user/lives_in")])
 def test_a_listing_of_a_subject_searches_the_claims_by_their_keys_and_looks_up_memories_by_their_ids(
-    connection: sqlite3.Connection, asked: About, after: Place | None, *, history: bool
+    connection: apsw.Connection, asked: About, after: Place | None, *, history: bool
 ) -> None:
     details = plan(connection, Facts(SCOPE).page(asked, run_id=None, history=history, limit=21, after=after))
     (claim,) = [each for each in details if each.startswith("SEARCH claim ")]
@@ -73,7 +73,7 @@ def test_a_listing_of_a_subject_searches_the_claims_by_their_keys_and_looks_up_m
 
 @pytest.mark.parametrize("asked", [about("user", "lives in"), about("user", None)])
 def test_of_what_a_run_has_taught_of_a_subject_its_memories_alone_are_read(
-    connection: sqlite3.Connection, asked: About
+    connection: apsw.Connection, asked: About
 ) -> None:
     details = plan(connection, Facts(SCOPE).page(asked, run_id=RUN, history=False, limit=21, after=None))
     (memory,) = [each for each in details if each.startswith("SEARCH memory ")]
@@ -88,7 +88,7 @@ def looks_up(details: list[str], *, history: bool) -> None:
         assert read.startswith(f"SEARCH {name} USING PRIMARY KEY (tenant_id=? AND agent_id=? AND key=?")
 
 
-def test_what_memories_state_and_a_run_are_looked_up(connection: sqlite3.Connection) -> None:
+def test_what_memories_state_and_a_run_are_looked_up(connection: apsw.Connection) -> None:
     details = plan(connection, Facts(SCOPE).of_memories([RUN]))
     assert details[0].startswith("SEARCH claim USING INDEX claim_of_memory (tenant_id=? AND agent_id=? AND memory_id=?")
     assert scanned(details) == []
@@ -98,7 +98,7 @@ def test_what_memories_state_and_a_run_are_looked_up(connection: sqlite3.Connect
 
 @pytest.mark.parametrize("asked", [None, about("user", "lives in"), about("user", None), about(None, "lives in")])
 def test_a_recall_of_facts_reads_memories_of_its_agent_and_their_claims_alone(
-    connection: sqlite3.Connection, asked: About | None
+    connection: apsw.Connection, asked: About | None
 ) -> None:
     details = plan(connection, recall(asked))
     assert scanned(details) == []
@@ -114,7 +114,7 @@ def test_a_recall_of_facts_reads_memories_of_its_agent_and_their_claims_alone(
 
 @pytest.mark.parametrize("asked", [about("user", "lives in"), about("user", None)])
 def test_a_recall_of_a_subject_searches_the_claims_by_their_keys_and_not_for_each_memory(
-    connection: sqlite3.Connection, asked: About
+    connection: apsw.Connection, asked: About
 ) -> None:
     details = plan(connection, recall(asked))
     told = {each for each in details if each.startswith("SEARCH told ")}

@@ -1,7 +1,8 @@
 """What a page of a replay reads: the next rows of the run of each kind, from an index that has them in their order."""
 
-import sqlite3
 from pathlib import Path
+
+import apsw
 
 from app.storage.listing import Place
 from app.storage.tiers.replay import steps
@@ -10,10 +11,10 @@ from tests.support import migrated
 
 def test_each_kind_of_step_is_read_from_the_index_of_its_run_and_not_sorted(tmp_path: Path) -> None:
     migrated.prepare(tmp_path)
-    with sqlite3.connect(tmp_path / "memory.sqlite3") as connection:
+    with apsw.Connection(str(tmp_path / "memory.sqlite3")) as connection:
         statement = steps("acme", "01K2Z4M1V7Q8T3B5N6C7D8E9FA", Place(0, "1"), limit=20, only_agent=None)
         rows = connection.execute(f"EXPLAIN QUERY PLAN {statement.sql}", statement.parameters)
-        details = [detail for *_, detail in rows.fetchall()]
+        details = [str(detail) for *_, detail in rows.fetchall()]
     read = [each for each in details if each.startswith("SEARCH step")]
     assert [each.split(" USING INDEX ")[1] for each in read] == [
         "tool_call_log_of_run (tenant_id=? AND run_id=? AND recorded_at>?)",
