@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 
+from app.adapters.local.linear import Linear, Matrix, linear
 from app.adapters.local.model_files import read_json
 from app.domain.embedding import Vector
 from app.domain.errors import ConfigurationError
 
-Matrix: TypeAlias = npt.NDArray[np.float32]
 Pooling: TypeAlias = Literal["mean", "cls"]
 """What a sequence's vector is made of: the mean of its tokens' vectors, or the first token's alone."""
 
@@ -82,17 +81,6 @@ class BertShape:
 
 
 @dataclass(frozen=True, slots=True)
-class _Linear:
-    weight: Matrix
-    """One row for each input. The file has one for each output, which BLAS multiplies more slowly with few tokens."""
-    bias: Matrix
-
-    def __call__(self, inputs: Matrix, out: Matrix) -> None:
-        np.matmul(inputs, self.weight, out=out)
-        out += self.bias
-
-
-@dataclass(frozen=True, slots=True)
 class _Norm:
     weight: Matrix
     bias: Matrix
@@ -109,12 +97,12 @@ class _Norm:
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    projections: _Linear
+    projections: Linear
     """Queries, keys and values side by side, queries already divided by the root of a head's width."""
-    attended: _Linear
+    attended: Linear
     attention_norm: _Norm
-    intermediate: _Linear
-    output: _Linear
+    intermediate: Linear
+    output: Linear
     output_norm: _Norm
 
 
@@ -276,10 +264,9 @@ class _Weights:
         positions += types[0]
         return positions
 
-    def linear(self, name: str, inputs: int, outputs: int) -> _Linear:
-        """Read one linear layer."""
-        weight = self.tensor(f"{name}.weight", outputs, inputs)
-        return _Linear(np.ascontiguousarray(weight.T), self.tensor(f"{name}.bias", outputs))
+    def weights(self, name: str, inputs: int, outputs: int) -> tuple[Matrix, Matrix]:
+        """Read the weights of a linear layer, with one row for each input, and its biases."""
+        return self.tensor(f"{name}.weight", outputs, inputs).T, self.tensor(f"{name}.bias", outputs)
 
     def norm(self, name: str) -> _Norm:
         """Read one layer norm."""
@@ -290,18 +277,19 @@ class _Weights:
     def layer(self, prefix: str) -> _Layer:
         """Read one layer of the encoder."""
         hidden, intermediate = self._shape.hidden, self._shape.intermediate
-        names = [f"{prefix}attention.self.{name}" for name in ("query", "key", "value")]
-        query, key, value = (self.linear(name, hidden, hidden) for name in names)
+        projections = [
+            self.weights(f"{prefix}attention.self.{name}", hidden, hidden) for name in ("query", "key", "value")
+        ]
+        weight, bias = (np.concatenate(parts, axis=-1) for parts in zip(*projections, strict=True))
         scale = np.float32((hidden / self._shape.heads) ** -0.5)
+        weight[:, :hidden] *= scale
+        bias[:hidden] *= scale
         return _Layer(
-            projections=_Linear(
-                np.concatenate([query.weight * scale, key.weight, value.weight], axis=1),
-                np.concatenate([query.bias * scale, key.bias, value.bias]),
-            ),
-            attended=self.linear(f"{prefix}attention.output.dense", hidden, hidden),
+            projections=linear(weight, bias),
+            attended=linear(*self.weights(f"{prefix}attention.output.dense", hidden, hidden)),
             attention_norm=self.norm(f"{prefix}attention.output.LayerNorm"),
-            intermediate=self.linear(f"{prefix}intermediate.dense", hidden, intermediate),
-            output=self.linear(f"{prefix}output.dense", intermediate, hidden),
+            intermediate=linear(*self.weights(f"{prefix}intermediate.dense", hidden, intermediate)),
+            output=linear(*self.weights(f"{prefix}output.dense", intermediate, hidden)),
             output_norm=self.norm(f"{prefix}output.LayerNorm"),
         )
 
