@@ -19,7 +19,7 @@ from app.adapters.local.sqlite_errors import closes_connection, mapped, read_onl
 from app.adapters.local.sqlite_jobs import Job, Work, tell
 from app.adapters.local.sqlite_readers import Readers
 from app.adapters.local.work_queue import WorkQueue
-from app.domain.errors import DatabaseUnavailable
+from app.domain.errors import ConfigurationError, DatabaseUnavailable
 from app.ports.database import RunRefused
 
 T = TypeVar("T")
@@ -64,7 +64,15 @@ class SqliteFile:
     """
 
     def __init__(self, path: Path) -> None:
-        """Start the threads; the first operation opens the file, and creates it where it is absent."""
+        """Start the threads; the first operation opens the file, and creates it where it is absent.
+
+        Raises:
+            ConfigurationError: the path is not UTF-8, which SQLite cannot open.
+        """
+        try:
+            str(path).encode()
+        except UnicodeEncodeError as error:
+            raise ConfigurationError(f"SQLite opens no path that is not UTF-8: {str(path)!r}.") from error
         self.path = path
         self._closed = False
         self._readers = Readers(lambda: _open(path, *_READER))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.adapters.local.sqlite_file import SqliteFile, open_to_others
-from app.domain.errors import DatabaseUnavailable
+from app.domain.errors import ConfigurationError, DatabaseUnavailable
 from app.domain.memory import NewMemory
 from tests.support.gateways import bench_on
 
@@ -54,6 +54,20 @@ async def test_the_files_are_for_their_owner_alone_whatever_the_umask(tmp_path: 
     names = ["test.sqlite3", "test.sqlite3-shm", "test.sqlite3-wal"]
     assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in names} == {0o600}
     await file.close()
+
+
+@pytest.mark.parametrize("name", ["a b", "ü", "what?mode=ro", "100%20#", "file:x"])
+async def test_a_folder_may_have_any_name(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    file = SqliteFile(tmp_path / name / "test.sqlite3")
+    await file.write(lambda connection: connection.execute("CREATE TABLE t (x)").fetchall())
+    await file.close()
+    assert (tmp_path / name / "test.sqlite3").stat().st_size > 0
+
+
+def test_a_folder_whose_name_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="not UTF-8"):
+        SqliteFile(tmp_path / "\udcff" / "test.sqlite3")
 
 
 def test_what_others_can_reach_is_told(tmp_path: Path) -> None:
