@@ -62,7 +62,7 @@ def open_account(settings: Settings, metrics: Metrics, name: str, *, command: bo
     client = build_client(settings, metrics, budget)
     shares = _call_shares(settings, client, budget, name)
     metering = Metering(tenants.charge, tenants.linger)
-    return ProcessAccount(client, metering, ProcessCalls(tenants.admit, low=lambda: budget.low), shares)
+    return ProcessAccount(client, metering, ProcessCalls(tenants.admit, low=lambda: tenants.low), shares)
 
 
 def open_short_command(settings: Settings, metrics: Metrics, *, first: bool = False) -> CloudflareClient:

@@ -67,9 +67,11 @@ class Directory:
             self._connection.executescript(migration.read_text(encoding="utf-8"))
         self.loses: set[str] = set()
         """Replicas whose answers are lost."""
+        self.ahead = 0.0
+        """By how many seconds its clock is ahead of the simulation's."""
 
     async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
-        now = str(1_700_000_000_000 + int(self._now() * 1000))
+        now = str(self._at())
         rows: list[list[Row]] = []
         self._connection.execute("BEGIN")
         for statement in statements:
@@ -85,10 +87,13 @@ class Directory:
 
     def spent(self, replica: str, window: float) -> int:
         """Return how many calls of this window a replica has reported."""
-        now = 1_700_000_000_000 + int(self._now() * 1000)
+        now = self._at()
         sql = "SELECT sum(value ->> 1) AS n FROM call_share, json_each(spent) WHERE replica = ? AND value ->> 0 > ?"
         (row,) = self._connection.execute(sql, (replica, now - int(window * 1000))).fetchall()
         return int(row["n"] or 0)
+
+    def _at(self) -> int:
+        return 1_700_000_000_000 + int((self._now() + self.ahead) * 1000)
 
     def shares(self) -> dict[str, int]:
         return {row["replica"]: row["calls"] for row in self._connection.execute("SELECT * FROM call_share")}

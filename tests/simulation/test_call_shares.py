@@ -51,6 +51,8 @@ class Sharing(RuleBasedStateMachine):
         super().__init__()
         self.now = 0.0
         self.directory = Directory(lambda: self.now)
+        self.set_back = False
+        """Whether the database's clock ever was."""
         self.begun = 0
         self.alive: list[Process] = []
         self.gone: list[tuple[Process, int]] = []
@@ -66,6 +68,11 @@ class Sharing(RuleBasedStateMachine):
     @rule(seconds=SECONDS)
     def time_goes_by(self, seconds: float) -> None:
         self.now += seconds
+
+    @rule(seconds=st.integers(1, 4000))
+    def the_databases_clock_is_set_back(self, seconds: int) -> None:
+        self.directory.ahead -= seconds
+        self.set_back = True
 
     @precondition(lambda self: len(self.alive) < 4)
     @rule(command=st.booleans())
@@ -123,7 +130,9 @@ class Sharing(RuleBasedStateMachine):
     def a_replica_dies(self, place: int) -> None:
         self.leave(self.process(place))
 
-    @precondition(lambda self: len(self.alive) > 1 and not any(process.command for process in self.all))
+    @precondition(
+        lambda self: len(self.alive) > 1 and not self.set_back and not any(process.command for process in self.all)
+    )
     @rule(place=PLACES)
     def what_a_dead_one_has_not_spent_is_the_others_within_a_lease(self, place: int) -> None:
         dying = self.process(place)

@@ -36,7 +36,7 @@ _EARLY_SECONDS = 0.25
 _LINGER_SECONDS = 1.0
 """How long a call waits for others while requests are refused: those who come back together come within it."""
 _OF_LATE = 1 / 30
-"""Of a window: how long after a refusal calls still linger."""
+"""Of a window: for how long after a refusal calls still linger, and background work still rests."""
 _OWED = 9
 """For so many requests beyond its part a tenant is served in their turns; its next ones wait for longer instead."""
 
@@ -141,10 +141,18 @@ class TenantCalls:
         tenant.average.requests += 1
         self._average.requests += 1
 
+    @property
+    def low(self) -> bool:
+        """Whether background work waits: few calls are left, or requests were refused of late."""
+        return self._budget.low or self._refuses
+
+    @property
+    def _refuses(self) -> bool:
+        return self._clock() < self._refused_at + self._budget.window * _OF_LATE
+
     def linger(self) -> float:
         """Return for how many seconds a call waits for others to join it: for none unless requests are refused."""
-        refuses = self._clock() < self._refused_at + self._budget.window * _OF_LATE
-        return self._linger_seconds if refuses else 0.0
+        return self._linger_seconds if self._refuses else 0.0
 
     def charge(self, tenant_ids: Collection[str]) -> None:
         """Count one call that was made for these tenants, by which the next requests of theirs are measured."""

@@ -22,13 +22,23 @@ ON CONFLICT (replica) DO UPDATE SET
   calls = iif(expires_at > {NOW} AND excluded.expires_at > {NOW}, calls, 0),
   hungry = excluded.hungry, spent = excluded.spent, used = excluded.used, expires_at = excluded.expires_at
 """
+# No lease is longer than one that begins now. Where one is, the database's clock was set back: what is written by the
+# clock before is dated anew, as if its report had come just now. Else a replica that is gone would keep its share.
+_DATE_ANEW = f"""
+UPDATE call_share SET expires_at = {NOW} + ?1 ->> 'lease_ms', spent = (
+  SELECT json_group_array(
+    json_array((value ->> 0) - (call_share.expires_at - {NOW} - ?1 ->> 'lease_ms'), value ->> 1)
+  ) FROM json_each(call_share.spent)
+) WHERE expires_at > {NOW} + ?1 ->> 'lease_ms'
+"""
 # Of one that is gone count the calls that it has told of, until they leave the window, and those that it may have made
 # since. They count for a lease longer than a window, because a machine that was suspended learns late of its end.
 # Commands divide `for_commands` calls that servers never have. What commands hold beyond these is taken from `limit`.
 # All who lack calls get the same, and those who lack none keep what they use. Where nobody lacks any, each gets the
 # even part, or what it uses and an eighth more, so that one that is asked a little more does not lack calls first.
-# Of what is free one that lacks none takes half, so that the next one finds some too. A process gives way slowly, so
-# that calls that it has promised can be made. It never has more than `room`, what the others leave of the limit.
+# Of what is free one that lacks none takes half, so that the next one finds some too; so does one that has no share
+# yet, or none any more, as all have after a block. A process gives way slowly, so that calls that it has promised can
+# be made. It never has more than `room`, what the others leave of the limit.
 _DECIDE = f"""
 WITH reported AS (
   SELECT max(calls, used) AS held, hungry, command, expires_at > {NOW} AS alive,
@@ -61,7 +71,7 @@ UPDATE call_share SET calls = (
   SELECT max(0, min(room, max(own, min(
     max(due.calls, call_share.used * 39 / 40),
     max(call_share.calls, call_share.used) + max(room - max(call_share.calls, call_share.used) + 1, 0)
-      / iif(?1 ->> 'hungry', 1, 2)
+      / iif(?1 ->> 'hungry' AND call_share.calls > 0, 1, 2)
   )))) FROM due
 ) WHERE replica = ?1 ->> 'replica' RETURNING calls, {NOW} AS at_ms
 """
@@ -127,6 +137,7 @@ def lease(each: CallReport, limits: CallLimits, *, window_ms: int, lease_ms: int
     """Report what was spent, and lease a share of the limit: the last rows are for ``read_share``."""
     return [
         *report(each, lease_ms=lease_ms, gone_ms=window_ms + lease_ms),
+        Statement.write(_DATE_ANEW, lease_ms=lease_ms),
         Statement.write(
             _DECIDE,
             replica=each.replica,

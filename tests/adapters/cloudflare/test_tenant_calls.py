@@ -198,3 +198,18 @@ def test_a_clock_that_jumps_ahead_breaks_nothing(jumps: list[float]) -> None:
         scarce.clock.now += jump
         assert 0 <= scarce.budget.left() <= LIMIT
         assert math.isfinite(scarce.budget.pace())
+
+
+def test_background_work_rests_from_a_refusal_until_ten_seconds_after_the_last() -> None:
+    scarce = Scarce()
+    for tenant_id in ("a", "b", "c", "d"):
+        assert scarce.ask(tenant_id) == 0
+    assert not scarce.tenants.low
+    for tenant_id in ("a", "b", "c", "d"):
+        scarce.use_up(tenant_id)
+    assert scarce.budget.left() > LIMIT / 2, "much is left, but others ask too"
+    assert scarce.tenants.low
+    scarce.clock.now += 9
+    assert scarce.tenants.low
+    scarce.clock.now += 2
+    assert not scarce.tenants.low
