@@ -30,8 +30,8 @@ _SAYS = {
 }
 
 
-def _code(error: apsw.Error) -> int:
-    """Return the primary result code; an error raised by apsw itself has none."""
+def _code(error: Exception) -> int:
+    """Return the primary result code; an error that SQLite has not raised has none."""
     return getattr(error, "result", apsw.SQLITE_ERROR)
 
 
@@ -41,8 +41,14 @@ def _kind(error: apsw.Error) -> type[DatabaseUnavailable] | None:
     return _UNAVAILABLE.get(_code(error))
 
 
-def mapped(error: apsw.Error) -> MemoryGatewayError:
-    """Return the error of ``app.domain.errors`` for an error of SQLite."""
+def mapped(error: Exception) -> Exception:
+    """Return the error of ``app.domain.errors`` for an error of SQLite or of what it holds, else the error itself."""
+    if isinstance(error, UnicodeDecodeError):
+        return DatabaseRejected(f"A text in the database is not UTF-8: {error}")
+    return _of_sqlite(error) if isinstance(error, apsw.Error) else error
+
+
+def _of_sqlite(error: apsw.Error) -> MemoryGatewayError:
     if getattr(error, "extendedresult", None) == apsw.SQLITE_CONSTRAINT_TRIGGER and _REASON.fullmatch(str(error)):
         return RunRefused(str(error))
     if interrupted(error):
@@ -63,11 +69,11 @@ def too_slow() -> DatabaseUnavailable:
     return DatabaseUnavailable("The read took too long and was stopped. Ask for less.")
 
 
-def closes_connection(error: apsw.Error) -> bool:
+def closes_connection(error: Exception) -> bool:
     """Return whether the file failed rather than the statement, so that it should be reopened."""
-    return _code(error) in _UNAVAILABLE
+    return not isinstance(error, apsw.Error) or _code(error) in _UNAVAILABLE
 
 
-def read_only(error: apsw.Error) -> bool:
+def read_only(error: Exception) -> bool:
     """Return whether the file could not be written because a permission is missing."""
     return _code(error) == apsw.SQLITE_READONLY

@@ -151,13 +151,15 @@ class SqliteFile:
             waiting = list(group)
             while waiting and not _commit(connection, waiting):
                 waiting = [job for job in waiting if job.error is None]
-        except apsw.Error as error:
+        except Exception as error:  # noqa: BLE001 - goes to everyone who waits; the thread goes on
             for job in group:
                 if not job.finished:
-                    job.fail(mapped(error))
+                    job.fail(error)
             if read_only(error):
                 self._readers.renew()
-            return _after_failure(connection, error)
+            if connection is not None:
+                connection.close(force=True)
+            return None
         return connection
 
 
@@ -180,7 +182,7 @@ def _commit(connection: apsw.Connection, jobs: list[Job[Any]]) -> bool:
     except Exception as error:
         if isinstance(error, apsw.Error) and closes_connection(error):
             raise
-        job.fail(mapped(error) if isinstance(error, apsw.Error) else error)
+        job.fail(error)
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         return False
@@ -199,18 +201,6 @@ def _do(connection: apsw.Connection, job: Job[Any]) -> None:
         if not (isinstance(refusal, RunRefused) and connection.in_transaction and connection.total_changes() == before):
             raise
         job.fail(refusal)
-
-
-def _after_failure(connection: apsw.Connection | None, error: apsw.Error) -> apsw.Connection | None:
-    """Close the connection if the file may have failed, else roll back the transaction."""
-    if connection is None:
-        return None
-    if closes_connection(error):
-        connection.close()
-        return None
-    if connection.in_transaction:
-        connection.execute("ROLLBACK")
-    return connection
 
 
 def open_to_others(path: Path) -> list[str]:

@@ -1,11 +1,14 @@
 """Work on a SQLite file that a coroutine waits for and a thread does."""
 
 import asyncio
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar, cast
 
 import apsw
+
+from app.adapters.local.sqlite_errors import mapped
 
 T = TypeVar("T")
 Work = Callable[[apsw.Connection], T]
@@ -33,8 +36,12 @@ class Job(Generic[T]):
         self.result = self.work(connection)
 
     def fail(self, error: Exception) -> None:
-        """Finish with an error."""
-        self.error = error
+        """Finish with an error, which is mapped.
+
+        Its frames hold the cursors that it has interrupted, and with them the snapshot that these read.
+        """
+        traceback.clear_frames(error.__traceback__)
+        self.error = mapped(error)
         self.finished = True
 
     def resolve(self) -> None:

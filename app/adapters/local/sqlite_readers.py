@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 
-from app.adapters.local.sqlite_errors import closes_connection, interrupted, mapped, too_slow
+from app.adapters.local.sqlite_errors import closes_connection, interrupted, too_slow
 from app.adapters.local.sqlite_jobs import Job, tell
 from app.adapters.local.work_queue import WorkQueue
 
@@ -68,7 +68,7 @@ class Readers:
         """
         self._generation += 1
         while (connection := self._idle_connection()) is not None:
-            connection.close()
+            connection.close(force=True)
 
     def close(self) -> None:
         """Finish the reads that wait, and end the threads."""
@@ -113,7 +113,7 @@ class Readers:
         try:
             with self._snapshot() as connection:
                 self._group(connection, taken, left, slow, first=first)
-        except apsw.Error as error:
+        except Exception as error:  # noqa: BLE001 - goes to everyone who waits; the thread goes on
             _fail([job for _, job in taken], error)
         tell([job for _, job in taken if job.finished])
         for tenant_id, job in slow:
@@ -128,7 +128,7 @@ class Readers:
                 with self._snapshot() as connection:
                     if not job.future.done() and not _attempt(connection, job, job.seconds):
                         job.fail(too_slow())
-            except apsw.Error as error:
+            except Exception as error:  # noqa: BLE001 - goes to the one who waits; the thread goes on
                 _fail([job], error)
             with self._lock:
                 self._slow_of[tenant_id] -= 1
@@ -178,12 +178,12 @@ class Readers:
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-        except apsw.Error as error:
+        except Exception as error:
             failed = closes_connection(error)
             raise
         finally:
             if failed or generation != self._generation:
-                connection.close()
+                connection.close(force=True)
             else:
                 self._idle.append(connection)
 
@@ -210,7 +210,7 @@ def _attempt(connection: apsw.Connection, job: Job[Any], seconds: float | None) 
             return False
         if closes_connection(error):
             raise
-        job.fail(mapped(error))
+        job.fail(error)
     except Exception as error:  # noqa: BLE001 - goes to the one who asked
         job.fail(error)
     finally:
@@ -218,8 +218,8 @@ def _attempt(connection: apsw.Connection, job: Job[Any], seconds: float | None) 
     return True
 
 
-def _fail(jobs: Sequence[Job[Any]], error: apsw.Error) -> None:
+def _fail(jobs: Sequence[Job[Any]], error: Exception) -> None:
     """Let a failure of the file be that of all reads that it kept from being made."""
     for job in jobs:
         if not job.finished:
-            job.fail(mapped(error))
+            job.fail(error)

@@ -2,12 +2,15 @@ import asyncio
 import os
 import stat
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
+import apsw
 import pytest
 
 from app.adapters.local.sqlite_file import SqliteFile, open_to_others
-from app.domain.errors import ConfigurationError, DatabaseUnavailable
+from app.domain.errors import ConfigurationError, DatabaseRejected, DatabaseUnavailable
 from app.domain.memory import NewMemory
 from tests.support.gateways import bench_on
 
@@ -105,4 +108,74 @@ async def test_an_emptied_file_is_as_small_as_it_was(tmp_path: Path) -> None:
     assert await file.stored_bytes() > 1_000_000
     await file.write(lambda connection: connection.execute("DELETE FROM t").fetchall())
     assert await file.stored_bytes() == empty
+    await file.close()
+
+
+async def table_of(file: SqliteFile, *values: str) -> None:
+    """Make a table of these values, which are SQL."""
+
+    def work(connection: apsw.Connection) -> None:
+        connection.execute("CREATE TABLE t (x)")
+        for value in values:
+            connection.execute(f"INSERT INTO t VALUES ({value})")
+
+    await file.write(work)
+
+
+def all_rows(connection: apsw.Connection) -> list[tuple[object, ...]]:
+    return connection.execute("SELECT x FROM t").fetchall()
+
+
+def broken_midway(connection: apsw.Connection) -> None:
+    """Fail between two rows, as code that computes with each of them may."""
+    for (x,) in connection.execute("SELECT x FROM t"):
+        raise ZeroDivisionError(x)
+
+
+async def test_a_text_that_is_not_utf8_is_an_error_of_the_database(tmp_path: Path) -> None:
+    file = SqliteFile(tmp_path / "test.sqlite3")
+    await table_of(file, "1", "CAST(x'ff' AS TEXT)", "3")
+    with pytest.raises(DatabaseRejected, match="not UTF-8"):
+        await file.read(all_rows)
+    await file.close()
+
+
+@pytest.mark.parametrize("broken", [all_rows, broken_midway])
+async def test_a_read_that_failed_between_two_rows_does_not_make_the_next_one_see_the_past(
+    tmp_path: Path, broken: Callable[[apsw.Connection], object]
+) -> None:
+    file = SqliteFile(tmp_path / "test.sqlite3")
+    await table_of(file, "1", "CAST(x'ff' AS TEXT)", "3")
+    failures = []
+    for _ in range(3):
+        with pytest.raises((DatabaseRejected, ZeroDivisionError)) as raised:
+            await file.read(broken)
+        failures.append(raised.value)  # as a log or a debugger may keep it
+    await file.write(lambda connection: connection.execute("INSERT INTO t VALUES (4)").fetchall())
+    assert await file.read(lambda connection: connection.execute("SELECT count(*) FROM t").get) == 4
+    await file.close()
+
+
+async def test_a_write_that_failed_between_two_rows_does_not_keep_the_next_one_from_the_disk(tmp_path: Path) -> None:
+    file = SqliteFile(tmp_path / "test.sqlite3")
+    await table_of(file, "1", "2")
+    with pytest.raises(ZeroDivisionError):
+        await file.write(broken_midway)
+    await file.write(lambda connection: connection.execute("INSERT INTO t VALUES (3)").fetchall())
+    assert await file.read(lambda connection: connection.execute("SELECT count(*) FROM t").get) == 3
+    await file.close()
+
+
+async def test_a_connection_that_cannot_be_opened_for_want_of_memory_leaves_the_threads_at_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = SqliteFile(tmp_path / "test.sqlite3")
+    with monkeypatch.context() as patched:
+        patched.setattr(apsw, "Connection", Mock(side_effect=MemoryError))
+        with pytest.raises(MemoryError):
+            await file.write(lambda _: None)
+        with pytest.raises(MemoryError):
+            await file.read(lambda _: None)
+    await table_of(file, "1")
+    assert await file.read(lambda connection: connection.execute("SELECT count(*) FROM t").get) == 1
     await file.close()
