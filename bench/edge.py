@@ -60,7 +60,7 @@ async def edge() -> list[Figure]:
         Figure(
             f"{_NAME}: p50 over its calls alone", "x", [w / p for w, p in zip(walls, paths, strict=True)], limit=_RATIO
         ),
-        Figure(f"{_NAME}: p50 over {nominal:g} ms", "x", [wall / nominal for wall in walls]),
+        Figure(f"{_NAME}: p50 over {nominal:g} ms", "x", [wall / nominal for wall in walls], limit=_RATIO),
         Figure(f"{_NAME}: calls of the Worker", "calls", calls, limit=1.0),
     ]
 
