@@ -11,18 +11,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from app.adapters.local.transformer import packaged_model_dir
+from bench import edge, rows
 from bench.assembly import assembly
 from bench.audit import audit
 from bench.channels import channels
 from bench.coalescing import coalescing
+from bench.d1 import installed
 from bench.data import one_agent, tenants
-from bench.edge import edge, not_measured
 from bench.load import measure_load
 from bench.mcp import mcp
 from bench.prefill import prefill
 from bench.profiles import profiles
 from bench.report import Figure, table, write
-from bench.rows import rows
 from bench.scenarios import Limits, Load, Start, embedding, starting, under_load
 from bench.upstream import upstream
 from tests.conformance.toolchain import missing
@@ -74,10 +74,16 @@ async def _embedded() -> list[Figure]:
     return figures
 
 
+async def _rows() -> list[Figure]:
+    if not installed():
+        _tell(rows.not_measured())
+    return await rows.rows()
+
+
 async def _edge() -> list[Figure]:
     if missing():
-        _tell(not_measured())
-    return await edge()
+        _tell(edge.not_measured())
+    return await edge.edge()
 
 
 async def _load() -> list[Figure]:
@@ -132,7 +138,7 @@ _PARTS: Mapping[str, Callable[[], Awaitable[list[Figure]]]] = {
     "mcp": mcp,
     "profiles": profiles,
     "audit": audit,
-    "rows": rows,
+    "rows": _rows,
     "upstream": upstream,
     "coalescing": coalescing,
     "edge": _edge,

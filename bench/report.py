@@ -26,6 +26,8 @@ calls and wakes with cold caches: the same work then takes about twice the CPU t
 latency that it costs, and no limit is set.
 Behind the edge, 140 ms are what the double waits before an embedding and before a query of the index; what it takes
 itself, and the Worker and D1 on this machine, comes on top, and nothing is subtracted.
+Rows and bytes on D1's engine are counted, so no recall may pass their limits; of its milliseconds, which are whole ones
+on this machine, the median may not. "100k over 10k" is the median of the ratios of equal queries.
 An assembly and each of its parts take turns, one request at a time; its "x floor" is the slowest part alone.
 """
 
