@@ -18,6 +18,7 @@ from bench.channels import channels
 from bench.coalescing import coalescing
 from bench.d1 import installed
 from bench.data import one_agent, tenants
+from bench.fairness.long_work import long_work
 from bench.load import measure_load
 from bench.mcp import mcp
 from bench.prefill import prefill
@@ -138,6 +139,7 @@ _PARTS: Mapping[str, Callable[[], Awaitable[list[Figure]]]] = {
     "mcp": mcp,
     "profiles": profiles,
     "audit": audit,
+    "long-work": long_work,
     "rows": _rows,
     "upstream": upstream,
     "coalescing": coalescing,

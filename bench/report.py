@@ -28,6 +28,7 @@ Behind the edge, 140 ms are what the double waits before an embedding and before
 itself, and the Worker and D1 on this machine, comes on top, and nothing is subtracted.
 Rows and bytes on D1's engine are counted, so no recall may pass their limits; of its milliseconds, which are whole ones
 on this machine, the median may not. "100k over 10k" is the median of the ratios of equal queries.
+Beside long work, a figure is the p99 of a look of 2 s minus that of a look before the work; there are three of each.
 An assembly and each of its parts take turns, one request at a time; its "x floor" is the slowest part alone.
 """
 

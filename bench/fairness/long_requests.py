@@ -46,10 +46,11 @@ def _imports() -> Iterator[bytes]:
 WORKS: dict[str, Callable[[], Iterator[bytes]]] = {
     "stores of 32 KiB": lambda: _texts("/store", "content"),
     "recalls of 32 KiB": lambda: _texts("/recall", "query"),
-    "imports of 2,000 lines": _imports,
     "exports of 10,000 memories with vectors": lambda: iter(lambda: get("/export?vectors=true", _ADMIN), b""),
+    "imports of 2,000 lines": _imports,
 }
-"""Requests of the loud tenant that take long, each kind without end and never the same."""
+"""Requests of the loud tenant that take long, each kind without end and never the same; imports last, because what they
+have stored is embedded for some time after them."""
 
 
 async def _send(port: int, requests: Iterator[bytes]) -> None:
