@@ -39,8 +39,8 @@ class Measured:
     recall_rows_read: int = 3_100
     """At 10,000 memories of one agent that hold conversations, as D1's engine counts them (ADR 0038)."""
     recall_rows_written: int = 4
-    recall_milliseconds: float = 7.7
-    """Of the database's one thread, as the same engine tells it."""
+    recall_milliseconds: float = 2.0
+    """Of the database's one thread, as the same engine tells it for the bench's notes (bench/rows.py)."""
     calls_alone: float = 2.0
     """Of a recall or a store that nothing is joined with (bench/load.py)."""
     recall_calls: float = 1.15

@@ -15,6 +15,12 @@ def test_the_document_has_the_tables_that_the_arithmetic_gives(told: object) -> 
     assert told(plans()) in DOCUMENT
 
 
+def test_the_document_tells_the_time_of_a_recall_that_the_arithmetic_uses() -> None:
+    milliseconds = Measured().recall_milliseconds
+    assert f"about {milliseconds:g} ms at 10,000 memories" in DOCUMENT
+    assert f"about {1000 / milliseconds:.0f} recalls a second" in DOCUMENT
+
+
 def test_a_database_is_added_for_each_8_gigabytes() -> None:
     measured, without_log = Measured(memory_bytes=8_000), Use(log_days=0.0, recalls_a_store=0.0)
     assert [Plan(count, measured, use=without_log).databases for count in (1, 10**6, 10**6 + 1)] == [1, 1, 2]
