@@ -197,6 +197,16 @@ def test_a_fused_recall_that_cannot_be_read(caller: Caller, change: dict[str, An
     assert caller.refused("POST", "/recall-fused", content=sent) == (400, 7400)
 
 
+@pytest.mark.parametrize("vector", ["none", '"text"', "{}", "7", '["1"]', "[1, null]", "[[1.0]]", "[1e999]", "[true]"])
+def test_a_vector_that_is_none_reaches_no_index_whatever_is_asked_before_it(caller: Caller, vector: str) -> None:
+    query = json.dumps(QUERY).replace(json.dumps(QUERY["vector"]), vector) if vector != "none" else "{}"
+    assert caller.refused("POST", f"{caller.index}/query", content=query) == (400, 40026)
+    each = f'{{"index": "{caller.slot.config.index_name}", "hits": "{HITS}", "query": '
+    queries = f"[{each}{json.dumps(QUERY)}}}, {each}{query}}}]"
+    body = f'{{"database": "{caller.slot.database_id}", "batch": [{{"sql": "SELECT 1"}}], "queries": {queries}}}'
+    assert caller.refused("POST", "/recall-fused", content=body) == (400, 40026)
+
+
 def test_a_fused_recall_of_another_database_or_index(caller: Caller, edge: Edge) -> None:
     other = edge.unused[0]
     queries = [{"index": other.config.index_name, "query": QUERY, "hits": HITS}]

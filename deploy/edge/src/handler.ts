@@ -74,9 +74,9 @@ async function recallFused({ env, bookmark, text }: Call): Promise<Response> {
   if (queries.length === 0 || queries.length > STATEMENTS) throw new Refusal(400, 7400, "There are 1 to 100 queries.");
   const asked = queries.map(object).map((each) => {
     if (typeof each.hits !== "string" || each.hits.length < 16) throw new Refusal(400, 7400, "hits is no long text.");
-    return { index: vectorize(env, each.index), question: object(each.query), hits: each.hits };
+    return { search: searching(vectorize(env, each.index), each.query), hits: each.hits };
   });
-  const found = await Promise.all(asked.map(({ index, question }) => search(index, question)));
+  const found = await Promise.all(asked.map(({ search }) => search()));
   const complete = (param: unknown) => {
     const put = (text: string, { hits }: { hits: string }, n: number) =>
       text.replaceAll(hits, () => hitsAsJson(found[n]?.matches ?? []));
@@ -100,7 +100,7 @@ async function metadataIndexes({ env, name }: Call): Promise<Response> {
 
 async function vectors({ env, name, method, text }: Call): Promise<Response> {
   const [index, sent] = [vectorize(env, name), await text()];
-  if (method === "query") return success(await search(index, object(sent)));
+  if (method === "query") return success(await searching(index, sent)());
   if (method === "upsert" || method === "insert") {
     const lines: unknown[] = sent.split("\n").filter((line) => line.trim() !== "").map(object);
     return success(await index[method](lines as VectorizeVector[]).catch(vectorizeRefusal));
@@ -117,9 +117,12 @@ async function run({ env, name, text }: Call): Promise<Response> {
   return success(await ai.run(name, object(await text())).catch(aiRefusal));
 }
 
-async function search(index: Vectorize, { vector, ...options }: Record<string, unknown>): Promise<VectorizeMatches> {
-  if (!Array.isArray(vector)) throw new Refusal(400, 40026, "vector is no array.");
-  return await index.query(vector, options).catch(vectorizeRefusal);
+/** Returns a query that can be sent: what is wrong with it is said before another one is under way. */
+function searching(index: Vectorize, query: unknown): () => Promise<VectorizeMatches> {
+  const { vector, ...options } = object(query);
+  const isVector = Array.isArray(vector) && vector.every(Number.isFinite);
+  if (!isVector) throw new Refusal(400, 40026, "vector is no array of finite numbers.");
+  return () => index.query(vector, options).catch(vectorizeRefusal);
 }
 
 async function batch(database: D1Database, all: Statement[], bookmark?: string): Promise<[D1Result[], string | null]> {
@@ -168,6 +171,4 @@ function refusing(coded: RegExp, callers: RegExp, statuses: Record<number, numbe
   };
 }
 
-function said(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
+const said = (error: unknown) => (error instanceof Error ? error.message : String(error));
