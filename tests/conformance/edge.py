@@ -1,4 +1,7 @@
-"""The Worker of ``deploy/edge`` on workerd, by both entries: D1 is Cloudflare's own, Vectorize is the double's."""
+"""The Worker of ``deploy/edge`` on workerd, by both entries.
+
+D1 is Cloudflare's own, and so are the bindings of Vectorize and Workers AI; what these ask, the double answers.
+"""
 
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -18,7 +21,7 @@ from app.domain.embedding import EmbeddingConfig
 from app.observability.metrics import Metrics
 from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.server import Handle, running
-from tests.conformance.vectorize_binding import WithVectorizeBinding
+from tests.conformance.remote_bindings import WithRemoteBindings
 from tests.conformance.workerd import running_program
 from tests.contracts.conftest import CONFIG, FILTERABLE
 from tests.support.backends import Backend
@@ -27,6 +30,7 @@ ENTRIES = ("worker", "container")
 SECRET = "a-secret-of-the-tests-long-enough-for-an-edge"
 AUTH_SECRETS = "test=a-secret-for-tests-of-forty-characters-x"
 ACCOUNT_ID = "0" * 32
+MODELS = ("@cf/baai/bge-m3", "@cf/qwen/qwen3-embedding-0.6b", "@cf/baai/bge-reranker-base")
 _SLOTS = 400
 
 
@@ -92,11 +96,12 @@ def running_edge(temporary: Path, slots: Sequence[Slot] = ()) -> Iterator[Edge]:
     """Run the Worker and the account, with these slots or as many as the tests need; the first is the Worker's own."""
     slots = slots or [Slot(number) for number in range(_SLOTS)]
     options = DoubleOptions(visibility_seconds=(0.0, 0.0), rate_limit=False)
-    with running(options, WithVectorizeBinding) as double:
+    with running(options, WithRemoteBindings) as double:
         told = {
             "account": double.url,
             "secret": SECRET,
             "authSecrets": AUTH_SECRETS,
+            "models": MODELS,
             "settings": {"EMBEDDER": "hashing", "CLOUDFLARE_D1_DATABASE_ID": slots[0].database_id},
             "slots": {str(slot.number): slot.bindings for slot in slots},
         }

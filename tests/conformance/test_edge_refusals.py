@@ -93,7 +93,8 @@ def test_a_secret_in_another_form(public: Caller, header: str) -> None:
         ("/d1/database/DB_1/query", 7404),
         ("/vectorize/v2/indexes/{other_index}/query", 3000),
         ("/vectorize/v2/indexes/toString/query", 3000),
-        ("/ai/run/@cf/baai/bge-m3", 5007),
+        ("/ai/run/@cf/baai/bge-small-en-v1.5", 5007),
+        ("/ai/run/@cf/meta/llama-4-scout-17b-16e-instruct", 5007),
     ],
 )
 def test_what_is_not_in_the_configuration(caller: Caller, edge: Edge, path: str, code: int) -> None:

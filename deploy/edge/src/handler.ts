@@ -77,11 +77,9 @@ async function recallFused({ env, bookmark, text }: Call): Promise<Response> {
     return { search: searching(vectorize(env, each.index), each.query), hits: each.hits };
   });
   const found = await Promise.all(asked.map(({ search }) => search()));
-  const complete = (param: unknown) => {
-    const put = (text: string, { hits }: { hits: string }, n: number) =>
-      text.replaceAll(hits, () => hitsAsJson(found[n]?.matches ?? []));
-    return typeof param === "string" ? asked.reduce(put, param) : param;
-  };
+  const put = (text: string, { hits }: { hits: string }, n: number) =>
+    text.replaceAll(hits, () => hitsAsJson(found[n]?.matches ?? []));
+  const complete = (param: unknown) => (typeof param === "string" ? asked.reduce(put, param) : param);
   const completed = reads.map(({ sql, params }) => ({ sql, params: params.map(complete) }));
   const [results, latest] = await batch(database, completed, bookmark);
   return success({ queries: found, batch: results }, latest);
@@ -162,7 +160,9 @@ function bound<T>(env: object, binding: string | undefined, unknown: Refusal): T
 
 // Bindings tell a code in their message, and no status.
 const vectorizeRefusal = refusing(/\(code = (\d+)\)/, /^400..$/, { 3000: 404, 3005: 410, 40041: 429 });
-const aiRefusal = refusing(/\b(\d{4}):/, /^5/, { 3036: 429, 3040: 429, 3007: 408, 3008: 408, 3006: 413 });
+const aiRefusal = refusing(/\b(\d{4}):/, /^5|^3003/, {
+  3006: 413, 3007: 408, 3008: 408, 3023: 403, 3036: 429, 3040: 429, 3041: 403, 3042: 404, 5018: 403, 5035: 403,
+});
 
 function refusing(coded: RegExp, callers: RegExp, statuses: Record<number, number>) {
   return (error: unknown): never => {

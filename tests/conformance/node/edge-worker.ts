@@ -54,7 +54,8 @@ export default {
 /** The bindings of one test, as a Worker of its own has them. */
 function bindings(env: Env, slot: string, replicated: boolean): Env {
   const all = (env.SLOTS as Record<string, Pick<Env, "DATABASES" | "INDEXES">>)[slot]!;
-  const own: Record<string, unknown> = { ...all, EDGE_SECRET: env.EDGE_SECRET };
+  const own: Record<string, unknown> = { ...all, EDGE_SECRET: env.EDGE_SECRET, MODELS: env.MODELS };
+  own.AI = counted(env.AI!, "AI");
   for (const name of Object.values(all.DATABASES)) {
     const database = env[name] as D1Database;
     own[name] = counted(replicated ? replica(env, name) : database, name);

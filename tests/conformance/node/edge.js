@@ -1,13 +1,13 @@
-// Runs both entries of deploy/edge on workerd: D1 is its own, Vectorize's binding is Cloudflare's own too, and asks the
-// account of the tests as a remote binding does. Takes a file of JSON: the account's URL, the secrets, the settings of
-// the service in a Container, and by each slot the databases and indexes with their bindings; those of slot 0 are the
-// Worker's own. Prints one line of JSON when it serves, and stops when its input ends.
+// Runs both entries of deploy/edge on workerd: D1 is its own, the bindings of Vectorize and Workers AI are Cloudflare's
+// own too, and ask the account of the tests as remote bindings do. Takes a file of JSON: the account's URL, the secrets,
+// the models, the settings of the service in a Container, and by each slot the databases and indexes with their
+// bindings; those of slot 0 are the Worker's own. Prints one line of JSON when it serves, and stops when its input ends.
 
 import { readFileSync } from "node:fs";
 import { buildSync } from "esbuild";
 import { Miniflare } from "miniflare";
 
-const { account, secret, authSecrets, settings, slots } = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const { account, secret, authSecrets, models, settings, slots } = JSON.parse(readFileSync(process.argv[2], "utf8"));
 const databases = Object.values(slots).flatMap(({ DATABASES }) => Object.entries(DATABASES));
 const indexes = Object.values(slots).flatMap(({ INDEXES }) => Object.values(INDEXES));
 
@@ -39,6 +39,8 @@ const worker = {
     SLOTS: { type: "json", value: slots },
     DATABASES: { type: "json", value: slots[0].DATABASES },
     INDEXES: { type: "json", value: slots[0].INDEXES },
+    MODELS: { type: "json", value: models },
+    AI: { type: "ai", dev: { remote: true } },
     ...Object.fromEntries(databases.map(([id, binding]) => [binding, { type: "d1", id }])),
     ...Object.fromEntries(databases.map(([id, binding]) => [`${binding}_REPLICA`, { type: "d1", id: `${id}-replica` }])),
     ...Object.fromEntries(

@@ -1,4 +1,7 @@
-"""The account of the tests, which also answers Cloudflare's binding of Vectorize: no process stands between them."""
+"""The account of the tests, which also answers Cloudflare's bindings of Vectorize and of Workers AI.
+
+No process stands between them.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,16 +15,17 @@ _METHODS = {"getByIds": "get_by_ids", "deleteByIds": "delete_by_ids"}
 _OK, _NO_ANSWER = 200, 502
 
 
-class WithVectorizeBinding:
+class WithRemoteBindings:
     """Serves the double, and what a remote binding asks (``MF-Binding``): the same over REST, in the binding's form.
 
-    The form is a result without its envelope, and an error as ``{code, error}``.
+    The form is a result without its envelope. An error is ``{code, error}`` of Vectorize, and of Workers AI
+    ``{internalCode, description}``, of which its binding makes the message that it throws: ``5006: AiError: ...``.
     """
 
     def __init__(self, double: Double) -> None:
-        """Take the account; each binding's name in lower case is an index of it."""
+        """Take the account; the binding ``AI`` is its models, each other one's name in lower case is an index of it."""
         self._double = double
-        self._base = f"/client/v4/accounts/{double.options.account_id}/vectorize/v2/indexes"
+        self._base = f"/client/v4/accounts/{double.options.account_id}"
         self._authorization = f"Bearer {double.options.api_token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -32,24 +36,33 @@ class WithVectorizeBinding:
         elif "upgrade" in told:
             await _send(send, 426, b"")
         else:
-            answer = _Answer(receive)
+            answer = _OfWorkersAI(receive) if told["mf-binding"] == "AI" else _Answer(receive)
             await self._double(self._as_rest(scope, told, answer), answer.receive, answer.take)
             await _send(send, *answer.of_binding())
 
     def _as_rest(self, scope: Scope, told: Mapping[str, str], answer: "_Answer") -> Scope:
-        method = told["mf-url"].rpartition("/")[2]
-        path = f"{self._base}/{told['mf-binding'].lower()}/{_METHODS.get(method, method)}"
+        verb, path = _over_rest(told)
         headers = [(b"authorization", self._authorization)]
         if "mf-header-content-type" in told:
             headers.append((b"content-type", told["mf-header-content-type"].encode("latin-1")))
+        whole = self._base + path
         return {
             **scope,
-            "method": "GET" if method == "info" else "POST",
-            "path": path,
-            "raw_path": path.encode(),
+            "method": verb,
+            "path": whole,
+            "raw_path": whole.encode(),
             "headers": headers,
             "state": {CUT: answer.cut},
         }
+
+
+def _over_rest(told: Mapping[str, str]) -> tuple[str, str]:
+    """Return what a binding's call is over REST: its method, and its path within the account."""
+    if told["mf-binding"] == "AI":
+        return "POST", f"/ai/run/{told['mf-header-cf-consn-model-id']}"
+    method = told["mf-url"].rpartition("/")[2]
+    index = f"/vectorize/v2/indexes/{told['mf-binding'].lower()}"
+    return "GET" if method == "info" else "POST", f"{index}/{_METHODS.get(method, method)}"
 
 
 class _Answer:
@@ -87,7 +100,26 @@ class _Answer:
         if self._status == _OK:
             return self._status, orjson.dumps(told["result"])
         error: Any = next(iter(told.get("errors") or []), {})
-        return self._status, orjson.dumps({"code": error.get("code"), "error": error.get("message", "no answer")})
+        return self._status, orjson.dumps(self._told_as(error.get("code"), error.get("message", "no answer")))
+
+    def _told_as(self, code: int | None, message: str) -> dict[str, Any]:
+        return {"code": code, "error": message}
+
+
+class _OfWorkersAI(_Answer):
+    """Is asked ``{inputs, options}``, of which the inputs are what is sent over REST."""
+
+    async def receive(self) -> Message:
+        body, message = b"", await super().receive()
+        while message["type"] == "http.request":
+            body += message.get("body", b"")
+            if not message.get("more_body"):
+                return {"type": "http.request", "body": orjson.dumps(orjson.loads(body)["inputs"])}
+            message = await super().receive()
+        return message
+
+    def _told_as(self, code: int | None, message: str) -> dict[str, Any]:
+        return {"internalCode": code, "description": message, "name": "AiError"}
 
 
 async def _send(send: Send, status: int, body: bytes) -> None:
