@@ -28,6 +28,10 @@ from tests.support.backends import Backend
 
 ENTRIES = ("worker", "container")
 SECRET = "a-secret-of-the-tests-long-enough-for-an-edge"
+NEXT_SECRET = "the-secret-that-follows-it-is-a-longer-one-than-that"
+"""Taken too: while a secret is replaced there are two."""
+TOO_SHORT = "a-secret-of-31-characters-so-it"
+"""Not taken."""
 AUTH_SECRETS = "test=a-secret-for-tests-of-forty-characters-x"
 ACCOUNT_ID = "0" * 32
 MODELS = ("@cf/baai/bge-m3", "@cf/qwen/qwen3-embedding-0.6b", "@cf/baai/bge-reranker-base")
@@ -86,6 +90,11 @@ class Edge:
         told: list[str] = httpx.get(f"{self.origin}/called/", timeout=30).json()
         return [call.split(ACCOUNT_ID)[-1] for call in told]
 
+    def compared(self) -> list[tuple[list[int], bool]]:
+        """Return the comparisons in constant time since this was last asked: how many bytes each, and whether equal."""
+        told = httpx.get(f"{self.origin}/compared/", timeout=30).json()
+        return [(each["bytes"], each["equal"]) for each in told]
+
     def fused(self) -> Any:
         """Return the body of the last fused recall by the public entry."""
         return httpx.get(f"{self.origin}/fused/", timeout=30).json()
@@ -99,7 +108,7 @@ def running_edge(temporary: Path, slots: Sequence[Slot] = ()) -> Iterator[Edge]:
     with running(options, WithRemoteBindings) as double:
         told = {
             "account": double.url,
-            "secret": SECRET,
+            "secret": f"{NEXT_SECRET},{SECRET},{TOO_SHORT}",
             "authSecrets": AUTH_SECRETS,
             "models": MODELS,
             "settings": {"EMBEDDER": "hashing", "CLOUDFLARE_D1_DATABASE_ID": slots[0].database_id},

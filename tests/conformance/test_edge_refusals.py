@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests.conformance.edge import ACCOUNT_ID, ENTRIES, SECRET, Edge, Slot
+from tests.conformance.edge import ACCOUNT_ID, ENTRIES, NEXT_SECRET, SECRET, TOO_SHORT, Edge, Slot
 
 QUERY = {"vector": [1.0] * 32, "topK": 3, "returnMetadata": "none"}
 HITS = "a text of sixteen"
@@ -77,6 +77,27 @@ def test_a_wrong_secret(public: Caller, secret: str) -> None:
     for path in ("/capabilities", public.d1, f"{public.index}/query", "/recall-fused", "/nothing"):
         status, code = public.refused("POST", path, secret=secret[:8000], content=large)
         assert (status, code) == (401, 10000)
+
+
+@pytest.mark.parametrize(
+    ("secret", "equal"),
+    [
+        (NEXT_SECRET, [True, False]),
+        (SECRET, [False, True]),
+        ("wrong", [False, False]),
+        (SECRET[:-1], [False, False]),
+        (TOO_SHORT, [False, False]),
+        ("x" * 8000, [False, False]),
+    ],
+)
+def test_a_secret_is_compared_with_each_in_constant_time_by_digests_of_one_length(
+    public: Caller, secret: str, equal: list[bool]
+) -> None:
+    """Any other comparison, or one that ends at the first secret that is equal, tells of the secrets by its time."""
+    public.edge.compared()
+    answer = public.send("GET", "/capabilities", secret=secret)
+    assert public.edge.compared() == [([32, 32], each) for each in equal]
+    assert answer.status_code == (200 if any(equal) else 401)
 
 
 @pytest.mark.parametrize("header", ["", SECRET, f"bearer {SECRET}", f"Basic {SECRET}", f"Bearer  {SECRET}"])

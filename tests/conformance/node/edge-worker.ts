@@ -1,6 +1,7 @@
 // Both entries of deploy/edge, over as many databases and indexes as the tests bind, and what only a test has: the path
 // says which entry is asked and whose bindings it has (/worker/3/...), what reached a binding is counted, a replica of
-// a database stays as far behind as its bookmark allows, and of a container it is noted how it is started.
+// a database stays as far behind as its bookmark allows, of a container it is noted how it is started, and of each
+// comparison in constant time how long what it compared is and what it found.
 
 import worker from "../../../deploy/edge/src/worker.ts";
 import container, { ContainerProxy, MemoryGateway as Gateway } from "../../../deploy/edge/src/container.ts";
@@ -14,7 +15,17 @@ type Env = Parameters<typeof worker.fetch>[1] & Parameters<typeof container.fetc
 const reached: string[] = [];
 const called: string[] = [];
 const started: Started[] = [];
+const compared: { bytes: [number, number]; equal: boolean }[] = [];
 let fused = "{}";
+
+const timingSafeEqual = crypto.subtle.timingSafeEqual.bind(crypto.subtle);
+Object.defineProperty(crypto.subtle, "timingSafeEqual", {
+  value(given: ArrayBuffer, wanted: ArrayBuffer): boolean {
+    const equal = timingSafeEqual(given, wanted);
+    compared.push({ bytes: [given.byteLength, wanted.byteLength], equal });
+    return equal;
+  },
+});
 
 export class MemoryGateway extends Gateway {
   constructor(ctx: DurableObjectState<{}>, env: Env) {
@@ -30,6 +41,7 @@ export default {
     const [, entry = "", slot = "", ...path] = url.pathname.split("/");
     if (entry === "reached") return Response.json(reached.splice(0));
     if (entry === "called") return Response.json(called.splice(0));
+    if (entry === "compared") return Response.json(compared.splice(0));
     if (entry === "started") return Response.json(started.splice(0));
     if (entry === "public") {
       return container.fetch(new Request(`https://service.example/${[slot, ...path].join("/")}`, request) as never, env, ctx);
