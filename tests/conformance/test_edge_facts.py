@@ -1,12 +1,11 @@
-"""Facts, the tier with the most statements, through the Container's entry of the edge."""
+"""Facts, the tier with the most statements, through both entries of the edge."""
 
 import pytest
 
-from tests.conformance.edge import Edge, EdgeBackend
 from tests.services.tiers.test_facts import *  # noqa: F403 - the same suite, not a copy of it
 from tests.support.backends import Backend
 
 
 @pytest.fixture
-def backend(edge: Edge) -> Backend:
-    return EdgeBackend(edge, "container")
+def backend(edge_backend: Backend) -> Backend:
+    return edge_backend

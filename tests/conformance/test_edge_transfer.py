@@ -1,8 +1,7 @@
-"""Exports and imports, the largest runs there are, through the public entry of the edge."""
+"""Exports and imports, the largest runs there are, through both entries of the edge."""
 
 import pytest
 
-from tests.conformance.edge import Edge, EdgeBackend
 from tests.services.transfer.conftest import bench, target
 from tests.services.transfer.test_round_trip import *  # noqa: F403 - the same suite, not a copy of it
 from tests.support.backends import Backend
@@ -11,5 +10,5 @@ __all__ = ["bench", "target"]
 
 
 @pytest.fixture
-def backend(edge: Edge) -> Backend:
-    return EdgeBackend(edge, "worker")
+def backend(edge_backend: Backend) -> Backend:
+    return edge_backend
