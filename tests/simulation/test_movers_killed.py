@@ -23,6 +23,7 @@ from tests.simulation.moves import (
     moved_by_all_means,
 )
 from tests.simulation.operations import Text
+from tests.simulation.resting import KEEPER, check_kept, fill, resting
 from tests.simulation.sharded import EAST, ShardedReplica, ShardedWorld, home_of, indexer_of, sharded_world
 from tests.simulation.statements import STATED
 from tests.simulation.workload import Agent
@@ -32,6 +33,7 @@ from tests.support import generation
 _KINDS: Sequence[Kind] = ("late", "embedded")
 _PARTS = 8 if generation.LONG else 4
 """So that several processes share the work."""
+_KILLED_PARTS = 8
 _OFTEN: tuple[Kind, int] = ("late", 0)
 """The part that is tried in every run, where the others are thorough."""
 _OF_ONE_WORLD = 10
@@ -46,6 +48,7 @@ Moment = tuple[Step, Fate]
 
 async def _interrupted(made: ShardedWorld, agents: Sequence[Agent], mover: Interrupted, to: str) -> None:
     """Interrupt a mover while the tenant is used, look whether it is served, and let another one go on."""
+    before = await resting(made, MAIN if to == EAST else EAST)
     victim = await made.process(mover)
     mover.armed = True
     acting = [asyncio.create_task(agent.act(5)) for agent in agents for _ in range(2)]
@@ -56,6 +59,8 @@ async def _interrupted(made: ShardedWorld, agents: Sequence[Agent], mover: Inter
         assert await agents[0].store(Text(_SAID)) is not None
         assert await agents[0].recall(_SAID) == "whole"
     else:
+        while not (mover.reached or moving.done()):
+            await asyncio.sleep(1)
         await asyncio.sleep(LEASED_SECONDS)
     await moved_by_all_means(made, to)
     await asyncio.gather(moving, *acting)
@@ -66,6 +71,7 @@ async def _interrupted(made: ShardedWorld, agents: Sequence[Agent], mover: Inter
             await indexer_of(_first(made), shard).round()
         await asyncio.sleep(_ROUND_SECONDS)
     check_moved(made, to)
+    check_kept(before, await resting(made, to))
 
 
 async def _moved_or_not(mover: ShardedReplica, to: str) -> None:
@@ -82,6 +88,8 @@ async def _simulate(kind: Kind, movers: Sequence[Interrupted]) -> None:
         for agent in agents:
             for content in (*(f"note {number}" for number in range(5)), *list(STATED)[:3]):
                 await agent.store(Text(content))
+        keeper = Agent(made, TENANT, KEEPER)
+        await fill(made, keeper)
         home = await home_of(_first(made), TENANT)
         for mover in movers:
             home = EAST if home == MAIN else MAIN
@@ -89,7 +97,7 @@ async def _simulate(kind: Kind, movers: Sequence[Interrupted]) -> None:
                 await _interrupted(made, agents, mover, home)
             except AssertionError as error:
                 raise AssertionError(f"{mover.fate} {mover.at} on {kind}: {error}") from error
-        for agent in agents:
+        for agent in (*agents, keeper):
             await agent.recall_all()
 
 
@@ -107,20 +115,29 @@ def _steps(kind: Kind) -> list[Step]:
 
 
 def _moments(kind: Kind, steps: Sequence[Step]) -> list[Moment]:
-    """Return the moments that are tried with an index: together both have each moment of every call.
+    """Return the moments that are tried with an index, beside the ends of every call that changes something.
 
-    After a call that changes nothing, all is as before it. A short run has each kind of call that changes something
-    once.
+    Together both have a halt of each of those, and the end before each other call: after it all is as before it. A
+    short run has each kind of call that changes something once.
     """
     changing, turn = [step for step in steps if step.changes], _KINDS.index(kind)
     if generation.LONG:
-        ends: Sequence[Moment] = (
-            [(step, "after") for step in changing] if turn else [(step, "before") for step in steps]
-        )
-        return [*ends, *((step, FATES[2]) for step in changing[turn :: len(_KINDS)])]
+        others = [] if turn else [step for step in steps if not step.changes]
+        return [*((step, FATES[0]) for step in others), *((step, FATES[2]) for step in changing[turn :: len(_KINDS)])]
     calls = Counter(step.place for step in steps)
     kinds = [step for step in changing if calls[step.place] <= _MANY or step.nth == calls[step.place] // 2]
     return [(step, FATES[number % len(FATES)]) for number, step in enumerate(kinds)][turn :: len(_KINDS)]
+
+
+def _try(kind: Kind, moments: Sequence[Moment]) -> None:
+    """Interrupt a mover at each of these moments, several of them in one world."""
+    for start in range(0, len(moments), _OF_ONE_WORLD):
+        movers = [Interrupted((step.place, step.nth), fate) for step, fate in moments[start : start + _OF_ONE_WORLD]]
+        clock.run(_simulate(kind, movers))
+        # A call that carries a change is not made where nothing changed meanwhile: in a world of its own it is.
+        for mover in [Interrupted(mover.at, mover.fate) for mover in movers if not mover.reached]:
+            clock.run(_simulate(kind, [mover]))
+            assert mover.reached, f"{mover.fate} {mover.at} on {kind}"
 
 
 @pytest.mark.parametrize(
@@ -136,8 +153,16 @@ def test_a_mover_that_dies_or_lags_at_any_call_leaves_the_tenant_served_and_anot
 ) -> None:
     steps = _steps(kind)
     assert len(steps) > 200
-    movers = [Interrupted((step.place, step.nth), fate) for step, fate in _moments(kind, steps)[part::_PARTS]]
-    for start in range(0, len(movers), _OF_ONE_WORLD):
-        clock.run(_simulate(kind, movers[start : start + _OF_ONE_WORLD]))
-    # A call that carries a change is not made where nothing changed meanwhile.
-    assert sum(mover.reached for mover in movers) >= 0.8 * len(movers)
+    _try(kind, _moments(kind, steps)[part::_PARTS])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("part", range(_KILLED_PARTS))
+@pytest.mark.parametrize("kind", _KINDS if generation.LONG else _KINDS[:1])
+def test_a_mover_killed_before_or_after_any_change_that_it_makes_loses_and_doubles_nothing(
+    kind: Kind, part: int
+) -> None:
+    changes = [step for step in _steps(kind) if step.changes]
+    assert len(changes) > 100
+    ends: Sequence[Fate] = ("before", "after")
+    _try(kind, [(step, fate) for step in changes for fate in ends][part::_KILLED_PARTS])

@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from app.domain.json_types import Scalar
-from app.ports.database import Row, Statement
+from app.ports.database import Database, Row, Statement
 from app.storage.tiers.tables import TierTable
 from tests.support.gateways import Bench
 
@@ -83,13 +83,18 @@ def _value(column: str, number: int, agent_id: str) -> Scalar:
 
 async def added(bench: Bench, tenant_id: str, tier: TierTable, rows: Sequence[Mapping[str, Scalar]]) -> None:
     """Write rows into the table, past every service."""
+    await added_to(bench.database, tenant_id, tier, rows)
+
+
+async def added_to(database: Database, tenant_id: str, tier: TierTable, rows: Sequence[Mapping[str, Scalar]]) -> None:
+    """Write rows into the table of a database."""
     columns = ", ".join(tier.columns)
     values = ", ".join(f"row.value ->> '$.{column}'" for column in tier.columns)
     sql = (
         f"INSERT INTO {tier.table} (tenant_id, {columns}) SELECT ?1 ->> 'tenant_id', {values} "
         "FROM json_each(?1, '$.rows') AS row WHERE TRUE ON CONFLICT DO NOTHING"
     )
-    await bench.database.run([Statement.write(sql, tenant_id=tenant_id, rows=[dict(row) for row in rows])])
+    await database.run([Statement.write(sql, tenant_id=tenant_id, rows=[dict(row) for row in rows])])
 
 
 async def scopes(bench: Bench, tier: TierTable) -> list[Row]:
