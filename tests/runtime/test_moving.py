@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.errors import Conflict
+from app.domain.errors import Conflict, InvalidRequest, NotFound, ShardUnavailable
 from app.domain.shards import MAIN
 from app.ports.database import Database, Statement
 from app.runtime.moving import move_tenant
@@ -179,6 +179,36 @@ async def test_a_move_that_is_given_up_leaves_the_tenant_where_it_was(tmp_path: 
         assert await rows(service.runtime, "SELECT * FROM tenant_changes") == []
         await moved(service, "acme", _EAST)
         assert sorted(await service.contents("fox bear", tenant="acme")) == ["a bear", "a fox"]
+
+
+@pytest.mark.parametrize("home", [MAIN, _EAST])
+async def test_a_tenant_is_not_moved_to_where_it_lives(tmp_path: Path, home: str) -> None:
+    async with sharded(tmp_path) as service:
+        await placed(service, "acme", home)
+        await service.store("a fox", tenant="acme")
+        with pytest.raises(InvalidRequest, match=f"lives in the shard {home} already"):
+            await moved(service, "acme", home)
+        assert await service.contents("fox", tenant="acme") == ["a fox"]
+        assert await rows(service.runtime, "SELECT * FROM tenant_moves") == []
+
+
+async def test_a_tenant_is_not_moved_to_a_shard_that_is_not_in_the_directory(tmp_path: Path) -> None:
+    async with sharded(tmp_path) as service:
+        await placed(service, "acme", MAIN)
+        await service.store("a fox", tenant="acme")
+        with pytest.raises(NotFound, match=r"There is no shard west\. There are: main, east\."):
+            await moved(service, "acme", "west")
+        assert await service.contents("fox", tenant="acme") == ["a fox"]
+        assert await rows(service.runtime, "SELECT * FROM tenant_moves") == []
+
+
+async def test_a_tenant_whose_shard_is_not_in_the_directory_is_not_moved(tmp_path: Path) -> None:
+    async with sharded(tmp_path) as service:
+        lost = Statement("INSERT INTO tenant_places VALUES ('lost', 'west', 1)", writes=True)
+        await service.runtime.backends.database.run([lost])
+        with pytest.raises(ShardUnavailable, match="The shard west, where the tenant lives, is not in the directory"):
+            await moved(service, "lost", _EAST)
+        assert await rows(service.runtime, "SELECT * FROM tenant_moves") == []
 
 
 async def test_a_tenant_that_is_moved_to_one_shard_is_not_moved_to_a_third(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A process serves every tenant from the shard where it lives."""
 
+import asyncio
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -174,6 +175,17 @@ async def test_a_shard_of_a_wrong_or_taken_name_is_refused(tmp_path: Path, name:
     async with sharded(tmp_path) as service:
         with pytest.raises(InvalidRequest):
             await service.shards.add(name, None)
+
+
+async def test_of_two_processes_that_add_a_shard_of_one_name_one_is_refused(tmp_path: Path) -> None:
+    async with sharded(tmp_path) as one, serving(tmp_path) as other:
+        done = await asyncio.gather(
+            one.shards.add("west", "a-database"), other.shards.add("west", "another"), return_exceptions=True
+        )
+        (refused,) = [each for each in done if each is not None]
+        assert isinstance(refused, InvalidRequest)
+        assert "There is a shard west" in refused.detail
+        assert await rows(one.runtime, "SELECT name FROM shards") == [{"name": "east"}, {"name": "west"}]
 
 
 async def test_two_shards_do_not_share_a_database(tmp_path: Path) -> None:

@@ -191,6 +191,25 @@ def test_what_cannot_be_done_is_refused(sharded: Line, arguments: tuple[str, ...
     assert said in sharded.fails("shard", *arguments)
 
 
+def test_a_tenant_whose_shard_is_not_in_the_directory_is_refused_and_the_others_are_served(sharded: Line) -> None:
+    place = "INSERT INTO tenant_places (tenant_id, shard, epoch) VALUES ('lost', 'west', 1)"
+    asyncio.run(_write(sharded.folder / "data", place))
+    said = "The shard west, where the tenant lives, is not in the directory."
+    assert said in sharded.fails("recall", "fox", "--tenant", "lost")
+    assert said in sharded.fails("store", "a fox", "--tenant", "lost")
+    assert said in sharded.fails("shard", "move", "lost", "east", *_MOVE)
+    assert "a fox" in sharded.ok("recall", "fox", "--tenant", "acme")
+    assert sharded.json("shard", "list")["moves"] == []
+
+
+async def _write(data_dir: Path, sql: str) -> None:
+    database, close = await open_database(settings_for(data_dir))
+    try:
+        await database.run([Statement(sql, writes=True)])
+    finally:
+        await close()
+
+
 @pytest.mark.parametrize("place", [("--jurisdiction", "eu"), ("--location", "weur")])
 def test_a_database_that_is_there_is_not_put_elsewhere(place: tuple[str, str]) -> None:
     assert "leave --location and --jurisdiction out" in misused("shard", "add", "west", "--database-id", "abc", *place)
