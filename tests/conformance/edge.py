@@ -35,7 +35,7 @@ TOO_SHORT = "a-secret-of-31-characters-so-it"
 AUTH_SECRETS = "test=a-secret-for-tests-of-forty-characters-x"
 ACCOUNT_ID = "0" * 32
 MODELS = ("@cf/baai/bge-m3", "@cf/qwen/qwen3-embedding-0.6b", "@cf/baai/bge-reranker-base")
-_SLOTS = 400
+_SLOTS = 600
 
 
 @dataclass(frozen=True, slots=True)
