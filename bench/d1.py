@@ -27,12 +27,13 @@ _STOP_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a run has read: rows, the engine's milliseconds, and the bytes of its answer."""
+    """What a run has read: rows, the engine's milliseconds, and its answer's bytes; and the rows it has written."""
 
     rows: int
     milliseconds: float
     size: int
     sql: str
+    written: int = 0
 
 
 class CountedD1(D1Database):
@@ -63,6 +64,7 @@ class CountedD1(D1Database):
                 sum(meta["duration"] for meta in told),
                 len(orjson.dumps(answer.result)),
                 (call.content or b"").decode(),
+                sum(meta["rows_written"] for meta in told),
             )
         )
         return answer

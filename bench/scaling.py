@@ -25,20 +25,21 @@ _DAYS_OF_MONTH = 30
 class Measured:
     """What one memory, store or recall takes, with memories of 500 characters and 1,536 dimensions."""
 
-    memory_bytes: int = 1_600
-    """Of the database, with its indexes and the index of words."""
-    recall_bytes: int = 690
-    """Of the row that a recall leaves in the log of recalls, with its indexes."""
+    memory_bytes: int = 1_900
+    """Of the database, with its indexes and the index of words (bench/row_sizes.py, the first 500 memories)."""
+    recall_bytes: int = 660
+    """Of the row that a recall leaves in the log of recalls, with its indexes (bench/row_sizes.py)."""
     dimensions: int = 1_536
     tokens: int = 125
     """Of a memory; a quarter of its characters."""
     query_tokens: int = 15
-    store_rows_read: int = 52
-    store_rows_written: int = 24
-    """With those of the indexer. D1 counts a row for each index that changes."""
+    store_rows_read: int = 112
+    store_rows_written: int = 27
+    """With those of the indexer, a round each second (bench/row_sizes.py). D1 counts a row for each changed index."""
     recall_rows_read: int = 3_100
     """At 10,000 memories of one agent that hold conversations, as D1's engine counts them (ADR 0038)."""
     recall_rows_written: int = 4
+    """Of the log of recalls (bench/row_sizes.py)."""
     recall_milliseconds: float = 2.0
     """Of the database's one thread, as the same engine tells it for the bench's notes (bench/rows.py)."""
     calls_alone: float = 2.0
