@@ -26,14 +26,14 @@ class Measured:
     """What one memory, store or recall takes, with memories of 500 characters and 1,536 dimensions."""
 
     memory_bytes: int = 1_900
-    """Of the database, with its indexes and the index of words (bench/row_sizes.py, the first 500 memories)."""
+    """Of the database, with its indexes and the index of words (bench/row_sizes.py)."""
     recall_bytes: int = 660
     """Of the row that a recall leaves in the log of recalls, with its indexes (bench/row_sizes.py)."""
     dimensions: int = 1_536
     tokens: int = 125
     """Of a memory; a quarter of its characters."""
     query_tokens: int = 15
-    store_rows_read: int = 112
+    store_rows_read: int = 117
     store_rows_written: int = 27
     """With those of the indexer, a round each second (bench/row_sizes.py). D1 counts a row for each changed index."""
     recall_rows_read: int = 3_100
