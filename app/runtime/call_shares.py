@@ -65,7 +65,7 @@ class ProcessCalls:
     admit: Callable[[str, bytes], None]
     """Lets a tenant's request of this content begin, or raises ``RateLimited``."""
     low: Callable[[], bool]
-    """Whether so little is left that background work waits."""
+    """Whether background work waits, because little is left or requests are refused."""
 
 
 class CallShares:

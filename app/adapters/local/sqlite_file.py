@@ -158,7 +158,7 @@ class SqliteFile:
             if read_only(error):
                 self._readers.renew()
             if connection is not None:
-                connection.close(force=True)
+                connection.close(force=True)  # what goes wrong with it now is of no use to anybody
             return None
         return connection
 
@@ -197,10 +197,10 @@ def _do(connection: apsw.Connection, job: Job[Any]) -> None:
     try:
         job.do(connection)
     except apsw.Error as error:
-        refusal = mapped(error)
-        if not (isinstance(refusal, RunRefused) and connection.in_transaction and connection.total_changes() == before):
+        refused = isinstance(mapped(error), RunRefused)
+        if not (refused and connection.in_transaction and connection.total_changes() == before):
             raise
-        job.fail(refusal)
+        job.fail(error)
 
 
 def open_to_others(path: Path) -> list[str]:
