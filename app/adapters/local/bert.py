@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from app.adapters.local.arithmetic import Arithmetic, fastest
 from app.adapters.local.bert_weights import BertShape, Weights
 from app.adapters.local.linear import Matrix
 from app.domain.embedding import Vector
@@ -14,19 +15,6 @@ from app.domain.embedding import Vector
 Pooling: TypeAlias = Literal["mean", "cls"]
 """What a sequence's vector is made of: the mean of its tokens' vectors, or the first token's alone."""
 
-# Minimax fit of atanh(erf(x / sqrt 2)) / x in powers of x squared, highest first: erf to 1.3e-7 in float32.
-_ERF = tuple(
-    np.float32(coefficient)
-    for coefficient in (
-        1.7562773270018075e-09,
-        -1.3226627580376883e-07,
-        3.964773125671375e-06,
-        -5.530631668598673e-05,
-        -3.2594744620339644e-05,
-        0.03633308440866856,
-        0.7978849414899036,
-    )
-)
 _GELU_ROWS = 32
 """How many rows are computed at once: their temporaries fit a core's cache."""
 _ROWS_AT_ONCE = 4
@@ -54,15 +42,20 @@ class BertEncoder:
     them one by one: a sequence's vector does not depend on its batch.
     """
 
-    def __init__(self, directory: Path, *, pooling: Pooling = "mean") -> None:
+    def __init__(self, directory: Path, *, pooling: Pooling = "mean", arithmetic: Arithmetic | None = None) -> None:
         """Load config.json and model.safetensors.
+
+        Args:
+            directory: where they are.
+            pooling: what a sequence's vector is made of.
+            arithmetic: in which numbers to compute; None means the fastest.
 
         Raises:
             ConfigurationError: the model cannot be read, or is not one this encoder computes.
         """
         self._pooling = pooling
         self.shape = BertShape.read(directory / "config.json")
-        with Weights(directory / "model.safetensors", self.shape) as weights:
+        with Weights(directory / "model.safetensors", self.shape, arithmetic or fastest()) as weights:
             self._words = weights.tensor("embeddings.word_embeddings.weight", self.shape.vocabulary, self.shape.hidden)
             self._positions = weights.positions()
             self._embedding_norm = weights.norm("embeddings.LayerNorm")
@@ -102,7 +95,7 @@ class BertEncoder:
         layer.attention_norm(scratch.attended)
         layer.intermediate(scratch.attended, scratch.intermediate)
         for start in range(0, len(hidden), _GELU_ROWS):
-            _gelu(scratch.intermediate[start : start + _GELU_ROWS])
+            layer.activation(scratch.intermediate[start : start + _GELU_ROWS])
         layer.output(scratch.intermediate, hidden)
         hidden += scratch.attended
         layer.output_norm(hidden)
@@ -154,21 +147,6 @@ class BertPass:
                 if self._layer < layers and stop():
                     return None
             return [self._encoder.pooled(self._hidden[start:end]) for start, end in self._bounds]
-
-
-def _gelu(inputs: Matrix) -> None:
-    """Apply the Gaussian error linear unit with the exact erf, in place."""
-    squares = inputs * inputs
-    erf = squares * _ERF[0]
-    for coefficient in _ERF[1:-1]:
-        erf += coefficient
-        erf *= squares
-    erf += _ERF[-1]
-    erf *= inputs
-    np.tanh(erf, out=erf)
-    erf += np.float32(1)
-    inputs *= erf
-    inputs *= np.float32(0.5)
 
 
 def _unit(vector: Matrix) -> Vector:

@@ -1,6 +1,6 @@
 """Reads a BERT encoder's shape and weights from the files of a model."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from app.adapters.local.linear import Linear, Matrix, linear
+from app.adapters.local.arithmetic import Arithmetic
+from app.adapters.local.linear import Linear, Matrix
 from app.adapters.local.model_files import read_json
 from app.domain.errors import ConfigurationError
 
@@ -82,6 +83,7 @@ class Layer:
     attended: Linear
     attention_norm: Norm
     intermediate: Linear
+    activation: Callable[[Matrix], None]
     output: Linear
     output_norm: Norm
 
@@ -89,7 +91,7 @@ class Layer:
 class Weights:
     """Reads the tensors of a file one at a time, so that no two copies of the model are in memory."""
 
-    def __init__(self, path: Path, shape: BertShape) -> None:
+    def __init__(self, path: Path, shape: BertShape, arithmetic: Arithmetic) -> None:
         """Open the file.
 
         Raises:
@@ -97,6 +99,7 @@ class Weights:
         """
         self._path = path
         self._shape = shape
+        self._arithmetic = arithmetic
         try:
             self._file: Any = safe_open(path, framework="numpy")
         except (OSError, SafetensorError) as error:
@@ -154,11 +157,13 @@ class Weights:
         scale = np.float32((hidden / self._shape.heads) ** -0.5)
         weight[:, :hidden] *= scale
         bias[:hidden] *= scale
+        linear = self._arithmetic.linear
         return Layer(
             projections=linear(weight, bias),
             attended=linear(*self.weights(f"{prefix}attention.output.dense", hidden, hidden)),
             attention_norm=self.norm(f"{prefix}attention.output.LayerNorm"),
             intermediate=linear(*self.weights(f"{prefix}intermediate.dense", hidden, intermediate)),
+            activation=self._arithmetic.gelu,
             output=linear(*self.weights(f"{prefix}output.dense", intermediate, hidden)),
             output_norm=self.norm(f"{prefix}output.LayerNorm"),
         )

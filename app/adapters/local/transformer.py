@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from app.adapters.local.arithmetic import Arithmetic
 from app.adapters.local.bert import BertEncoder, Pooling
 from app.adapters.local.model_files import parse_json, read_json
 from app.adapters.local.passes import Passes
@@ -59,12 +60,19 @@ class TransformerEmbedder:
     turns, between passes and between the layers of a pass (ADR 0020).
     """
 
-    def __init__(self, directory: Path, *, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        threads: int | None = None,
+        arithmetic: Arithmetic | None = None,
+    ) -> None:
         """Load the model.
 
         Args:
             directory: the directory of the model's files.
             threads: how many forward passes run concurrently; None means one per CPU.
+            arithmetic: in which numbers to compute; None means the fastest.
 
         Raises:
             ConfigurationError: the model cannot be read, or is not of the supported kind.
@@ -72,7 +80,7 @@ class TransformerEmbedder:
         _check_modules(directory)
         pooling = _pooling(directory)
         self._tokenizer = Unigram.from_directory(directory) or WordPiece.from_directory(directory)
-        self._encoder = BertEncoder(directory, pooling=pooling)
+        self._encoder = BertEncoder(directory, pooling=pooling, arithmetic=arithmetic)
         if self._tokenizer.size > self._encoder.shape.vocabulary:
             raise ConfigurationError(f"{directory}: the tokenizer has more tokens than the model has embeddings.")
         self._config = EmbeddingConfig("local", _model_name(directory, pooling), self._encoder.shape.hidden)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from app.adapters.local.arithmetic import bfloat16, float32
 from app.adapters.local.bert import BertEncoder
 from app.adapters.local.transformer import TransformerEmbedder
 from app.domain.errors import ConfigurationError
@@ -18,12 +19,17 @@ Matrix = npt.NDArray[np.float64]
 
 
 def encode(directory: Path, *, tensors: Tensors | None = None) -> npt.NDArray[np.float32]:
-    (vector,) = BertEncoder(write_model(directory, tensors=tensors)).encode([IDS])
+    (vector,) = BertEncoder(write_model(directory, tensors=tensors), arithmetic=float32()).encode([IDS])
     return vector
 
 
 def test_a_vector_is_what_the_definition_of_bert_says(tmp_path: Path) -> None:
     np.testing.assert_allclose(encode(tmp_path / "tiny"), by_definition(random_tensors(), IDS), atol=1e-6)
+
+
+def test_in_bfloat16_a_vector_is_nearly_what_the_definition_of_bert_says(tmp_path: Path) -> None:
+    (vector,) = BertEncoder(write_model(tmp_path / "tiny"), arithmetic=bfloat16()).encode([IDS])
+    assert vector @ by_definition(random_tensors(), IDS) > 0.9999
 
 
 def test_scores_too_large_for_exp_are_computed_all_the_same(tmp_path: Path) -> None:
@@ -43,7 +49,9 @@ def test_scores_too_large_for_exp_are_computed_all_the_same(tmp_path: Path) -> N
 async def test_a_vector_may_be_that_of_the_first_token(tmp_path: Path, pooling: Mapping[str, object]) -> None:
     write_model(tmp_path / "cls", files={"1_Pooling/config.json": pooling})
     write_model(tmp_path / "mean" / "cls")
-    first, mean = TransformerEmbedder(tmp_path / "cls"), TransformerEmbedder(tmp_path / "mean" / "cls")
+    first, mean = (
+        TransformerEmbedder(directory, arithmetic=float32()) for directory in (tmp_path / "cls", tmp_path / "mean/cls")
+    )
     (vector,) = (await first.embed(["red blue greenish"], "document")).vectors
     expected = by_definition(random_tensors(), [2, 4, 6, 5, 7, 3], first_token=True)
     np.testing.assert_allclose(vector, expected, atol=1e-6)

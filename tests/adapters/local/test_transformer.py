@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from app.adapters.local.arithmetic import Arithmetic, bfloat16, fastest, float32
 from app.adapters.local.transformer import TransformerEmbedder, packaged_model_dir
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.errors import EmbeddingUnavailable
@@ -67,9 +68,9 @@ def packaged() -> Path:
     return directory
 
 
-def embed(directory: Path, *texts: str) -> list[Vector]:
+def embed(directory: Path, *texts: str, arithmetic: Arithmetic | None = None) -> list[Vector]:
     async def once() -> list[Vector]:
-        embedder = TransformerEmbedder(directory)
+        embedder = TransformerEmbedder(directory, arithmetic=arithmetic)
         try:
             return list((await embedder.embed(texts, "document")).vectors)
         finally:
@@ -99,10 +100,25 @@ def test_there_is_no_packaged_model_without_its_package(monkeypatch: pytest.Monk
     assert packaged_model_dir() is None
 
 
-def test_vectors_are_those_of_the_reference() -> None:
-    vectors = np.array(embed(packaged(), *REFERENCE))
-    np.testing.assert_allclose(vectors[:, :8], [values for values, _ in REFERENCE.values()], atol=1e-5)
-    np.testing.assert_allclose(vectors @ vectors.T, [cosines for _, cosines in REFERENCE.values()], atol=1e-5)
+@pytest.mark.parametrize(("arithmetic", "tolerance"), [(float32(), 1e-5), (bfloat16(), 2e-3)], ids=["32", "16"])
+def test_vectors_are_those_of_the_reference(arithmetic: Arithmetic, tolerance: float) -> None:
+    vectors = np.array(embed(packaged(), *REFERENCE, arithmetic=arithmetic))
+    np.testing.assert_allclose(vectors[:, :8], [values for values, _ in REFERENCE.values()], atol=tolerance)
+    np.testing.assert_allclose(vectors @ vectors.T, [cosines for _, cosines in REFERENCE.values()], atol=tolerance)
+
+
+def test_vectors_in_bfloat16_have_a_cosine_of_over_0_9999_to_those_in_float32() -> None:
+    texts = [*REFERENCE, *MEMORIES]
+    exact, rounded = (np.array(embed(packaged(), *texts, arithmetic=kind())) for kind in (float32, bfloat16))
+    assert np.vecdot(exact, rounded).min() > 0.9999
+
+
+def test_the_arithmetic_is_bfloat16_only_where_the_processor_multiplies_tiles_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for tiles, expected in ((True, bfloat16()), (False, float32())):
+        monkeypatch.setattr("numkong.get_capabilities", lambda tiles=tiles: {"sapphireamx": tiles})
+        assert fastest() == expected
 
 
 def test_a_question_is_nearest_to_the_memory_that_answers_it_in_other_words() -> None:
