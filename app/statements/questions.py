@@ -103,9 +103,8 @@ def _named_classes(words: Tokens, pack: Pack, rules: RuleSet) -> Iterator[Told]:
 
 def _rest(words: Tokens, scope: frozenset[str], pack: Pack) -> Tokens:
     """Return the words of a question that may narrow a choice: "in dashboard"."""
-    skipped = pack.words["linking"] | pack.words["blocks.opens"] | pack.words["possessives"] | pack.words["asked_with"]
-    skipped = skipped | pack.words["prepositions"] | pack.words["asking"] | scope
-    return narrowed(tuple(word for word in words if word not in skipped), pack)
+    asked = pack.words["asked"]
+    return narrowed(tuple(word for word in words if word not in asked and word not in scope), pack)
 
 
 def _key(relation: str, qualifiers: Tokens, about: Topic | None, pack: Pack, rules: RuleSet) -> Iterator[str]:

@@ -133,8 +133,8 @@ def _favourite(words: Tokens, pack: Pack) -> tuple[str, Tokens] | None:
 
 def narrowed(words: Tokens, pack: Pack) -> Tokens:
     """Return the words that tell one subject from another, without those that say nothing ("current", "project")."""
-    neutral = pack.words["neutral"] | pack.words["articles"]
-    return tuple(word for word in words if word not in neutral)
+    neutral, articles = pack.words["neutral"], pack.words["articles"]
+    return tuple(word for word in words if word not in neutral and word not in articles)
 
 
 def key(relation: str, qualifiers: Tokens, found: Topic, voice: Voice, pack: Pack, rules: RuleSet) -> str | None:

@@ -67,8 +67,10 @@ class Norm:
 
     def __call__(self, rows: Matrix) -> None:
         """Normalise each row in place."""
-        rows -= rows.mean(axis=1, keepdims=True)
-        variance = np.vecdot(rows, rows)[:, np.newaxis] / np.float32(rows.shape[1])
+        width = np.float32(rows.shape[1])
+        # A product with ones is several times as fast as a sum or a mean of each row.
+        rows -= rows @ np.full((rows.shape[1], 1), 1 / width, np.float32)
+        variance = np.vecdot(rows, rows)[:, np.newaxis] / width
         rows /= np.sqrt(variance + self.epsilon)
         rows *= self.weight
         rows += self.bias

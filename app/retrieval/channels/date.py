@@ -46,5 +46,5 @@ def chosen_reading(period: Period, moments: Sequence[int]) -> Reading:
 
 def lift(readings: Sequence[Reading], moment: int) -> float:
     """Return 1 where a moment lies in one of the readings, and the less the further away it is: a week off, 0.37."""
-    gaps = [max(start - moment, moment - end + 1, 0) for start, end in readings]
-    return max((math.exp(-gap / _FADE_MS) for gap in gaps), default=0.0)
+    gap = min((max(start - moment, moment - end + 1, 0) for start, end in readings), default=math.inf)
+    return math.exp(-gap / _FADE_MS)

@@ -94,6 +94,9 @@ def _is_identifier(token: str) -> bool:
 
 def _words(token: str) -> Iterator[str]:
     """Give a token's words as they are written down; a single letter that an apostrophe leaves over is none."""
+    if token.isascii() and token.isalnum():  # as most are: nothing to split
+        yield token.lower()
+        return
     parts = [part.lower() for part in _JOINED.split(_POSSESSIVE.sub("", token))]
     for part in parts:
         if len(part) > 1 or ("'" not in token and "\u2019" not in token):
