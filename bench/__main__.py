@@ -114,7 +114,7 @@ def _loads(directory: Path) -> list[Load]:
     ]
     if packaged_model_dir() is None:
         return loads
-    model = Limits(recall=7.0, memory=_RESIDENT_MB)
+    model = Limits(recall=7.0, message=2.0, memory=_RESIDENT_MB)
     return [
         *loads,
         Load(
