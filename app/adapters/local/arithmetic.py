@@ -24,7 +24,7 @@ def float32() -> Arithmetic:
 
 
 def bfloat16() -> Arithmetic:
-    """Return the arithmetic whose vectors have a cosine of at least 0.9999 to the model's."""
+    """Return the arithmetic whose vectors have a cosine of at least 0.9999 to the model's, with MiniLM."""
     return Arithmetic(BFloat16Linear, rounded_gelu)
 
 

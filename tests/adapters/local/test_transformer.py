@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import subprocess
 import sys
 from pathlib import Path
 
@@ -118,7 +119,34 @@ def test_the_arithmetic_is_bfloat16_only_where_the_processor_multiplies_tiles_of
 ) -> None:
     for tiles, expected in ((True, bfloat16()), (False, float32())):
         monkeypatch.setattr("numkong.get_capabilities", lambda tiles=tiles: {"sapphireamx": tiles})
+        monkeypatch.setattr("app.adapters.local.bfloat16.tiles_are_granted", lambda: True)
         assert fastest() == expected
+
+
+_WITHOUT_TILES = """
+import ctypes, sys
+class Stack(ctypes.Structure):
+    _fields_ = [("sp", ctypes.c_void_p), ("flags", ctypes.c_int), ("size", ctypes.c_size_t)]
+memory = ctypes.create_string_buffer(8192)
+# Linux grants no tiles where a signal's stack is too small for them.
+assert ctypes.CDLL(None).sigaltstack(ctypes.byref(Stack(ctypes.addressof(memory), 0, 8192)), None) == 0
+from app.adapters.local.arithmetic import fastest, float32
+sys.exit(fastest() != float32())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="tiles are used on Linux only")
+def test_a_process_that_linux_grants_no_tiles_computes_in_float32() -> None:
+    assert subprocess.run([sys.executable, "-c", _WITHOUT_TILES], check=False, timeout=60).returncode == 0
+
+
+@pytest.mark.parametrize("arithmetic", [float32(), bfloat16()], ids=["32", "16"])
+@pytest.mark.parametrize("bits", [0xFFFFFFFF, 0x7FFF8000, 0x7F800001, 0x7FC00000])
+def test_a_weight_that_is_no_number_gives_no_vector(tmp_path: Path, bits: int, arithmetic: Arithmetic) -> None:
+    tensors = random_tensors()
+    tensors["encoder.layer.1.intermediate.dense.weight"].view(np.uint32)[0, 0] = bits
+    with pytest.raises(EmbeddingUnavailable):
+        embed(write_model(tmp_path / "tiny", tensors=tensors), "red", arithmetic=arithmetic)
 
 
 def test_a_question_is_nearest_to_the_memory_that_answers_it_in_other_words() -> None:
