@@ -31,8 +31,8 @@ _PLAIN = (
     *("joints", "old.is", "blocks.denials", "blocks.opens", "asking", "speakers", "changes.which", "changes.who"),
 )
 """The lists of words that say nothing of what a sentence is about."""
-_ASKED = ("linking", "blocks.opens", "possessives", "asked_with", "prepositions", "asking")
-"""The lists of words that do not narrow the choice that a question asks about."""
+_NOT_NARROWING = ("linking", "blocks.opens", "possessives", "asked_with", "prepositions", "asking")
+"""The lists of words of a question that narrow no choice; two of them are joined of others first."""
 _CUES = ("strong", "weak", "beside", "unsure", "unchanged")
 _PERIODS = ("weekdays", "weekdays_plural", "months", "frames.times")
 _MEASURES = ("durations", "measures", "currencies", "doses", "months", "months_short", "clock", "noon")
@@ -189,7 +189,7 @@ def _pack(source: Mapping[str, Any]) -> Pack:
     words["changes.generic"] = words["changes.generic"].union(*(words[name] for name in _MEASURES))
     words["changes.periods"] = frozenset().union(*(words[name] for name in _PERIODS))
     words["asked_with"] = words["uses.tool"] | words["uses.answer"]
-    words["asked"] = frozenset().union(*(words[name] for name in _ASKED))
+    words["questions.skipped"] = frozenset().union(*(words[name] for name in _NOT_NARROWING))
     counted_in = ("frames.present", "durations", "weekdays", "weekdays_plural", "months", "changes")
     return Pack(
         code=source["code"],

@@ -103,8 +103,8 @@ def _named_classes(words: Tokens, pack: Pack, rules: RuleSet) -> Iterator[Told]:
 
 def _rest(words: Tokens, scope: frozenset[str], pack: Pack) -> Tokens:
     """Return the words of a question that may narrow a choice: "in dashboard"."""
-    asked = pack.words["asked"]
-    return narrowed(tuple(word for word in words if word not in asked and word not in scope), pack)
+    skipped = pack.words["questions.skipped"]
+    return narrowed(tuple(word for word in words if word not in skipped and word not in scope), pack)
 
 
 def _key(relation: str, qualifiers: Tokens, about: Topic | None, pack: Pack, rules: RuleSet) -> Iterator[str]:

@@ -30,7 +30,7 @@ def gelu(inputs: Matrix) -> None:
         erf *= squares
     erf += _ERF[-1]
     erf *= inputs
-    _halve(inputs, erf)
+    _multiply(inputs, erf)
 
 
 def rounded_gelu(inputs: Matrix) -> None:
@@ -39,10 +39,10 @@ def rounded_gelu(inputs: Matrix) -> None:
     erf *= _CUBIC
     erf += _LINEAR
     erf *= inputs
-    _halve(inputs, erf)
+    _multiply(inputs, erf)
 
 
-def _halve(inputs: Matrix, erf: Matrix) -> None:
+def _multiply(inputs: Matrix, erf: Matrix) -> None:
     """Multiply the inputs by ``(1 + tanh(erf)) / 2``."""
     np.tanh(erf, out=erf)
     erf += np.float32(1)
