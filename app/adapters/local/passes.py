@@ -1,10 +1,11 @@
 """Forward passes of the model on a few threads, for which tenants take turns (ADR 0020)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 from app.domain.embedding import Vector
 from app.domain.turns import Turns
@@ -13,59 +14,45 @@ Sequences = Sequence[Sequence[int]]
 Run = Callable[..., Awaitable[Any]]
 """Runs a function with its arguments on a thread."""
 
-_SHORT_TOKENS = 64
-"""A pass of so many tokens is short: it is not interrupted, and calls of several tenants share it."""
-_TOGETHER_TOKENS = 256
-"""Up to how many tokens calls of one tenant share a pass: the weights are read once for all of them."""
+_PASS_TOKENS = 256
+"""How many tokens a pass takes, unless one sequence has more: more would save little, and delay other requests."""
+_SHORT_TOKENS = 128
+"""Calls of up to so many tokens share passes."""
 _KEPT_FREE_SECONDS = 2.0
-"""For how long after a call of another tenant longer passes leave one thread free for its next."""
-
-
-class ForwardPass(Protocol):
-    """A forward pass that may be interrupted between its layers."""
-
-    def advance(self, stop: Callable[[], bool]) -> list[Vector] | None:
-        """Compute layers, at least one, until ``stop`` says so; return the vectors once all are computed."""
-        ...
+"""For how long after a call of another tenant long calls leave one thread free for its next."""
 
 
 @dataclass(slots=True, eq=False)
 class _Call:
     tenant_id: str
-    sequences: Sequences
     future: "asyncio.Future[list[Vector]]"
-    tokens: int
-    begun: "_Begun | None" = None
+    waiting: deque[Sequences]
+    """What is not computed yet: for each of its passes the sequences."""
+    vectors: list[Vector] = field(default_factory=list)
+    long: bool = field(init=False)
+    """Whether it has more than ``_SHORT_TOKENS``."""
+
+    def __post_init__(self) -> None:
+        self.long = len(self.waiting) > 1 or self.tokens > _SHORT_TOKENS
 
     @property
-    def long(self) -> bool:
-        return self.tokens > _SHORT_TOKENS
+    def tokens(self) -> int:
+        """Return how many tokens its next pass has."""
+        return sum(map(len, self.waiting[0]))
 
     @property
     def gone(self) -> bool:
         return self.future.done()
 
 
-@dataclass(slots=True, eq=False)
-class _Begun:
-    """A pass that was begun, and whose calls it computes."""
-
-    forward: ForwardPass
-    calls: list[_Call] = field(default_factory=list)
-
-    @property
-    def long(self) -> bool:
-        return sum(call.tokens for call in self.calls) > _SHORT_TOKENS
-
-
 class Passes:
-    """Computes token sequences. A pass makes room for other tenants between its layers; short calls share one."""
+    """Computes token sequences. Short calls share a pass; a long call waits for its turn before each of its passes."""
 
-    def __init__(self, begin: Callable[[Sequences], ForwardPass], run: Run, threads: int) -> None:
-        """Take what begins a pass, and what runs its layers on one of so many threads."""
-        self._begin = begin
+    def __init__(self, encode: Callable[[Sequences], list[Vector]], run: Run, threads: int) -> None:
+        """Take what computes a pass, and what runs it on one of so many threads."""
+        self._encode = encode
         self._run = run
-        self._threads = self._free = threads
+        self._threads = threads
         self._long = self._short = 0
         """How many threads compute passes of long calls, and of short ones."""
         self._asked_at: dict[str, float] = {}
@@ -75,23 +62,24 @@ class Passes:
 
     async def encode(self, tenant_id: str, sequences: Sequences) -> list[Vector]:
         """Return the sequences' vectors, once the tenant has had its turns."""
-        future: asyncio.Future[list[Vector]] = asyncio.get_running_loop().create_future()
-        self._waiting.put(tenant_id, _Call(tenant_id, sequences, future, sum(map(len, sequences))))
-        self._asked_at[tenant_id] = asyncio.get_running_loop().time()
+        if not sequences:
+            return []
+        loop = asyncio.get_running_loop()
+        self._waiting.put(tenant_id, call := _Call(tenant_id, loop.create_future(), deque(_parts(sequences))))
+        self._asked_at[tenant_id] = loop.time()
         self._dispatch()
-        return await future
+        return await call.future
 
     def _dispatch(self) -> None:
         """Give the free threads to those whose turn it is."""
         lately = asyncio.get_running_loop().time() - _KEPT_FREE_SECONDS
         self._asked_at = {tenant_id: at for tenant_id, at in self._asked_at.items() if at > lately}
-        while self._free and (taken := self._waiting.take(self._may_begin)):
-            tenant_id, call = taken
-            if call.gone and (call.begun is None or all(each.gone for each in call.begun.calls)):
+        while self._long + self._short < self._threads and (taken := self._waiting.take(self._may_begin)):
+            call = taken[1]
+            if call.gone:
                 continue
-            self._free -= 1
             self._count(call, 1)
-            task = asyncio.create_task(self._turn(tenant_id, call))
+            task = asyncio.create_task(self._turn(call))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -99,8 +87,7 @@ class Passes:
         """Tell whether a call may have a free thread.
 
         While a pass of short calls is under way the next ones gather, and share the pass after it: two passes at once
-        would read the weights twice, and take nearly twice the processor time. The last thread is kept from long calls
-        where another tenant has asked lately.
+        would read the weights twice. The last thread is kept from long calls where another tenant has asked lately.
         """
         if not call.long:
             return not self._short
@@ -113,48 +100,52 @@ class Passes:
         else:
             self._short += more
 
-    async def _turn(self, tenant_id: str, call: _Call) -> None:
-        begun = call.begun or self._with_company(call)
-        long = begun.long
-
-        def stop() -> bool:
-            return long and self._waiting.others(tenant_id)
-
+    async def _turn(self, call: _Call) -> None:
+        """Compute a call's next part, and the short calls that may share its pass."""
+        calls = [call, *self._company(call)]
+        parts = [each.waiting[0] for each in calls]
         try:
-            vectors = await self._run(begun.forward.advance, stop)
+            vectors = await self._run(self._encode, [tokens for part in parts for tokens in part])
         except Exception as error:  # noqa: BLE001 - goes to everyone who asked
-            for each in begun.calls:
+            for each in calls:
                 if not each.gone:
                     each.future.set_exception(error)
         else:
-            if vectors is None:
-                call.begun = begun
-                self._waiting.put_back(tenant_id, call)
-            else:
-                _resolve(begun.calls, vectors)
+            remaining = iter(vectors)
+            for each, part in zip(calls, parts, strict=True):
+                self._continue(each, list(islice(remaining, len(part))))
         finally:
-            self._free += 1
             self._count(call, -1)
             self._dispatch()
 
-    def _with_company(self, call: _Call) -> _Begun:
-        """Begin a pass for a call, and for others that may share it."""
-        calls, tokens = [call], call.tokens
+    def _company(self, call: _Call) -> Iterator[_Call]:
+        """Take the calls that may share a call's pass."""
+        tokens = call.tokens
 
         def fits(other: _Call) -> bool:
-            most = _TOGETHER_TOKENS if other.tenant_id == call.tenant_id else _SHORT_TOKENS
-            return other.begun is None and tokens + other.tokens <= most
+            return not other.long and tokens + other.tokens <= _PASS_TOKENS
 
         while taken := self._waiting.take(fits):
             if not taken[1].gone:
-                calls.append(taken[1])
                 tokens += taken[1].tokens
-        return _Begun(self._begin([tokens for each in calls for tokens in each.sequences]), calls)
+                yield taken[1]
+
+    def _continue(self, call: _Call, vectors: Sequence[Vector]) -> None:
+        """Note the vectors of a call's part; it has ended, or waits behind its tenant's other calls."""
+        call.vectors += vectors
+        call.waiting.popleft()
+        if call.waiting:
+            self._waiting.put(call.tenant_id, call)
+        elif not call.gone:
+            call.future.set_result(call.vectors)
 
 
-def _resolve(calls: Sequence[_Call], vectors: Sequence[Vector]) -> None:
-    remaining = iter(vectors)
-    for call in calls:
-        own = list(islice(remaining, len(call.sequences)))
-        if not call.gone:
-            call.future.set_result(own)
+def _parts(sequences: Sequences) -> Iterator[Sequences]:
+    """Group sequences, in their order, into what one pass takes."""
+    part: list[Sequence[int]] = []
+    for tokens in sequences:
+        if part and sum(map(len, part)) + len(tokens) > _PASS_TOKENS:
+            yield part
+            part = []
+        part.append(tokens)
+    yield part

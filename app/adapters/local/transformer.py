@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import importlib.util
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +12,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from app.adapters.local.arithmetic import Arithmetic
 from app.adapters.local.bert import BertEncoder, Pooling
 from app.adapters.local.model_files import parse_json, read_json
 from app.adapters.local.passes import Passes
 from app.adapters.local.unigram import Unigram
 from app.adapters.local.wordpiece import WordPiece
-from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import ConfigurationError, EmbeddingUnavailable
 from app.ports.embedder import Embeddings, Purpose
 
@@ -32,8 +31,6 @@ _DEFAULT_WINDOW = 512
 _CONTROL_TOKENS = 2
 _INLINE_CHARACTERS = 1024
 """Texts up to this length are tokenized faster than a thread hop takes."""
-_FORWARD_TOKENS = 256
-"""How many tokens one forward pass takes: more would save little, and delay other requests."""
 _POOLING = "pooling_mode"
 _POOLINGS: Mapping[str, Pooling] = {"mean": "mean", "mean_tokens": "mean", "cls": "cls", "cls_token": "cls"}
 _MODULES = {"Transformer", "Pooling", "Normalize"}
@@ -53,11 +50,11 @@ class _TokenWindow:
 
 
 class TransformerEmbedder:
-    """A BERT-like sentence-transformers model, computed in numpy on threads of its own.
+    """A BERT-like sentence-transformers model, computed on threads of its own.
 
-    Short calls that come together share forward passes, which read the weights once for all of them. A call queues one
-    pass at a time, so that a short text does not wait for all windows of a long one that came before it; tenants take
-    turns, between passes and between the layers of a pass (ADR 0020).
+    Short calls that come together share forward passes, which read the weights once for all of them. A long call queues
+    one pass at a time, so that a short text does not wait for all windows of a long one that came before it; tenants
+    take turns at the passes (ADR 0020).
     """
 
     def __init__(
@@ -65,14 +62,14 @@ class TransformerEmbedder:
         directory: Path,
         *,
         threads: int | None = None,
-        arithmetic: Arithmetic | None = None,
+        exact: bool = False,
     ) -> None:
         """Load the model.
 
         Args:
             directory: the directory of the model's files.
             threads: how many forward passes run concurrently; None means one per CPU.
-            arithmetic: in which numbers to compute; None means the fastest.
+            exact: True computes in float32, also where bfloat16 is faster.
 
         Raises:
             ConfigurationError: the model cannot be read, or is not of the supported kind.
@@ -80,14 +77,14 @@ class TransformerEmbedder:
         _check_modules(directory)
         pooling = _pooling(directory)
         self._tokenizer = Unigram.from_directory(directory) or WordPiece.from_directory(directory)
-        self._encoder = BertEncoder(directory, pooling=pooling, arithmetic=arithmetic)
+        threads = threads or os.cpu_count() or 1
+        self._encoder = BertEncoder(directory, pooling=pooling, passes=threads, exact=exact)
         if self._tokenizer.size > self._encoder.shape.vocabulary:
             raise ConfigurationError(f"{directory}: the tokenizer has more tokens than the model has embeddings.")
         self._config = EmbeddingConfig("local", _model_name(directory, pooling), self._encoder.shape.hidden)
         self._window = _window(directory, self._encoder.shape.positions)
-        threads = threads or os.cpu_count() or 1
         self._executor = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="embedder")
-        self._passes = Passes(self._encoder.begin, self._run, threads)
+        self._passes = Passes(self._encoder.encode, self._run, threads)
 
     @property
     def config(self) -> EmbeddingConfig:
@@ -102,9 +99,7 @@ class TransformerEmbedder:
         else:
             windows = await self._run(self._split, texts)
         sums = np.zeros((len(texts), self._config.dimensions), np.float32)
-        vectors: list[Vector] = []
-        for batch in _batches([window.tokens for window in windows]):
-            vectors += await self._passes.encode(tenant_id, batch)
+        vectors = await self._passes.encode(tenant_id, [window.tokens for window in windows])
         for window, vector in zip(windows, vectors, strict=True):
             sums[window.text] += window.weight * vector
         norms = np.linalg.norm(sums, axis=1, keepdims=True)
@@ -149,18 +144,6 @@ def packaged_model_dir() -> Path | None:
     if spec is None or spec.origin is None:
         return None
     return Path(spec.origin).parent / "model"
-
-
-def _batches(sequences: Sequence[list[int]]) -> Iterator[list[list[int]]]:
-    """Group token sequences, in their order, for forward passes."""
-    batch: list[list[int]] = []
-    for tokens in sequences:
-        if batch and sum(map(len, batch)) + len(tokens) > _FORWARD_TOKENS:
-            yield batch
-            batch = []
-        batch.append(tokens)
-    if batch:
-        yield batch
 
 
 def _model_name(directory: Path, pooling: Pooling) -> str:

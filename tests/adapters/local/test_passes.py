@@ -1,4 +1,4 @@
-"""Who waits for whom at the model, told by the order in which layers are computed."""
+"""Who waits for whom at the model, told by the order of its passes."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -10,24 +10,8 @@ import pytest
 from app.adapters.local.passes import Passes, Sequences
 from app.domain.embedding import Vector
 
-LAYERS = 3
 LONG = [[1] * 250]
 SHORT = [[2] * 10]
-
-
-class Pass:
-    """Says which layer it computes, and computes nothing."""
-
-    def __init__(self, sequences: Sequences, computed: list[int]) -> None:
-        self.sequences, self.computed, self.layer = sequences, computed, 0
-
-    def advance(self, stop: Callable[[], bool]) -> list[Vector] | None:
-        while self.layer < LAYERS:
-            self.computed.append(sum(map(len, self.sequences)))
-            self.layer += 1
-            if self.layer < LAYERS and stop():
-                return None
-        return [np.full(1, len(tokens), np.float32) for tokens in self.sequences]
 
 
 class Model:
@@ -37,7 +21,11 @@ class Model:
         self.computed: list[int] = []
         self.may = asyncio.Event()
         self.broken: Exception | None = None
-        self.passes = Passes(lambda sequences: Pass(sequences, self.computed), self.run, 1)
+        self.passes = Passes(self.encode, self.run, 1)
+
+    def encode(self, sequences: Sequences) -> list[Vector]:
+        self.computed.append(sum(map(len, sequences)))
+        return [np.full(1, len(tokens), np.float32) for tokens in sequences]
 
     async def run(self, work: Callable[..., Any], *arguments: object) -> object:
         await self.may.wait()
@@ -56,37 +44,42 @@ async def told(tasks: Sequence["asyncio.Task[list[Vector]]"]) -> list[list[float
         return [[float(vector[0]) for vector in vectors] for vectors in await asyncio.gather(*tasks)]
 
 
-async def test_a_short_text_of_another_tenant_is_computed_between_the_layers_of_a_long_one() -> None:
+async def test_a_short_text_of_another_tenant_is_computed_between_the_passes_of_a_long_one() -> None:
     model = Model()
-    tasks = await model.asked(("loud", LONG), ("loud", LONG), ("quiet", SHORT))
+    tasks = await model.asked(("loud", LONG * 3), ("loud", LONG), ("quiet", SHORT))
     model.may.set()
-    assert await told(tasks) == [[250], [250], [10]]
-    assert model.computed == [250, 10, 10, 10, 250, 250, 250, 250, 250]
+    assert await told(tasks) == [[250] * 3, [250], [10]]
+    assert model.computed == [250, 250, 10, 250, 250]
 
 
-async def test_a_tenant_alone_is_not_interrupted() -> None:
+async def test_a_short_text_is_computed_between_the_passes_of_its_own_tenants_long_one() -> None:
     model = Model()
-    tasks = await model.asked(("loud", LONG), ("loud", [*SHORT, *LONG]))
+    tasks = await model.asked(("a", LONG * 3), ("a", SHORT))
     model.may.set()
-    assert await told(tasks) == [[250], [10, 250]]
-    assert model.computed == [250] * LAYERS + [260] * LAYERS
+    assert await told(tasks) == [[250] * 3, [10]]
+    assert model.computed == [250, 10, 250, 250]
+
+
+async def test_the_texts_of_a_call_share_passes_of_up_to_256_tokens_and_keep_their_order() -> None:
+    model = Model()
+    tasks = await model.asked(("a", [[1] * 200, [1] * 56, [1] * 257, [1], [1] * 2]))
+    model.may.set()
+    assert await told(tasks) == [[200, 56, 257, 1, 2]]
+    assert model.computed == [256, 257, 3]
 
 
 async def test_short_calls_share_a_pass_and_a_long_one_is_not_among_them() -> None:
     model = Model()
-    tasks = await model.asked(("a", SHORT), ("b", SHORT), ("c", LONG), ("a", SHORT * 2), ("b", SHORT * 9))
+    tasks = await model.asked(("a", SHORT), ("b", SHORT), ("c", LONG), ("a", SHORT * 12), ("b", SHORT * 12))
     model.may.set()
-    assert await told(tasks) == [[10], [10], [250], [10, 10], [10] * 9]
-    assert set(model.computed) == {40, 250, 90}
+    assert await told(tasks) == [[10], [10], [250], [10] * 12, [10] * 12]
+    assert sorted(model.computed) == [120, 140, 250]
 
 
-async def test_texts_of_one_tenant_share_a_pass_which_makes_room_for_another() -> None:
+async def test_no_sequences_have_no_pass() -> None:
     model = Model()
-    text = [[3] * 60]
-    tasks = await model.asked(*[("a", text)] * 5, ("b", SHORT))
-    model.may.set()
-    assert await told(tasks) == [[60]] * 5 + [[10]]
-    assert model.computed == [240, 10, 10, 10, 240, 240, 60, 60, 60]
+    assert await told(await model.asked(("a", []))) == [[]]
+    assert not model.computed
 
 
 async def test_who_has_gone_is_not_computed() -> None:
@@ -124,15 +117,17 @@ class Threads:
 
     def __init__(self, threads: int) -> None:
         self.running: list[tuple[int, asyncio.Event]] = []
-        self.passes = Passes(lambda sequences: Pass(sequences, []), self.run, threads)
+        self.passes = Passes(
+            lambda sequences: [np.full(1, len(each), np.float32) for each in sequences], self.run, threads
+        )
 
-    async def run(self, work: Any, stop: Callable[[], bool]) -> object:
+    async def run(self, work: Callable[[Sequences], object], sequences: Sequences) -> object:
         may = asyncio.Event()
-        entry = (sum(len(each) for each in work.__self__.sequences), may)
+        entry = (sum(map(len, sequences)), may)
         self.running.append(entry)
         await may.wait()
         self.running.remove(entry)
-        return work(stop)
+        return work(sequences)
 
     def tokens(self) -> list[int]:
         return sorted(tokens for tokens, _ in self.running)

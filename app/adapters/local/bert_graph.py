@@ -1,0 +1,94 @@
+"""Describes the forward pass of a BERT encoder as a graph of OpenVINO."""
+
+import numpy as np
+import numpy.typing as npt
+
+from app.adapters.local.bert_weights import BertShape, Matrix, Weights
+from app.adapters.local.inference import Graph, Node, Package, openvino
+
+_APART = np.float32(-1e30)
+"""Added to the score of two tokens of different sequences: exp makes 0 of it."""
+
+
+def bert_graph(shape: BertShape, weights: Weights) -> Graph:
+    """Return a graph that takes sequences laid end to end, and computes the last layer's row of each token.
+
+    Its inputs are one int32 for each token: its id, its position in its sequence, and the number of its sequence.
+    """
+    package = openvino()
+    steps = _Steps(package.opset15, shape, weights)
+    ops = steps.ops
+    ids, positions, numbers = (ops.parameter([-1], np.int32, name=name) for name in ("ids", "positions", "numbers"))
+    rows = steps.embedded(ids, positions)
+    apart = steps.apart(numbers)
+    for layer in range(shape.layers):
+        rows = steps.layer(rows, f"encoder.layer.{layer}.", apart)
+    return package.Model([ops.result(rows)], [ids, positions, numbers])
+
+
+class _Steps:
+    """The steps of a forward pass. Each takes nodes of a graph, and returns the node of what it computes."""
+
+    def __init__(self, ops: Package, shape: BertShape, weights: Weights) -> None:
+        self.ops = ops
+        self._shape = shape
+        self._weights = weights
+
+    def embedded(self, ids: Node, positions: Node) -> Node:
+        """Return what the first layer takes."""
+        shape = self._shape
+        words = self._weights.tensor("embeddings.word_embeddings.weight", shape.vocabulary, shape.hidden)
+        places = self._weights.tensor("embeddings.position_embeddings.weight", shape.positions, shape.hidden)
+        kinds = self._weights.tensor("embeddings.token_type_embeddings.weight", shape.types, shape.hidden)
+        rows = self.ops.add(self._chosen(words, ids), self._chosen(places + kinds[0], positions))
+        return self._norm(rows, "embeddings.LayerNorm")
+
+    def apart(self, numbers: Node) -> Node:
+        """Return what is added to the scores, so that the tokens of a sequence attend to it alone."""
+        ops = self.ops
+        same = ops.equal(ops.unsqueeze(numbers, _axes(0)), ops.unsqueeze(numbers, _axes(1)))
+        return ops.unsqueeze(ops.select(same, np.float32(0), _APART), _axes(0, 1))
+
+    def layer(self, rows: Node, prefix: str, apart: Node) -> Node:
+        """Return what one layer of the encoder computes: attention, then two linear layers for each token."""
+        ops, hidden, intermediate = self.ops, self._shape.hidden, self._shape.intermediate
+        attended = self._linear(self._attention(rows, prefix, apart), f"{prefix}attention.output.dense", hidden, hidden)
+        rows = self._norm(ops.add(attended, rows), f"{prefix}attention.output.LayerNorm")
+        inner = ops.gelu(self._linear(rows, f"{prefix}intermediate.dense", hidden, intermediate), "ERF")
+        outer = self._linear(inner, f"{prefix}output.dense", intermediate, hidden)
+        return self._norm(ops.add(outer, rows), f"{prefix}output.LayerNorm")
+
+    def _attention(self, rows: Node, prefix: str, apart: Node) -> Node:
+        ops, hidden, heads = self.ops, self._shape.hidden, self._shape.heads
+        queries, keys, values = (
+            ops.transpose(
+                ops.reshape(
+                    self._linear(rows, f"{prefix}attention.self.{name}", hidden, hidden),
+                    _axes(1, -1, heads, hidden // heads),
+                    special_zero=False,
+                ),
+                _axes(0, 2, 1, 3),
+            )
+            for name in ("query", "key", "value")
+        )
+        scale = np.float32((hidden / heads) ** -0.5)
+        context = ops.scaled_dot_product_attention(queries, keys, values, apart, scale)
+        return ops.reshape(ops.transpose(context, _axes(0, 2, 1, 3)), _axes(-1, hidden), special_zero=False)
+
+    def _linear(self, rows: Node, name: str, inputs: int, outputs: int) -> Node:
+        weight = self._weights.tensor(f"{name}.weight", outputs, inputs)
+        bias = self._weights.tensor(f"{name}.bias", outputs)
+        return self.ops.add(self.ops.matmul(rows, weight, transpose_a=False, transpose_b=True), bias)
+
+    def _norm(self, rows: Node, name: str) -> Node:
+        ops, hidden = self.ops, self._shape.hidden
+        weight, bias = (self._weights.tensor(f"{name}.{kind}", hidden) for kind in ("weight", "bias"))
+        normal = ops.mvn(rows, _axes(-1), normalize_variance=True, eps=self._shape.epsilon, eps_mode="inside_sqrt")
+        return ops.add(ops.multiply(normal, weight), bias)
+
+    def _chosen(self, table: Matrix, numbers: Node) -> Node:
+        return self.ops.gather(table, numbers, np.int32(0))
+
+
+def _axes(*numbers: int) -> npt.NDArray[np.int32]:
+    return np.array(numbers, np.int32)

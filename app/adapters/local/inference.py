@@ -1,0 +1,47 @@
+"""Compiles graphs with OpenVINO, so that they are computed on this machine's CPU (ADR 0004)."""
+
+import sys
+from typing import Any, TypeAlias
+
+Package: TypeAlias = Any
+Node: TypeAlias = Any
+Graph: TypeAlias = Any
+CompiledGraph: TypeAlias = Any
+"""OpenVINO's, which type checkers cannot read."""
+
+_TOOLS = "openvino.tools.ovc"
+"""OpenVINO imports it if it can. It then tells Google Analytics so, and writes an identifier to the home folder."""
+
+
+def openvino() -> Package:
+    """Import OpenVINO without what reports that it is used."""
+    if "openvino" in sys.modules:
+        return sys.modules["openvino"]
+    sys.modules[_TOOLS] = None  # type: ignore[assignment]  # a module that is None cannot be imported
+    try:
+        import openvino as package  # noqa: PLC0415 - loading it takes 100 ms
+    finally:
+        del sys.modules[_TOOLS]
+    return package
+
+
+def compiled(graph: Graph, *, passes: int, exact: bool) -> CompiledGraph:
+    """Return a graph ready to be computed, of which as many passes as told are computed at a time, on a thread each.
+
+    Args:
+        graph: what to compute.
+        passes: how many; OpenVINO takes no more than there are processors.
+        exact: True computes in float32; otherwise products are of bfloat16 where the processor multiplies it.
+    """
+    core = openvino().Core()
+    rounded = not exact and "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+    return core.compile_model(
+        graph,
+        "CPU",
+        {
+            "NUM_STREAMS": passes,
+            "INFERENCE_NUM_THREADS": passes,
+            "INFERENCE_PRECISION_HINT": "bf16" if rounded else "f32",
+            "ENABLE_CPU_PINNING": False,  # other processes serve beside this one
+        },
+    )
