@@ -114,7 +114,6 @@ def _loads(directory: Path) -> list[Load]:
     ]
     if packaged_model_dir() is None:
         return loads
-    # The message is over its limit still (ADR 0038).
     model = Limits(recall=7.0, message=2.0, memory=_RESIDENT_MB)
     return [
         *loads,

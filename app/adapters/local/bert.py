@@ -25,7 +25,7 @@ class BertEncoder:
     """A BERT encoder.
 
     The sequences of a batch are laid end to end, without padding between them, and only attention looks at them one by
-    one: a sequence's vector does not depend on its batch.
+    one: in float32 a sequence's vector does not depend on its batch (ADR 0004).
     """
 
     def __init__(self, directory: Path, *, pooling: Pooling = "mean", passes: int = 1, exact: bool = False) -> None:

@@ -6,7 +6,7 @@ import numpy.typing as npt
 from app.adapters.local.bert_weights import BertShape, Matrix, Weights
 from app.adapters.local.inference import Graph, Node, Package, openvino
 
-_APART = np.float32(-1e30)
+_MASKED = np.float32(-1e30)
 """Added to the score of two tokens of different sequences: exp makes 0 of it."""
 
 
@@ -20,9 +20,9 @@ def bert_graph(shape: BertShape, weights: Weights) -> Graph:
     ops = steps.ops
     ids, positions, numbers = (ops.parameter([-1], np.int32, name=name) for name in ("ids", "positions", "numbers"))
     rows = steps.embedded(ids, positions)
-    apart = steps.apart(numbers)
+    mask = steps.mask(numbers)
     for layer in range(shape.layers):
-        rows = steps.layer(rows, f"encoder.layer.{layer}.", apart)
+        rows = steps.layer(rows, f"encoder.layer.{layer}.", mask)
     return package.Model([ops.result(rows)], [ids, positions, numbers])
 
 
@@ -38,27 +38,27 @@ class _Steps:
         """Return what the first layer takes."""
         shape = self._shape
         words = self._weights.tensor("embeddings.word_embeddings.weight", shape.vocabulary, shape.hidden)
-        places = self._weights.tensor("embeddings.position_embeddings.weight", shape.positions, shape.hidden)
-        kinds = self._weights.tensor("embeddings.token_type_embeddings.weight", shape.types, shape.hidden)
-        rows = self.ops.add(self._chosen(words, ids), self._chosen(places + kinds[0], positions))
+        position_rows = self._weights.tensor("embeddings.position_embeddings.weight", shape.positions, shape.hidden)
+        type_rows = self._weights.tensor("embeddings.token_type_embeddings.weight", shape.types, shape.hidden)
+        rows = self.ops.add(self._gathered(words, ids), self._gathered(position_rows + type_rows[0], positions))
         return self._norm(rows, "embeddings.LayerNorm")
 
-    def apart(self, numbers: Node) -> Node:
-        """Return what is added to the scores, so that the tokens of a sequence attend to it alone."""
+    def mask(self, numbers: Node) -> Node:
+        """Return the attention mask, which is added to the scores: a token attends to its own sequence alone."""
         ops = self.ops
         same = ops.equal(ops.unsqueeze(numbers, _axes(0)), ops.unsqueeze(numbers, _axes(1)))
-        return ops.unsqueeze(ops.select(same, np.float32(0), _APART), _axes(0, 1))
+        return ops.unsqueeze(ops.select(same, np.float32(0), _MASKED), _axes(0, 1))
 
-    def layer(self, rows: Node, prefix: str, apart: Node) -> Node:
+    def layer(self, rows: Node, prefix: str, mask: Node) -> Node:
         """Return what one layer of the encoder computes: attention, then two linear layers for each token."""
         ops, hidden, intermediate = self.ops, self._shape.hidden, self._shape.intermediate
-        attended = self._linear(self._attention(rows, prefix, apart), f"{prefix}attention.output.dense", hidden, hidden)
+        attended = self._linear(self._attention(rows, prefix, mask), f"{prefix}attention.output.dense", hidden, hidden)
         rows = self._norm(ops.add(attended, rows), f"{prefix}attention.output.LayerNorm")
         inner = ops.gelu(self._linear(rows, f"{prefix}intermediate.dense", hidden, intermediate), "ERF")
         outer = self._linear(inner, f"{prefix}output.dense", intermediate, hidden)
         return self._norm(ops.add(outer, rows), f"{prefix}output.LayerNorm")
 
-    def _attention(self, rows: Node, prefix: str, apart: Node) -> Node:
+    def _attention(self, rows: Node, prefix: str, mask: Node) -> Node:
         ops, hidden, heads = self.ops, self._shape.hidden, self._shape.heads
         queries, keys, values = (
             ops.transpose(
@@ -72,7 +72,7 @@ class _Steps:
             for name in ("query", "key", "value")
         )
         scale = np.float32((hidden / heads) ** -0.5)
-        context = ops.scaled_dot_product_attention(queries, keys, values, apart, scale)
+        context = ops.scaled_dot_product_attention(queries, keys, values, mask, scale)
         return ops.reshape(ops.transpose(context, _axes(0, 2, 1, 3)), _axes(-1, hidden), special_zero=False)
 
     def _linear(self, rows: Node, name: str, inputs: int, outputs: int) -> Node:
@@ -86,7 +86,7 @@ class _Steps:
         normal = ops.mvn(rows, _axes(-1), normalize_variance=True, eps=self._shape.epsilon, eps_mode="inside_sqrt")
         return ops.add(ops.multiply(normal, weight), bias)
 
-    def _chosen(self, table: Matrix, numbers: Node) -> Node:
+    def _gathered(self, table: Matrix, numbers: Node) -> Node:
         return self.ops.gather(table, numbers, np.int32(0))
 
 

@@ -131,7 +131,7 @@ class Passes:
                 yield taken[1]
 
     def _continue(self, call: _Call, vectors: Sequence[Vector]) -> None:
-        """Note the vectors of a call's part; it has ended, or waits behind its tenant's other calls."""
+        """Keep the vectors of a call's part. Answer the call after its last part, else queue it for the next one."""
         call.vectors += vectors
         call.waiting.popleft()
         if call.waiting:

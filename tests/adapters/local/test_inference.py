@@ -1,4 +1,4 @@
-"""OpenVINO computes here, and tells nobody."""
+"""OpenVINO is loaded without the part that reports its use."""
 
 import os
 import subprocess
