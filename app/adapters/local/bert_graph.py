@@ -76,18 +76,22 @@ class _Steps:
         return ops.reshape(ops.transpose(context, _axes(0, 2, 1, 3)), _axes(-1, hidden), special_zero=False)
 
     def _linear(self, rows: Node, name: str, inputs: int, outputs: int) -> Node:
-        weight = self._weights.tensor(f"{name}.weight", outputs, inputs)
-        bias = self._weights.tensor(f"{name}.bias", outputs)
+        weight = self._constant(self._weights.tensor(f"{name}.weight", outputs, inputs))
+        bias = self._constant(self._weights.tensor(f"{name}.bias", outputs))
         return self.ops.add(self.ops.matmul(rows, weight, transpose_a=False, transpose_b=True), bias)
 
     def _norm(self, rows: Node, name: str) -> Node:
         ops, hidden = self.ops, self._shape.hidden
-        weight, bias = (self._weights.tensor(f"{name}.{kind}", hidden) for kind in ("weight", "bias"))
+        weight, bias = (self._constant(self._weights.tensor(f"{name}.{kind}", hidden)) for kind in ("weight", "bias"))
         normal = ops.mvn(rows, _axes(-1), normalize_variance=True, eps=self._shape.epsilon, eps_mode="inside_sqrt")
         return ops.add(ops.multiply(normal, weight), bias)
 
     def _gathered(self, table: Matrix, numbers: Node) -> Node:
-        return self.ops.gather(table, numbers, np.int32(0))
+        return self.ops.gather(self._constant(table), numbers, np.int32(0))
+
+    def _constant(self, values: Matrix) -> Node:
+        """Return weights as a node. Given an array instead, OpenVINO makes a Python list of its values first."""
+        return self.ops.constant(values, shared_memory=True)
 
 
 def _axes(*numbers: int) -> npt.NDArray[np.int32]:

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -140,6 +141,17 @@ def test_a_weight_that_is_no_number_gives_no_vector(tmp_path: Path, bits: int, e
     tensors["encoder.layer.1.intermediate.dense.weight"].view(np.uint32)[0, 0] = bits
     with pytest.raises(EmbeddingUnavailable):
         embed(write_model(tmp_path / "tiny", tensors=tensors), "red", exact=exact)
+
+
+def test_loading_the_model_needs_room_for_no_more_than_two_copies_of_it() -> None:
+    TransformerEmbedder(packaged())  # imports are no part of it
+    tracemalloc.start()
+    try:
+        TransformerEmbedder(packaged())
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 2 * (packaged() / "model.safetensors").stat().st_size
 
 
 def test_a_question_is_nearest_to_the_memory_that_answers_it_in_other_words() -> None:
