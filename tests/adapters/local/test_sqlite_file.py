@@ -31,6 +31,13 @@ async def test_a_file_that_is_closing_takes_no_more_work_and_finishes_what_it_to
     await closing
 
 
+async def test_sqlite_does_not_count_the_memory_that_it_takes(tmp_path: Path) -> None:
+    file = SqliteFile(tmp_path / "test.sqlite3")
+    await file.write(lambda connection: connection.execute("CREATE TABLE t (x)").fetchall())
+    assert apsw.memory_used() == 0
+    await file.close()
+
+
 async def test_what_the_work_itself_raises_reaches_its_caller_and_leaves_nothing(tmp_path: Path) -> None:
     file = SqliteFile(tmp_path / "test.sqlite3")
     await file.write(lambda connection: connection.execute("CREATE TABLE t (x)").fetchall())
