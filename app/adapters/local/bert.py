@@ -18,6 +18,8 @@ Pooling: TypeAlias = Literal["mean", "cls"]
 
 _ROWS = 16
 """A pass has a multiple of so many rows, because the first pass of each size takes some ten milliseconds more."""
+_FIRST_PASSES = (16, 64)
+"""The rows of the passes in which OpenVINO makes its own copies of the weights; after them it reads only embeddings."""
 _NO_SEQUENCE = -1
 
 
@@ -44,8 +46,10 @@ class BertEncoder:
         self.shape = BertShape.read(directory / "config.json")
         with Weights(directory / "model.safetensors") as weights:
             self._compiled = compiled(bert_graph(self.shape, weights), passes=passes, exact=exact)
-        self._idle: list[Any] = []
-        """OpenVINO's memory for a pass, of passes that have ended."""
+            self._idle: list[Any] = []
+            """OpenVINO's memory for a pass, of passes that have ended."""
+            for rows in _FIRST_PASSES:
+                self.encode([[0] * min(rows, self.shape.positions)])
 
     def encode(self, sequences: Sequence[Sequence[int]]) -> list[Vector]:
         """Return the unit vectors of token sequences of one to ``shape.positions`` tokens; threads may call it.

@@ -1,5 +1,9 @@
 """Reads a BERT encoder's shape and weights from the files of a model."""
 
+import json
+import math
+import mmap
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +17,10 @@ from app.adapters.local.model_files import read_json
 from app.domain.errors import ConfigurationError
 
 Matrix: TypeAlias = npt.NDArray[np.float32]
+
+# The format of the file: https://github.com/huggingface/safetensors#format
+_LENGTH_BYTES = 8
+_TYPES: Mapping[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2")}
 
 _REQUIRED = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_type": "absolute"}
 
@@ -59,44 +67,53 @@ class BertShape:
 
 
 class Weights:
-    """Reads the tensors of a file one at a time, so that no two copies of the model are in memory."""
+    """The tensors of a file, mapped into memory and not copied: what is not read any more can leave it."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file.
+        """Map the file.
 
         Raises:
             ConfigurationError: it cannot be read.
         """
         self._path = path
         try:
-            self._file: Any = safe_open(path, framework="numpy")
+            with safe_open(path, framework="numpy"):  # it checks the header
+                pass
+            with path.open("rb") as file:
+                # Nothing writes to it, but OpenVINO takes no array that cannot be written.
+                self._mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
         except (OSError, SafetensorError) as error:
             raise ConfigurationError(f"{path} cannot be read: {error}") from error
-        self._prefix = ""
+        self._begin = _LENGTH_BYTES + int.from_bytes(self._mapped[:_LENGTH_BYTES], "little")
+        self._tensors = json.loads(self._mapped[_LENGTH_BYTES : self._begin])
+        self._prefix = "bert." if "bert.embeddings.word_embeddings.weight" in self._tensors else ""
+        """How the file names the encoder's tensors."""
 
     def __enter__(self) -> Self:
-        """Find out how the file names the encoder's tensors."""
-        names = set(self._file.keys())
-        self._prefix = "bert." if "bert.embeddings.word_embeddings.weight" in names else ""
+        """Return itself."""
         return self
 
     def __exit__(self, *failure: object) -> None:
-        """Close the file."""
-        self._file.__exit__(*failure)
+        """Let go of the memory; what is read again is read from the file."""
+        if sys.platform != "win32":
+            self._mapped.madvise(mmap.MADV_DONTNEED)
 
     def tensor(self, name: str, *expected: int) -> Matrix:
-        """Read one tensor as float32.
+        """Return one tensor as float32.
 
         Raises:
-            ConfigurationError: it is absent, cannot be read or has another shape.
+            ConfigurationError: it is absent, or has another type or shape.
         """
-        try:
-            tensor = self._file.get_tensor(self._prefix + name)
-        except (SafetensorError, TypeError) as error:
-            raise ConfigurationError(f"{self._path}: {name} cannot be read: {error}") from error
-        if tensor.shape != expected:
-            raise ConfigurationError(f"{self._path}: {name} has the shape {tensor.shape}, not {expected}.")
-        return np.asarray(tensor, dtype=np.float32)
+        told = self._tensors.get(self._prefix + name)
+        if told is None:
+            raise ConfigurationError(f"{self._path} has no tensor {name}.")
+        if told["dtype"] not in _TYPES:
+            raise ConfigurationError(f"{self._path}: {name} is of {told['dtype']}; only F32 and F16 are supported.")
+        if tuple(told["shape"]) != expected:
+            raise ConfigurationError(f"{self._path}: {name} has the shape {tuple(told['shape'])}, not {expected}.")
+        begin, _ = told["data_offsets"]
+        values = np.frombuffer(self._mapped, _TYPES[told["dtype"]], math.prod(expected), self._begin + begin)
+        return np.asarray(values.reshape(expected), dtype=np.float32)
 
 
 def _positive(path: Path, config: Mapping[str, Any], name: str) -> int:

@@ -116,6 +116,12 @@ def test_weights_may_be_of_half_precision(tmp_path: Path) -> None:
     np.testing.assert_allclose(encode(tmp_path / "half", tensors=halves), encode(tmp_path / "full"), atol=0.01)
 
 
+def test_weights_of_another_type_are_named(tmp_path: Path) -> None:
+    doubles = {name: tensor.astype(np.float64) for name, tensor in random_tensors().items()}
+    with pytest.raises(ConfigurationError, match="of F64; only F32 and F16"):
+        encode(tmp_path / "double", tensors=doubles)
+
+
 @pytest.mark.parametrize(
     ("files", "named"),
     [

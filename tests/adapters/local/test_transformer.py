@@ -143,7 +143,7 @@ def test_a_weight_that_is_no_number_gives_no_vector(tmp_path: Path, bits: int, e
         embed(write_model(tmp_path / "tiny", tensors=tensors), "red", exact=exact)
 
 
-def test_loading_the_model_needs_room_for_no_more_than_two_copies_of_it() -> None:
+def test_loading_the_model_copies_none_of_its_weights() -> None:
     TransformerEmbedder(packaged())  # imports are no part of it
     tracemalloc.start()
     try:
@@ -151,7 +151,7 @@ def test_loading_the_model_needs_room_for_no_more_than_two_copies_of_it() -> Non
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert most < 2 * (packaged() / "model.safetensors").stat().st_size
+    assert most < (packaged() / "model.safetensors").stat().st_size / 4
 
 
 def test_a_question_is_nearest_to_the_memory_that_answers_it_in_other_words() -> None:
