@@ -12,7 +12,7 @@ from app.interfaces.tools.definition import Tool
 from app.interfaces.tools.recall_store import RECALL_MEMORY, STORE_MEMORY
 from bench.client import post_json
 from bench.data import Requests, credential, notes, one_agent, questions
-from bench.report import Figure
+from bench.report import CPU, Figure
 from bench.server import embedded
 
 _ROUNDS = 5
@@ -60,7 +60,7 @@ async def mcp() -> list[Figure]:
                 for make in (by_mcp, by_http):
                     await server.cost(make(_WARM_UP))
                 above = [await server.cost(by_mcp(_CALLS)) - await server.cost(by_http(_CALLS)) for _ in range(_ROUNDS)]
-                figures.append(Figure(f"MCP above HTTP, {name}, hashing", "ms CPU", above, limit=_MOST_MS))
+                figures.append(Figure(f"MCP above HTTP, {name}, hashing", CPU, above, limit=_MOST_MS))
     return figures
 
 

@@ -11,7 +11,7 @@ from app.interfaces.http.schemas.recall import RecallRequest
 from bench.client import post
 from bench.data import credential, notes, one_agent
 from bench.prefill import SEED, prefill
-from bench.report import Figure
+from bench.report import CPU, Figure
 from bench.server import embedded
 from memory_gateway_double.account import DoubleOptions
 from memory_gateway_double.server import running
@@ -68,7 +68,7 @@ async def profiles() -> list[Figure]:
 
 def _figures(name: str, where: str, costs: Sequence[tuple[float, float]], limit: float) -> list[Figure]:
     return [
-        Figure(f"{name}, {where}", "ms CPU", [profile for profile, _ in costs]),
+        Figure(f"{name}, {where}", CPU, [profile for profile, _ in costs]),
         Figure(
             f"{name} beside POST /recall, {where}",
             "times",

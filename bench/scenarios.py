@@ -11,7 +11,7 @@ from app.bootstrap import build_runtime
 from app.domain.memory import Scope
 from app.settings import load_settings
 from bench.data import SECRETS, Requests, one_agent, questions
-from bench.report import Figure
+from bench.report import CPU, Figure
 from bench.server import Server, embedded, floor
 
 _ROUNDS = 5
@@ -21,8 +21,6 @@ _WARM_UP = 200
 _CACHED = 100
 _SHORT_TEXTS = 60
 _SEED = 2
-
-_CPU = "ms CPU"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,7 @@ class _Pair:
         for _ in range(_ROUNDS):
             costs.append(await self.server.cost(make(operations)))
             floors.append(await self.bare.cost(make(_FLOOR_OPERATIONS)))
-        return Figure(name, _CPU, costs, floors, limit)
+        return Figure(name, CPU, costs, floors, limit)
 
     async def message(self, name: str, requests: Requests, operations: int, limit: float | None) -> Figure:
         """Measure what a message of 60 words takes, beside a short query."""
@@ -157,4 +155,4 @@ async def embedding(data_dir: Path, limit: float) -> Figure:
             values.append((time.process_time() - before) * 1000 / len(texts))
     finally:
         await runtime.close()
-    return Figure("embedding one short text, local", _CPU, values, limit=limit)
+    return Figure("embedding one short text, local", CPU, values, limit=limit)

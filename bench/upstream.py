@@ -12,7 +12,7 @@ from statistics import median
 
 from bench.client import HOST, drive, post_json
 from bench.data import AUTH_SECRETS, Requests, one_agent
-from bench.report import Figure
+from bench.report import CPU, Figure
 from bench.server import COMMAND, Server, free_port, process, service
 
 _EMBEDDING_SECONDS, _CALL_SECONDS = 0.1, 0.04
@@ -62,7 +62,7 @@ async def _pending(server: Server, settled: Requests, pending: Requests) -> Figu
         _, with_them = await _cost(server, pending.recalls(_OPERATIONS[16]), 16)
         added.append(with_them - without)
     name = f"recall on Cloudflare: what {_PENDING} pending vectors of 1,536 dimensions add"
-    return Figure(name, "ms CPU", added, limit=_PENDING_MS)
+    return Figure(name, CPU, added, limit=_PENDING_MS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def _figures(name: str, rounds: Sequence[_Round], ratio: float | None, cpu: floa
     return [
         Figure(f"{name}: p50", "ms", [r.wall for r in rounds], [r.path for r in rounds]),
         Figure(f"{name}: p50 over its calls alone", "x", [r.wall / r.path for r in rounds], limit=ratio),
-        Figure(f"{name}: own work", "ms CPU", [r.cpu for r in rounds], limit=cpu),
+        Figure(f"{name}: own work", CPU, [r.cpu for r in rounds], limit=cpu),
     ]
 
 
