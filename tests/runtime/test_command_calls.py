@@ -90,7 +90,9 @@ async def test_a_prune_of_thousands_of_rows_beside_a_service_that_uses_its_share
         async with serving(tmp_path, on=limited, cloudflare_calls_per_window=LIMIT) as service:
             statuses: set[int] = set()
             pruning: asyncio.Task[Pruned] | None = None
-            for number in range(LIMIT):
+            for number in range(10 * LIMIT):
+                if number >= LIMIT and 429 in statuses:  # a slow machine takes longer to use its share up
+                    break
                 answer = await service.post("/recall", {"agent_id": "bot", "query": f"query {number}"})
                 statuses.add(answer.status_code)
                 if number == LIMIT // 10:
