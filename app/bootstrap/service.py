@@ -39,6 +39,7 @@ from app.runtime.places import Places
 from app.runtime.runtime import Pace, Runtime
 from app.runtime.shards import Shards
 from app.services.backends import IMPORT_LINES
+from app.services.background import Background
 from app.services.context_cache import ContextCache
 from app.services.credentials import Credentials
 from app.services.model_spend import ModelSpend
@@ -167,6 +168,7 @@ class _Process:
             database=stack.database,
             index=stack.open_index(self._embedder.config),
             acknowledgements=Acknowledgements(),
+            background=Background(),
             scales=self._scales(stack),
             registry=EmbeddingRegistry(stack.open_index, self._open_embedder),
             shard=shard.name,

@@ -10,7 +10,7 @@ T = TypeVar("T")
 class Turns(Generic[T]):
     """Gives one item of each tenant after the other; the items of one tenant come in their order.
 
-    It is not safe for threads, but ``others`` may be asked by any.
+    It is not safe for threads.
     """
 
     def __init__(self) -> None:
@@ -24,12 +24,6 @@ class Turns(Generic[T]):
     def put(self, tenant_id: str, item: T) -> None:
         """Let an item wait behind the others of its tenant."""
         self._of.setdefault(tenant_id, deque()).append(item)
-
-    def put_back(self, tenant_id: str, item: T) -> None:
-        """Let an item that was taken wait before the others of its tenant, who waits behind all other tenants."""
-        items = self._of.pop(tenant_id, None) or deque()
-        items.appendleft(item)
-        self._of[tenant_id] = items
 
     def put_first(self, tenant_id: str, item: T) -> None:
         """Let an item wait before all others."""
@@ -47,7 +41,3 @@ class Turns(Generic[T]):
                     self._of[tenant_id] = items
                 return tenant_id, item
         return None
-
-    def others(self, tenant_id: str) -> bool:
-        """Tell whether another tenant waits."""
-        return len(self._of) > (tenant_id in self._of)

@@ -3,32 +3,21 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import structlog
 
-from app.domain.errors import InvalidRequest, MemoryGatewayError, ShardUnavailable, Unavailable
+from app.domain.errors import InvalidRequest, ShardUnavailable, Unavailable
 from app.domain.shards import MAIN, Place, Shard, is_shard_name
 from app.runtime.checks import Part
 from app.runtime.fullness import Fullness
+from app.runtime.openings import Openings, OpenShard
 from app.runtime.places import Places
 from app.runtime.runtime import Runtime
 from app.services.credentials import Principal
 from app.storage.system import directory
 
-OpenShard = Callable[[Shard], Runtime]
-"""Makes the runtime of a shard, which has not started; raises ``ConfigurationError`` where the settings forbid it."""
 _MAX_HOPS = 5
-RETRY_SECONDS = 10.0
-"""How long after a shard could not be opened it is tried again."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    """Why a shard could not be opened, and until when it is not tried again, by the event loop's clock."""
-
-    error: MemoryGatewayError
-    until: float
 
 
 class Shards:
@@ -43,18 +32,16 @@ class Shards:
         self.main = main
         self.places = places or Places(main.backends.database)
         self.open_shard = open_shard
-        self._runtimes: dict[str, Runtime] = {MAIN: main}
-        self._failed: dict[str, _Failure] = {}
-        self._opening = asyncio.Lock()
+        self._openings = Openings(main, open_shard)
+        self._loading = asyncio.Lock()
         self._every = True
         self._background: Sequence[asyncio.Task[None]] = ()
-        self._begin: Callable[[Runtime], Awaitable[None]] = Runtime.start
-        self.fullness = Fullness(self.main, self._runtimes.values)
+        self.fullness = Fullness(self.main, self.runtimes.values)
 
     @property
     def runtimes(self) -> Mapping[str, Runtime]:
         """The runtimes by the names of their shards, the first one first."""
-        return self._runtimes
+        return self._openings.runtimes
 
     async def prepare(self, *, every: bool = True) -> None:
         """Prepare the shards for a command, without background work; another than the first may fail.
@@ -64,9 +51,9 @@ class Shards:
         Raises:
             MemoryGatewayError: the first shard cannot be used.
         """
-        self._begin, self._every = Runtime.prepare, every
+        self._openings.start, self._every = Runtime.prepare, every
         await self.main.prepare()
-        await self._open_added()
+        await self._open_every()
 
     async def start(self) -> None:
         """Prepare every shard and start its background work; what cannot be reached is waited for.
@@ -76,7 +63,7 @@ class Shards:
         """
         await self.main.start()
         try:
-            await self._open_added()
+            await self._open_every()
         except Unavailable as error:  # the next request tries again
             structlog.get_logger().warning("shards_wait", code=error.code, reason=error.detail)
         self._background = [
@@ -88,7 +75,8 @@ class Shards:
     async def close(self) -> None:
         """Close every shard; the first one, whose parts they share, last. What one of them raises is raised then."""
         async with AsyncExitStack() as closing:  # it closes what came last first
-            for runtime in self._runtimes.values():
+            await self._openings.close()
+            for runtime in self.runtimes.values():
                 closing.push_async_callback(runtime.close)
             for task in self._background:
                 task.cancel()
@@ -120,17 +108,15 @@ class Shards:
             await self.places.hear()
         if not self.places.sharded:
             return self.main
-        await self._open_added()
+        await self._hear_of_added()
         place = await self.places.find(tenant_id, self._choose, self._left)
         return await self.opened(place.shard)
 
     async def opened(self, name: str) -> Runtime:
         """Return the runtime of a shard, which is opened now if it was not; raises as ``named`` does."""
-        if name not in self._runtimes:
-            async with self._opening:
-                for shard in self.places.shards:
-                    if shard.name == name:
-                        await self._open(shard)
+        for shard in self.places.shards:
+            if shard.name == name:
+                await self._openings.open(shard)
         return self.named(name)
 
     def named(self, name: str) -> Runtime:
@@ -139,9 +125,9 @@ class Shards:
         Raises:
             ShardUnavailable: the shard is missing, or cannot be used.
         """
-        if name in self._failed:
-            raise ShardUnavailable(f"The shard {name} cannot be used: {self._failed[name].error.detail}")
-        runtime = self._runtimes.get(name)
+        if (failure := self._openings.failures.get(name)) is not None:
+            raise ShardUnavailable(f"The shard {name} cannot be used: {failure.error.detail}")
+        runtime = self.runtimes.get(name)
         if runtime is None and name in {shard.name for shard in self.places.shards}:
             raise ShardUnavailable(f"The shard {name} is just being opened.")
         if runtime is None:
@@ -175,7 +161,7 @@ class Shards:
         (added,) = await self.main.backends.database.run([directory.add(name, database_id)])
         if not added:
             raise InvalidRequest(f"There is a shard {name}, or one with its database, already.")
-        await self._open_added()
+        await self._open_every()
 
     async def parts(self) -> list[Part]:
         """Check the parts of every shard; the service is ready without those beside the first, for other tenants."""
@@ -195,41 +181,29 @@ class Shards:
             if part.name in {"database", "index", "data"}
         ]
 
-    async def _open_added(self) -> None:
-        """Open the shards that have been added since the last time.
+    async def _open_every(self) -> None:
+        """Open the shards that the directory names, unless each is to be opened when it is asked for; wait for them.
+
+        Raises:
+            Unavailable: the directory does not answer.
+        """
+        await self._hear_of_added()
+        if self._every:
+            await asyncio.gather(*(self._openings.open(shard) for shard in self.places.shards))
+
+    async def _hear_of_added(self) -> None:
+        """Read which shards have been added since the last time, and begin to open them.
 
         Raises:
             Unavailable: the directory does not answer.
         """
         if not self.places.outdated:
             return
-        async with self._opening:
+        async with self._loading:
             if self.places.outdated:
                 for shard in await self.places.load():
                     if self._every:
-                        await self._open(shard)
-
-    async def _open(self, shard: Shard) -> None:
-        """Open one shard, unless it is; what is wrong with it is kept for a while, for the requests of its tenants."""
-        now = asyncio.get_running_loop().time()
-        failed = self._failed.get(shard.name)
-        if self.open_shard is None or shard.name in self._runtimes or (failed is not None and now < failed.until):
-            return
-        try:
-            self._runtimes[shard.name] = await self._begun(self.open_shard(shard))
-        except MemoryGatewayError as error:
-            self._failed[shard.name] = _Failure(error, now + RETRY_SECONDS)
-            structlog.get_logger().error("shard_failed", shard=shard.name, code=error.code, reason=error.detail)
-        else:
-            self._failed.pop(shard.name, None)
-
-    async def _begun(self, runtime: Runtime) -> Runtime:
-        try:
-            await self._begin(runtime)
-        except BaseException:
-            await runtime.close()
-            raise
-        return runtime
+                        self._openings.begin(shard)
 
     async def _choose(self, tenant_id: str) -> Place:
         """Let a new tenant live in the shard that is least full; where another process is first, it never lives there.
@@ -237,9 +211,7 @@ class Shards:
         Raises:
             Unavailable: the directory, or the shard, does not answer.
         """
-        async with self._opening:
-            for shard in self.places.shards:
-                await self._open(shard)
+        await asyncio.gather(*(self._openings.open(shard) for shard in self.places.shards))
         place = directory.first_place(await self.fullness.least())
         if place.shard != MAIN:
             database = self.named(place.shard).backends.database

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Background:
-    """The tasks of this process that no request waits for any more. Each does the work of one tenant."""
+    """The tasks of one shard that no request waits for any more. Each does the work of one tenant."""
 
     def __init__(self) -> None:
         """Begin with none."""

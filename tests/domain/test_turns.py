@@ -21,25 +21,6 @@ def test_each_tenant_has_one_turn_before_any_has_another() -> None:
     assert drained(turns) == [("loud", 0), ("quiet", 9), ("loud", 1), ("loud", 2)]
 
 
-def test_what_is_put_back_comes_first_of_its_tenant_and_after_the_others() -> None:
-    turns = Turns[int]()
-    for tenant, number in (("loud", 0), ("loud", 1), ("quiet", 9)):
-        turns.put(tenant, number)
-    assert turns.take() == ("loud", 0)
-    turns.put_back("loud", 0)
-    assert drained(turns) == [("quiet", 9), ("loud", 0), ("loud", 1)]
-
-
-def test_a_tenant_that_was_just_served_waits_behind_one_that_came_after_its_next_item() -> None:
-    turns = Turns[int]()
-    turns.put("loud", 0)
-    turns.take()
-    turns.put("loud", 1)
-    turns.put("quiet", 9)
-    turns.put_back("loud", 0)
-    assert drained(turns) == [("quiet", 9), ("loud", 0), ("loud", 1)]
-
-
 def test_who_does_not_fit_keeps_the_turn() -> None:
     turns = Turns[int]()
     for tenant, number in (("a", 5), ("b", 1)):
@@ -47,15 +28,6 @@ def test_who_does_not_fit_keeps_the_turn() -> None:
     assert turns.take(lambda number: number < 3) == ("b", 1)
     assert turns.take(lambda number: number < 3) is None
     assert drained(turns) == [("a", 5)]
-
-
-def test_only_another_tenant_is_another() -> None:
-    turns = Turns[int]()
-    assert not turns.others("a")
-    turns.put("a", 1)
-    assert (turns.others("a"), turns.others("b")) == (False, True)
-    turns.put("b", 1)
-    assert turns.others("a")
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=30))

@@ -43,7 +43,7 @@ async def begun(data_dir: Path, edge: Edge, **more: Any) -> MemoryGatewayError:
 async def test_a_shard_is_served_as_soon_as_the_worker_has_both_of_its_bindings(
     tmp_path: Path, edge: Edge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.runtime.shards.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("app.runtime.openings.RETRY_SECONDS", 0.0)
     monkeypatch.setattr("app.runtime.places.MAX_AGE_SECONDS", 0.0)
     account, data = edge.account, edge.account.doubles[tmp_path].double
     async with serving(tmp_path, **edge.settings()) as service:

@@ -4,22 +4,26 @@ import asyncio
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+from structlog.contextvars import bound_contextvars, get_contextvars
 from structlog.testing import capture_logs
 
 from app.bootstrap import build_shards, shard_file
 from app.bootstrap.files import open_file
-from app.domain.errors import ConfigurationError, DatabaseUnavailable, InvalidRequest
+from app.domain.errors import ConfigurationError, DatabaseUnavailable, InvalidRequest, ShardUnavailable
 from app.domain.shards import Shard
 from app.ports.database import Statement
 from app.runtime.fullness import ShardFigures
+from app.runtime.runtime import Runtime
 from tests.support.service import Service, serving, settings_for
 from tests.support.sharded import add_shards, placed, rows, sharded
 
 pytestmark = pytest.mark.thorough
 
 _TENANTS = "SELECT DISTINCT tenant_id FROM long_term_memory ORDER BY tenant_id"
+_OF_A_NEWER_VERSION = "INSERT INTO d1_migrations (name) VALUES ('9999_later.sql')"
 _HERE = "INSERT INTO tenant_epochs (tenant_id, epoch, state) VALUES ('acme', 2, 'here')"
 _GONE = "UPDATE tenant_epochs SET state = 'gone', to_shard = 'main', to_epoch = 2 WHERE tenant_id = 'acme'"
 
@@ -78,7 +82,7 @@ async def test_a_shard_that_was_added_meanwhile_is_found_by_a_process_that_runs(
         await service.store("another fox", tenant="acme")
         assert service.shards.places.sharded
         assert (await service.shards.of("acme")).backends.shard == "main"
-        assert list(service.shards.runtimes) == ["main", "east"]
+        assert (await service.shards.opened("east")).backends.shard == "east"
 
 
 async def test_a_new_shard_takes_no_tenant_before_every_process_knows_of_it(tmp_path: Path) -> None:
@@ -156,7 +160,7 @@ def test_the_path_of_a_missing_shard_is_in_the_log(tmp_path: Path) -> None:
 async def test_a_shard_whose_file_is_back_is_served_without_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.runtime.shards.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("app.runtime.openings.RETRY_SECONDS", 0.0)
     await add_shards(tmp_path, ["east"])
     file = shard_file(settings_for(tmp_path), "east")
     away = file.rename(tmp_path / "away.sqlite3")
@@ -168,6 +172,90 @@ async def test_a_shard_whose_file_is_back_is_served_without_a_restart(
         assert (await service.post("/recall", query, tenant="acme")).status_code == 503
         away.rename(file)
         assert (await service.post("/recall", query, tenant="acme")).status_code == 200
+
+
+async def test_a_shard_that_cannot_be_opened_leaves_the_background_work_of_the_others_alone(tmp_path: Path) -> None:
+    await add_shards(tmp_path, ["east"])
+    async with serving(tmp_path) as service:
+        await service.shards.runtimes["east"].backends.database.run([Statement(_OF_A_NEWER_VERSION, writes=True)])
+    built = build_shards(settings_for(tmp_path))
+    await built.main.start()
+    going_on = asyncio.Event()
+    work = built.main.backends.background.start(going_on.wait(), name="ingestion")
+    try:
+        await built.places.load()
+        with pytest.raises(ShardUnavailable):
+            await built.opened("east")
+        going_on.set()
+        assert await work
+    finally:
+        await built.close()
+
+
+async def test_requests_of_other_tenants_do_not_wait_for_a_shard_that_is_just_being_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path) as service:
+        await service.store("a fox", tenant="acme")
+        await add_shards(tmp_path, ["east"])
+        may_open, _ = _opens_when_told(monkeypatch)
+        lives_there = "INSERT INTO tenant_places VALUES ('globex', 'east', 0)"
+        await service.runtime.backends.database.run([Statement(lives_there, writes=True)])
+        async with asyncio.timeout(30):
+            await service.store("another fox", tenant="acme")
+        waiting = asyncio.create_task(service.store("a bear", tenant="globex"))
+        async with asyncio.timeout(30):
+            assert len(await service.contents("fox", tenant="acme")) == 2
+        assert not waiting.done()
+        may_open.set()
+        await waiting
+
+
+async def test_a_request_that_is_cancelled_while_it_waits_for_a_shard_takes_nobody_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(tmp_path) as service:
+        await add_shards(tmp_path, ["east"])
+        may_open, begun = _opens_when_told(monkeypatch)
+        await service.shards.places.load()
+        first, second = (asyncio.create_task(service.shards.opened("east")) for _ in range(2))
+        await asyncio.sleep(0.01)
+        first.cancel()
+        await asyncio.sleep(0.01)
+        may_open.set()
+        assert [await second] == begun
+
+
+async def test_what_a_shard_logs_is_not_told_as_of_the_request_that_opened_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[dict[str, Any]] = []
+    real = Runtime.prepare
+
+    async def prepare(runtime: Runtime) -> None:
+        told.append(get_contextvars())
+        await real(runtime)
+
+    async with serving(tmp_path) as service:
+        await add_shards(tmp_path, ["east"])
+        await service.shards.places.load()
+        monkeypatch.setattr(Runtime, "prepare", prepare)
+        with bound_contextvars(request_id="of the request"):
+            await service.shards.opened("east")
+    assert told == [{}]
+
+
+def _opens_when_told(monkeypatch: pytest.MonkeyPatch) -> tuple[asyncio.Event, list[Runtime]]:
+    """Have the runtimes that are opened from now on wait for the event; they are in the list."""
+    may_open, begun, prepare = asyncio.Event(), list[Runtime](), Runtime.prepare
+
+    async def waits(runtime: Runtime) -> None:
+        begun.append(runtime)
+        await may_open.wait()
+        await prepare(runtime)
+
+    monkeypatch.setattr(Runtime, "prepare", waits)
+    return may_open, begun
 
 
 @pytest.mark.parametrize("name", ["", "main", "East", "1st", "a" * 17, "a-b", "east"])

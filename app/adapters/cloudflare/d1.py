@@ -59,6 +59,11 @@ _TRANSIENT = (
     "due to transient issue on remote node",
     "request stream because client disconnected",
     "internal error; reference",
+    # SQLite's own words for what has nothing to do with the statement.
+    "SQLITE_BUSY",
+    "SQLITE_INTERRUPT",
+    "SQLITE_IOERR",
+    "SQLITE_NOMEM",
 )
 _OVERLOADED = (
     "exceeded timeout which caused object to be reset",

@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from app.adapters.local.bert_graph import bert_graph
 from app.adapters.local.bert_weights import BertShape, Matrix, Weights
-from app.adapters.local.inference import compiled
+from app.adapters.local.inference import InferRequest, compiled
 from app.domain.embedding import Vector
+from app.domain.errors import EmbeddingUnavailable
 
 Pooling: TypeAlias = Literal["mean", "cls"]
 """What a sequence's vector is made of: the mean of its tokens' vectors, or the first token's alone."""
@@ -46,7 +47,7 @@ class BertEncoder:
         self.shape = BertShape.read(directory / "config.json")
         with Weights(directory / "model.safetensors") as weights:
             self._compiled = compiled(bert_graph(self.shape, weights), passes=passes, exact=exact)
-            self._idle: list[Any] = []
+            self._idle: list[InferRequest] = []
             """OpenVINO's memory for a pass, of passes that have ended."""
             for rows in _FIRST_PASSES:
                 self.encode([[0] * min(rows, self.shape.positions)])
@@ -55,16 +56,28 @@ class BertEncoder:
         """Return the unit vectors of token sequences of one to ``shape.positions`` tokens; threads may call it.
 
         A model with broken weights returns values that are not finite.
+
+        Raises:
+            EmbeddingUnavailable: OpenVINO could not compute it: there was no memory for it, for example.
         """
         bounds = list(pairwise(accumulate(map(len, sequences), initial=0)))
-        request = self._idle.pop() if self._idle else self._compiled.create_infer_request()
         try:
+            request = self._request()
             (rows,) = request.infer(_inputs(sequences, bounds), share_inputs=True, share_outputs=True).values()
-            # The caller detects values that are not finite, so numpy does not warn.
-            with np.errstate(all="ignore"):
-                return [self._pooled(rows[start:end]) for start, end in bounds]
-        finally:
-            self._idle.append(request)
+        except (RuntimeError, MemoryError) as error:
+            raise EmbeddingUnavailable(f"The local model could not be computed: {error}") from error
+        # The caller detects values that are not finite, so numpy does not warn.
+        with np.errstate(all="ignore"):
+            vectors = [self._pooled(rows[start:end]) for start, end in bounds]
+        self._idle.append(request)  # its next pass overwrites the rows
+        return vectors
+
+    def _request(self) -> InferRequest:
+        """Return memory for a pass. That of a pass that fails is not used again."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._compiled.create_infer_request()
 
     def _pooled(self, rows: Matrix) -> Vector:
         vector = rows[0] if self._pooling == "cls" else rows.mean(axis=0)

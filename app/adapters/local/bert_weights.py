@@ -57,7 +57,7 @@ class BertShape:
             vocabulary=_positive(path, config, "vocab_size"),
             positions=_positive(path, config, "max_position_embeddings"),
             types=_positive(path, {"type_vocab_size": 2, **config}, "type_vocab_size"),
-            epsilon=float(config.get("layer_norm_eps", 1e-12)),
+            epsilon=_epsilon(path, config),
         )
         if shape.hidden % shape.heads:
             raise ConfigurationError(
@@ -120,4 +120,11 @@ def _positive(path: Path, config: Mapping[str, Any], name: str) -> int:
     value = config.get(name)
     if not isinstance(value, int) or value < 1:
         raise ConfigurationError(f"{path}: {name} is {value!r}, not a positive integer.")
+    return value
+
+
+def _epsilon(path: Path, config: Mapping[str, Any]) -> float:
+    value = config.get("layer_norm_eps", 1e-12)
+    if not isinstance(value, float) or not 0 < value < 1:
+        raise ConfigurationError(f"{path}: layer_norm_eps is {value!r}, not a number between 0 and 1.")
     return value

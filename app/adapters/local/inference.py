@@ -3,10 +3,13 @@
 import sys
 from typing import Any, TypeAlias
 
+from app.domain.errors import ConfigurationError
+
 Package: TypeAlias = Any
 Node: TypeAlias = Any
 Graph: TypeAlias = Any
 CompiledGraph: TypeAlias = Any
+InferRequest: TypeAlias = Any
 """OpenVINO's, which type checkers cannot read."""
 
 _TOOLS = "openvino.tools.ovc"
@@ -14,12 +17,18 @@ _TOOLS = "openvino.tools.ovc"
 
 
 def openvino() -> Package:
-    """Import OpenVINO without what reports that it is used."""
-    if "openvino" in sys.modules:
-        return sys.modules["openvino"]
+    """Import OpenVINO without what reports that it is used.
+
+    Raises:
+        ConfigurationError: it cannot be loaded on this machine.
+    """
+    if (loaded := sys.modules.get("openvino")) is not None:
+        return loaded
     sys.modules[_TOOLS] = None  # type: ignore[assignment]  # a module that is None cannot be imported
     try:
         import openvino as package  # noqa: PLC0415 - loading it takes 100 ms
+    except ImportError as error:
+        raise _unusable(error) from error
     finally:
         del sys.modules[_TOOLS]
     return package
@@ -32,16 +41,28 @@ def compiled(graph: Graph, *, passes: int, exact: bool) -> CompiledGraph:
         graph: what to compute.
         passes: how many; OpenVINO takes no more than there are processors.
         exact: True computes in float32; otherwise products are of bfloat16 where the processor multiplies it.
+
+    Raises:
+        ConfigurationError: OpenVINO cannot compute it on this machine.
     """
-    core = openvino().Core()
-    rounded = not exact and "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
-    return core.compile_model(
-        graph,
-        "CPU",
-        {
-            "NUM_STREAMS": passes,
-            "INFERENCE_NUM_THREADS": passes,
-            "INFERENCE_PRECISION_HINT": "bf16" if rounded else "f32",
-            "ENABLE_CPU_PINNING": False,  # other processes serve beside this one
-        },
+    try:
+        core = openvino().Core()
+        rounded = not exact and "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+        return core.compile_model(
+            graph,
+            "CPU",
+            {
+                "NUM_STREAMS": passes,
+                "INFERENCE_NUM_THREADS": passes,
+                "INFERENCE_PRECISION_HINT": "bf16" if rounded else "f32",
+                "ENABLE_CPU_PINNING": False,  # other processes serve beside this one
+            },
+        )
+    except RuntimeError as error:  # all that OpenVINO raises
+        raise _unusable(error) from error
+
+
+def _unusable(error: Exception) -> ConfigurationError:
+    return ConfigurationError(
+        f"OpenVINO, which computes the local model, does not run on this machine: {error}. Set EMBEDDER to another."
     )

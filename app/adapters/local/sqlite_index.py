@@ -54,6 +54,7 @@ _SCHEMA = (
 )
 
 _SAMPLED = 100
+_FILTER_SECONDS = 2.0
 
 _SCOPE = "tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id' AND index_name = ?1 ->> 'index_name'"
 _REMOVALS = f"SELECT removals FROM local_vector_removals WHERE {_SCOPE}"
@@ -139,9 +140,15 @@ class SqliteVectorIndex:
     removal_grace_ms = 0
     filterable = None
 
-    def __init__(self, file: SqliteFile, config: EmbeddingConfig, *, cache_bytes: int) -> None:
-        """Use a file that the caller opens and closes; keep at most ``cache_bytes`` of vectors in memory."""
+    def __init__(
+        self, file: SqliteFile, config: EmbeddingConfig, *, cache_bytes: int, filter_seconds: float = _FILTER_SECONDS
+    ) -> None:
+        """Use a file that the caller opens and closes; keep at most ``cache_bytes`` of vectors in memory.
+
+        A search with a filter may take ``filter_seconds`` of a processor, because slow reads of others wait for it.
+        """
         self._file = file
+        self._filter_seconds = filter_seconds
         self._config = config
         self._cache = ScopeCache(config.dimensions, cache_bytes)
         self._searches: Coalescer[Scope, _ScopeSearch, list[Hit]] = Coalescer(self._answer)
@@ -151,7 +158,11 @@ class SqliteVectorIndex:
         await self._file.write(lambda connection: [connection.execute(sql) for sql in _SCHEMA])
 
     async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
-        """Score every vector of the scope that passes the filter and return the best ``top_k``."""
+        """Score every vector of the scope that passes the filter and return the best ``top_k``.
+
+        Raises:
+            DatabaseUnavailable: the file does not answer, or the filter takes too long.
+        """
         search = _ScopeSearch(vector, top_k, where)
         # A filter may take long: only its own caller waits for it.
         hits = (await self._answer(scope, [search]))[0] if where else await self._searches.ask(scope, search)
@@ -230,7 +241,10 @@ class SqliteVectorIndex:
         await self._file.read(lambda connection: connection.execute("SELECT 1 FROM local_vector LIMIT 1").fetchone())
 
     async def _answer(self, scope: Scope, searches: Sequence[_ScopeSearch]) -> list[list[Hit]]:
-        return await self._file.read(lambda connection: self._search(connection, scope, searches), scope.tenant_id)
+        seconds = self._filter_seconds if any(search.where for search in searches) else None
+        return await self._file.read(
+            lambda connection: self._search(connection, scope, searches), scope.tenant_id, seconds=seconds
+        )
 
     def _search(self, connection: apsw.Connection, scope: Scope, searches: Sequence[_ScopeSearch]) -> list[list[Hit]]:
         """Answer concurrent searches of one scope together, with one pass over its vectors."""
@@ -255,22 +269,31 @@ class SqliteVectorIndex:
             yield from self._streamed(connection.execute(_VECTORS, (argument,)))
             return
         with vectors.lock:
-            self._refresh(connection, scope, vectors)
+            is_current = self._refresh(connection, scope, vectors)
             snapshot = vectors.snapshot()
+        if not is_current:
+            yield from self._streamed(connection.execute(_VECTORS, (argument,)))
+            return
         self._cache.resized(scope, vectors.size)
         yield snapshot.numbers, snapshot.ids, snapshot.values
 
-    def _refresh(self, connection: apsw.Connection, scope: Scope, vectors: ScopeVectors) -> None:
-        """Update the vectors from the file."""
+    def _refresh(self, connection: apsw.Connection, scope: Scope, vectors: ScopeVectors) -> bool:
+        """Update the vectors from the file.
+
+        Return False where a reader that began later has already taken out what this connection's snapshot still has.
+        """
         argument = _argument(self._config, scope, after=vectors.last)
         removals = connection.execute(_REMOVALS, (argument,)).get or 0
-        if removals != vectors.removals:
+        if removals < vectors.removals:
+            return False
+        if removals > vectors.removals:
             kept = _rows(connection, _NUMBERS, argument)
             vectors.keep(np.array([number for (number,) in kept], np.int64))
             vectors.removals = removals
         added = _rows(connection, _VECTORS, argument)
         if added:
             vectors.append(added)
+        return True
 
     def _streamed(self, cursor: apsw.Cursor) -> Iterator[tuple[Numbers, list[str], _FLOATS]]:
         while rows := list(islice(cursor, _STREAMED)):

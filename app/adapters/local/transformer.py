@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import importlib.util
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -77,7 +78,7 @@ class TransformerEmbedder:
         _check_modules(directory)
         pooling = _pooling(directory)
         self._tokenizer = Unigram.from_directory(directory) or WordPiece.from_directory(directory)
-        threads = threads or os.cpu_count() or 1
+        threads = threads or _processors()
         self._encoder = BertEncoder(directory, pooling=pooling, passes=threads, exact=exact)
         if self._tokenizer.size > self._encoder.shape.vocabulary:
             raise ConfigurationError(f"{directory}: the tokenizer has more tokens than the model has embeddings.")
@@ -131,6 +132,13 @@ class TransformerEmbedder:
             for number, ids in enumerate(map(self._tokenizer.ids, texts))
             for start in range(0, max(1, len(ids)), room)
         ]
+
+
+def _processors() -> int:
+    """Return how many processors this process may use; a container's quota is not looked at."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def packaged_model_dir() -> Path | None:

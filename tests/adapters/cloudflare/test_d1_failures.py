@@ -43,6 +43,10 @@ TRANSIENT = [
     "Cannot resolve D1 DB due to transient issue on remote node.",
     "Can't read from request stream because client disconnected.",
     "internal error; reference=0123456789abcdef",
+    "database is locked: SQLITE_BUSY",
+    "out of memory: SQLITE_NOMEM",
+    "disk I/O error: SQLITE_IOERR",
+    "interrupted: SQLITE_INTERRUPT",
 ]
 OVERLOADED = [
     "D1 DB storage operation exceeded timeout which caused object to be reset.",

@@ -4,14 +4,16 @@ import math
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from app.adapters.local.bert import BertEncoder
+from app.adapters.local.inference import compiled
 from app.adapters.local.transformer import TransformerEmbedder
-from app.domain.errors import ConfigurationError
+from app.domain.errors import ConfigurationError, EmbeddingUnavailable
 from tests.adapters.local.tiny_model import CONFIG, VOCABULARY, Tensors, random_tensors, write_model
 
 IDS = [2, 4, 7, 6, 3]
@@ -47,6 +49,40 @@ def test_threads_that_encode_at_the_same_time_do_not_disturb_each_other(tmp_path
         for _ in range(20):
             found = [vector for (vector,) in threads.map(encoder.encode, batches)]
             np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+class Request:
+    """OpenVINO's memory for a pass, which fails as long as there are failures."""
+
+    def __init__(self, request: Any, failures: list[Exception]) -> None:
+        self._request = request
+        self._failures = failures
+
+    def infer(self, *arguments: Any, **named: Any) -> Any:
+        if self._failures:
+            raise self._failures.pop()
+        return self._request.infer(*arguments, **named)
+
+
+def test_a_pass_that_fails_is_an_outage_of_the_model_and_the_next_one_is_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures: list[Exception] = []
+
+    class Compiled:
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            self._compiled = compiled(*arguments, **named)
+
+        def create_infer_request(self) -> Request:
+            return Request(self._compiled.create_infer_request(), failures)
+
+    monkeypatch.setattr("app.adapters.local.bert.compiled", Compiled)
+    encoder = BertEncoder(write_model(tmp_path / "tiny"), exact=True)
+    failures += [RuntimeError("can't alloc"), MemoryError()]
+    for _ in range(2):
+        with pytest.raises(EmbeddingUnavailable, match="could not be computed"):
+            encoder.encode([IDS])
+    np.testing.assert_allclose(encoder.encode([IDS])[0], by_definition(random_tensors(), IDS), atol=1e-6)
 
 
 def test_scores_too_large_for_exp_are_computed_all_the_same(tmp_path: Path) -> None:
@@ -133,6 +169,9 @@ def test_weights_of_another_type_are_named(tmp_path: Path) -> None:
         ),
         ({"config.json": {**CONFIG, "num_attention_heads": 3}}, "no multiple of num_attention_heads 3"),
         ({"config.json": {**CONFIG, "hidden_size": None}}, "hidden_size is None"),
+        ({"config.json": {**CONFIG, "layer_norm_eps": None}}, "layer_norm_eps is None"),
+        ({"config.json": {**CONFIG, "layer_norm_eps": "x"}}, "layer_norm_eps is 'x'"),
+        ({"config.json": {**CONFIG, "layer_norm_eps": -1.0}}, "layer_norm_eps is -1.0"),
         ({"config.json": {**CONFIG, "num_hidden_layers": 3}}, r"encoder\.layer\.2\."),
         ({"config.json": {**CONFIG, "intermediate_size": 32}}, r"intermediate\.dense\.weight has the shape \(16, 8\)"),
         ({"config.json": {**CONFIG, "vocab_size": 7}}, "word_embeddings"),

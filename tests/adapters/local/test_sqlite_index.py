@@ -1,9 +1,12 @@
 """What the SQLite index keeps in memory once vectors are deleted. The rest is in the contracts."""
 
 import gc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from contextlib import closing
 from pathlib import Path
+from typing import TypeVar
 
+import apsw
 import numpy as np
 import pytest
 from ulid import ULID
@@ -12,10 +15,13 @@ from app.adapters.local.scope_vectors import ScopeVectors
 from app.adapters.local.sqlite_file import SqliteFile
 from app.adapters.local.sqlite_index import SqliteVectorIndex
 from app.domain.embedding import EmbeddingConfig
+from app.domain.errors import DatabaseUnavailable
 from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.vector_index import IndexedVector
 
+T = TypeVar("T")
+FOUR = EmbeddingConfig("test", "four", 4)
 OWN, OTHER = Scope("tenant", "agent"), Scope("tenant", "other")
 VALUES = np.eye(1, 4, dtype=np.float32)[0]
 
@@ -23,7 +29,7 @@ VALUES = np.eye(1, 4, dtype=np.float32)[0]
 @pytest.fixture
 async def index(tmp_path: Path) -> AsyncIterator[SqliteVectorIndex]:
     file = SqliteFile(tmp_path / "index.sqlite3")
-    index = SqliteVectorIndex(file, EmbeddingConfig("test", "four", 4), cache_bytes=1 << 20)
+    index = SqliteVectorIndex(file, FOUR, cache_bytes=1 << 20)
     await index.prepare()
     yield index
     await file.close()
@@ -66,3 +72,48 @@ async def test_a_vector_that_is_deleted_alone_leaves_the_memory_with_the_next_se
     assert in_memory(ids[1:]) == set(ids[1:])
     assert await search(index, OWN) == set(ids[1:])
     assert in_memory(ids) == set(ids[1:])
+
+
+class OnConnection(SqliteFile):
+    """A file whose next read is made on the connection that is set."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.connection: apsw.Connection | None = None
+
+    async def read(
+        self, work: Callable[[apsw.Connection], T], tenant_id: str = "", *, seconds: float | None = None
+    ) -> T:
+        return (
+            await super().read(work, tenant_id, seconds=seconds) if self.connection is None else work(self.connection)
+        )
+
+
+async def test_a_search_whose_snapshot_is_older_than_a_removal_still_finds_what_was_there(tmp_path: Path) -> None:
+    file = OnConnection(tmp_path / "index.sqlite3")
+    index = SqliteVectorIndex(file, FOUR, cache_bytes=1 << 20)
+    await index.prepare()
+    kept, replaced = await remembered(index, OWN, 2)
+    with closing(apsw.Connection(str(file.path))) as older:
+        older.execute("BEGIN")
+        older.execute("SELECT count(*) FROM local_vector").fetchall()
+        await index.upsert([IndexedVector(OWN, replaced, -VALUES, 2, 1)])
+        assert await search(index, OWN) == {kept, replaced}
+        file.connection = older
+        assert await search(index, OWN) == {kept, replaced}
+        older.execute("ROLLBACK")
+        file.connection = None
+    assert await search(index, OWN) == {kept, replaced}
+    await file.close()
+
+
+async def test_a_filter_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
+    file = SqliteFile(tmp_path / "index.sqlite3")
+    index = SqliteVectorIndex(file, FOUR, cache_bytes=1 << 20, filter_seconds=0.0)
+    await index.prepare()
+    wanted = {f"key {number}": number for number in range(16)}
+    await index.upsert([IndexedVector(OWN, str(ULID()), VALUES, 1, 1, wanted) for _ in range(2_000)])
+    with pytest.raises(DatabaseUnavailable, match="too long"):
+        await index.query(OWN, VALUES, top_k=9, where=Filter(metadata=wanted))
+    assert len(await search(index, OWN)) == 9
+    await file.close()

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from app.adapters.local.bert import BertEncoder
 from app.adapters.local.transformer import TransformerEmbedder, packaged_model_dir
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.errors import EmbeddingUnavailable
@@ -143,15 +144,36 @@ def test_a_weight_that_is_no_number_gives_no_vector(tmp_path: Path, bits: int, e
         embed(write_model(tmp_path / "tiny", tensors=tensors), "red", exact=exact)
 
 
-def test_loading_the_model_copies_none_of_its_weights() -> None:
-    TransformerEmbedder(packaged())  # imports are no part of it
+def test_loading_the_model_makes_no_objects_of_its_weights() -> None:
+    BertEncoder(packaged())  # imports are no part of it
     tracemalloc.start()
     try:
-        TransformerEmbedder(packaged())
+        BertEncoder(packaged())
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert most < (packaged() / "model.safetensors").stat().st_size / 4
+
+
+_RESIDENT = """
+import sys
+from pathlib import Path
+from app.adapters.local.bert import BertEncoder
+def resident():
+    return int(Path("/proc/self/status").read_text().partition("VmRSS:")[2].split()[0]) * 1024
+tiny, model = map(Path, sys.argv[1:])
+BertEncoder(tiny)
+before = resident()
+encoder = BertEncoder(model)
+print(resident() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells what is resident")
+def test_of_a_model_that_is_loaded_less_than_its_file_stays_in_memory(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _RESIDENT, str(write_model(tmp_path / "tiny")), str(packaged())]
+    grown = int(subprocess.run(command, check=True, capture_output=True, timeout=60).stdout)
+    assert grown < (packaged() / "model.safetensors").stat().st_size
 
 
 def test_a_question_is_nearest_to_the_memory_that_answers_it_in_other_words() -> None:
