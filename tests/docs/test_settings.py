@@ -98,7 +98,14 @@ def test_what_is_wrong_with_a_setting_is_a_plain_sentence(
     monkeypatch.setenv(name, value)
     with pytest.raises(ConfigurationError) as refused:
         load_settings()
+    assert refused.value.detail.startswith(name)
     assert refused.value.detail.endswith(f": {said}")
+
+
+def test_an_error_names_a_tenant_of_a_setting_as_it_was_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TENANT_CALL_WEIGHTS", "acme:0")
+    with pytest.raises(ConfigurationError, match=r"^TENANT_CALL_WEIGHTS\.acme: "):
+        load_settings()
 
 
 ACCOUNT_ID, DATABASE_ID = "023e105f4ecef8ad9ca31a8372d0c353", "6f1c0f2e-5b3a-4d7e-9c8b-0a1b2c3d4e5f"

@@ -153,7 +153,7 @@ _END = {
 
 
 def _written_to(report: Report) -> str:
-    """Name the agents that were written to, those with the most memories first."""
+    """Name the agents that were written to, those with the most lines, of memories and of rows, first."""
     if not report.agents:
         return ""
     named = ", ".join(f"{agent_id} ({count})" for agent_id, count in report.agents.most_common(_MAX_SHOWN))

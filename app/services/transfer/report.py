@@ -24,7 +24,7 @@ MAX_REJECTED_LISTED = 1000
 """Rejected lines that a report lists; more of them are only counted: a line of a byte would get a line of 60."""
 
 _MAX_AGENTS = 1000
-"""Agents whose memories a report counts one by one."""
+"""Agents whose memories and rows a report counts one by one."""
 _IN_MEMORY = 256 * 1024
 _CHUNK = 64 * 1024
 
@@ -36,7 +36,7 @@ class Report:
         """Begin with none."""
         self.counts: Counter[Status] = Counter()
         self.agents: Counter[str] = Counter()
-        """How many memories were imported to each agent; those of the agents beyond the first thousand are left out."""
+        """How many memories and rows were imported to each agent; the agents beyond the first thousand are left out."""
         self.lines = 0
         self.manifest = False
         self.end: End = "missing"
@@ -51,7 +51,7 @@ class Report:
         detail: str | None = None,
         agent_id: str | None = None,
     ) -> None:
-        """Note what became of a line, and of a memory that was imported to which agent."""
+        """Note what became of a line, and to which agent a memory or a row was imported."""
         self.counts[status] += 1
         if (
             status == "imported"
