@@ -111,16 +111,18 @@ def test_a_secret_in_another_form(public: Caller, header: str) -> None:
         ("/d1/database/{other}/query", 7404),
         ("/d1/database/constructor/query", 7404),
         ("/d1/database/__proto__/query", 7404),
-        ("/d1/database/DB_1/query", 7404),
+        ("/d1/database/DB_{number}/query", 7404),
         ("/vectorize/v2/indexes/{other_index}/query", 3000),
         ("/vectorize/v2/indexes/toString/query", 3000),
+        ("/vectorize/v2/indexes/VEC_{number}/query", 3000),
         ("/ai/run/@cf/baai/bge-small-en-v1.5", 5007),
         ("/ai/run/@cf/meta/llama-4-scout-17b-16e-instruct", 5007),
     ],
 )
 def test_what_is_not_in_the_configuration(caller: Caller, edge: Edge, path: str, code: int) -> None:
-    other = edge.unused[0]
-    path = path.format(other=other.database_id, other_index=other.config.index_name)
+    """The names of the Worker's own bindings are in it, but not as what is asked for."""
+    other, number = edge.unused[0], caller.slot.number
+    path = path.format(other=other.database_id, other_index=other.config.index_name, number=number)
     assert caller.refused("POST", path, json={"sql": "SELECT 1", **QUERY}) == (404, code)
 
 
