@@ -1,4 +1,4 @@
-"""The commands that rebuild and re-embed do so in every shard."""
+"""The commands that compare, rebuild and re-embed do so in every shard."""
 
 import asyncio
 import json
@@ -61,6 +61,16 @@ def lose_the_index(line: Line) -> None:
 def compared(line: Line, *options: str) -> dict[str, Any]:
     findings: dict[str, Any] = json.loads(line.run("reconcile", "--json", *options).stdout)
     return findings
+
+
+def test_a_comparison_finds_and_on_request_repairs_what_is_missing_in_every_shard(sharded: Line) -> None:
+    lose_the_index(sharded)
+    told = sharded.run("reconcile").stderr.splitlines()
+    assert [each for each in told if "shard" in each] == ["... shard main", "... shard east"]
+    findings = compared(sharded)
+    assert (findings["walked"], findings["missing"]) == (2, 2)
+    assert compared(sharded, "--repair")["repaired"] == 2
+    assert compared(sharded)["missing"] == 0
 
 
 def test_a_rebuild_makes_the_lost_index_of_every_shard_again(sharded: Line) -> None:

@@ -239,7 +239,7 @@ def test_commands_that_walk_over_tenants_do_so_in_every_shard(sharded: Line) -> 
     sharded.run("store", "a bear", "--tenant", "globex", "--expires-in", "1s")
     done = sharded.run("prune")
     assert done.stderr.count("... shard ") == 2
-    assert "Comparing" in sharded.run("reconcile").stderr or sharded.run("reconcile").stderr.count("... shard ") == 2
+    assert sharded.run("reconcile").stderr.count("... shard ") == 2
     assert sharded.json("migrate") == {"applied": []}
     assert sharded.json("quota", "set", "--tenant", "acme", "--memories", "7")["limits"]["memories"] == 7
     assert sharded.json("usage", "--tenant", "acme")["tenant"]["limits"]["memories"] == 7
