@@ -20,7 +20,9 @@ class WorkSettings(BaseModel):
         30, description="How old a shared document may be that is read, in seconds; 0 keeps none (docs/tiers.md)."
     )
     index_cache_bytes: Annotated[int, Field(ge=0)] = Field(
-        256 * _MEBIBYTE, description="Memory for the vectors of recently searched agents, in bytes."
+        256 * _MEBIBYTE,
+        description="Memory for the vectors of recently searched agents, in bytes, for each process, shard and "
+        "embedding config.",
     )
     indexer_seconds: Annotated[float, Field(gt=0, le=30)] | None = Field(
         None,

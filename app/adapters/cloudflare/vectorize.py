@@ -40,7 +40,8 @@ SCOPE_TYPES: Mapping[str, IndexType] = {"tenant_id": "string", "agent_id": "stri
 # https://developers.cloudflare.com/vectorize/platform/limits/
 _TOP_K = 100
 _LIST_IDS = 1_000
-_UPSERT_VECTORS = 5_000
+_UPSERT_VECTORS = 1_000
+"""What a Worker's binding takes; REST takes 5,000 (https://developers.cloudflare.com/vectorize/platform/limits/)."""
 _UPSERT_BYTES = 8_000_000
 """Vectorize accepts 100 MB; this size passes a slow line within the deadline of a call."""
 
