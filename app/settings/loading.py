@@ -45,7 +45,7 @@ def load_settings(*, before_env_file: bool = False, folder_file: bool = True, **
         for each in error.errors(include_input=False):
             name, *rest = each["loc"] or (each["ctx"]["setting"],)  # without a place: an error of several settings
             origin = "" if name in given else _origin(str(name), env_files)
-            variable = ".".join([str(name).upper(), *map(str, rest)])
+            variable = ".".join([str(name).upper(), *(str(part) for part in rest if part != "[key]")])
             problems.append(f"{variable}: {problem(each['type'], each.get('ctx', {}), each['msg'])}{origin}")
         raise ConfigurationError("; ".join(problems)) from error
 

@@ -488,7 +488,7 @@ def test_a_language_model_that_lacks_a_setting_is_sent_nothing_and_not_said_to_b
     ("name", "value", "said"),
     [
         ("LANGUAGE_MODEL", "claude", "LANGUAGE_MODEL: "),
-        ("LANGUAGE_MODEL_NAMES", "compose=x", "LANGUAGE_MODEL_NAMES.COMPOSE"),
+        ("LANGUAGE_MODEL_NAMES", "compose=x", "LANGUAGE_MODEL_NAMES.compose: must be"),
         ("LANGUAGE_MODEL_NAMES", "extract=a,extract=b", "LANGUAGE_MODEL_NAMES: name each stage once"),
         ("LANGUAGE_MODEL_NAMES", "verify", "LANGUAGE_MODEL_NAMES: the name of a model must be"),
         ("LANGUAGE_MODEL_NAME", "a model", "LANGUAGE_MODEL_NAME: the name of a model must be"),
