@@ -9,6 +9,7 @@ import pytest
 from app.domain import words
 from app.retrieval import selection
 from app.retrieval.channels.channel import ParsedQuery
+from app.retrieval.newer.numbered import has_numbers, numbers_asked
 from app.retrieval.newer.pairs import newer_values
 from app.retrieval.query import names
 from app.retrieval.query.clipping import MAX_READ, clipped
@@ -35,6 +36,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "segments": words.segments,
     "newer values": lambda text: compared("red fox 3C", text),
     "newer values of a query": lambda text: compared(text, "the red fox has 3 cubs. " * 400),
+    "numbers": lambda text: has_numbers(text, numbers_asked(text) or numbers_asked("a red fox 3")),
     "collapse": lambda text: list(selection.distinct([candidate("a", text), candidate("b", text + "x")])),
 }
 

@@ -64,6 +64,7 @@ BELOW: dict[str, set[str]] = {
     "smoothing": {"lexical", "vector", "key"},
     "names": {"lexical", "vector", "key", "smoothing"},
     "time": {"lexical", "vector", "key", "smoothing", "names"},
+    "numbers": {"lexical", "vector", "key", "smoothing", "names", "time"},
 }
 
 

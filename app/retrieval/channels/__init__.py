@@ -7,6 +7,7 @@ from app.retrieval.channels.key import Key
 from app.retrieval.channels.learned import Learned
 from app.retrieval.channels.lexical import Lexical
 from app.retrieval.channels.neighbours import Neighbours
+from app.retrieval.channels.numbers import Numbers
 from app.retrieval.channels.recent import Recent
 from app.retrieval.channels.speaker import Speaker
 from app.retrieval.channels.synonyms import Synonyms
@@ -21,6 +22,7 @@ CHANNELS: tuple[Channel, ...] = (
     Neighbours(),
     Speaker(),
     Date(),
+    Numbers(),
     Learned(),
     Recent(),
 )

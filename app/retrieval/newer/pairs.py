@@ -10,6 +10,7 @@ from app.retrieval.channels.channel import ParsedQuery, Scores
 from app.retrieval.newer.asking import Asking, asking
 from app.retrieval.newer.copies import owned, with_copies
 from app.retrieval.newer.corrections import corrected, unsettled
+from app.retrieval.newer.numbered import Numbers, has_numbers, numbers_asked
 from app.retrieval.newer.passages import Passage, Sentences, Topic, passage, topic
 from app.retrieval.newer.speakers import speaker, text_without_speaker
 from app.retrieval.newer.stated_values import MAX_READ, StatedValue, stated_values
@@ -45,8 +46,8 @@ def newer_values(query: ParsedQuery, ranked: Sequence[Candidate], scores: Scores
     pairs = [(older, newer) for older, newer in pairs if owners[older.id] == owners[newer.id]]
     if not pairs:
         return {}
-    wanted = codes(query.text[:MAX_READ])
-    named = {one.id for one in best if _names(one, wanted)}
+    wanted, numbers = codes(query.text[:MAX_READ]), numbers_asked(query.text)
+    named = {one.id for one in best if _names(one, wanted, numbers)}
     pairs = [(older, newer) for older, newer in pairs if newer.id in named]
     if not pairs:
         return {}
@@ -99,13 +100,15 @@ def time_order(candidate: Candidate) -> tuple[int, int, str]:
     return candidate.happened_at, candidate.created_at, candidate.id
 
 
-def _names(candidate: Candidate, wanted: frozenset[str]) -> bool:
-    """Tell whether a candidate has all of what a query names with digits."""
+def _names(candidate: Candidate, wanted: frozenset[str], numbers: Numbers) -> bool:
+    """Tell whether a candidate has all of what a query names with digits, and beside the same nouns."""
     if not wanted:
         return True
     text = candidate.content[:MAX_READ].lower()
     # Most texts do not hold it as part of a word either, which is seen much sooner.
-    return all(code in text for code in wanted) and wanted <= codes(text)
+    if not (all(code in text for code in wanted) and wanted <= codes(text)):
+        return False
+    return has_numbers(text, numbers) is not False
 
 
 def _may_change(older: Candidate, newer: Candidate, scores: Scores) -> bool:

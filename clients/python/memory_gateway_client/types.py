@@ -36,7 +36,8 @@ class Finding:
     """What one channel, or one cue, has to do with a score.
 
     Attributes:
-        channel: ``lexical``, ``vector``, ``smoothing``, ``names``, ``time``, ``recency`` or ``reranker``.
+        channel: ``lexical``, ``vector``, ``smoothing``, ``names``, ``time``, ``numbers``, ``recency`` or
+            ``reranker``.
         weighted: Its share of the score; all shares add up to it.
         raw: In the channel's own measure.
         rank: The memory's rank in the channel, from 1.

@@ -147,7 +147,8 @@ class FindingAnswer(Answer):
             "learned of messages, where a language model answers; "
             "`key`: it states what the query asks for by name, such as where somebody lives; "
             "`smoothing`: what neighbours and the best of the session have; `names`: the query "
-            "names who speaks; `time`: the query names when it was; `recency`: it is recent, where that was asked; "
+            "names who speaks; `time`: the query names when it was; `numbers`: it is about the thing that the query "
+            "names by its number; `recency`: it is recent, where that was asked; "
             "`succession`: the part of a memory that states what no longer holds, where it states what does; "
             "`reranker`: a model has read the memory and the query, and its relevance is the whole score."
         )
