@@ -190,8 +190,7 @@ async def test_many_of_the_largest_memories_hold_nobody_up(tmp_path: Path, text:
             report = await service.client.post("/import", content=files[attempt], headers=headers)
             assert json.loads(report.text.splitlines()[-1])["imported"] == len(contents)
 
-        longest = await longest_step(imported, STALL_SECONDS, tries=len(files))
-        assert within(longest, STALL_SECONDS)
+        assert await longest_step(imported, STALL_SECONDS, tries=len(files)) <= STALL_SECONDS
         for field in (*map(shaped_recall, ({"collapse": True, "top_k": 20}, {"max_tokens": 1})), *OF_PROFILE):
             spent, longest = await cost(service, field, "red fox")
             assert within(spent, BUDGET_SECONDS)
@@ -205,7 +204,7 @@ async def test_an_import_of_line_ends_holds_nobody_up(service: Service) -> None:
         answer = await service.client.post("/import", content=b"\n" * 256 * 1024, headers=headers)
         assert json.loads(answer.text.splitlines()[-1])["rejected"] == 256 * 1024
 
-    assert within(await longest_step(imported, STALL_SECONDS), STALL_SECONDS)
+    assert await longest_step(imported, STALL_SECONDS) <= STALL_SECONDS
 
 
 _MESSAGE = {"role": "user", "content": "I live in Rome"}
@@ -238,7 +237,7 @@ async def test_a_conversation_of_any_form_holds_nobody_up(service: Service, body
         answer = await service.client.post("/profiles/other/ingest", content=as_it_arrives(), headers=headers)
         assert answer.status_code < 500
 
-    assert within(await longest_step(ingested, STALL_SECONDS), STALL_SECONDS)
+    assert await longest_step(ingested, STALL_SECONDS) <= STALL_SECONDS
 
 
 @pytest.mark.parametrize("text", LARGE_TEXTS)
@@ -251,4 +250,4 @@ async def test_many_of_the_largest_messages_hold_nobody_up(tmp_path: Path, text:
             answer = await service.post(f"/profiles/bot{attempt}/ingest", body)
             assert answer.json().get("stored") == len(contents) or answer.status_code == 202
 
-        assert within(await longest_step(ingested, STALL_SECONDS), STALL_SECONDS)
+        assert await longest_step(ingested, STALL_SECONDS) <= STALL_SECONDS

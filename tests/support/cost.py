@@ -12,15 +12,18 @@ _USUAL_SECONDS = 0.010
 
 
 def within(seconds: float, limit: float) -> bool:
-    """Tell whether a cost is within a limit, on a machine that is as fast as usual: others may share its cores now."""
-    if seconds <= limit:
-        return True
+    """Tell whether a cost is within a limit, on a machine that is as fast as usual."""
+    return seconds <= limit or usual(seconds) <= limit
+
+
+def usual(seconds: float) -> float:
+    """Return what work that has just cost so much costs on a usual machine: others may share this one's cores now."""
     taken = best(lambda: sum(number * number for number in range(150_000)))
-    return seconds <= limit * taken / _USUAL_SECONDS
+    return seconds * min(1.0, _USUAL_SECONDS / taken)
 
 
 async def longest_step(work: Callable[[int], Awaitable[object]], limit: float, tries: int = 3) -> float:
-    """Return the seconds of the longest step of the loop meanwhile: of a try that is within the limit, or the best try.
+    """Return the usual seconds of the longest step of the loop meanwhile: of a try within the limit, or the best try.
 
     What the code does takes as long each time. What the host takes meanwhile counts as CPU time too, and does not come
     back at the same step. What the tests before have left is no garbage to look through. Work is given its try's
@@ -37,8 +40,8 @@ async def longest_step(work: Callable[[int], Awaitable[object]], limit: float, t
                 await asyncio.sleep(0)
         finally:
             gc.unfreeze()
-        longest.append(stalls.longest)
-        if within(stalls.longest, limit):
+        longest.append(stalls.longest if stalls.longest <= limit else usual(stalls.longest))
+        if longest[-1] <= limit:
             break
     return min(longest)
 
