@@ -59,7 +59,7 @@ _TRANSIENT = (
     "due to transient issue on remote node",
     "request stream because client disconnected",
     "internal error; reference",
-    # SQLite's own words for what has nothing to do with the statement.
+    # Codes of SQLite for what no statement causes (https://www.sqlite.org/rescode.html); D1 was not seen to send them.
     "SQLITE_BUSY",
     "SQLITE_INTERRUPT",
     "SQLITE_IOERR",

@@ -1,4 +1,4 @@
-"""What the SQLite index keeps in memory once vectors are deleted. The rest is in the contracts."""
+"""What the SQLite index keeps in memory, and what bounds a search. The rest is in the contracts."""
 
 import gc
 from collections.abc import AsyncIterator, Callable
@@ -75,7 +75,7 @@ async def test_a_vector_that_is_deleted_alone_leaves_the_memory_with_the_next_se
 
 
 class OnConnection(SqliteFile):
-    """A file whose next read is made on the connection that is set."""
+    """A file whose reads are made on a connection that a test sets."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -84,9 +84,9 @@ class OnConnection(SqliteFile):
     async def read(
         self, work: Callable[[apsw.Connection], T], tenant_id: str = "", *, seconds: float | None = None
     ) -> T:
-        return (
-            await super().read(work, tenant_id, seconds=seconds) if self.connection is None else work(self.connection)
-        )
+        if self.connection is not None:
+            return work(self.connection)
+        return await super().read(work, tenant_id, seconds=seconds)
 
 
 async def test_a_search_whose_snapshot_is_older_than_a_removal_still_finds_what_was_there(tmp_path: Path) -> None:
