@@ -4,7 +4,7 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from app.domain.embedding import Vector
 from app.domain.errors import Unavailable
@@ -28,8 +28,7 @@ class IndexedVector:
     metadata: Mapping[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """An id the index suggests; ``score`` is the cosine similarity, -1 to 1, higher is better."""
 
     id: str

@@ -116,6 +116,10 @@ def find_candidates(scope: Scope, query: CandidateQuery) -> ScopedStatement:
 
 
 _FLAGS = ("whole", "speaker_holds", "expired", "forgotten", "superseded", "keyed", "added")
+_FLAGGED: list[dict[str, Any]] = [
+    {name: bits >> bit & 1 == 1 for bit, name in enumerate(_FLAGS)} for bits in range(1 << len(_FLAGS))
+]
+"""The fields that are flags, by the number that the statement makes of them."""
 
 
 def read_candidates(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -144,11 +148,11 @@ def _fields(row: Row, facts: Sequence[Any]) -> dict[str, Any]:
     message_id, sources = learned or (None, None)
     metadata = row["meta"] or "null"
     of_speaker = "{}" if metadata == "null" else f'{{"speaker":{metadata}}}'
-    fields = {name: flags >> bit & 1 == 1 for bit, name in enumerate(_FLAGS)}
-    fields |= {
+    flagged = _FLAGGED[flags]
+    fields: dict[str, Any] = flagged | {
         "id": row["id"],
         "content": row["text"],
-        "metadata_json": metadata if fields["whole"] else of_speaker,
+        "metadata_json": metadata if flagged["whole"] else of_speaker,
         "created_at": created_at,
         "happened_at": created_at,
         "session_id": session_id,

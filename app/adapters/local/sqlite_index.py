@@ -315,10 +315,19 @@ def _best(
     """Return score, number and id of the highest scores, of all vectors or of those at the positions."""
     if positions is not None:
         scores = scores[positions]
-    best = np.arange(len(scores)) if len(scores) <= top_k else np.argpartition(scores, -top_k)[-top_k:]
-    clipped = np.clip(scores[best], -1, 1).tolist()
-    rows = (best if positions is None else positions[best]).tolist()
-    return [(score, int(numbers[row]), ids[row]) for score, row in zip(clipped, rows, strict=True)]
+    best = _highest(scores, top_k)
+    rows = best if positions is None else positions[best]
+    named = [ids[row] for row in rows.tolist()]
+    return list(zip(np.clip(scores[best], -1, 1).tolist(), numbers[rows].tolist(), named, strict=True))
+
+
+def _highest(scores: _FLOATS, count: int) -> npt.NDArray[np.intp]:
+    """Return where so many of the highest scores stand; of equal ones where the last stand, which are the newest."""
+    if len(scores) <= count:
+        return np.arange(len(scores))
+    least = np.partition(scores, -count)[-count]
+    above, equal = np.flatnonzero(scores > least), np.flatnonzero(scores == least)
+    return np.concatenate([above, equal[len(above) - count :]])
 
 
 def _hits(found: list[tuple[float, int, str]], top_k: int) -> list[Hit]:

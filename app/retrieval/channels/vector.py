@@ -19,6 +19,9 @@ _MOST = 1.5
 _ROUNDING = 0.002
 """More than 16 bits a number change the cosine of two vectors by."""
 
+_DIGITS = 4
+"""Of points. With all of a float's, SQLite takes a twentieth longer for the statement of a recall."""
+
 
 class Vector(Channel):
     """Scores candidates by how near their embedding is to the query's."""
@@ -73,7 +76,7 @@ def points(hits: Sequence[Hit]) -> list[Json]:
         return []
     low = hits[-1].score
     spread = hits[0].score - low
-    return [[hit.id, (hit.score - low) / spread] if spread > 0 else [hit.id, 1.0] for hit in hits]
+    return [[hit.id, round((hit.score - low) / spread, _DIGITS)] if spread > 0 else [hit.id, 1.0] for hit in hits]
 
 
 def cosines_of(hits: Sequence[Hit], queued: Mapping[str, float], *, exact: bool) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""What the SQLite index keeps in memory, and what bounds a search. The rest is in the contracts."""
+"""What the SQLite index keeps in memory, what bounds a search, and ties. The rest is in the contracts."""
 
 import gc
 from collections.abc import AsyncIterator, Callable
@@ -54,6 +54,19 @@ def in_memory(ids: list[str]) -> set[str]:
     gc.collect()
     loaded = (each for each in gc.get_objects() if type(each) is ScopeVectors)
     return {id_ for vectors in loaded for id_ in vectors.ids} & set(ids)
+
+
+@pytest.mark.parametrize("better", [0, 3])
+async def test_of_more_equal_vectors_than_are_asked_for_the_newest_are_found(
+    index: SqliteVectorIndex, better: int
+) -> None:
+    nearest = [IndexedVector(OWN, str(ULID()), VALUES, 1, 1) for _ in range(better)]
+    as_near = np.full(4, 0.5, dtype=np.float32)
+    equal = [IndexedVector(OWN, str(ULID()), as_near, 1, 1) for _ in range(40)]
+    await index.upsert([*nearest, *equal])
+    hits = (await index.query(OWN, VALUES, top_k=9, where=Filter())).hits
+    newest_first = [one.id for one in [*reversed(nearest), *reversed(equal)]]
+    assert [hit.id for hit in hits] == newest_first[:9]
 
 
 async def test_vectors_that_are_deleted_together_leave_the_memory_before_the_next_search(
