@@ -32,9 +32,9 @@ lexical AS (SELECT 0 AS row, 0 AS points WHERE FALSE),
 
 
 def _plain(sql: str) -> str:
-    """Return a statement without its comments and indentation."""
+    """Return a statement without its comments, its indentation and the spaces behind commas: no literal has any."""
     lines = (line.strip() for line in sql.splitlines())
-    return "\n".join(line for line in lines if line and not line.startswith("--"))
+    return "\n".join(line.replace(", ", ",") for line in lines if line and not line.startswith("--"))
 
 
 def _without(section: str, text: str, instead: str = "") -> str:

@@ -227,7 +227,7 @@ periods AS MATERIALIZED (
   ) AS meant FROM json_each(?1 -> 'dated') AS named
 ),
 dated AS (
-  SELECT row, 0.5 AS points FROM periods CROSS JOIN passing
+  SELECT row FROM periods CROSS JOIN passing
   WHERE happened_at >= meant ->> 0 AND happened_at < meant ->> 1 ORDER BY happened_at DESC LIMIT 20 * (?1 ->> 'width')
 ),
 -- name: keyed
@@ -246,14 +246,18 @@ keyed AS MATERIALIZED (
   ) WHERE row IS NOT NULL
 ),
 -- name: seeds
--- What two channels find counts for both, each as in app/retrieval/channels.
+-- What two channels find counts for both, each as in app/retrieval/channels. Where the query names periods, so does how near
+-- to one a memory happened: of two weeks and more nothing is left, which stands for an exponential (date.py).
 seeds AS MATERIALIZED (
-  SELECT row, sum(points) AS points FROM (
+  SELECT row, sum(points) + coalesce((
+    SELECT 1.5 * max(0.0, 1 - min(max(meant ->> 0 - happened_at, happened_at - meant ->> 1, 0)) / 1209600000.0)
+    FROM periods CROSS JOIN own WHERE own.row = found.row
+  ), 0) AS points FROM (
     SELECT row, 0.6 * points AS points FROM lexical
     UNION ALL SELECT row, points FROM similar
-    UNION ALL SELECT * FROM dated
+    UNION ALL SELECT row, 0 FROM dated
     UNION ALL SELECT * FROM keyed
-  ) GROUP BY row
+  ) AS found GROUP BY row
 ),
 -- name: neighbours
 -- The best seeds, and the memories before and after the best of these in their sessions: these may be entries, or else what

@@ -10,6 +10,7 @@ import pytest
 
 from app.bootstrap import DATABASE_FILE
 from app.domain.errors import MemoryGatewayError
+from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.indexing.jobs.merge_words import merge_words
@@ -387,6 +388,39 @@ async def test_only_what_is_likely_to_be_an_entry_is_read_whole(memories: Memori
     assert others
     assert {(one.content, one.metadata_json, *one.speaker) for one in others} == {("Ann: ", "{}", "ann")}
     assert {one.bytes for one in others} <= {len(f"Ann: the fox {n}") for n in range(60)}
+
+
+async def test_of_a_period_that_is_asked_for_what_another_channel_finds_too_is_read_whole_first(
+    memories: Memories,
+) -> None:
+    day = 86_400_000
+    then = NOW - 50 * day
+    of_then = await memories.put(*[Held(f"the fox {n}", at=then + n) for n in range(30)])
+    others = await memories.put(*[Held(f"the hare {n}", at=then + 20 * day) for n in range(1100)])
+    hits = [*((id_, 1.0) for id_ in others[:20]), (of_then[0], 0.1)]  # older than the newest 20 of the period
+    dated: dict[str, Json] = {"dated": [[[then - day, then + day]]]}
+    pool = await memories.gather(hits=hits, sections=dated, likely=10, max_pending=0)
+    whole = {id_ for id_, one in pool.candidates.items() if one.whole}
+    assert of_then[0] in whole
+    assert whole <= set(of_then)
+    without = await memories.gather(hits=hits, likely=10, max_pending=0)
+    assert not without.candidates[of_then[0]].whole
+
+
+async def test_what_happened_close_to_a_period_that_is_asked_for_comes_before_what_happened_far_from_it(
+    memories: Memories,
+) -> None:
+    day = 86_400_000
+    then = NOW - 50 * day
+    close = await memories.put(*[Held(f"the fox {n}", at=then - 3 * day) for n in range(10)])
+    far = await memories.put(*[Held(f"the hare {n}", at=then - 30 * day) for n in range(1100)])
+    await memories.put(Held("the owl", at=then))
+    hits = [*((id_, 1.0) for id_ in far[:20]), *((id_, 0.1) for id_ in close)]
+    pool = await memories.gather(hits=hits, sections={"dated": [[[then - day, then + day]]]}, likely=11, max_pending=0)
+    assert {one.content for one in pool.candidates.values() if one.whole} == {
+        "the owl",
+        *(f"the fox {n}" for n in range(10)),
+    }
 
 
 async def test_the_longest_query_is_taken(memories: Memories) -> None:
