@@ -20,7 +20,7 @@ _ROUNDING = 0.002
 """More than 16 bits a number change the cosine of two vectors by."""
 
 _DIGITS = 4
-"""Of points. With all of a float's, SQLite takes a twentieth longer for the statement of a recall."""
+"""Decimals of points. With all of a float's, SQLite takes a twentieth longer for the statement of a recall."""
 
 
 class Vector(Channel):

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from itertools import islice
 
 from app.retrieval.newer.stated_values import MAX_READ
@@ -31,7 +30,6 @@ _UNIT = re.compile(r"\d([^\W\d_]+)\Z")
 _AFTER = re.compile(r"[ \t]*([^\W\d_]+|[%$€£])(?![ \t]*\d)")
 
 
-@lru_cache(16)  # a recall asks for it in more than one place
 def numbers_asked(query: str) -> Numbers:
     """Return the numbers by which a query names things: 2 of "the latency of server 2"."""
     text = query[:_MAX_QUERY].lower()
