@@ -41,8 +41,8 @@ Analysing: TypeAlias = Callable[[], Awaitable[Analysis]]
 _DAY_MS = 86_400_000
 _USUAL_TOP_K = 20
 """Who asks for more entries is given a choice from twice as many candidates."""
-_LIKELY = 30
-"""Candidates whose content is read, beside those around them in their sessions: a reranker rates so many."""
+_LIKELY = 50
+"""Candidates whose content is read, with those around them in their sessions: of fewer, evidence is lost (ADR 0038)."""
 _MAX_WIDTH = 16
 """How many times as many candidates as usual a recall gathers where others took the places of entries."""
 

@@ -20,7 +20,8 @@ from app.storage import filters
 from app.storage.scoped import ScopedStatement
 
 _TEXT = Path(__file__).with_name("candidates.sql").read_text(encoding="utf-8")
-_STATES = "TRUE /* what it is and states: put in where a recall asks for it (filters.py) */"
+_LITERAL = re.compile("('[^']*')")
+_AROUND_SIGNS = re.compile(r"\s*([-=<>|+*/,()\n])\s*")
 _MAX_OF_CHANNEL = 34
 """How many candidates a channel gives at most."""
 
@@ -32,9 +33,10 @@ lexical AS (SELECT 0 AS row, 0 AS points WHERE FALSE),
 
 
 def _plain(sql: str) -> str:
-    """Return a statement without its comments, its indentation and the spaces behind commas: no literal has any."""
+    """Return a statement without its comments, its indentation and the spaces around signs, but those of literals."""
     lines = (line.strip() for line in sql.splitlines())
-    return "\n".join(line.replace(", ", ",") for line in lines if line and not line.startswith("--"))
+    text = "\n".join(line for line in lines if line and not line.startswith("--"))
+    return "".join(part if part.startswith("'") else _AROUND_SIGNS.sub(r"\1", part) for part in _LITERAL.split(text))
 
 
 def _without(section: str, text: str, instead: str = "") -> str:
@@ -48,6 +50,7 @@ _SQL = {
     for learned in (True, False)
 }
 """The statement by whether it searches the index of words, and whether it tells what was learned of which messages."""
+_STATES = _plain("TRUE /* what it is and states: put in where a recall asks for it (filters.py) */")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +74,8 @@ class CandidateQuery:
     """An id in the scope that is a candidate in any case, even if it has expired or does not pass."""
     width: int = 1
     """How many times as many candidates as usual."""
-    likely: int = 30
-    """Of how many of the best the content is read in a large scope; around the better half of these it is too."""
+    likely: int = 50
+    """Of how many of the best, and of their neighbours, the content is read in a large scope."""
     as_of: int | None = None
     """As of which moment memories hold; None: now."""
     for_model: bool = False
@@ -120,6 +123,8 @@ _FLAGGED: list[dict[str, Any]] = [
     {name: bits >> bit & 1 == 1 for bit, name in enumerate(_FLAGS)} for bits in range(1 << len(_FLAGS))
 ]
 """The fields that are flags, by the number that the statement makes of them."""
+_USUAL: Any = 0
+"""Stands for the source that most memories have."""
 
 
 def read_candidates(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -127,24 +132,24 @@ def read_candidates(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], dict[str
 
     Each is given by its fields: those of ``app.retrieval.pool.Candidate``, and those of ``ScopeStats`` there.
     """
-    stats: dict[str, Any] = {}
-    candidates: list[dict[str, Any]] = []
-    ids: dict[int, Any] = {}
     # One text is read, and not one for each row.
-    for row, facts in zip(rows, json.loads(f"[{','.join([str(row['facts']) for row in rows])}]"), strict=True):
-        if row["id"] is None:
-            stats["memories"], stats["found"] = facts
-            continue
-        ids[facts[0]] = row["id"]
-        candidates.append(_fields(row, facts))
-    for candidate in candidates:
-        candidate["before"] = ids.get(candidate["before"])
-    return candidates, stats
+    facts: list[list[Any]] = json.loads(f"[{','.join([str(row['facts']) for row in rows])}]")
+    counted = next((each for row, each in zip(rows, facts, strict=True) if row["id"] is None), None)
+    if counted is None:
+        return [], {}
+    memories, found, usual_source = counted
+    ids = {each[0]: row["id"] for row, each in zip(rows, facts, strict=True) if each is not counted}
+    candidates = [
+        _fields(row, each, usual_source, ids) for row, each in zip(rows, facts, strict=True) if each is not counted
+    ]
+    return candidates, {"memories": memories, "found": found}
 
 
-def _fields(row: Row, facts: Sequence[Any]) -> dict[str, Any]:
-    """Return the fields of a candidate; ``before`` is still a number."""
-    _, session_id, size, words, before, flags, created_at, details, *learned = facts
+def _fields(
+    row: Row, facts: Sequence[Any], usual_source: Sequence[Any] | None, ids: Mapping[int, Any]
+) -> dict[str, Any]:
+    """Return the fields of a candidate, given the ids by the numbers of rows."""
+    number, session_id, size, words, back_to_before, flags, created_at, details, *learned = facts
     message_id, sources = learned or (None, None)
     metadata = row["meta"] or "null"
     of_speaker = "{}" if metadata == "null" else f'{{"speaker":{metadata}}}'
@@ -156,20 +161,22 @@ def _fields(row: Row, facts: Sequence[Any]) -> dict[str, Any]:
         "created_at": created_at,
         "happened_at": created_at,
         "session_id": session_id,
-        "before": before,
+        "before": None if back_to_before is None else ids.get(number - back_to_before),
         "bytes": size,
         "words": words,
         "message_id": message_id,
         "sources": sources,
     }
-    if details is not None:
-        occurred_at, holding, source = details
-        if occurred_at is not None:
-            fields["occurred_at"] = fields["happened_at"] = occurred_at
-        if holding is not None:
-            fields["current"], fields["until"] = holding
-        if source is not None:
-            fields["written_by"], fields["written_through"], written_at = source
-            by_another = fields["written_through"] is not None
-            fields["written_at"] = created_at if written_at is None and by_another else written_at
+    if not flagged["whole"]:
+        return fields
+    occurred_at, holding, source = details or (None, None, _USUAL)
+    if occurred_at is not None:
+        fields["occurred_at"] = fields["happened_at"] = occurred_at
+    if holding is not None:
+        fields["current"], fields["until"] = holding
+    source = usual_source if source == _USUAL else source
+    if source is not None:
+        fields["written_by"], fields["written_through"], written_at = source
+        by_another = fields["written_through"] is not None
+        fields["written_at"] = created_at if written_at is None and by_another else written_at
     return fields

@@ -25,7 +25,8 @@ moment(at) AS (
 -- CASE keeps what is seldom needed from being computed for every row.
 own AS NOT MATERIALIZED (
   SELECT rowid AS row, id, content, metadata, session_id, created_at, occurred_at, happened_at,
-    speaker_holds, written_by, written_through, written_at, message_id, learned, coalesce(superseded_with, id) AS stated_by,
+    speaker_holds, message_id, learned, coalesce(superseded_with, id) AS stated_by,
+    iif(written_at IS NULL, NULL, json_array(written_by, written_through, nullif(written_at, created_at))) AS source,
     CASE WHEN expires_at IS NULL THEN FALSE
       ELSE expires_at <= CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) END AS expired,
     forgotten_at IS NOT NULL AS forgotten,
@@ -67,7 +68,8 @@ stats AS MATERIALIZED (
 -- window: memories of each term; most: memories that are looked at for all terms together; asked: of how many terms it is
 -- asked which memories hold them; shared: how many may be found so for each; compared: of how many of these it is asked
 -- which of the vector index's hits hold them, and hits: of how many of these, hits_of_common: of a common term; depth: what
--- a channel gives at most; likely: of how many of these the content is read; around: of how many the neighbours are found.
+-- a channel gives at most; likely: of how many of these and of their neighbours the content is read; around: of how many the
+-- neighbours are found, of the fewer the larger a scope is.
 -- in_scope and in_sample stand before a word that is looked for in the scope's memories, and in each 16th of them. Where the
 -- database holds no other agent's memories the scope's own word is left out: FTS5 would walk all of them for each query.
 -- They limit only the word behind them to the columns of the content: FTS5 then need not read the positions of further words.
@@ -78,7 +80,7 @@ bounds AS MATERIALIZED (
     iif(long, 2, 8) AS compared, width * iif(long, 25, min(60, 400 / min(terms, 8))) AS hits,
     width * iif(small, 60, 15) AS hits_of_common,
     width * iif(small, 40, 34) AS depth, iif(small, width * 80, ?1 ->> 'likely') AS likely,
-    width * iif(small, 30, iif(long, 16, 26)) AS around,
+    width * iif(small, 30, iif(long, 16, min(40, max(26, 45 - memories / 500)))) AS around,
     iif(alone, '', 'scope : "' || scope || '0" AND ') || '{content segments} : ' AS in_scope,
     'scope : "' || scope || '1" AND {content segments} : ' AS in_sample
   FROM (
@@ -263,7 +265,7 @@ seeds AS MATERIALIZED (
 -- The best seeds, and the memories before and after the best of these in their sessions: these may be entries, or else what
 -- is queued and what is asked for.
 reached AS (
-  SELECT value AS row, place * iif(key > 0, 2, 1) <= (SELECT likely FROM bounds) AS whole
+  SELECT value AS row, place <= (SELECT likely FROM bounds) AS whole
   FROM (
     SELECT place, CASE WHEN place > (SELECT around FROM bounds) THEN json_array(row) ELSE (
       SELECT json_array(memory.row, coalesce((
@@ -351,6 +353,8 @@ judged(row, whole, added, holding) AS (
   ) END FROM found_rows UNION ALL
   SELECT passing.row, TRUE, FALSE, NULL FROM judged CROSS JOIN passing ON passing.id = judged.holding ->> 0
 ),
+-- Who wrote the newest memory, and how: most others have the same source, which the answer then tells once.
+usual AS MATERIALIZED (SELECT source FROM own ORDER BY created_at DESC LIMIT 1),
 chosen AS (
   SELECT row, max(whole OR holding IS NOT NULL) AS whole, min(added) AS added, max(holding) AS holding FROM judged GROUP BY row
 )
@@ -359,7 +363,7 @@ chosen AS (
 SELECT memory.id, CASE WHEN whole THEN content
     WHEN instr(content, ':') BETWEEN 1 AND 63 THEN substr(content, 1, instr(content, ':') + 1) ELSE '' END AS text,
   iif(whole, metadata, metadata -> '$.speaker') AS meta,
-  json_array(memory.row, session_id, length(CAST(content AS BLOB)), coalesce(words, 0), coalesce((
+  json_array(memory.row, session_id, length(CAST(content AS BLOB)), coalesce(words, 0), memory.row - coalesce((
       SELECT max(row) FROM own WHERE own.session_id = memory.session_id
         AND own.happened_at = memory.happened_at AND row < memory.row
     ), (
@@ -377,8 +381,9 @@ SELECT memory.id, CASE WHEN whole THEN content
           AND holder.id = later.memory_id AND holder.forgotten AND NOT holder.expired
       ) ELSE FALSE END)
       + 32 * (memory.row IN (SELECT row FROM keyed)) + 64 * added,
-    iif(whole, created_at, happened_at), CASE WHEN whole THEN json_array(occurred_at, json(holding),
-        iif(written_at IS NULL, NULL, json_array(written_by, written_through, nullif(written_at, created_at)))) END
+    iif(whole, created_at, happened_at),
+    CASE WHEN whole AND (occurred_at IS NOT NULL OR holding IS NOT NULL OR source IS NOT (SELECT source FROM usual)) THEN
+      json_array(occurred_at, json(holding), iif(source IS (SELECT source FROM usual), 0, json(source))) END
     -- name: learned
     , message_id, learned -> 'message_ids'
     -- name: entries
@@ -387,6 +392,8 @@ FROM chosen CROSS JOIN own AS memory USING (row)
   LEFT JOIN matches ON matches.id = memory.id
 WHERE (passes AND NOT expired AND NOT forgotten) OR memory.id = ?1 ->> 'also'
 UNION ALL
-SELECT NULL, NULL, NULL, json_array(memories, json((SELECT json_group_object(term, iif(seen < common, seen, memories)) FROM terms)))
-FROM stats
+SELECT NULL, NULL, NULL, json_array(
+  memories, json((SELECT json_group_object(term, iif(seen < common, seen, memories)) FROM terms)),
+  json((SELECT source FROM usual))
+) FROM stats
 )

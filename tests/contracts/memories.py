@@ -23,11 +23,12 @@ NOW = 1_790_000_000_000
 _PUT = """
 INSERT INTO long_term_memory (
   tenant_id, agent_id, id, content, content_hash, segments, metadata, session_id, occurred_at,
-  embedding_provider, embedding_model, embedding_dimensions, created_at, expires_at
+  embedding_provider, embedding_model, embedding_dimensions, created_at, expires_at,
+  written_by, written_through, written_at
 )
 SELECT value ->> 'tenant', value ->> 'agent', value ->> 'id', value ->> 'content', value ->> 'hash',
   value ->> 'segments', value ->> 'metadata', value ->> 'session', value ->> 'at', 'test', 'none', 1,
-  value ->> 'created', value ->> 'expires'
+  value ->> 'created', value ->> 'expires', value ->> '$.written[0]', value ->> '$.written[1]', value ->> '$.written[2]'
 FROM json_each(?1) WHERE TRUE ORDER BY key
 ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET metadata = excluded.metadata
 """
@@ -44,6 +45,8 @@ class Held:
     at: int | None = None
     created: int = NOW
     expires: int | None = None
+    written: tuple[str | None, str | None, int] | None = None
+    """By whom, through what and when."""
 
 
 class Memories:
@@ -112,4 +115,5 @@ class Memories:
             "at": held.at,
             "created": held.created,
             "expires": held.expires,
+            "written": held.written and list(held.written),
         }

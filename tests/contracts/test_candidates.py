@@ -390,6 +390,49 @@ async def test_only_what_is_likely_to_be_an_entry_is_read_whole(memories: Memori
     assert {one.bytes for one in others} <= {len(f"Ann: the fox {n}") for n in range(60)}
 
 
+async def test_what_stands_beside_one_that_is_likely_to_be_an_entry_is_read_whole_too(memories: Memories) -> None:
+    ids = await memories.put(*[Held(f"fox {n}", session=f"s{n // 3}", at=NOW + n) for n in range(1200)])
+    middle = ids[1::3][:20]
+    hits = [(id_, 1 - n / 100) for n, id_ in enumerate(middle)]
+    pool = await memories.gather(hits=hits, likely=10, max_pending=0)
+    assert {id_ for id_, one in pool.candidates.items() if one.whole} == set(ids[:30])
+    assert set(pool.candidates) == set(ids[:60])
+
+
+@pytest.mark.parametrize(("size", "expected"), [(1200, 34), (7500, 30), (11_000, 26), (1_000_000, 26)])
+async def test_the_larger_a_scope_the_fewer_are_read_with_what_stands_beside_them(
+    memories: Memories, database: Database, size: int, expected: int
+) -> None:
+    ids = await memories.put(*[Held(f"fox {n}", session=f"s{n // 3}", at=NOW + n) for n in range(102)])
+    await database.run([Statement("UPDATE usage SET memories = ?1 ->> 0 WHERE agent_id <> ''", [size], writes=True)])
+    hits = [(id_, 1 - n / 100) for n, id_ in enumerate(ids[1::3])]
+    pool = await memories.gather(hits=hits, likely=50, max_pending=0)
+    assert len(pool.candidates.keys() & set(ids[::3])) == expected
+
+
+async def test_who_wrote_a_memory_is_told_of_each_though_most_are_of_one_writer(memories: Memories) -> None:
+    await memories.put(
+        Held("fox 1", written=("anna", "http", NOW - 5), created=NOW - 9),
+        Held("fox 2", created=NOW - 8),
+        Held("fox 3", written=("bob", "http", NOW), created=NOW - 7),
+        Held("fox 4", written=("anna", "mcp", NOW - 6), at=0, created=NOW - 6),
+        Held("fox 5", written=("anna", "mcp", NOW), created=NOW),
+        Held("fox 6", written=(None, "command", NOW - 4), created=NOW - 4),
+    )
+    pool = await memories.gather("fox")
+    assert {one.content: (one.written_by, one.written_through, one.written_at) for one in pool.candidates.values()} == {
+        "fox 1": ("anna", "http", NOW - 5),
+        "fox 2": (None, None, None),
+        "fox 3": ("bob", "http", NOW),
+        "fox 4": ("anna", "mcp", NOW - 6),
+        "fox 5": ("anna", "mcp", NOW),
+        "fox 6": (None, "command", NOW - 4),
+    }
+    assert {one.content: one.occurred_at for one in pool.candidates.values() if one.occurred_at is not None} == {
+        "fox 4": 0
+    }
+
+
 async def test_of_a_period_that_is_asked_for_what_another_channel_finds_too_is_read_whole_first(
     memories: Memories,
 ) -> None:

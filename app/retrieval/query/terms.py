@@ -29,13 +29,13 @@ _POSSESSIVE = re.compile("['\u2019]s$", re.IGNORECASE)
 # Words that say how a sentence is built and not what it is about. Those of other languages are as common in their
 # scope, and weigh as little for that; but what is one of them there may carry meaning here ("war", "fast").
 _STOP_WORDS = """
-a about after again all also am an and any are as at be because been before being both but by can could did do
-does doing down during each few for from further get had has have having he her here hers herself him himself his
-how i if in into is it its itself just let may me might more most must my myself no nor not now of off on once only
-or other our ours ourselves out over own please same shall she should so some such than that the their theirs them
-themselves then there these they this those through to too under until up us very was we were what when where
-which while who whom whose why will with would you your yours yourself yourselves d ll m re s t ve don didn doesn
-isn wasn aren weren won wouldn couldn shouldn hasn haven hadn ain
+a about after again all also am an and any are as at be because been before being both but by can could did do does
+doing down during each few for from further get gets getting got had has have having he her here hers herself him
+himself his how i if in into is it its itself just let may me might more most must my myself no nor not now of off
+on once only or other our ours ourselves out over own please same shall she should so some such than that the their
+theirs them themselves then there these they this those through to too under until up us very was we were what when
+where which while who whom whose why will with would you your yours yourself yourselves d ll m re s t ve don didn
+doesn isn wasn aren weren won wouldn couldn shouldn hasn haven hadn ain
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 
