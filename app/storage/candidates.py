@@ -124,7 +124,7 @@ _FLAGGED: list[dict[str, Any]] = [
 ]
 """The fields that are flags, by the number that the statement makes of them."""
 _USUAL: Any = 0
-"""Stands for the source that most memories have."""
+"""Stands for the source of the newest memory, which most others have too."""
 
 
 def read_candidates(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
