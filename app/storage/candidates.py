@@ -133,15 +133,13 @@ def read_candidates(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], dict[str
     Each is given by its fields: those of ``app.retrieval.pool.Candidate``, and those of ``ScopeStats`` there.
     """
     # One text is read, and not one for each row.
-    facts: list[list[Any]] = json.loads(f"[{','.join([str(row['facts']) for row in rows])}]")
-    counted = next((each for row, each in zip(rows, facts, strict=True) if row["id"] is None), None)
-    if counted is None:
+    read = list(zip(rows, json.loads(f"[{','.join([str(row['facts']) for row in rows])}]"), strict=True))
+    counted = [facts for row, facts in read if row["id"] is None]
+    if not counted:
         return [], {}
-    memories, found, usual_source = counted
-    ids = {each[0]: row["id"] for row, each in zip(rows, facts, strict=True) if each is not counted}
-    candidates = [
-        _fields(row, each, usual_source, ids) for row, each in zip(rows, facts, strict=True) if each is not counted
-    ]
+    ((memories, found, usual_source),) = counted
+    ids = {facts[0]: row["id"] for row, facts in read}
+    candidates = [_fields(row, facts, usual_source, ids) for row, facts in read if row["id"] is not None]
     return candidates, {"memories": memories, "found": found}
 
 
