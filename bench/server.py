@@ -76,17 +76,21 @@ async def service(
     *,
     without: str | None = None,
     stalls: Path | None = None,
+    checkout: Path = _ROOT,
 ) -> AsyncIterator[Server]:
     """Run the service as an operator would, until the block ends; ``first`` is the request it answers first.
+
+    ``checkout`` is the one whose service runs; one other than this has a virtual environment of its own.
 
     ``without`` names parts of the recall to leave out, separated by commas (``bench.ablation``); ``stalls`` is a file
     that is told of the long steps of the event loop (``bench.stalls``).
     """
     port = free_port()
-    command = [*COMMAND, "serve"] if without is None else [sys.executable, "-m", "bench.ablation", without]
+    own = COMMAND if checkout == _ROOT else (str(checkout / ".venv" / "bin" / "memory-gateway"),)
+    command = [*own, "serve"] if without is None else [sys.executable, "-m", "bench.ablation", without]
     if stalls is not None:
         command = [sys.executable, "-m", "bench.stalls", str(stalls)]
-    served = {**settings, "HOST": HOST, "PORT": str(port), "PYTHONPATH": str(_ROOT)}
+    served = {**settings, "HOST": HOST, "PORT": str(port), "PYTHONPATH": str(checkout)}
     async with _running(command, served, data_dir, port, first) as server:
         yield server
 
