@@ -15,7 +15,7 @@ PIP     = $(BIN)/python -m ensurepip --default-pip >/dev/null && \
   $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak attack conformance check format bench bench-quality bench-model lock clean
+.PHONY: help run test soak attack conformance check format bench bench-quality bench-model bench-promises lock clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -132,6 +132,9 @@ bench-quality: $(VENV)/dev ## measure what recall finds, of the project's data a
 
 bench-model: $(VENV)/dev ## measure what a language model adds, LANGUAGE_MODEL's or the double's
 	$(BIN)/python -m bench.model
+
+bench-promises: $(VENV)/dev ## measure attacks and failures, on the older checkout in BEFORE (make run there first) and on this one
+	$(BIN)/python -m bench.promises --before "$(BEFORE)"
 
 lock: $(VENV)/uv ## resolve the locks anew from pyproject.toml
 	echo uv | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from bench.promises import experiments
+from bench.promises import experiments, ordinary
 from bench.promises.checkout import Checkout
 from bench.promises.measurement import Measurement
 from bench.report import RESULTS, aligned, circumstances
@@ -37,12 +37,14 @@ def main() -> None:
         measure: Experiment = import_module(f"{experiments.__name__}.{name}").measure
         print(f"{name} ...", file=sys.stderr, flush=True)
         rows += asyncio.run(_compared(measure, before, now))
-    told = aligned([_HEAD, *rows])
-    print(told)
+    if not given.names:
+        rows += asyncio.run(ordinary.ratios(before, now))
+    table = aligned([_HEAD, *rows])
+    print(table)
     if not given.names:
         measured = {**circumstances(time.monotonic() - started), "before": before.root.name}
         lines = "\n".join(f"- {key}: {value}" for key, value in measured.items())
-        (RESULTS / "promises.md").write_text(f"# Promises, before and now\n\n{told}\n\n{lines}\n", "utf-8")
+        (RESULTS / "promises.md").write_text(f"# Promises, before and now\n\n{table}\n\n{lines}\n", "utf-8")
         records = {**measured, "figures": [dict(zip(_HEAD, row, strict=True)) for row in rows]}
         (RESULTS / "promises.json").write_text(json.dumps(records, indent=1) + "\n", "utf-8")
 
