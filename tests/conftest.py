@@ -21,6 +21,8 @@ _LEFT_OUT = ("long", "cloudflare", "thorough")
 _COUNTS = pytest.StashKey[dict[str, int]]()
 """How many tests were left out for each marker."""
 _OBJECTS_BETWEEN_LOOKS = 50_000
+_LIMIT, _LIMIT_OF_THOROUGH, _LIMIT_OF_LONG = 120, 900, 4 * 3600
+"""Seconds after which a test fails: far more than it takes, so that no test that waits for ever stops the others."""
 
 # What collecting makes lives as long as the process: looking for garbage in it takes a sixth of the time.
 gc.disable()
@@ -34,7 +36,13 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what takes long and what repeats, unless ``LONG``, ``-m`` or a file's name asks for it."""
+    """Limit the time of each test; leave out what takes long and what repeats, unless it is asked for.
+
+    ``LONG``, ``-m`` or a file's name asks for it.
+    """
+    for item in items:
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(_limit(item)))
     if not generation.LONG:
         named = {config.invocation_params.dir / argument.partition("::")[0] for argument in config.args}
         names = {name for name in _LEFT_OUT if name not in config.option.markexpr}
@@ -49,6 +57,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = kept
         config.stash[_COUNTS] = dict(counts)
+
+
+def _limit(item: pytest.Item) -> int:
+    if generation.LONG or item.get_closest_marker("long"):
+        return _LIMIT_OF_LONG
+    return _LIMIT_OF_THOROUGH if item.get_closest_marker("thorough") or generation.MORE else _LIMIT
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -8,14 +8,14 @@ import os
 from hypothesis import settings
 
 LONG = "LONG" in os.environ
-_MORE = "MORE" in os.environ
-_SHARE = 12 if _MORE else 30
-_FEWEST = 5 if _MORE else 3
+MORE = "MORE" in os.environ
+_SHARE = 12 if MORE else 30
+_FEWEST = 5 if MORE else 3
 ON_THE_DOUBLE = 12
 """Examples of a law on the stand-in account: each has an account of its own."""
 
 # A deadline of wall-clock time fails on a busy machine.
-settings.register_profile("short", max_examples=10 if _MORE else 3, deadline=None)
+settings.register_profile("short", max_examples=10 if MORE else 3, deadline=None)
 settings.register_profile("long", max_examples=200, deadline=None)
 settings.load_profile("long" if LONG else "short")
 
