@@ -10,7 +10,7 @@ from app.domain.json_types import Json, to_json
 from app.domain.memory import Memory, Scope, identity_of
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
-ItemStatus: TypeAlias = Literal["stored", "known", "failed"]
+ItemStatus: TypeAlias = Literal["stored", "known", "waiting", "failed"]
 
 
 @dataclass(frozen=True, slots=True)

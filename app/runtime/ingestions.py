@@ -9,14 +9,14 @@ from app.domain.errors import TenantMoved
 from app.runtime.attempts import attempt
 from app.runtime.backends import Backends
 from app.services.ingest.ingester import Ingester
-from app.storage.ingestions import LEASE_SECONDS
+from app.storage import lease_rule
 from app.storage.system import directory
 from app.storage.system.ingestions import READ_ABANDONED, AbandonedIngestion, read_abandoned
 
 LOOK_SECONDS = 300.0
 """Between two looks for abandoned ingestions: on a metered service each is a call, and most find nothing."""
 _READY_SECONDS = 1.0
-_LEASED_SECONDS = LEASE_SECONDS + 15.0
+_LEASED_SECONDS = lease_rule.SECONDS + 15.0
 """From the first look after a start to the second one."""
 _AT_ONCE = 4
 

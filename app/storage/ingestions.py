@@ -14,13 +14,12 @@ from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope, Tenant
 from app.domain.messages import Item
 from app.ports.database import NOW, Row
+from app.storage.lease_rule import LEASE_MS, holds
 from app.storage.messages import STAGED
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
 
-LEASE_SECONDS = 60
-"""How long an ingestion is somebody's who does not renew it."""
-_MIN_PAUSE_MS, _MAX_PAUSE_MS = 5_000, 3_600_000
+_MIN_PAUSE_MS, MAX_PAUSE_MS = 5_000, 3_600_000
 """How long one waits after an outage: as long as it has been there, within these."""
 
 _SCOPE = "{table}.tenant_id = ?1 ->> 'tenant_id' AND {table}.agent_id = ?1 ->> 'agent_id'"
@@ -79,25 +78,56 @@ DELETE FROM ingestion WHERE {_SCOPE.format(table="ingestion")} AND ingestion.fin
     ORDER BY old.id DESC LIMIT 1 OFFSET {limits.MAX_INGESTIONS}
   )
 """
+# Of the messages that were sent, those that are no memories and that another ingestion has brought.
+_ELSEWHERE = """
+(SELECT count(*) FROM json_each(?1, '$.ids') AS wanted CROSS JOIN message AS theirs
+  WHERE theirs.tenant_id = ?1 ->> 'tenant_id' AND theirs.agent_id = ?1 ->> 'agent_id' AND theirs.id = wanted.value
+    AND theirs.ingestion_id <> ?1 ->> 'id')
+"""
 _ALL_STAGED = f"""
-UPDATE ingestion SET staged_at = {NOW}, known = messages - {_LEFT} WHERE {_OWN} AND ingestion.staged_at IS NULL
+UPDATE ingestion SET staged_at = {NOW}, known = messages - {_LEFT} - {_ELSEWHERE}
+WHERE {_OWN} AND ingestion.staged_at IS NULL
 """
 # Of one that somebody stopped taking, what has come is all there is.
 _ADOPT = f"""
 UPDATE ingestion SET staged_at = {NOW}, messages = {_LEFT} WHERE {_OWN} AND ingestion.staged_at IS NULL
 """
 _CLAIM = f"""
-UPDATE ingestion SET lease_holder = ?1 ->> 'holder', lease_expires_at = {NOW} + {LEASE_SECONDS * 1000}
+UPDATE ingestion SET lease_holder = ?1 ->> 'holder', lease_expires_at = {NOW} + {LEASE_MS}
 WHERE {_OWN} AND ingestion.finished_at IS NULL AND ingestion.staged_at IS NOT NULL
   AND NOT EXISTS (
     SELECT 1 FROM ingestion AS other
     WHERE {_SCOPE.format(table="other")} AND other.session_id = ?1 ->> 'session_id' AND other.finished_at IS NULL
-      AND other.lease_holder <> ?1 ->> 'holder' AND other.lease_expires_at > {NOW} AND {_BRINGS_MESSAGES}
+      AND other.lease_holder <> ?1 ->> 'holder' AND {holds("other.lease_expires_at")} AND {_BRINGS_MESSAGES}
   )
 RETURNING id
 """
+_FREE_IN = f"""
+SELECT max(other.lease_expires_at) - {NOW} AS milliseconds FROM ingestion AS other
+WHERE {_SCOPE.format(table="other")} AND other.session_id = ?1 ->> 'session_id' AND other.finished_at IS NULL
+  AND other.lease_holder <> ?1 ->> 'holder' AND {holds("other.lease_expires_at")}
+"""
+# Whoever has the lease of a session may write what others have brought of it. They write nothing of it any more;
+# where a model is to read it for them, it still does.
+_THEIRS = """
+message.tenant_id = ?1 ->> 'tenant_id' AND message.agent_id = ?1 ->> 'agent_id'
+  AND message.id IN (SELECT value FROM json_each(?1, '$.ids')) AND message.ingestion_id <> ?1 ->> 'id'
+"""
+_RELEASE_THEIRS = f"""
+UPDATE ingestion SET lease_holder = NULL, lease_expires_at = {NOW}
+WHERE {_SCOPE.format(table="ingestion")} AND ingestion.finished_at IS NULL AND ingestion.lease_holder IS NOT NULL
+  AND ingestion.id IN (SELECT message.ingestion_id FROM message WHERE {_THEIRS})
+"""
+_TAKE_OVER = f"""
+UPDATE message SET ingestion_id = ?1 ->> 'id'
+WHERE {_THEIRS} AND (?1 ->> 'planned' OR NOT EXISTS (
+  SELECT 1 FROM ingestion AS theirs
+  WHERE {_SCOPE.format(table="theirs")} AND theirs.id = message.ingestion_id AND theirs.planned_at IS NOT NULL
+))
+"""
+_COUNT_KNOWN = f"UPDATE ingestion SET known = messages - {_LEFT} WHERE {_OWN} AND ingestion.finished_at IS NULL"
 _RENEW = f"""
-UPDATE ingestion SET lease_expires_at = {NOW} + {LEASE_SECONDS * 1000}
+UPDATE ingestion SET lease_expires_at = {NOW} + {LEASE_MS}
 WHERE {_OWN} AND ingestion.finished_at IS NULL AND ingestion.lease_holder = ?1 ->> 'holder' RETURNING id
 """
 # The check of 0015_profiles.sql: should the run stop behind it, nothing has happened.
@@ -171,11 +201,16 @@ class Ingestion:
     failure: str | None
     """Why it stopped for good, as a problem's code."""
     items: Sequence[Item] = ()
-    """What became of each message, for whoever has brought them; none where that is not known yet."""
+    """What became of each message, for whoever has brought them."""
     learns: bool = False
     """Whether a language model is to read the messages, or reads what is left of them."""
     planned_at: int | None = None
     """Since when it is known what the model is to read; None: it reads nothing, or not yet."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether a message of whoever has brought them is no memory yet, and becomes one later."""
+        return any(item.status == "waiting" for item in self.items)
 
     @property
     def status(self) -> Literal["running", "done", "failed"]:
@@ -212,9 +247,21 @@ class Ingestions:
         begun = self._write(_ACCEPT, messages=messages, author=_signed(author), learns=int(learns))
         return [begun, self._write(_DROP_OLDEST)]
 
-    def all_staged(self) -> ScopedStatement:
-        """Say that all its messages are taken: the others were there already."""
-        return self._write(_ALL_STAGED)
+    def all_staged(self, ids: Sequence[str]) -> ScopedStatement:
+        """Say that all its messages are taken; of those with these ids others may have brought some."""
+        return self._write(_ALL_STAGED, ids=list(ids))
+
+    def take_over(self, ids: Sequence[str], *, planned: bool) -> list[ScopedStatement]:
+        """Make those of the messages that others have brought messages of this ingestion, which has the lease.
+
+        ``planned``: also those that a model is to read for others already.
+        """
+        statements = (_RELEASE_THEIRS, _TAKE_OVER, _COUNT_KNOWN)
+        return [self._write(sql, ids=list(ids), planned=int(planned)) for sql in statements]
+
+    def free_in(self, holder: str) -> ScopedStatement:
+        """Read in how many ``milliseconds`` the lease ends that another holds on the session; NULL: none does."""
+        return ScopedStatement.read(self.scope, _FREE_IN, session_id=self.session_id, holder=holder)
 
     def adopt(self) -> ScopedStatement:
         """Go on with what has come of an ingestion whose messages nobody takes any more."""
@@ -237,7 +284,7 @@ class Ingestions:
 
         Returns ``pause_ms`` and ``age_ms``; no row where the lease was not held.
         """
-        least, most = (_MIN_PAUSE_MS, _MAX_PAUSE_MS) if seconds is None else (int(seconds * 1000), 0)
+        least, most = (_MIN_PAUSE_MS, MAX_PAUSE_MS) if seconds is None else (int(seconds * 1000), 0)
         return self._write(_PUT_OFF, holder=holder, least_ms=least, most_ms=most)
 
     def read(self) -> ScopedStatement:

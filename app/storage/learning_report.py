@@ -8,7 +8,8 @@ from app.domain.claim import MemoryType
 from app.domain.learned import PassKind
 from app.domain.memory import Scope
 from app.ports.database import NOW, Row
-from app.storage.ingestions import IS_ROOM, LEASE_SECONDS
+from app.storage import lease_rule
+from app.storage.ingestions import IS_ROOM
 from app.storage.rows import read_row, read_rows
 from app.storage.scoped import ScopedStatement
 
@@ -64,7 +65,7 @@ _FAILED = f"""
 # The lease is taken with it: nobody else goes on with it meanwhile.
 _REOPEN = f"""
 UPDATE ingestion SET finished_at = NULL, learns = 1, lease_holder = ?1 ->> 'holder',
-  lease_expires_at = {NOW} + {LEASE_SECONDS * 1000}
+  lease_expires_at = {NOW} + {lease_rule.LEASE_MS}
 WHERE {_INGESTION} AND ingestion.finished_at IS NOT NULL AND {_FAILED} AND {IS_ROOM}
 RETURNING id
 """

@@ -30,10 +30,6 @@ SELECT wanted.value AS id FROM json_each(?1, '$.ids') AS wanted
 WHERE EXISTS ({_IS_MEMORY.format(id="wanted.value")})
 """
 _STAGED_OF = f"SELECT message.id FROM message WHERE {STAGED}"
-_ANYBODYS = """
-SELECT message.id FROM json_each(?1, '$.ids') AS wanted CROSS JOIN message
-WHERE message.tenant_id = ?1 ->> 'tenant_id' AND message.agent_id = ?1 ->> 'agent_id' AND message.id = wanted.value
-"""
 # What is there already, as a memory or on its way to one, stays as it is.
 _STAGE = f"""
 INSERT INTO message (tenant_id, agent_id, id, ingestion_id, place, session_id, role, content, said_at, content_hash)
@@ -105,11 +101,6 @@ class Staged:
 def written(scope: Scope, ids: Sequence[str]) -> ScopedStatement:
     """Read the ``id`` of those messages that are memories."""
     return ScopedStatement.read(scope, _WRITTEN, ids=list(ids))
-
-
-def anybodys(scope: Scope, ids: Sequence[str]) -> ScopedStatement:
-    """Read the ``id`` of those messages that are on their way, whichever ingestion has brought them."""
-    return ScopedStatement.read(scope, _ANYBODYS, ids=list(ids))
 
 
 def holders(scope: Scope, hashes: Sequence[str]) -> ScopedStatement:

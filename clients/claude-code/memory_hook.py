@@ -88,8 +88,6 @@ class Gateway:
             Failed: as ``post`` does, or some of them were not stored.
         """
         answer = self.post("ingest", {"session_id": session, "messages": batch})
-        if answer.get("status") == "failed":
-            raise Failed(f"the messages were not stored: {answer.get('failure')}")
         if answer.get("failed"):
             codes = {str(each.get("code")) for each in answer["messages"] if each.get("status") == "failed"}
             raise Failed(f"{answer['failed']} messages were not stored: {', '.join(sorted(codes))}")

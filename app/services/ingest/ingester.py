@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from app.domain import limits
 from app.domain.errors import NotFound, OperationRunning, Unavailable
 from app.domain.memory import Scope
 from app.domain.messages import Item, NewMessage
+from app.ports.database import Row
 from app.services.backends import TenantBackends
 from app.services.ingest.dry_run import Shown, dry_run
 from app.services.ingest.identify import Conversation, check, identify
@@ -17,10 +18,10 @@ from app.services.ingest.operation import Attempt, Operation
 from app.services.ingest.work import Work
 from app.storage.ingestions import Ingestion, ingestion, read, state
 from app.storage.learning_report import LearningReport, learning_report, report, retry
-from app.storage.messages import anybodys, written
+from app.storage.messages import written
 
 _INTERRUPTED = "unavailable"
-"""The code of a message that another ingestion had brought and has not written."""
+"""The code of a message that is no memory though its ingestion has ended: somebody has removed it."""
 _RUNNING = "The operation is still running. Ask how far it is, and try again once it ends."
 
 
@@ -34,8 +35,9 @@ class Ingester:
     async def ingest(self, agent_id: str, messages: Sequence[NewMessage], session_id: str | None = None) -> Ingestion:
         """Take messages and make memories of those that are none; the same messages again change nothing.
 
-        Once it returns with ``items``, every recall finds the messages. Without them it is still running, and goes on
-        after this, in this process or another (``ingestion``), as does what a language model learns of them.
+        ``items`` say what became of each: every recall finds those that are stored or known. Where any is waiting it
+        is still running, and goes on after this, in this process or another (``ingestion``), as does what a language
+        model learns of them. What another ingestion had brought, and whose process has stopped, is taken over.
 
         Raises:
             InvalidRequest: a field is outside its bounds; nothing was taken.
@@ -55,18 +57,21 @@ class Ingester:
         taken = await taking.take(work.holder)
         if taken.ingestion is None:
             return _nothing_new(agent_id, conversation, now)
+        work.elsewhere = taken.elsewhere
         operation = Operation(work, claimed=taken.claimed)
         running = self._backends.background.start(operation.run(), name="ingestion")
         enough = (operation.put_off, work.written) if learns else (operation.put_off,)
         await _first_of(running, enough, max(0.0, ends - loop.time()))
         if running.done():
-            return await self._ended(scope, conversation, taken, running.result())
-        if work.written.is_set():
-            with suppress(Unavailable, NotFound):
-                return await self._written(scope, conversation, taken, taking.id)
+            return await self._ended(scope, conversation, taken, work, running.result())
+        begun, missing = taken.ingestion, taken.ids
         with suppress(Unavailable):
-            return await self.ingestion(agent_id, taking.id)
-        return taken.ingestion
+            own, there = read(scope.tenant_id, agent_id, taking.id), written(scope, sorted(taken.ids))
+            rows, memories = await self._backends.database.run([own, there])
+            begun, missing = ingestion(rows[0]) if rows else begun, _missing(taken, memories)
+        if work.written.is_set():
+            missing = frozenset()
+        return replace(begun, items=_items(conversation, _Outcome(taken, work, missing), None))
 
     async def dry_run(self, agent_id: str, messages: Sequence[NewMessage], session_id: str | None = None) -> Shown:
         """Return what ingesting the messages would do, and write nothing; raises as ``dry_run`` says."""
@@ -134,23 +139,20 @@ class Ingester:
         work = Work(self._backends, Scope(self._backends.tenant_id, agent_id), session_id, ingestion_id)
         return (await Operation(work).attempt(adopts=True)).finished
 
-    async def _written(self, scope: Scope, conversation: Conversation, taken: Taken, id_: str) -> Ingestion:
-        """Say what became of each message of an ingestion whose messages are memories."""
-        found = await self.ingestion(scope.agent_id, id_)
-        return await self._ended(scope, conversation, taken, Attempt(ingestion=found))
-
-    async def _ended(self, scope: Scope, conversation: Conversation, taken: Taken, attempt: Attempt) -> Ingestion:
+    async def _ended(
+        self, scope: Scope, conversation: Conversation, taken: Taken, work: Work, attempt: Attempt
+    ) -> Ingestion:
         """Say what became of each message of an ingestion that has ended."""
         ended = attempt.ingestion
         if attempt.error is not None and (ended is None or not (ended.written or ended.known)):
             raise attempt.error
         assert ended is not None  # noqa: S101 - else there is an error
-        asked = [*(taken.new if ended.failure is not None else ()), *taken.elsewhere]
-        lost: set[str] = set()
-        if asked:
-            there, coming = await self._backends.database.run([written(scope, asked), anybodys(scope, asked)])
-            lost = set(asked) - {str(row["id"]) for row in (*there, *coming)}
-        return replace(ended, items=_items(conversation, taken, lost, ended.failure or _INTERRUPTED))
+        missing = frozenset[str]()
+        if ended.failure is not None or taken.elsewhere:
+            (memories,) = await self._backends.database.run([written(scope, sorted(taken.ids))])
+            missing = _missing(taken, memories)
+        items = _items(conversation, _Outcome(taken, work, missing), ended.failure or _INTERRUPTED)
+        return replace(ended, items=items)
 
 
 async def _first_of(running: asyncio.Task[Attempt], events: Sequence[asyncio.Event], seconds: float) -> None:
@@ -170,13 +172,29 @@ def _nothing_new(agent_id: str, conversation: Conversation, now: int) -> Ingesti
     return Ingestion(None, agent_id, conversation.session_id, now, known, known, 0, now, None, items)
 
 
-def _items(conversation: Conversation, taken: Taken, lost: set[str], code: str) -> list[Item]:
+def _missing(taken: Taken, memories: Sequence[Row]) -> frozenset[str]:
+    """Return the ids of the messages that were no memories when they were sent, and are none now."""
+    return taken.ids - {str(row["id"]) for row in memories}
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What is known of the messages of an ingestion: those that it took, and those that are no memories."""
+
+    taken: Taken
+    work: Work
+    missing: frozenset[str]
+
+
+def _items(conversation: Conversation, outcome: _Outcome, failure: str | None) -> list[Item]:
+    """Say of each message what became of it: what is no memory has failed, or without a failure waits to be one."""
+    own = outcome.taken.new | outcome.work.taken_over
     items: list[Item] = []
     seen: set[str] = set()
     for id_ in conversation.ids:
-        if id_ in lost:
-            items.append(Item(id_, "failed", code))
+        if id_ in outcome.missing:
+            items.append(Item(id_, "waiting" if failure is None else "failed", failure))
         else:
-            items.append(Item(id_, "stored" if id_ in taken.new and id_ not in seen else "known"))
+            items.append(Item(id_, "stored" if id_ in own and id_ not in seen else "known"))
         seen.add(id_)
     return items

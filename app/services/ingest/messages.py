@@ -36,9 +36,14 @@ class Taken:
     ingestion: Ingestion | None = None
     new: frozenset[str] = field(default_factory=frozenset)
     """The ids of the messages that this ingestion is to write."""
-    elsewhere: Sequence[str] = ()
-    """The ids of those that another ingestion had brought, and that were no memories yet."""
+    elsewhere: Sequence[Message] = ()
+    """Those that another ingestion had brought, and that are no memories yet."""
     claimed: bool = False
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """Return the ids of all that were no memories."""
+        return self.new.union(message.id for message in self.elsewhere)
 
 
 class Taking:
@@ -68,16 +73,17 @@ class Taking:
         learns = self._backends.model is not None
         run = own.accept(self._backends.author, len(self._conversation.ids), learns=learns)
         waiting = False
-        async for rows in _chunks(new):
+        async for rows in chunks(new):
             if waiting:
                 await self._run([*run, own.read()])
                 run = []
             run.append(messages.stage(rows))
             waiting = True
-        last = [own.all_staged(), own.claim(holder), messages.staged(), own.read()]
+        ids = [message.id for message in new]
+        last = [own.all_staged(ids), own.claim(holder), messages.staged(), own.read()]
         *_, claimed, staged, (row,) = await self._run([*run, *last])
         mine = frozenset(str(each["id"]) for each in staged)
-        elsewhere = [message.id for message in new if message.id not in mine]
+        elsewhere = [message for message in new if message.id not in mine]
         return Taken(ingestion(row), mine, elsewhere, claimed=bool(claimed))
 
     async def known(self) -> set[str]:
@@ -136,7 +142,7 @@ def too_many() -> QuotaExceeded:
     )
 
 
-async def _chunks(messages: Sequence[Message]) -> AsyncIterator[list[dict[str, Json]]]:
+async def chunks(messages: Sequence[Message]) -> AsyncIterator[list[dict[str, Json]]]:
     """Cut messages into rows for runs of a size that D1 takes."""
     rows: list[dict[str, Json]] = []
     size = 0

@@ -1,6 +1,7 @@
 """Takes an ingestion through its stages, again and again until it is finished, whatever fails meanwhile."""
 
 import asyncio
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ import structlog
 
 from app.domain.errors import AccessRefused, Conflict, Erasing, MemoryGatewayError, QuotaExceeded, Unavailable
 from app.ports.database import Row
+from app.services.ingest.adopt import Adopt
 from app.services.ingest.classify import Classify
 from app.services.ingest.extract import Extract
 from app.services.ingest.learn import Learn
@@ -20,7 +22,16 @@ from app.services.ingest.work import LeaseLost, Stage, Work
 from app.storage.ingestions import Ingestion, ingestion
 from app.storage.scoped import ScopedStatement
 
-STAGES: Final[Sequence[Stage]] = (Plan(), Turns(), Extract(), Verify(), Classify(), Learn())
+STAGES: Final[Sequence[Stage]] = (
+    Adopt(planned=False),
+    Plan(),
+    Adopt(planned=True),
+    Turns(),
+    Extract(),
+    Verify(),
+    Classify(),
+    Learn(),
+)
 """What follows once the messages are taken (``app.services.ingest.messages``), in this order."""
 
 _FIRST_PAUSE, _LAST_PAUSE = 0.2, 30.0
@@ -42,6 +53,8 @@ class Attempt:
     """Why it has failed."""
     seconds: float | None = None
     """After how many seconds to go on, where something does not answer; None: once the session is free."""
+    free_in: float = math.inf
+    """In how many seconds the lease ends that another holds on the session, unless it is renewed."""
 
 
 _ERASED: Final = Attempt(finished=True, error=Erasing("The agent, or its tenant, was erased meanwhile."))
@@ -64,7 +77,7 @@ class Operation:
         while not (attempt := await self.attempt()).finished:
             if attempt.seconds is not None:
                 self.put_off.set()
-            await asyncio.sleep(pause if attempt.seconds is None else attempt.seconds)
+            await asyncio.sleep(min(pause, attempt.free_in) if attempt.seconds is None else attempt.seconds)
             pause = min(2 * pause, _LAST_PAUSE)
         return attempt
 
@@ -92,14 +105,15 @@ class Operation:
         own = self._work.own
         if not self._claimed:
             adopt = [own.adopt()] if adopts else []
-            *_, claimed, rows = await self._run([*adopt, own.claim(self._work.holder), own.read()])
+            claim = [own.claim(self._work.holder), own.free_in(self._work.holder), own.read()]
+            *_, claimed, (free,), rows = await self._run([*adopt, *claim])
             if not rows:
                 return _ERASED
             found = ingestion(rows[0])
             if found.finished_at is not None:
                 return Attempt(finished=True, ingestion=found)
             if not claimed:
-                return Attempt()
+                return Attempt(free_in=max(_FIRST_PAUSE, int(free["milliseconds"] or 0) / 1000))
             if found.failure is not None and not found.learns:  # whoever found it out stopped before the end
                 return await self._fail(found.failure)
             self._work.learns, self._work.planned = found.learns, found.planned_at is not None

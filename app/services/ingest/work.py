@@ -11,15 +11,17 @@ from ulid import ULID
 
 from app.domain.errors import Unavailable
 from app.domain.memory import Scope
+from app.domain.messages import Message
 from app.ports.database import Row, RunRefused
 from app.services.backends import TenantBackends
 from app.services.ingest.model_calls import ModelCalls
-from app.storage.ingestions import LEASE_SECONDS, Ingestions
+from app.storage import lease_rule
+from app.storage.ingestions import Ingestions
 from app.storage.learning import Learning
 from app.storage.messages import Messages
 from app.storage.scoped import ScopedStatement
 
-_RENEW_SECONDS = LEASE_SECONDS / 3
+_RENEW_SECONDS = lease_rule.SECONDS / 3
 
 
 class LeaseLost(Exception):
@@ -40,6 +42,10 @@ class Work:
     """Whether a language model is to read the messages."""
     planned: bool = False
     """Whether it is known what it is to read."""
+    elsewhere: Sequence[Message] = ()
+    """Messages that it has to write and that another ingestion had brought before."""
+    taken_over: set[str] = field(default_factory=set)
+    """The ids of those of them that this ingestion writes in the end."""
     model: ModelCalls = field(init=False)
     written: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once every message is a memory, and what is left is to learn of them."""
@@ -100,7 +106,7 @@ class Work:
                 await renewing
 
     async def _renew(self) -> None:
-        held_until = asyncio.get_running_loop().time() + LEASE_SECONDS
+        held_until = asyncio.get_running_loop().time() + lease_rule.SECONDS
         while not self.lost:
             await asyncio.sleep(_RENEW_SECONDS)
             began = asyncio.get_running_loop().time()
@@ -110,7 +116,7 @@ class Work:
                 structlog.get_logger().warning("lease_not_renewed", code=error.code)
                 self.lost = began >= held_until
                 continue
-            held_until = began + LEASE_SECONDS
+            held_until = began + lease_rule.SECONDS
             self.lost = not renewed
 
 

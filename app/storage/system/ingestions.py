@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import cast
 
 from app.domain.author import Author, WriteChannel
-from app.ports.database import NOW, Row, Statement
+from app.ports.database import Row, Statement
+from app.storage.ingestions import MAX_PAUSE_MS
+from app.storage.lease_rule import holds
 from app.storage.rows import read_rows
 
 _MAX_INGESTIONS = 32
@@ -16,8 +18,10 @@ _TAKEN_MS = 120_000
 READ_ABANDONED = Statement.read(f"""
 SELECT id, tenant_id, agent_id, session_id, written_by, written_through, issued_at, speakers FROM (
   SELECT ingestion.*, row_number() OVER (PARTITION BY tenant_id ORDER BY id) AS turn FROM ingestion
-  WHERE finished_at IS NULL
-    AND iif(staged_at IS NULL, accepted_at <= {NOW} - {_TAKEN_MS}, coalesce(lease_expires_at, 0) <= {NOW})
+  WHERE finished_at IS NULL AND NOT CASE
+    WHEN staged_at IS NULL THEN {holds(f"(accepted_at + {_TAKEN_MS})", _TAKEN_MS)}
+    WHEN lease_holder IS NULL THEN {holds("lease_expires_at", MAX_PAUSE_MS)}
+    ELSE {holds("lease_expires_at")} END
 )
 ORDER BY turn, id LIMIT {_MAX_INGESTIONS}
 """)

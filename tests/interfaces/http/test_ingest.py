@@ -51,8 +51,10 @@ async def test_the_same_conversation_again_says_that_it_is_known(service: Servic
     again = (await ingest(service, USER, BOT)).json()
     assert again == {
         "session_id": first["session_id"],
+        "status": "done",
         "stored": 0,
         "known": 2,
+        "waiting": 0,
         "failed": 0,
         "messages": [{"id": message["id"], "status": "known"} for message in first["messages"]],
     }
@@ -66,12 +68,12 @@ async def test_the_operation_tells_how_it_went_to_its_own_agent_alone(service: S
     operation = told.json()
     assert operation.pop("accepted_at") <= operation.pop("finished_at")
     assert operation == {
-        "id": body["operation_id"],
+        "operation_id": body["operation_id"],
         "kind": "ingest",
         "status": "done",
         "agent_id": "bot",
         "session_id": body["session_id"],
-        "messages": 2,
+        "sent": 2,
         "known": 0,
         "stored": 2,
     }
@@ -206,13 +208,18 @@ async def test_what_takes_longer_is_answered_with_an_operation_and_goes_on(tmp_p
     async with serving(tmp_path, change=slow(0.3)) as service:
         answer = await ingest(service, TIMED, BOT, session_id="s")
         assert answer.status_code == 202
-        assert answer.json()["status"] == "running"
+        body = answer.json()
+        assert (body["status"], body["waiting"], body["known"]) == ("running", 2, 0)
+        assert [message["status"] for message in body["messages"]] == ["waiting"] * 2
         location = answer.headers["location"]
-        assert location == f"/profiles/bot/operations/{answer.json()['id']}"
+        assert location == f"/profiles/bot/operations/{body['operation_id']}"
         while (told := (await service.client.get(location, headers=service.credential())).json())["status"] != "done":
             await asyncio.sleep(0.02)
-        assert (told["stored"], told["messages"]) == (2, 2)
+        assert (told["operation_id"], told["stored"], told["sent"]) == (body["operation_id"], 2, 2)
         assert len(await service.recall("Rome")) == 2
+        later = (await ingest(service, TIMED, USER | {"content": "I moved"}, session_id="s")).json()
+        assert later.keys() == body.keys(), "200 and 202 have the same fields"
+        assert later["messages"][0] == {"id": body["messages"][0]["id"], "status": "known"}
 
 
 async def test_what_a_service_leaves_undone_the_next_one_finishes(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 import pytest
@@ -11,6 +12,7 @@ from app.indexing.jobs.backfill import backfill_claims
 from app.runtime.ingestions import resume_once
 from app.services.ingest import messages as taking
 from app.services.ingest.ingester import Ingester
+from app.storage import lease_rule
 from app.storage import messages as staged
 from tests.simulation import clock
 from tests.simulation.intercept import Effect, PortCall
@@ -110,6 +112,40 @@ def test_an_ingestion_killed_at_any_call_ends_as_one_that_was_not(kind: Kind, *,
                 assert ended == whole, str(moment)
             else:
                 assert _said(ended) <= _said(whole), str(moment)
+
+
+async def _asked_at_once(kind: Kind, moment: Moment, seconds: float) -> None:
+    """Kill an ingestion, and have another process bring the same so many seconds after."""
+    async with world(kind, _SEED) as made:
+        killer = Killer(made.file, moment)
+        victim = made.replica(killer)
+        with suppress(KilledError):
+            await _ingest(victim)
+            await victim.backends.background.close()
+        made.replicas.clear()
+        successor = made.replica()
+        await asyncio.sleep(seconds)
+        began = clock.now()
+        ingester = Ingester(successor.backends.of_tenant("acme", ADMINISTRATOR))
+        answer = await ingester.ingest("bot", CONVERSATION, "s")
+        assert clock.now() - began <= successor.backends.ingest_seconds + 2
+        there = {str(id_) for (id_,) in made.file.rows("SELECT message_id FROM long_term_memory")}
+        assert {item.id for item in answer.items if item.status in {"stored", "known"}} <= there, str(moment)
+        assert answer.waits or len(there) == len(CONVERSATION), str(moment)
+        assert not answer.waits or seconds < lease_rule.SECONDS, str(moment)
+        while answer.status == "running":
+            await asyncio.sleep(5)
+            answer = await ingester.ingestion("bot", str(answer.id))
+        assert made.file.rows("SELECT count(*) FROM long_term_memory") == [(len(CONVERSATION),)], str(moment)
+
+
+@pytest.mark.parametrize("kind", ["late", "embedded"])
+@pytest.mark.parametrize("seconds", [0.0, 40.0])
+def test_what_is_answered_after_a_kill_is_there(kind: Kind, seconds: float) -> None:
+    calls, _ = clock.run(_live(kind, again=False))
+    for number, moment in enumerate(moments(calls)):
+        if generation.LONG or number % 5 == (kind == "late") + 2 * bool(seconds):
+            clock.run(_asked_at_once(kind, moment, seconds))
 
 
 def _said(ended: list[tuple[object, ...]]) -> set[object]:

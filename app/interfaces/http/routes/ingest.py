@@ -46,7 +46,7 @@ ingests = APIRouter(tags=["profiles"], route_class=CredentialFirst)
     response_model=IngestAnswer,
     response_model_exclude_none=True,
     responses={
-        202: {"model": IngestionAnswer, "description": "It goes on after this answer.", **_LOCATION},
+        202: {"model": IngestAnswer, "description": "Some messages wait: it goes on after this answer.", **_LOCATION},
         **responses(*ACCESS, *BODY, Erasing, LongTermDisabled, QuotaExceeded, *WRITES),
     },
     openapi_extra=_BODY,
@@ -59,8 +59,9 @@ async def ingest(
 ) -> Response:
     """Take a conversation: each message becomes a memory. The same messages again change nothing, as the answer says.
 
-    What takes longer than 20 seconds, or has to wait for a part of the service, is answered with the operation. What a
-    language model learns of the messages, where one is set, comes after the answer: the operation tells it.
+    What takes longer than 20 seconds, or has to wait for a part of the service, is answered with 202 and the same
+    fields: the operation tells when the messages that wait are memories. What a language model learns of the messages,
+    where one is set, comes after the answer: the operation tells it.
     """
     services = caller.agent(profile)
     async with services.backends.ingest_room(announced(request)):
@@ -69,10 +70,10 @@ async def ingest(
             shown = await services.ingester.dry_run(profile, messages, head.session_id)
             return JSONResponse(IngestAnswer.of_dry_run(shown).model_dump(exclude_none=True))
         ingestion = await services.ingester.ingest(profile, messages, head.session_id)
-    if ingestion.items:
-        return JSONResponse(IngestAnswer.of(ingestion).model_dump(exclude_none=True))
+    body = IngestAnswer.of(ingestion).model_dump(exclude_none=True)
+    if not ingestion.waits:
+        return JSONResponse(body)
     location = f"/profiles/{profile}/operations/{ingestion.id}"
-    body = IngestionAnswer.of(ingestion).model_dump(exclude_none=True)
     return JSONResponse(body, status_code=202, headers={"Location": location})
 
 

@@ -207,24 +207,36 @@ INGEST: dict[str, Any] = {
 INGESTED: dict[str, Any] = {
     "session_id": "call-17",
     "operation_id": OPERATION_ID,
+    "status": "done",
     "stored": 1,
     "known": 1,
+    "waiting": 0,
     "failed": 0,
     "messages": [
         {"id": "2f0d3bb5e8f47f7dbb21ac5c0e7c4d11", "status": "known"},
         {"id": "9c1f6e0a7d3b45c28e64f0b1a2d37e58", "status": "stored"},
     ],
 }
+INGESTING: dict[str, Any] = {
+    **INGESTED,
+    "status": "running",
+    "stored": 0,
+    "waiting": 1,
+    "messages": [
+        {"id": "2f0d3bb5e8f47f7dbb21ac5c0e7c4d11", "status": "known"},
+        {"id": "9c1f6e0a7d3b45c28e64f0b1a2d37e58", "status": "waiting"},
+    ],
+}
 _INGESTION: dict[str, Any] = {
-    "id": OPERATION_ID,
+    "operation_id": OPERATION_ID,
     "kind": "ingest",
     "agent_id": AGENT_ID,
     "session_id": "call-17",
     "accepted_at": MOMENT,
-    "messages": 500,
+    "sent": 500,
     "known": 20,
 }
-INGESTING: dict[str, Any] = {**_INGESTION, "status": "running", "stored": 300}
+INGESTION: dict[str, Any] = {**_INGESTION, "status": "running", "stored": 300}
 INGEST_FAILED: dict[str, Any] = {
     **_INGESTION,
     "status": "failed",

@@ -1,6 +1,6 @@
 """Requests and answers of the routes that ingest conversations."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,6 +14,8 @@ from app.interfaces.http.schemas.learning import LearningAnswer
 from app.services.ingest.dry_run import Shown
 from app.storage.ingestions import Ingestion
 from app.storage.learning_report import LearningReport
+
+OperationStatus: TypeAlias = Literal["running", "done", "failed"]
 
 
 class IngestMessage(Request):
@@ -59,24 +61,37 @@ class IngestedMessage(Answer):
 
     id: str = Field(description="The first 128 bits of SHA-256 over session, role and content.")
     status: ItemStatus = Field(
-        description="`known`: it was there already, and nothing was changed. `failed`: `code` says why."
+        description=(
+            "`stored`: it has become a memory. `known`: it was one already, and nothing was changed. `waiting`: it is "
+            "kept, and becomes one later. `failed`: `code` says why."
+        )
     )
     code: str | None = Field(None, description="A problem's code.")
 
 
 class IngestAnswer(BaseModel):
-    """What became of each message, in the order in which they were sent: what is stored, every later recall finds."""
+    """What became of each message so far, in the order in which they were sent.
 
-    model_config = ConfigDict(json_schema_extra={"examples": [examples.INGESTED]})
+    What is stored or known, every later recall finds. The answer is 202 while a message is waiting, else 200.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.INGESTED, examples.INGESTING]})
 
     session_id: str
     operation_id: str | None = Field(
         None,
-        description="Ask it what a language model learns of the messages. Absent where every message was known.",
+        description=(
+            "The operation, which tells how far it is and what a language model learns of the messages. Absent where "
+            "every message was known."
+        ),
+    )
+    status: OperationStatus = Field(
+        description="Of the operation: `running` also where all is stored, and a language model still learns of it."
     )
     dry_run: bool | None = Field(None, description="True where this is what would become of them.")
     stored: int
     known: int
+    waiting: int = Field(description="Messages that are kept and are no memories yet: the operation goes on.")
     failed: int
     messages: list[IngestedMessage]
     learning: LearningAnswer | None = Field(None, description="Of a dry run, what a language model would learn.")
@@ -85,8 +100,14 @@ class IngestAnswer(BaseModel):
     def of(cls, ingestion: Ingestion) -> "IngestAnswer":
         """Make it of an ingestion whose messages were stored, or not."""
         items = [IngestedMessage.model_validate(item) for item in ingestion.items]
-        counts = {status: sum(item.status == status for item in items) for status in ("stored", "known", "failed")}
-        return cls(session_id=ingestion.session_id, operation_id=ingestion.id, messages=items, **counts)
+        counts = {status: sum(item.status == status for item in items) for status in get_args(ItemStatus)}
+        return cls(
+            session_id=ingestion.session_id,
+            operation_id=ingestion.id,
+            status=ingestion.status,
+            messages=items,
+            **counts,
+        )
 
     @classmethod
     def of_dry_run(cls, shown: Shown) -> "IngestAnswer":
@@ -98,17 +119,17 @@ class IngestAnswer(BaseModel):
 class IngestionAnswer(BaseModel):
     """An ingestion, and how far it is."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [examples.INGESTING, examples.INGEST_FAILED]})
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.INGESTION, examples.INGEST_FAILED]})
 
-    id: str
+    operation_id: str = Field(description="As the answer to the messages had it.")
     kind: Literal["ingest"] = "ingest"
-    status: Literal["running", "done", "failed"]
+    status: OperationStatus
     agent_id: str
     session_id: str
     accepted_at: Timestamp
     finished_at: Timestamp | None = None
-    messages: int = Field(description="Messages that were sent.")
-    known: int = Field(description="Of these, those that were there already.")
+    sent: int = Field(description="Messages that were sent.")
+    known: int = Field(description="Of these, those that were memories already.")
     stored: int = Field(description="Of these, those that have become memories so far.")
     failure: str | None = Field(
         None, description="Why the others will never be stored, as a problem's code: send them again once it is cured."
@@ -124,13 +145,13 @@ class IngestionAnswer(BaseModel):
         running = ingestion.finished_at is None
         return cls(
             learning=None if report is None else LearningAnswer.of(report, running=running),
-            id=ingestion.id or "",
+            operation_id=ingestion.id or "",
             status=ingestion.status,
             agent_id=ingestion.agent_id,
             session_id=ingestion.session_id,
             accepted_at=ingestion.accepted_at,
             finished_at=ingestion.finished_at,
-            messages=ingestion.messages,
+            sent=ingestion.messages,
             known=ingestion.known,
             stored=ingestion.written,
             failure=ingestion.failure,
