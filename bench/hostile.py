@@ -48,6 +48,11 @@ TEXTS: dict[str, Callable[[int], str]] = {
     "half a shift": _repeated("the week before "),
     "operators": _repeated("a AND b NEAR( "),
     "white space": lambda size: "a" + " " * (size - 1),
+    "white space alone": lambda size: " " * size,
+    "white space behind a number": lambda size: "red fox 3" + " " * (size - 9),
+    "white space between numbers": _repeated("fox 3 " + " " * 250),
+    "tabs behind a date": lambda size: "5/6/2023" + "\t" * (size - 8),
+    "line ends behind a fence": lambda size: "```" + "\n" * (size - 3),
     "control characters": _repeated("\x01"),
     "emoji": _repeated("\U0001f469\u200d"),
 }

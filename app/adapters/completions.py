@@ -5,6 +5,7 @@ https://platform.openai.com/docs/guides/structured-outputs,
 https://developers.cloudflare.com/workers-ai/features/json-mode/
 """
 
+import asyncio
 import re
 import time
 from abc import ABC, abstractmethod
@@ -30,6 +31,7 @@ from app.observability.metrics import Metrics
 from app.ports.language_model import ModelMessage, Schema, Spent, Stage
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 CALL_SECONDS = 60.0
 MAX_ANSWER_BYTES: Final = 1024 * 1024
@@ -169,11 +171,11 @@ class ChatCompletions(ABC):
         ends = time.monotonic() + (seconds or self._seconds)
         asked = _Asked(sent, schema, stage, max_tokens, affinity, ends, spent)
         try:
-            return self._read(await self._ask(asked), schema, stage)
+            return await self._answer(asked, schema)
         except _Unreadable as unreadable:
             asked = _repaired(asked, unreadable)
         try:
-            return self._read(await self._ask(asked), schema, stage)
+            return await self._answer(asked, schema)
         except _Unreadable as unreadable:
             raise ModelAnswerRejected(
                 f"{self.name(stage)} twice gave an answer to {stage} that cannot be used: {unreadable.kind}."
@@ -187,6 +189,23 @@ class ChatCompletions(ABC):
         for stage in stages.values():
             said = [{"role": "user", "content": "ping"}]
             await self._ask(_Asked(said, None, stage, _PING_TOKENS, "ping", time.monotonic() + self._seconds))
+
+    async def _answer(self, asked: _Asked, schema: Schema[T]) -> T:
+        """Ask, and read the answer; raises as ``_ask`` and ``_read`` do."""
+        completion = await self._ask(asked)
+        return await self._apart(asked, lambda: self._read(completion, schema, asked.stage))
+
+    async def _apart(self, asked: _Asked, reading: Callable[[], R]) -> R:
+        """Read in a thread what a server has answered, which may be long, for as long as the answer is of use.
+
+        Raises:
+            UpstreamTimeout: it could not be read in time.
+        """
+        try:
+            async with asyncio.timeout(asked.ends - time.monotonic()):
+                return await asyncio.to_thread(reading)
+        except TimeoutError:
+            raise UpstreamTimeout(f"The answer of {self.name(asked.stage)} was not read in time.") from None
 
     def _read(self, completion: Completion, schema: Schema[T], stage: Stage) -> T:
         """Read an answer.
@@ -245,7 +264,7 @@ class ChatCompletions(ABC):
         try:
             body = await self._post(post)
             answered = True
-            completion = read_completion(body, name)
+            completion = await self._apart(asked, lambda: read_completion(body, name))
             outcome, tokens = "ok", completion.tokens
         except MemoryGatewayError as error:
             outcome = error.code

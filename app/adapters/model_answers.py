@@ -1,7 +1,7 @@
 """Reads what servers of language models answer: a chat completion in one of several forms, and the JSON within."""
 
 import json
-import re
+import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, cast
@@ -10,7 +10,9 @@ from app.domain.errors import UpstreamRejected
 from app.domain.json_types import Json
 
 _THOUGHT_BEGINS, _THOUGHT_ENDS = "<think>", "</think>"
-_FENCED = re.compile(r"```[A-Za-z0-9_-]*\s*(.*?)\s*```", re.DOTALL)
+_FENCE = "```"
+_INFO = string.ascii_letters + string.digits + "_-"
+"""What the name of a language behind a fence is written with."""
 _CUT = {"length", "max_tokens", "max_output_tokens"}
 _WITHHELD = {"content_filter", "refusal"}
 
@@ -78,8 +80,13 @@ def read_answer(content: Json) -> Json:
     text = _without_thought(content).strip()
     if not text:
         raise ValueError("it is empty")
-    fenced = _FENCED.fullmatch(text)
-    return cast("Json", strict_json(fenced[1] if fenced else text))
+    return cast("Json", strict_json(_unfenced(text)))
+
+
+def _unfenced(text: str) -> str:
+    """Return what stands within the fence that a text begins and ends with; the text itself where it has none."""
+    inside = text.removeprefix(_FENCE).removesuffix(_FENCE)
+    return inside.lstrip(_INFO).strip() if len(text) - len(inside) == 2 * len(_FENCE) else text
 
 
 def _completion(answer: Any) -> Completion:  # noqa: ANN401 - whatever JSON holds

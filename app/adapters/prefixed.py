@@ -51,8 +51,10 @@ class Prefixes:
         return [*given, cls.of_model(model), cls()]
 
 
+_FINGERPRINT = "(-[0-9a-f]{8})?"
+"""What stands behind the name of a local model."""
 # What the cards of the models say. A model that is not here gets its texts as they are.
-_KNOWN = (
+_CARDS = (
     (r"(multilingual-)?e5-(small|base|large)(-v2)?", Prefixes("query: ", "passage: ")),
     (r"bge-(small|base|large)-en(-v1\.5)?", Prefixes(_SEARCHING)),
     (r"mxbai-embed-large(-v1)?", Prefixes(_SEARCHING)),
@@ -60,14 +62,13 @@ _KNOWN = (
     (r"nomic-embed-text(-v1|-v1\.5|-v2-moe)?", Prefixes("search_query: ", "search_document: ")),
     (r"embeddinggemma(-300m)?", Prefixes("task: search result | query: ", "title: none | text: ")),
 )
-_FINGERPRINT = "(-[0-9a-f]{8})?"
-"""What stands behind the name of a local model."""
+_KNOWN = tuple((re.compile(name + _FINGERPRINT), prefixes) for name, prefixes in _CARDS)
 
 
 def _known(model: str) -> Prefixes:
     """Look the model up by its name, in lower case, without the vendor before it and the tag behind it."""
     name = model.lower().rpartition("/")[2].partition(":")[0]
-    return next((prefixes for form, prefixes in _KNOWN if re.fullmatch(form + _FINGERPRINT, name)), Prefixes())
+    return next((prefixes for form, prefixes in _KNOWN if form.fullmatch(name)), Prefixes())
 
 
 class PrefixedEmbedder:

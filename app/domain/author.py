@@ -10,7 +10,7 @@ from app.domain.json_types import Json
 WriteChannel: TypeAlias = Literal["http", "mcp", "import", "command"]
 """The way by which a memory came."""
 
-_SPEAKER = re.compile(r"\s*([^\s:,.!?][^:\n,.!?]{0,39}):\s")
+_SPEAKER = re.compile(r"\A\s*([^\s:,.!?][^:\n,.!?]{0,39}):\s")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ _CLEAR = 5.6
 _HARDLY = 9.0
 """Where the answers lie within 1.6 standard deviations of unrelated texts, a cosine tells hardly anything."""
 _LEAST_GAP = 1e-6
-_WITH_PREFIX = re.compile(r"(.+)#[0-9a-f]{8}", re.DOTALL)
+_NO_NAME = re.compile(r"[^a-z0-9_]+")
+_WITH_PREFIX = re.compile(r"\A(.+)#[0-9a-f]{8}", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ def _from_json(text: str) -> EmbeddingConfig:
 
 @lru_cache(maxsize=64)
 def _index_name(provider: str, model: str) -> str:
-    return _cut(re.sub(r"[^a-z0-9_]+", "-", f"lt-memory-{provider}-{model}".lower()))
+    return _cut(_NO_NAME.sub("-", f"lt-memory-{provider}-{model}".lower()))
 
 
 def _cut(slug: str) -> str:

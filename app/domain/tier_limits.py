@@ -98,7 +98,7 @@ MEDIA_TYPE_CHARACTERS = 128
 LARGE_VALUE_BYTES = 100_000
 """A JSON value with more goes into the object store: a statement for D1 has room for so much."""
 _NAME = r"[A-Za-z0-9!#$&^_.+-]+"
-_MEDIA_TYPE = re.compile(rf'{_NAME}/{_NAME}(?: ?; ?{_NAME}=(?:{_NAME}|"[ !#-\[\]-~]*"))*')
+_MEDIA_TYPE = re.compile(rf'\A{_NAME}/{_NAME}(?: ?; ?{_NAME}=(?:{_NAME}|"[ !#-\[\]-~]*"))*')
 BLOB = Bound(
     lambda size: (
         None if size <= BLOB_BYTES else Violation(f"has {size} bytes, at most {BLOB_BYTES} are allowed", too_large=True)

@@ -30,6 +30,7 @@ from app.domain.query import Filter
 
 _MAX_NAMED = 20
 _MAX_FIELDS = 100
+_DIGITS = re.compile(r"\d{1,9}", re.ASCII)
 _OUT_OF_BOUNDS = "out_of_bounds"
 
 # Bounds that are doubles, as MAX_NUMBER is not: what reads them as such would let the next number pass.
@@ -124,7 +125,7 @@ def _number(value: object) -> object:
 
 def _digits(value: object) -> object:
     """Accept the digits of a query parameter."""
-    if isinstance(value, str) and not re.fullmatch(r"\d{1,9}", value, re.ASCII):
+    if isinstance(value, str) and not _DIGITS.fullmatch(value):
         raise ValueError("must be an integer")
     return value
 

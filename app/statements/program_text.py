@@ -2,7 +2,7 @@
 
 import re
 
-_FENCE = re.compile(r"[ \t>]*(```+|~~~+)")
+_FENCE = re.compile(r"\A[ \t>]*(```+|~~~+)")
 _INLINE = re.compile(r"(`{1,3})[^`\n]{1,300}\1")
 _MARKS = re.compile(r"[{}()\[\]<>=\\;|&$:/]|,$")
 """What a sentence must have to be looked at for the marks of code."""

@@ -17,8 +17,8 @@ _NUMBER = re.compile(
 _GROUPED = re.compile(r"\d,\d{3}")
 _VERSION = re.compile(r"v?(\d{1,6}(?:\.(?:\d{1,6}|x))?(?:\.(?:\d{1,6}|x))?)")
 _PHONE = re.compile(r"\+?[\d\-/().]+")
-_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s.]+")
-_URL = re.compile(r"(?:https?://)?((?:[\w-]+\.)+[a-z][\w-]*(?:[:/].*)?|localhost(?:[:/].*)?)/?")
+_EMAIL = re.compile(r"\A[^@\s]+@[^@\s]+\.[^@\s.]+")
+_URL = re.compile(r"\A(?:https?://)?((?:[\w-]+\.)+[a-z][\w-]*(?:[:/].*)?|localhost(?:[:/].*)?)/?")
 _MIN_DIGITS = 5
 _MAX_BEFORE_NUMERAL = 2
 

@@ -21,7 +21,7 @@ from app.storage.scoped import ScopedStatement
 
 _TEXT = Path(__file__).with_name("candidates.sql").read_text(encoding="utf-8")
 _LITERAL = re.compile("('[^']*')")
-_AROUND_SIGNS = re.compile(r"\s*([-=<>|+*/,()\n])\s*")
+_AROUND_SIGNS = re.compile(r"\s{0,9}([-=<>|+*/,()\n])\s{0,9}")
 _MAX_OF_CHANNEL = 34
 """How many candidates a channel gives at most."""
 

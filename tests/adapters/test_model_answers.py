@@ -1,12 +1,16 @@
 """What is read of the responses of servers of language models."""
 
 import json
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
+from app.adapters.completions import MAX_ANSWER_BYTES
 from app.adapters.model_answers import Completion, read_answer, read_completion, strict_json
 from app.domain.errors import UpstreamRejected
+from tests.support.cost import best
 
 
 def completion(content: Any, **message: Any) -> Completion:
@@ -74,6 +78,25 @@ def test_the_response_of_a_model_of_workers_ai_is_read_in_its_envelope_or_withou
 )
 def test_reasoning_and_a_fence_are_left_out(text: str) -> None:
     assert read_answer(text) == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda size: "```" + "\n" * size + "x",
+        lambda size: "```json" + " " * size + "x",
+        lambda size: "```" + "a" * size,
+        lambda size: "<think>" + " " * size + "</think>" + "\n" * size,
+        lambda size: "[" * size,
+    ],
+)
+def test_an_answer_that_is_none_costs_in_proportion_to_its_length(answer: Callable[[int], str]) -> None:
+    def read(size: int) -> None:
+        with pytest.raises(ValueError, match="it is"):
+            read_answer(answer(size))
+
+    small, large = (best(partial(read, size)) for size in (MAX_ANSWER_BYTES // 16, MAX_ANSWER_BYTES))
+    assert large < 40 * small + 0.01  # a cost that grows with the square would be 256 times as large
 
 
 @pytest.mark.parametrize("text", ["", "  ", "<think>never ends", "<think></think>", None])

@@ -1,9 +1,11 @@
 """What every language model must do, run on each adapter, over a socket to the double."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Protocol, TypeAlias
+from unittest.mock import MagicMock
 
 import orjson
 import pytest
@@ -455,6 +457,16 @@ async def test_a_call_ends_after_the_seconds_it_is_given(subject: Subject, fault
             await subject.ask(seconds=0.05)
     subject.script(Step(GOOD))
     assert await subject.ask() == READ
+
+
+async def test_the_loop_goes_on_while_an_answer_is_read_and_no_longer_than_the_call_may_take(subject: Subject) -> None:
+    subject.script(Step(GOOD))
+    read, form = threading.Event(), MagicMock(wraps=FORM, json_schema=FORM.json_schema)
+    form.name = FORM.name
+    form.read.side_effect = lambda answer: (read.wait(30), FORM.read(answer))[1]
+    with pytest.raises(UpstreamTimeout, match="was not read in time"):
+        await subject.ask(form=form, seconds=0.5)
+    read.set()
 
 
 async def test_what_is_asked_once_more_ends_within_the_same_seconds(subject: Subject) -> None:

@@ -42,7 +42,7 @@ _NO_ROUTE = 7003
 _BEFORE_ANY_PRODUCT = {_MALFORMED_HEADERS, _NO_ROUTE}
 """Codes of calls refused before they reached a product, with a status that products use for reasons of their own."""
 _THROTTLED = 971
-_OWN_LIMIT = re.compile(r"requests per \d+ seconds|your request speed|\bAPI\b.*\brate limit", re.IGNORECASE)
+_OWN_LIMIT = re.compile(r"requests per \d+ seconds|your request speed|\bAPI\b.{0,200}\brate limit", re.IGNORECASE)
 """The message of the limit on all calls; products have limits of their own, with other messages."""
 _WAIT_SECONDS = 10
 _CAPABILITIES = Call("edge.capabilities", "GET", "/capabilities")

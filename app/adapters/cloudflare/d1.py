@@ -73,7 +73,7 @@ _OVERLOADED = (
 )
 _QUOTA = ("exceeded D1's free tier", "exceeded its daily")
 # A trigger's RAISE(ABORT, reason); a broken constraint says more than one word.
-_REFUSED = re.compile(r"([a-z_]+): SQLITE_CONSTRAINT\b.*")
+_REFUSED = re.compile(r"\A([a-z_]+): SQLITE_CONSTRAINT\b.*")
 _FULL = ("SQLITE_FULL", "maximum DB size")
 
 

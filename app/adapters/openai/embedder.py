@@ -33,6 +33,7 @@ from app.ports.embedder import Embeddings, Purpose
 
 BASE_URL = "https://api.openai.com/v1"
 CALL_SECONDS = 20.0
+_KEY = re.compile(r"sk-\S+")
 
 _NATIVE: Mapping[str, int] = {
     "text-embedding-3-small": 1536,
@@ -166,7 +167,7 @@ def _error(response: httpx.Response, api_key: str) -> MemoryGatewayError:
     """
     status = response.status_code
     kind, message = _reason(response)
-    message = re.sub(r"sk-\S+", "sk-...", message.replace(api_key, "..."))[:300]  # the message may quote the key
+    message = _KEY.sub("sk-...", message.replace(api_key, "..."))[:300]  # the message may quote the key
     said = f"OpenAI answered {status} ({kind or 'no code'}): {message}"
     if kind in _UNPAID:
         structlog.get_logger().error("quota_exhausted", upstream="openai", code=kind)

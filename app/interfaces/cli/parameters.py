@@ -18,6 +18,7 @@ from app.settings import Settings, load_settings, notices
 T = TypeVar("T")
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"(\d{1,9})([smhd])")
 DEFAULT = "default"
 """The default tenant, and the default agent."""
 
@@ -56,7 +57,7 @@ class Duration(click.ParamType[int]):
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Read number and unit."""
-        match = re.fullmatch(r"(\d{1,9})([smhd])", value)
+        match = _DURATION.fullmatch(value)
         if match is None:
             self.fail("write a number and s, m, h or d, as in 30d", param, ctx)
         seconds = int(match[1]) * _UNITS[match[2]]

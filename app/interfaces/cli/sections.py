@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-_FIRST_SENTENCE = re.compile(r".*?\.(?=\s|$)", re.DOTALL)
+_FIRST_SENTENCE = re.compile(r"\A.*?\.(?=\s|$)", re.DOTALL)
 
 
 class CommandGroup(click.Group):

@@ -22,7 +22,7 @@ _POSSIBLE, _CLEAR = 0.3, 0.7
 """Words mean a memory clearly whose score is so high, where no other has the lower one. Both are of one memory alone,
 whatever else is there: so the same words, once they have forgotten one, do not go on to the next."""
 
-_ID = re.compile(rf"\W*(?:id\W+)?({MEMORY_ID_FORM})\W*", re.IGNORECASE)
+_ID = re.compile(rf"\A\W*(?:id\W+)?({MEMORY_ID_FORM})\W*", re.IGNORECASE)
 _KINDS: Mapping[str, MemoryType] = {
     **dict.fromkeys(("fact", "facts"), "fact"),
     **dict.fromkeys(("instruction", "instructions", "rule", "rules"), "instruction"),

@@ -19,15 +19,15 @@ _ROOT = 3
 
 _WORD = re.compile(r"(?<!\w)[^\W\d_]{2,}")
 _NUMBER = r"(\d\w*(?:[.,:/-]\w+)*)"
-_FIRST = re.compile(rf"(?:[ \t]+(?:number|nummer|no\.?|nr\.?))?[ \t#(-]{{1,4}}{_NUMBER}")
+_FIRST = re.compile(rf"(?<=[^\W\d_])(?:[ \t]++(?:number|nummer|no\.?|nr\.?))?[ \t#(-]{{1,4}}{_NUMBER}")
 """What stands right behind a noun: "server 2", "room no. 4", "item number 0", "model-1", "ticket #12"."""
-_NEXT = re.compile(rf"[ \t]*([,/&+]|,?[ \t]*\b(?:and|or|to|und|oder|bis|och|eller|till)\b)[ \t]*{_NUMBER}")
+_NEXT = re.compile(rf"(?<=\w)[ \t]*+(,?[ \t]*+\b(?:and|or|to|und|oder|bis|och|eller|till)\b|[,/&+])[ \t]*+{_NUMBER}")
 """What stands behind such a number: "servers 2, 3 and 4"."""
 _ORDINAL = re.compile(r"(?<!\w)(\d+)(?:st|nd|rd|th) \Z")
 _ORDINALS = ("st ", "nd ", "rd ", "th ")
 _LONGEST_ORDINAL = 8
 _UNIT = re.compile(r"\d([^\W\d_]+)\Z")
-_AFTER = re.compile(r"[ \t]*([^\W\d_]+|[%$€£])(?![ \t]*\d)")
+_AFTER = re.compile(r"(?<=\w)[ \t]*+([^\W\d_]+|[%$€£])(?![ \t]*\d)")
 
 
 def numbers_asked(query: str) -> Numbers:

@@ -8,7 +8,7 @@ from app.retrieval.query.terms import STOP_WORDS
 _TOKEN = re.compile(r"[$€£]?\d(?:[\d.,:/-]*\d)?(?:%|[^\W\d_]{1,9}\b)?|[^\W\d_](?:['\u2019_-]?[^\W_])*|[,;:()]")
 """A number with its sign and unit, a word, or a mark that divides a sentence."""
 
-_CODE = re.compile(r"\b\w*\d\w*")
+_CODE = re.compile(r"\b[^\W\d]*\d\w*")
 
 _EMPTY = """
 please current currently latest newest recent recently total now often new still tell already get gets ever many much

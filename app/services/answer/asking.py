@@ -65,7 +65,7 @@ def searched(query: str) -> str:
     No memory of what held before has them, so it would look as if it answered a part of the query alone.
     """
     aside = wording_of(tokens(query[:_READ_FOR_CUES])).words["aside"]
-    left = re.sub(rf"\s*\b(?:{'|'.join(sorted(aside))})\b", "", query, flags=re.IGNORECASE).strip()
+    left = re.sub(rf"(?<!\s)\s*\b(?:{'|'.join(sorted(aside))})\b", "", query, flags=re.IGNORECASE).strip()
     return left if terms(left) else query
 
 

@@ -16,7 +16,7 @@ from app.statements.tokens import tokens
 
 MAX_CITED = 10
 """Memories that a sentence may cite: one that cites everything is supported by anything."""
-_CITATION = re.compile(r"\s*[\[(]\d{1,2}(?:\s*,\s*\d{1,2})*[\])](?=[\s.,;!?]|\Z)")
+_CITATION = re.compile(r"(?<!\s)\s*[\[(]\d{1,2}(?:\s*,\s*\d{1,2})*[\])](?=[\s.,;!?]|\Z)")
 
 
 @dataclass(frozen=True, slots=True)

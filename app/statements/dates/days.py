@@ -15,6 +15,7 @@ _RELATIVE = frozenset(("which", "ago", "rolling", "fixed", "unspaced"))
 """The kinds of expressions that are counted from a day. A bare "Friday" is none: it may be the last or the next."""
 _VAGUE = frozenset(name for name, (least, most) in time_words.NUMBERS.items() if least != most)
 _TOLD = re.compile(r"(?:^|\W)(?:the|der|die|das|dem|den)\s{1,2}$", re.IGNORECASE)
+_DIVIDES = re.compile("[/-]")
 _QUOTES = re.compile('["\u201c\u201d\u201e\u00ab\u00bb]')
 _NEAR = 100
 """A date without its year is of the year that brings it so near, in days, to when it was said."""
@@ -95,7 +96,7 @@ def is_either(span: Span) -> bool:
     """Tell whether a date in digits may be read with its month or with its day first."""
     if span.kind != "numeric" or "." in span.text:
         return False
-    first, second = (int(part) for part in re.split(r"[/-]", span.text)[:2])
+    first, second = (int(part) for part in _DIVIDES.split(span.text)[:2])
     return first != second and first <= _MAX_MONTH and second <= _MAX_MONTH
 
 

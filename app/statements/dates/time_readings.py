@@ -31,6 +31,7 @@ _YEARLY = frozenset({"day", "days", "month", "quarter", "season"})
 _DATES = parser(words.Names(dayfirst=True))
 _TWO_DAYS = re.compile(r"(\d{1,2})(?:st|nd|rd|th|er|\.)?\s?(?:[-\u2013]|to|and)\s?(\d{1,2})", re.IGNORECASE)
 _WHICH_YEAR = re.compile(r"(last|this|next)\s{1,2}year$")
+_BEHIND_NAME = re.compile(r"[\s,/-]")
 _YEAR = re.compile(r"\d{4}")
 _NUMBER = re.compile(r"\d+")
 
@@ -154,7 +155,7 @@ def _recurring(text: str, which: int | None, day: date) -> Days:
 
 
 def _in_year(text: str, year: int) -> Days:
-    name, *_ = re.split(r"[\s,/-]", text.strip(" -/"))
+    name, *_ = _BEHIND_NAME.split(text.strip(" -/"))
     if name in words.MONTHS:
         return _unit(date(year, words.MONTHS[name], 1), "month")
     if name in words.SEASONS:

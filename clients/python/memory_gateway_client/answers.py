@@ -25,6 +25,8 @@ from memory_gateway_client.request import Call
 
 T = TypeVar("T")
 
+_SECONDS = re.compile("[0-9]{1,9}")
+
 SERVICE_UNREACHABLE = "service_unreachable"
 """The code where no connection was made, so that nothing was sent."""
 
@@ -131,7 +133,7 @@ def understood(call: Call[T], response: httpx.Response) -> T:
 
 def _error(call: Call[T], response: httpx.Response) -> MemoryGatewayError:
     status = response.status_code
-    told = re.fullmatch("[0-9]{1,9}", response.headers.get("Retry-After", ""))
+    told = _SECONDS.fullmatch(response.headers.get("Retry-After", ""))
     retry_after = None if told is None else int(told[0])
     try:
         said = json.loads(response.content)

@@ -25,10 +25,12 @@ _ENTRY: dict[str, Any] = {
 
 RunId: TypeAlias = Annotated[str, Path(description="The run.", examples=[RUN_ID]), Within(limits.RUN_ID)]
 
+_VERSION = re.compile(r"\d{1,16}", re.ASCII)
+
 
 def _long_digits(value: object) -> object:
     """Accept the digits of a query parameter, as many as a version has."""
-    if isinstance(value, str) and not re.fullmatch(r"\d{1,16}", value, re.ASCII):
+    if isinstance(value, str) and not _VERSION.fullmatch(value):
         raise ValueError("must be an integer")
     return value
 

@@ -1,0 +1,63 @@
+"""What texts that are made to cost much take of the processor: those of memories, of a model's answers, of a source."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+from bench.client import post_json
+from bench.data import AUTH_SECRETS, credential, one_agent
+from bench.promises.checkout import Checkout
+from bench.promises.measurement import Measurement
+
+_BLANKS, _MEMORIES = 2_990, 20
+_RECALL = f"recall of 8 bytes, with {_MEMORIES} memories of a number and {_BLANKS:,} blanks"
+_MS = """
+import time
+began = time.process_time()
+work()
+print((time.process_time() - began) * 1000)
+"""
+_ANSWER = """
+from app.adapters.model_answers import read_answer
+def work():
+    try:
+        read_answer("```" + "\\n" * 2500 + "x")
+    except ValueError:
+        pass
+"""
+
+
+async def measure(checkout: Checkout) -> list[Measurement]:
+    """Measure each in CPU milliseconds."""
+    return [
+        Measurement(_RECALL, "CPU ms", await _recall(checkout), "at most 50"),
+        Measurement(
+            "answer of a model: a fence, 2,500 line ends and a letter",
+            "CPU ms",
+            await _cost(checkout, _ANSWER),
+            "below 1",
+        ),
+    ]
+
+
+async def _recall(checkout: Checkout) -> float:
+    (scope,) = one_agent()
+    headers = credential(scope)
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {"DATA_DIR": folder, "EMBEDDER": "hashing", "AUTH_SECRETS": AUTH_SECRETS}
+        async with checkout.serve(Path(folder), settings) as server:
+            contents = (f"server 2{' ' * _BLANKS}{number}" for number in range(_MEMORIES))
+            stores = [
+                post_json("/store", {"agent_id": scope.agent_id, "content": content}, headers) for content in contents
+            ]
+            await server.cost(stores)
+            return await server.cost([post_json("/recall", {"agent_id": scope.agent_id, "query": "server 2"}, headers)])
+
+
+async def _cost(checkout: Checkout, code: str) -> float:
+    """Return the CPU milliseconds of ``work`` that code of a checkout defines."""
+    process = await asyncio.create_subprocess_exec(
+        checkout.python, "-c", code + _MS, cwd=checkout.root, stdout=asyncio.subprocess.PIPE
+    )
+    printed, _ = await process.communicate()
+    return float(printed)
