@@ -183,7 +183,9 @@ class Backends:
             episodes_near_limit=self.episodes_near_limit,
             channels=self.channels,
             acknowledgements=self.acknowledgements,
-            index_of=lambda config: TenantIndex(tenant_id, self.index_of(config)),
+            index_of=lambda config: TenantIndex(
+                tenant_id, self.index_of(config), lambda: config.index_name in self.configs.building
+            ),
             embedder_of=embedder_of,
             embed_query=lambda config, text: QueryVectors(tenant_id, embedder_of(config), self.queries).of(text),
             scale_of=self.scale_of,
