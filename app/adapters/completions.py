@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 
 import structlog
 
+from app.adapters.breaker import Breaker, Breakers
 from app.adapters.model_answers import Completion, read_answer, read_completion
 from app.adapters.model_requests import Dialect, request_body
 from app.domain.errors import (
@@ -50,6 +51,8 @@ _SERVER_ERRORS = 500
 _PING_TOKENS = 256
 _QUOTED_CHARACTERS = 2000
 """How much of an answer that cannot be read is shown to the model again."""
+_TELLING_SECONDS = 1.0
+_RECALL_STAGES = {"analyse", "synthesise"}
 _MAX_CALLS = 5
 """Calls for one answer: each but the last was refused for something that the next one leaves out."""
 _UNMET = re.compile(r"json mode couldn'?t be met", re.IGNORECASE)
@@ -92,6 +95,12 @@ class Post:
     body: bytes
     headers: Mapping[str, str]
     seconds: float
+    breaker: Breaker
+
+    @property
+    def counts(self) -> bool:
+        """Whether the model has the time that it needs: some of it may have gone by before."""
+        return self.seconds >= _TELLING_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +136,16 @@ class ChatCompletions(ABC):
     """Whether the server wants a schema itself, where others want it with its name."""
 
     def __init__(
-        self, models: Mapping[Stage, str | None], metrics: Metrics, *, seconds: float, dialect: Dialect | None = None
+        self,
+        models: Mapping[Stage, str | None],
+        metrics: Metrics,
+        breakers: Breakers,
+        *,
+        seconds: float,
+        dialect: Dialect | None = None,
     ) -> None:
         """Take the model of each stage, None where the server has one and needs no name, and what to begin with."""
+        self._breakers = breakers
         self._models = models
         self._metrics = metrics
         self._seconds = seconds
@@ -207,6 +223,11 @@ class ChatCompletions(ABC):
         except TimeoutError:
             raise UpstreamTimeout(f"The answer of {self.name(asked.stage)} was not read in time.") from None
 
+    def _breaker(self, stage: Stage) -> Breaker:
+        """Return the circuit of a model. A recall has less patience than an ingestion, and is not to end its calls."""
+        kind = "recall" if stage in _RECALL_STAGES else "learning"
+        return self._breakers.of(f"language_model.{kind}/{self.name(stage)}")
+
     def _read(self, completion: Completion, schema: Schema[T], stage: Stage) -> T:
         """Read an answer.
 
@@ -259,7 +280,9 @@ class ChatCompletions(ABC):
         sent = request_body(
             model, asked.messages, asked.schema, asked.max_tokens, dialect, bare_schema=self.bare_schema
         )
-        post = Post(asked.stage, model, sent, {AFFINITY: asked.affinity}, asked.ends - started)
+        breaker = self._breaker(asked.stage)
+        breaker.check()
+        post = Post(asked.stage, model, sent, {AFFINITY: asked.affinity}, asked.ends - started, breaker)
         outcome, tokens, answered = "failed", 0, False
         try:
             body = await self._post(post)

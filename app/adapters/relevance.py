@@ -10,6 +10,10 @@ _ROUNDING = 1e-3
 """How far beyond 0 and 1 a model that computes in 16 bits may put a relevance."""
 
 
+COUNTED = 0.5
+"""Of the usual time: a call whose turn left it less says nothing about the reranker when it gets no answer."""
+
+
 def clip(text: str) -> str:
     """Return the part of a text that is sent. An empty text is sent as a space, because the services refuse it."""
     return text[:MAX_CHARACTERS] or " "

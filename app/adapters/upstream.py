@@ -1,4 +1,4 @@
-"""Calls another service over HTTP: one pool of connections, a deadline for every call, one mapping of failures."""
+"""Calls another service over HTTP: a pool of connections for each kind of calls, deadlines, one mapping of failures."""
 
 import asyncio
 import ssl
@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import orjson
 
+from app.adapters.breaker import Breaker
 from app.domain.errors import MemoryGatewayError, UpstreamRejected, UpstreamTimeout, UpstreamUnavailable
 from app.observability.metrics import Metrics
 
@@ -36,6 +37,10 @@ class Call:
     headers: Mapping[str, str] | None = None
     max_bytes: int | None = None
     """How long the body of the response may be; None: as long as it is."""
+    breaker: Breaker | None = None
+    """The circuit of such calls, which have connections of their own; None for calls that wait for no others."""
+    counts: bool = True
+    """Whether a time-out of it counts for the circuit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,17 @@ class _Idle:
     since: float
 
 
+class _Pool:
+    """The connections for one kind of calls. Calls that hang occupy those of their own kind alone."""
+
+    __slots__ = ("idle", "room")
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.room = asyncio.Semaphore(_CONNECTIONS)
+        self.idle: list[_Idle] = []
+
+
 @cache
 def _tls_context() -> ssl.SSLContext:
     """Load the trusted certificates once: it takes 40 ms, and every service is held to the same."""
@@ -53,7 +69,7 @@ def _tls_context() -> ssl.SSLContext:
 
 
 class Upstream:
-    """Kept-alive HTTP/1.1 connections to one service.
+    """Kept-alive HTTP/1.1 connections to one service, in a pool for each circuit.
 
     Each connection is a client of its own: httpx's pool examines all its connections for every request, which at
     sixteen concurrent requests costs more than the requests themselves (``bench/results``).
@@ -76,8 +92,8 @@ class Upstream:
         self._headers = {"User-Agent": "memory-gateway", "Accept-Encoding": "gzip, deflate", **headers}
         self._urls: dict[str, httpx.URL] = {}
         self._tls = _tls_context()
-        self._room = asyncio.Semaphore(_CONNECTIONS)
-        self._idle: list[_Idle] = []
+        self._pools: dict[str, _Pool] = {}
+        """By the name of their circuit; '' for calls that have none."""
         self._closing: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -85,13 +101,20 @@ class Upstream:
         """Send the call and return the complete response, whatever its status.
 
         Raises:
+            CircuitOpen: the last such calls got no answer in time, so this one was not made.
             UpstreamTimeout: the response was not complete in time; a write may have been done.
             UpstreamUnavailable: the service cannot be reached, or closed the connection.
             UpstreamRejected: the body is longer than it may be; the rest was not read.
         """
+        if call.breaker is None:
+            return await self._send(call, "")
+        with call.breaker.call(counts=call.counts):
+            return await self._send(call, call.breaker.name)
+
+    async def _send(self, call: Call, pool: str) -> httpx.Response:
         request = self._request(call)
         try:
-            async with asyncio.timeout(call.seconds or self._seconds), self._connection() as http:
+            async with asyncio.timeout(call.seconds or self._seconds), self._connection(pool) as http:
                 if call.max_bytes is None:
                     return await http.send(request)
                 return await self._read_bounded(await http.send(request, stream=True), call.max_bytes)
@@ -141,8 +164,9 @@ class Upstream:
     async def close(self) -> None:
         """Close the connections; one that a call still uses is closed when the call ends."""
         self._closed = True
-        while self._idle:
-            self._give_up(self._idle.pop().http)
+        for pool in self._pools.values():
+            while pool.idle:
+                self._give_up(pool.idle.pop().http)
         if self._closing:
             await asyncio.wait(self._closing)
 
@@ -158,29 +182,32 @@ class Upstream:
         return httpx.Request(call.method, target, headers=headers, content=call.content, extensions=_EXTENSIONS)
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[httpx.AsyncClient]:
+    async def _connection(self, name: str) -> AsyncIterator[httpx.AsyncClient]:
         """Use the most recently used connection, or a new one, and keep it for the next call if this one is answered.
 
         After a call that was cancelled, httpx may wait for its connection for ever.
         """
-        async with self._room:
-            http = self._idle.pop().http if self._idle else self._open()
+        pool = self._pools.get(name)
+        if pool is None:
+            pool = self._pools[name] = _Pool()
+        async with pool.room:
+            http = pool.idle.pop().http if pool.idle else self._open()
             answered = False
             try:
                 yield http
                 answered = True
             finally:
                 if answered and not self._closed:
-                    self._keep(http)
+                    self._keep(pool, http)
                 else:
                     self._give_up(http)
 
-    def _keep(self, http: httpx.AsyncClient) -> None:
+    def _keep(self, pool: _Pool, http: httpx.AsyncClient) -> None:
         """Put the connection on top of the stack, and close those at the bottom that were idle for long."""
         now = time.monotonic()
-        self._idle.append(_Idle(http, now))
-        while self._idle[0].since < now - _IDLE_SECONDS:
-            self._give_up(self._idle.pop(0).http)
+        pool.idle.append(_Idle(http, now))
+        while pool.idle[0].since < now - _IDLE_SECONDS:
+            self._give_up(pool.idle.pop(0).http)
 
     def _give_up(self, http: httpx.AsyncClient) -> None:
         """Close the connection in a task of its own, which the cancellation of the call does not cancel."""

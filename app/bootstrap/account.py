@@ -6,6 +6,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from app.adapters.breaker import Breakers
 from app.adapters.cloudflare.call_budget import FOR_COMMANDS, RESERVE, UNLEASED, CallBudget, for_commands
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.command_budget import CommandBudget
@@ -22,7 +23,9 @@ from app.storage.system.call_shares import CallLimits
 Close = Callable[[], Awaitable[None]]
 
 
-def build_client(settings: Settings, metrics: Metrics, call_budget: CallBudget | None = None) -> CloudflareClient:
+def build_client(
+    settings: Settings, metrics: Metrics, call_budget: CallBudget | None = None, breakers: Breakers | None = None
+) -> CloudflareClient:
     """Make the one Cloudflare client of this process. Without a budget it counts its own calls, and leases no share.
 
     Raises:
@@ -38,6 +41,7 @@ def build_client(settings: Settings, metrics: Metrics, call_budget: CallBudget |
         call_budget=call_budget or CallBudget(settings.cloudflare_calls_per_window or None),
         metrics=metrics,
         base_url=settings.cloudflare_api_base_url,
+        breakers=breakers,
     )
 
 
@@ -51,7 +55,9 @@ class ProcessAccount:
     shares: CallShares
 
 
-def open_account(settings: Settings, metrics: Metrics, name: str, *, command: bool = False) -> ProcessAccount:
+def open_account(
+    settings: Settings, metrics: Metrics, name: str, breakers: Breakers, *, command: bool = False
+) -> ProcessAccount:
     """Open what the process has of its account once, however many shards it serves.
 
     A ``command`` leases a share of the calls too, but waits for calls and leaves them to requests.
@@ -59,7 +65,7 @@ def open_account(settings: Settings, metrics: Metrics, name: str, *, command: bo
     make = CommandBudget if command else CallBudget
     budget = make(settings.cloudflare_calls_per_window or None, unleased=UNLEASED)
     tenants = TenantCalls(budget, settings.tenant_call_weights)
-    client = build_client(settings, metrics, budget)
+    client = build_client(settings, metrics, budget, breakers)
     shares = _call_shares(settings, client, budget, name)
     metering = Metering(tenants.charge, tenants.linger)
     return ProcessAccount(client, metering, ProcessCalls(tenants.admit, low=lambda: tenants.low), shares)

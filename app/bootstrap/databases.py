@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from app.adapters.breaker import Breakers
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.d1 import D1Database
 from app.adapters.local.sqlite_database import SqliteDatabase
@@ -104,7 +105,8 @@ def _usable(opens: Callable[[Shard | None], Database], shard: Shard) -> Database
 
 
 async def _with_share(settings: Settings, opened: AsyncExitStack) -> CloudflareClient:
-    account = open_account(settings, Metrics(), process_name(), command=True)
+    metrics = Metrics()
+    account = open_account(settings, metrics, process_name(), Breakers(metrics), command=True)
     opened.push_async_callback(account.client.close)
     opened.push_async_callback(account.shares.end)
     try:

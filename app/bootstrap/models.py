@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import structlog
 
+from app.adapters.breaker import Breakers
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.workers_ai import WorkersAIEmbedder
 from app.adapters.cloudflare.workers_ai_language_model import STRUCTURED_MODEL, SYNTHESIS_MODEL, WorkersAILanguageModel
@@ -44,7 +45,7 @@ def build_embedder(
     Raises:
         ConfigurationError: the embedder lacks a setting, or the model is not known.
     """
-    return with_prefixes(settings, plain_embedder(settings, client, metrics or Metrics()))
+    return with_prefixes(settings, plain_embedder(settings, client, metrics or Metrics(), None))
 
 
 def with_prefixes(settings: Settings, embedder: PlainEmbedder) -> OwnedEmbedder:
@@ -54,10 +55,14 @@ def with_prefixes(settings: Settings, embedder: PlainEmbedder) -> OwnedEmbedder:
 
 
 def plain_embedder(
-    settings: Settings, client: CloudflareClient | None, metrics: Metrics, metering: Metering = FREE
+    settings: Settings,
+    client: CloudflareClient | None,
+    metrics: Metrics,
+    breakers: Breakers | None,
+    metering: Metering = FREE,
 ) -> PlainEmbedder:
     """Choose the embedder; the local one falls back to hashing, with a warning, where no weights are present."""
-    chosen = settings.chosen_embedder
+    chosen, query_seconds = settings.chosen_embedder, settings.recall_part_seconds
     if chosen == "openai":
         if not settings.openai_api_key:
             raise ConfigurationError("EMBEDDER is openai, but OPENAI_API_KEY is not set.")
@@ -67,16 +72,22 @@ def plain_embedder(
             model=settings.embedding_model or "text-embedding-3-small",
             dimensions=settings.embedding_dimensions,
             base_url=settings.openai_base_url,
+            query_seconds=query_seconds,
             calls_per_minute=settings.openai_calls_per_minute or None,
+            breakers=breakers,
         )
-        return CoalescingEmbedder(openai)
+        return CoalescingEmbedder(openai, query_seconds=query_seconds)
     if chosen == "workers-ai":
         model = settings.embedding_model or "@cf/baai/bge-m3"
-        return CoalescingEmbedder(WorkersAIEmbedder(client or build_client(settings, metrics), model), metering)
+        client = client or build_client(settings, metrics)
+        embedder = WorkersAIEmbedder(client, model, query_seconds=query_seconds)
+        return CoalescingEmbedder(embedder, metering, query_seconds=query_seconds)
     return HashingEmbedder() if chosen == "hashing" else _local_embedder(settings)
 
 
-def build_reranker(settings: Settings, client: CloudflareClient | None, metrics: Metrics) -> OwnedReranker | None:
+def build_reranker(
+    settings: Settings, client: CloudflareClient | None, metrics: Metrics, breakers: Breakers
+) -> OwnedReranker | None:
     """Choose the reranker; None where the settings name none.
 
     Raises:
@@ -96,11 +107,12 @@ def build_reranker(settings: Settings, client: CloudflareClient | None, metrics:
         metrics=metrics,
         model=model,
         seconds=seconds,
+        breakers=breakers,
     )
 
 
 def build_language_model(
-    settings: Settings, client: CloudflareClient | None, metrics: Metrics
+    settings: Settings, client: CloudflareClient | None, metrics: Metrics, breakers: Breakers
 ) -> OwnedLanguageModel | None:
     """Choose the language model; None where the settings name none.
 
@@ -127,11 +139,17 @@ def build_language_model(
         metrics=metrics,
         seconds=seconds,
         provider="openai" if on_openai else "http",
+        breakers=breakers,
     )
 
 
 def opener(
-    settings: Settings, own: PlainEmbedder, account: ProcessAccount | None, metrics: Metrics, closers: list[Close]
+    settings: Settings,
+    own: PlainEmbedder,
+    account: ProcessAccount | None,
+    metrics: Metrics,
+    breakers: Breakers,
+    closers: list[Close],
 ) -> Callable[[EmbeddingConfig], Embedder | None]:
     """Return what opens an embedder for a config that the data has and the settings do not name, if it can.
 
@@ -147,7 +165,7 @@ def opener(
             named |= {"embedding_model": plain.model, "embedding_dimensions": shortened}
         try:
             other = settings.model_copy(update=named)
-            embedder = own if own.config == plain else plain_embedder(other, client, metrics, metering)
+            embedder = own if own.config == plain else plain_embedder(other, client, metrics, breakers, metering)
         except ConfigurationError:  # a key or a model is missing: the caller says what cannot be served
             return None
         given = {"query": settings.embedding_query_prefix, "document": settings.embedding_document_prefix}

@@ -8,6 +8,7 @@ from functools import cache
 
 from threadpoolctl import threadpool_limits
 
+from app.adapters.breaker import Breakers
 from app.adapters.coalescing.gatherer import FREE
 from app.adapters.local.secret_file import local_secrets
 from app.adapters.objects.folder import FolderObjects
@@ -28,6 +29,7 @@ from app.domain.quotas import ModelLimits
 from app.domain.shards import MAIN, Shard
 from app.indexing.acknowledgements import Acknowledgements
 from app.indexing.cosine_scales import CosineScales
+from app.indexing.deliveries import Deliveries
 from app.indexing.embedding_registry import EmbeddingRegistry
 from app.indexing.rate_limiter import RateLimiter
 from app.observability.audit_metrics import AuditMetrics
@@ -102,22 +104,23 @@ class _Process:
         self._on_cloudflare = on_cloudflare
         self._name = process_name()
         self._metrics = metrics = Metrics(of_workers=settings.workers > 1)
+        self._breakers = breakers = Breakers(metrics)
         self._counts = AuditMetrics(metrics.registry, tenants=settings.metrics_tenants)
         self._account = account = (
-            open_account(settings, metrics, self._name, command=command) if on_cloudflare else None
+            open_account(settings, metrics, self._name, breakers, command=command) if on_cloudflare else None
         )
         client, metering = (None, FREE) if account is None else (account.client, account.metering)
         self._credentials = build_credentials(settings)
-        plain = plain_embedder(settings, client, metrics, metering)
+        plain = plain_embedder(settings, client, metrics, breakers, metering)
         self._embedder = with_prefixes(settings, plain)
-        self._reranker = build_reranker(settings, client, metrics)
-        self._model = build_language_model(settings, client, metrics)
+        self._reranker = build_reranker(settings, client, metrics, breakers)
+        self._model = build_language_model(settings, client, metrics, breakers)
         self.closers: list[Close] = [
             plain.close,
             *(each.close for each in (self._reranker, self._model) if each is not None),
         ]
         """What closes all of it; embedders that are opened later are added."""
-        self._open_embedder = opener(settings, plain, account, metrics, self.closers)
+        self._open_embedder = opener(settings, plain, account, metrics, breakers, self.closers)
 
     def open_stack(self, shard: Shard | None = None) -> Stack:
         """Open the database and the indexes of a shard; without one, those of the settings."""
@@ -149,9 +152,11 @@ class _Process:
             ),
             revocations=self._revocations(),
             episodes_near_limit=self._metrics.episodes_near_limit,
-            objects=build_objects(settings, self._metrics, embedded=not self._on_cloudflare),
+            objects=build_objects(settings, self._metrics, self._breakers, embedded=not self._on_cloudflare),
             recalls=RecallRates(settings.tenant_recalls_per_minute, settings.agent_recalls_per_minute),
             recall_log=self._recall_log(),
+            circuits=self._breakers.circuits,
+            recall_part_seconds=settings.recall_part_seconds,
             calls=None if account is None else account.calls,
             call_shares=None if account is None else account.shares,
             reranker=self._reranker,
@@ -169,6 +174,7 @@ class _Process:
             index=stack.open_index(self._embedder.config),
             acknowledgements=Acknowledgements(),
             background=Background(),
+            deliveries=Deliveries(),
             scales=self._scales(stack),
             registry=EmbeddingRegistry(stack.open_index, self._open_embedder),
             shard=shard.name,
@@ -222,7 +228,9 @@ def build_credentials(settings: Settings) -> Credentials:
     return Credentials(local_secrets(data_dir(settings)))
 
 
-def build_objects(settings: Settings, metrics: Metrics, *, embedded: bool) -> ObjectStore:
+def build_objects(
+    settings: Settings, metrics: Metrics, breakers: Breakers | None = None, *, embedded: bool
+) -> ObjectStore:
     """Choose where blobs lie: in DATA_DIR, or on Cloudflare in the bucket of the settings, if they name one.
 
     Raises:
@@ -248,6 +256,7 @@ def build_objects(settings: Settings, metrics: Metrics, *, embedded: bool) -> Ob
         access_key_id=key,
         secret_access_key=secret,
         metrics=metrics,
+        breakers=breakers,
     )
 
 

@@ -61,7 +61,13 @@ def cloudflare_stack(settings: Settings, account: ProcessAccount, shard: Shard |
 
     def open_index(config: EmbeddingConfig) -> VectorizeIndex:
         name = None if shard is None else config.index_name_in(shard.name)
-        return VectorizeIndex(client, config, filterable=settings.filterable_metadata, name=name)
+        return VectorizeIndex(
+            client,
+            config,
+            filterable=settings.filterable_metadata,
+            name=name,
+            query_seconds=settings.recall_part_seconds,
+        )
 
     async def left_open() -> None:
         """Close nothing: the first shard closes the client."""

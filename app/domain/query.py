@@ -19,6 +19,9 @@ from app.domain.limits import (
     check,
 )
 
+RECALL_PART_SECONDS = 2.0
+"""How long a recall waits for each service that it can do without, where the operator says nothing else."""
+
 
 @dataclass(frozen=True, slots=True)
 class Filter:

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from app.domain.circuits import CircuitState
 from app.domain.shards import MAIN
 from app.storage.system.outbox_status import OutboxStatus
 
@@ -20,6 +21,9 @@ _NEWEST: Literal["livemostrecent"] = "livemostrecent"
 """Of several workers' values of a gauge, the one that was set last by a worker that lives."""
 _LEAST: Literal["livemin"] = "livemin"
 """Of several workers' values of a gauge, the smallest of those of workers that live."""
+_MOST: Literal["livemax"] = "livemax"
+"""Of several workers' values of a gauge, the largest of those of workers that live."""
+_CIRCUIT_STATES: tuple[CircuitState, ...] = ("closed", "half_open", "open")
 _REFRESH_SECONDS = 5.0
 _TOKENS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 65536)
 
@@ -81,6 +85,19 @@ class Metrics:
             multiprocess_mode=_NEWEST,
             registry=self.registry,
         )
+        self._circuits = Gauge(
+            "memory_gateway_circuit_state",
+            "Whether calls are made: 0 closed (they are), 1 half open (one is, to see), 2 open (they are refused).",
+            ["circuit"],
+            multiprocess_mode=_MOST,
+            registry=self.registry,
+        )
+        self._circuits_opened = Counter(
+            "memory_gateway_circuit_opened",
+            "Circuits that were opened, because calls in a row got no answer in time.",
+            ["circuit"],
+            registry=self.registry,
+        )
         self._budgets: dict[str, _BudgetGauge] = {}
         self._outbox = _OutboxGauges(self.registry)
         self._shards = _ShardGauges(self.registry)
@@ -96,6 +113,11 @@ class Metrics:
     def retry(self, operation: str) -> None:
         """Count a retry."""
         self._retries.labels(operation).inc()
+
+    def circuit(self, name: str, state: CircuitState, *, opened: bool = False) -> None:
+        """Set the state of a circuit; ``opened``: it was closed until now."""
+        self._circuits.labels(name).set(_CIRCUIT_STATES.index(state))
+        self._circuits_opened.labels(name).inc(int(opened))
 
     def tokens(self, model: str, tokens: int) -> None:
         """Count the tokens of one embedding call."""

@@ -4,12 +4,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from app.domain.author import Author
+from app.domain.circuits import Circuit
 from app.domain.embedding import CosineScale, EmbeddingConfig, EmbeddingConfigs
 from app.domain.errors import EmbeddingConfigMismatch
+from app.domain.query import RECALL_PART_SECONDS
 from app.domain.quotas import EPISODES, Defaults
 from app.domain.shards import MAIN
 from app.indexing.acknowledgements import Acknowledgements
 from app.indexing.cosine_scales import CosineScales
+from app.indexing.deliveries import Deliveries
 from app.indexing.embedding_registry import EmbeddingRegistry
 from app.ports.database import Database, Row
 from app.ports.embedder import Embedder
@@ -35,6 +38,7 @@ from app.services.reranking import TenantReranker
 from app.services.revocations import Revocations
 from app.services.shares import (
     BLOB_BYTES,
+    INDEX_QUERIES,
     INGEST_BYTES,
     LONG_TEXT_CHARACTERS,
     READS,
@@ -124,6 +128,8 @@ class Backends:
     """Lines of an import in one batch."""
     reads: Shares = field(default_factory=lambda: Shares(READS))
     """What each tenant reads at once."""
+    index_queries: Shares = field(default_factory=lambda: Shares(INDEX_QUERIES))
+    """What each tenant asks an index over the network at once."""
     texts: Shares = field(default_factory=lambda: Shares(TEXT_CHARACTERS))
     """What each tenant has embedded at once."""
     long_texts: Shares = field(default_factory=lambda: Shares(LONG_TEXT_CHARACTERS))
@@ -139,6 +145,12 @@ class Backends:
 
     background: Background = field(default_factory=Background)
     """What goes on after its request was answered."""
+    deliveries: Deliveries = field(default_factory=Deliveries)
+    """The index writes that do."""
+    recall_part_seconds: float = RECALL_PART_SECONDS
+    """How long a recall waits for a service that it can do without."""
+    circuits: Callable[[], Sequence[Circuit]] = tuple
+    """Returns the circuits of this process: which services do not answer, so that no calls are made."""
     ingest_seconds: float = 20.0
     """How long an ingestion's request waits for its end; then it is answered with the operation."""
     calls: ProcessCalls | None = None
@@ -184,7 +196,7 @@ class Backends:
             channels=self.channels,
             acknowledgements=self.acknowledgements,
             index_of=lambda config: TenantIndex(
-                tenant_id, self.index_of(config), lambda: config.index_name in self.configs.building
+                tenant_id, self.index_of(config), lambda: self.index_queries.take(tenant_id, 1)
             ),
             embedder_of=embedder_of,
             embed_query=lambda config, text: QueryVectors(tenant_id, embedder_of(config), self.queries).of(text),
@@ -203,6 +215,8 @@ class Backends:
             part=lambda: self.long_work.part(tenant_id),
             import_lines=self.import_lines,
             background=self.background,
+            deliveries=self.deliveries,
+            recall_part_seconds=self.recall_part_seconds,
             ingest_seconds=self.ingest_seconds,
             ingest_room=lambda size: self.ingest_bodies.take(tenant_id, size),
             reranker=None

@@ -175,6 +175,7 @@ class Runtime:
                 with suppress(asyncio.CancelledError):
                     await task
             await self.backends.background.close()
+            await self.backends.deliveries.close()
             await self._write_spend()
             await self._write_recalls()
             await self._close_indexer()

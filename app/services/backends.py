@@ -7,10 +7,11 @@ from typing import TypeVar
 
 from app.domain.author import Author
 from app.domain.embedding import CosineScale, EmbeddingConfig, EmbeddingConfigs, Vector
-from app.domain.errors import IndexNotProvisioned, Unavailable
+from app.domain.errors import Unavailable
 from app.domain.memory import Scope, Tenant
-from app.domain.query import Filter
+from app.domain.query import RECALL_PART_SECONDS, Filter
 from app.domain.quotas import EPISODES, Defaults
+from app.indexing.deliveries import Deliveries
 from app.indexing.delivery import AcknowledgementSink
 from app.ports.database import Row
 from app.ports.embedder import Embedder
@@ -60,11 +61,16 @@ async def settled(attempt: Callable[[], Awaitable[_T]]) -> _T:
 class TenantIndex:
     """A vector index as one tenant's requests see it: it takes no scope of another tenant."""
 
-    def __init__(self, tenant_id: str, index: VectorIndex, building: Callable[[], bool] = lambda: False) -> None:
-        """Bind the tenant; ``building`` tells whether the index is being made, when nothing may be sent to it."""
+    def __init__(
+        self,
+        tenant_id: str,
+        index: VectorIndex,
+        turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+    ) -> None:
+        """Bind the tenant; ``turn`` returns what holds the place of a query in the tenant's share of the index."""
         self._tenant_id = tenant_id
+        self._turn = turn
         self._index = index
-        self._building = building
         self.visible_at_once = index.visible_at_once
         self.confirm_seconds = index.confirm_seconds
         self.removal_grace_ms = index.removal_grace_ms
@@ -73,14 +79,14 @@ class TenantIndex:
     async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
         """Return the most similar vectors of the scope; see ``VectorIndex.query``."""
         self._check(scope)
-        self._check_built()
-        return await self._index.query(scope, vector, top_k=top_k, where=where)
+        if self.visible_at_once:  # on this machine: it has turns of its own
+            return await self._index.query(scope, vector, top_k=top_k, where=where)
+        async with self._turn():
+            return await self._index.query(scope, vector, top_k=top_k, where=where)
 
     def ask_within(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> AwaitedHits | None:
         """Return what a run of the database asks in the same call; None where none can."""
         self._check(scope)
-        if self._building():
-            return None
         index = self._index
         return index.ask_within(scope, vector, top_k=top_k, where=where) if isinstance(index, AsksWithin) else None
 
@@ -88,7 +94,6 @@ class TenantIndex:
         """Add or replace vectors; see ``VectorIndex.upsert``."""
         for vector in vectors:
             self._check(vector.scope)
-        self._check_built()
         return await self._index.upsert(vectors)
 
     async def delete(self, scope: Scope, ids: Sequence[str]) -> int:
@@ -100,11 +105,6 @@ class TenantIndex:
         """Return the tenant's vectors of these ids; see ``VectorIndex.vectors``."""
         self._check(Tenant(tenant_id))
         return await self._index.vectors(tenant_id, ids)
-
-    def _check_built(self) -> None:
-        """Raise ``IndexNotProvisioned`` while the index is being made: it would never find what it is sent now."""
-        if self._building():
-            raise IndexNotProvisioned("The index is being made. Vectors wait in the outbox until it is ready.")
 
     def _check(self, scope: Scope | Tenant) -> None:
         if scope.tenant_id != self._tenant_id:
@@ -163,6 +163,10 @@ class TenantBackends:
     """Lines of an import that are looked up, embedded and written together."""
     background: Background = field(default_factory=Background)
     """What goes on after its request was answered."""
+    deliveries: Deliveries = field(default_factory=Deliveries)
+    """The index writes that go on after their requests were answered."""
+    recall_part_seconds: float = RECALL_PART_SECONDS
+    """How long a recall waits for a service that it can do without."""
     ingest_seconds: float = 20.0
     """How long an ingestion's request waits for its end."""
     ingest_room: Callable[[int], AbstractAsyncContextManager[None]] = lambda _: nullcontext()

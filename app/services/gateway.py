@@ -12,7 +12,6 @@ from app.domain.errors import NotFound
 from app.domain.memory import NewMemory, Scope, Tenant
 from app.domain.moments import moment
 from app.domain.query import Query
-from app.indexing.delivery import remove
 from app.services.backends import TenantBackends, settled
 from app.services.explain import Explainer, Explanation
 from app.services.recall import Analysing, Recall, Recaller
@@ -140,7 +139,8 @@ class LongTermMemoryGateway:
         for config in self._backends.configs.configs:
             if config.index_name in revisions:
                 key = OutboxKey(scope, memory_id, config.index_name, revisions[config.index_name])
-                await remove(self._backends.index_of(config), key, self._backends.acknowledgements)
+                index = self._backends.index_of(config)
+                await self._backends.deliveries.remove(index, key, self._backends.acknowledgements)
 
     async def erase(self, agent_id: str | None) -> Erasure:
         """Begin to erase an agent, or with None the whole tenant; one under way that covers it is returned instead.

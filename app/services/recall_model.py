@@ -8,6 +8,7 @@ from typing import TypeVar
 import structlog
 
 from app.domain.errors import ModelAnswerRejected, QuotaExceeded, Unavailable, UpstreamTimeout
+from app.domain.query import RECALL_PART_SECONDS
 from app.retrieval.query.analysis import Analysis
 from app.services.language import TenantLanguageModel
 from app.services.learning.analysing import analysed, analysis
@@ -32,9 +33,14 @@ class RecallModel:
         """What fences off data in the prompts of this recall."""
 
     async def analyse(self, query: str, reference: int, topics: Sequence[str]) -> Analysis | None:
-        """Return what the model makes of a query, None where it does not in its share of the time."""
-        seconds = ANALYSIS_SHARE * self._left
+        """Return what the model makes of a query, None where it does not in its share of the time.
+
+        A model that has not answered in time gets no more of it for an answer than for this.
+        """
+        seconds = min(ANALYSIS_SHARE * self._left, RECALL_PART_SECONDS)
         found = await self._complete(analysis(query, reference, topics, self.mark), seconds)
+        if found == "model_timeout":
+            self._left = min(self._left, seconds)
         return None if isinstance(found, str) else analysed(found, topics)
 
     async def answer(self, request: Request[T]) -> T | str:

@@ -16,6 +16,8 @@ LONG_TEXT_CHARACTERS = TEXT_CHARACTERS // 2
 """Characters of long calls of a tenant that are being embedded at once: its recalls find the rest free."""
 READS = 8
 """Runs of a tenant that only read, at once."""
+INDEX_QUERIES = 32
+"""Queries of a tenant's recalls to an index over the network, at once: a third of the connections for them."""
 INGEST_BYTES = 64 * 1024 * 1024
 """Bytes of a tenant's messages that are read and taken at once."""
 BLOB_BYTES = 64 * 1024 * 1024

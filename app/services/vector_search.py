@@ -1,5 +1,6 @@
 """One recall's questions to the vector index: by the query, and by a hypothetical answer to it."""
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -7,10 +8,11 @@ import structlog
 
 from app.domain.audit import RecallNote
 from app.domain.embedding import USUAL_SCALE, CosineScale, EmbeddingConfig, Vector
-from app.domain.errors import Unavailable
+from app.domain.errors import Unavailable, UpstreamTimeout
 from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.database import Row
+from app.ports.embedder import Embeddings
 from app.ports.vector_index import AwaitedHits, Hits
 from app.retrieval.channels import vector
 from app.services.backends import TenantBackends
@@ -90,7 +92,7 @@ class VectorSearch:
     async def suppose(self, statement: str, depth: int) -> None:
         """Embed how an answer may be worded, and ask for what is near it; where that fails, say so and why."""
         try:
-            embedded = await self._backends.embedder_of(self.config).embed([statement], "document")
+            embedded = await self._embed_statement(statement)
         except Unavailable as error:
             self._hypothetical.away = _embedder_away(error)
             return
@@ -98,6 +100,14 @@ class VectorSearch:
             self._note.embedded(len(statement), embedded.tokens)
         self._hypothetical.begin(embedded.vectors[0])
         await self._ask(self._hypothetical, depth)
+
+    async def _embed_statement(self, statement: str) -> Embeddings:
+        """Embed as a document, within the time that a part of a recall has; such calls may have more."""
+        try:
+            async with asyncio.timeout(self._backends.recall_part_seconds):
+                return await self._backends.embedder_of(self.config).embed([statement], "document")
+        except TimeoutError as error:
+            raise UpstreamTimeout("The embedder did not answer in time.") from error
 
     @property
     def awaited(self) -> AwaitedHits | None:

@@ -18,7 +18,6 @@ from app.domain.json_types import Json
 from app.domain.memory import NewMemory, Scope, Tenant
 from app.domain.moments import moment
 from app.domain.quotas import Use
-from app.indexing.delivery import deliver
 from app.ports.database import Row, RunRefused
 from app.ports.vector_index import IndexedVector
 from app.services.backends import EmbeddingConfigChanged, TenantBackends
@@ -117,12 +116,14 @@ class Writer:
         return outcome.holder
 
     async def _deliver(self, line: Line, outcome: Outcome, used: EmbeddingConfigs) -> None:
-        """Bring what a store has queued to the indexes; what fails is left to the indexer."""
+        """Begin to bring what a store has queued to the indexes; what fails is left to the indexer."""
         memory, id_ = line.memory, outcome.holder or line.memory.id
         for name, revision in outcome.revisions.items():
             vector = IndexedVector(memory.scope, id_, line.vectors[name], outcome.created_at, revision, memory.metadata)
             index = self._backends.index_of(used.by_index[name])
-            await deliver(index, name, [vector], self._backends.acknowledgements, first_time=id_ == memory.id)
+            await self._backends.deliveries.deliver(
+                index, name, [vector], self._backends.acknowledgements, first_time=id_ == memory.id
+            )
 
     async def _store(self, batch: Batch, warn: Warn | None) -> tuple[Line, Outcome, list[str]]:
         """Write a store's line; where its content is there with other metadata, what the author may make of both.

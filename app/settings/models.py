@@ -15,6 +15,13 @@ _MODEL = re.compile(r"[!-~]{1,200}")
 class ModelSettings(BaseModel):
     """Settings of the reranker and of the language models."""
 
+    recall_part_seconds: Annotated[float, Field(gt=0, le=10)] = Field(
+        2.0,
+        description=(
+            "How long a recall waits for the query's vector, and for the index, over the network before it answers "
+            "without, at most 10 (docs/reliability.md)."
+        ),
+    )
     reranker: Literal["none", "http", "workers-ai"] = Field(
         "none",
         description=(

@@ -32,6 +32,7 @@ async def undelivered(bench: Bench, *contents: str) -> list[str]:
     """Store while the index is away, and let the requests' time pass."""
     bench.index.error = AWAY
     ids = [await bench.gateway.store("bot", NewMemory(content)) for content in contents]
+    await bench.delivered()
     bench.index.error = None
     await bench.later(60)
     return ids
@@ -71,7 +72,9 @@ async def test_what_an_index_refuses_keeps_nothing_else_from_it(
     await bench.quiet()
     bench.index.error = AWAY
     new = await bench.gateway.store("bot", NewMemory("new"))
+    await bench.delivered()
     await bench.gateway.delete("bot", forgotten)
+    await bench.delivered()
     bench.index.error = None
     await bench.later(60)
     with monkeypatch.context() as away:
@@ -89,6 +92,7 @@ async def test_what_an_index_refuses_keeps_nothing_else_from_it(
 async def test_a_younger_row_is_left_to_its_request(bench: Bench) -> None:
     bench.index.error = AWAY
     await bench.gateway.store("bot", NewMemory("text"))
+    await bench.delivered()
     bench.index.error = None
     bench.index.journal.clear()
     await bench.later(59)
@@ -119,6 +123,7 @@ async def test_a_deletion_stays_until_the_vector_is_known_to_be_gone(bench: Benc
     (memory_id,) = await undelivered(bench, "text")
     await bench.quiet()
     await bench.gateway.delete("bot", memory_id)
+    await bench.delivered()
     await bench.later(59)
     await bench.deliver()
     assert await bench.queued() == ({"delete": 1} if bench.index.removal_grace_ms else {})
@@ -135,6 +140,7 @@ async def test_a_vector_that_comes_back_after_its_deletion_is_deleted_again(benc
     (memory_id,) = await undelivered(bench, "text")
     (row,) = await bench.rows("SELECT revision FROM outbox")
     await bench.gateway.delete("bot", memory_id)
+    await bench.delivered()
     await bench.later(60)
     await bench.indexer.round()
     vector = (await bench.embedder.inner.embed(["text"], "document")).vectors[0]
@@ -243,6 +249,7 @@ async def test_one_indexer_works_at_a_time_and_another_takes_over_when_its_lease
 async def test_an_indexer_that_closes_gives_its_lease_back_and_loses_no_mark(bench: Bench) -> None:
     await bench.indexer.round()
     await bench.gateway.store("bot", NewMemory("text"))
+    await bench.delivered()
     await bench.indexer.close()
     assert await bench.rows("SELECT * FROM lease") == []
     assert "undelivered" not in await states(bench)
@@ -271,6 +278,7 @@ async def test_no_recall_wakes_the_indexer_while_another_holds_the_lease(bench: 
 
 async def test_marks_that_could_not_be_written_are_kept(bench: Bench) -> None:
     await bench.gateway.store("bot", NewMemory("text"))
+    await bench.delivered()
     assert len(bench.backends.acknowledgements) == 1
     bench.database.error = DatabaseUnavailable("The database is away.")
     with pytest.raises(DatabaseUnavailable):
@@ -321,6 +329,7 @@ def test_of_one_revision_the_first_acknowledgement_counts_and_a_later_mark_of_an
 async def test_rows_of_before_vectors_were_kept_in_half_the_bytes_are_still_read(bench: Bench) -> None:
     bench.index.error = AWAY
     await bench.gateway.store("bot", NewMemory("text"))
+    await bench.delivered()
     vector = (await bench.embedder.inner.embed(["text"], "document")).vectors[0]
     old = base64.b64encode(vector.tobytes()).decode()
     await bench.change(f"UPDATE outbox SET vector = '{old}'")

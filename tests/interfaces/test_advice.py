@@ -7,6 +7,7 @@ import pytest
 from app.domain.advice import advice
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import (
+    CircuitOpen,
     ContentTooLarge,
     CredentialsRefused,
     EmbeddingConfigMismatch,
@@ -30,7 +31,7 @@ def made(kind: type[MemoryGatewayError]) -> MemoryGatewayError:
         return EmbeddingConfigMismatch(stored=CONFIG, configured=CONFIG)
     if issubclass(kind, QuotaExceeded):
         return kind("detail", reached="memories")
-    if issubclass(kind, RateLimited):
+    if issubclass(kind, RateLimited | CircuitOpen):
         return kind("detail", retry_after=7)
     return kind() if kind is LongTermDisabled else kind("detail")
 

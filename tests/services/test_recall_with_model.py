@@ -11,7 +11,7 @@ from app.domain.errors import EmbeddingUnavailable, ModelAnswerRejected, QuotaEx
 from app.domain.json_types import to_json
 from app.domain.moments import milliseconds, parse_moment
 from app.domain.profile_answers import ProfileRecall, ResponseLength, ThinkingLevel
-from app.domain.query import Query
+from app.domain.query import RECALL_PART_SECONDS, Query
 from app.retrieval.selection import tokens
 from app.services.profile import ProfileService
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
@@ -346,6 +346,27 @@ async def test_a_recall_waits_for_models_no_longer_than_it_has_for_both_together
     assert analyse.seconds == pytest.approx(0.4 * SECONDS, abs=0.02)
     assert synthesise.seconds is not None
     assert synthesise.seconds <= 0.61 * SECONDS
+
+
+async def test_an_analysis_has_no_more_time_than_other_parts_of_a_recall(asking: Asking) -> None:
+    await asking.store("I live in Oslo")
+    asking.backends = replace(asking.backends, recall_model_seconds=60.0)
+    await asking.ask("Where do I live?")
+    analyse, synthesise = asking.model.calls
+    assert analyse.seconds == pytest.approx(RECALL_PART_SECONDS, abs=0.02)
+    assert synthesise.seconds is not None
+    assert synthesise.seconds > 50
+
+
+async def test_a_model_that_does_not_answer_gets_no_more_time_for_an_answer_than_for_the_analysis(
+    asking: Asking,
+) -> None:
+    await asking.store("I live in Oslo")
+    asking.model.delays = {"analyse": 9.0, "synthesise": 9.0}
+    recall = await asking.ask("Where do I live?")
+    assert "model_timeout" in recall.degraded
+    analyse, synthesise = asking.model.calls
+    assert (synthesise.seconds or 9.0) <= (analyse.seconds or 0.0)
 
 
 async def test_without_an_analysis_the_model_still_answers(asking: Asking) -> None:

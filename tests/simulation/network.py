@@ -26,8 +26,11 @@ The last is what an adapter does that does not know how its call ended, where th
 
 _QUICK = (0.005, 0.080)
 _SLOW = (1.0, 8.0)
+_WITHIN_DEADLINES = (0.3, 0.9)
+"""Both ways together, for the calls that a recall waits for least."""
 _LATE = (0.0, 9.0)
 _AGAIN = (0.1, 5.0)
+_DONE_ALL_THE_SAME = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +41,10 @@ class Rates:
     other: float = 0.02
     late: float = 0.20
     slow: float = 0.02
+    slow_seconds: tuple[float, float] = _SLOW
 
 
-SOUND = Rates(0, 0, 0)
+SOUND = Rates(0, 0, 0, slow_seconds=_WITHIN_DEADLINES)
 QUICK = Rates(0, 0, 0, 0)
 
 
@@ -53,12 +57,16 @@ class Network:
         """Ports that refuse every call, such as ``index``, or single calls, such as ``index.upsert``."""
         self.stalled: set[str] = set()
         """Calls whose effect comes after the caller has gone."""
+        self.hanging: set[str] = set()
+        """Ports whose calls get no answer, or single calls of them; some of them were done all the same."""
         self._random = seeded
         self._trace = trace
         self._late: set[asyncio.Task[None]] = set()
 
     async def pass_on(self, call: PortCall, effect: Effect[T]) -> T:
         self._trace.note("->", call.name, call.about)
+        if _names(call) & self.hanging:
+            await self._hang(call, effect)
         await self._takes_time()
         fate = self._fate(call)
         if fate in {"refused", "late"}:
@@ -81,16 +89,23 @@ class Network:
         self._trace.note("<-", call.name, call.about, _short(answer))
         return answer
 
+    async def _hang(self, call: PortCall, effect: Effect[Any]) -> None:
+        """Never return; whoever waits has a deadline."""
+        if self._random.random() < _DONE_ALL_THE_SAME:
+            await effect()
+        self._trace.note("hangs", call.name, call.about)
+        await asyncio.get_running_loop().create_future()
+
     async def settled(self) -> None:
         """Return once nothing is on its way any more."""
         await asyncio.gather(*self._late)
 
     async def _takes_time(self) -> None:
         slow = self._random.random() < self.rates.slow
-        await asyncio.sleep(self._random.uniform(*(_SLOW if slow else _QUICK)))
+        await asyncio.sleep(self._random.uniform(*(self.rates.slow_seconds if slow else _QUICK)))
 
     def _fate(self, call: PortCall) -> Fate:
-        if {call.name, call.name.partition(".")[0]} & self.down:
+        if _names(call) & self.down:
             return "refused"
         if call.name in self.stalled:
             return "late"
@@ -129,3 +144,8 @@ def _short(answer: object) -> object:
     if hits is not None:
         return [hit.id for hit in hits[:5]]
     return len(answer) if isinstance(answer, list | dict) else None
+
+
+def _names(call: PortCall) -> set[str]:
+    """Return the call's name and its port's."""
+    return {call.name, call.name.partition(".")[0]}

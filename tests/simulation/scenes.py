@@ -38,6 +38,7 @@ class Scene:
     async def store_everywhere(self, content: str) -> None:
         for agent in self.agents:
             await agent.store(Text(content))
+        await self.world.delivered()
 
 
 def scene(world: World) -> Scene:
@@ -87,6 +88,7 @@ async def undelivered(scene: Scene) -> None:
         await scene.store_everywhere(f"unsent {n}")
     for agent in scene.agents:
         await agent.delete(agent.history.existing()[0])
+    await scene.world.delivered()
     scene.world.network.down.clear()
     await asyncio.sleep(_GRACE_SECONDS)
 

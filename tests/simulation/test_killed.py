@@ -35,6 +35,7 @@ async def _live(kind: Kind, act: Act, moment: Moment | None = None) -> list[Made
         victim = made.replica(killer)
         try:
             await act.run(played, victim)
+            await victim.backends.deliveries.settle()
         except KilledError:
             assert killer.fired
         assert killer.fired == (moment is not None)
@@ -58,7 +59,6 @@ async def _go_on(made: World, played: Scene, act: Act, damage: set[tuple[str, st
         await agent.recall_all()
     findings = await successor.reconcile(repair=False)
     assert (findings.missing, findings.orphans, findings.stale, findings.foreign) == (0, 0, 0, 0)
-    assert (findings.hidden, findings.changed) == (0, 0)
     assert not made.file.rows("SELECT 1 FROM reconcile UNION SELECT 1 FROM reconcile_listed")
 
 
@@ -67,7 +67,7 @@ async def _go_on(made: World, played: Scene, act: Act, damage: set[tuple[str, st
 def test_a_process_killed_at_any_call_loses_nothing_and_leaves_nothing_behind(name: str, kind: Kind) -> None:
     act = ACTS[name]
     calls = clock.run(_live(kind, act))
-    assert act.calls <= {call.port for call in calls} <= act.calls | act.some
+    assert {call.port for call in calls} == act.calls
     every = list(moments(calls))
     # A short run has some moments of each act, others for each kind; ``make soak`` has all.
     begin, step = (0, 1) if generation.LONG else (_KINDS.index(kind), max(len(_KINDS), len(every) // _SOME))

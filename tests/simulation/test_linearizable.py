@@ -104,3 +104,5 @@ def _check_eventful(outcomes: list[Outcome]) -> None:
     assert counts["recalled index_unavailable"] > 3 * thousands
     assert counts["store upstream_timeout"] > thousands / 2
     assert counts["reconcile orphans"] == 0
+    circuits = {what.rpartition(" ")[2] for what in counts if what.startswith("circuit ")}
+    assert circuits == {"open", "half_open", "closed"}

@@ -7,9 +7,10 @@ from http import HTTPStatus
 
 import pytest
 
+from app.adapters.breaker import PAUSE_SECONDS, TIME_OUTS
 from app.domain.errors import Unavailable
 from app.domain.memory import NewMemory
-from app.domain.query import Filter, Query
+from app.domain.query import RECALL_PART_SECONDS, Filter, Query
 from tests.simulation import clock
 from tests.simulation.operations import Text
 from tests.simulation.settled import shown
@@ -67,6 +68,34 @@ def test_while_the_index_is_away_stores_go_on_and_recalls_find_them_and_say_so(k
             for n in range(_NOTES - 1):
                 assert await agent.recall(f"note {n}") == "index_unavailable"
             made.network.down.clear()
+            await calm(made)
+            await agent.recall_all()
+
+    clock.run(scenario())
+
+
+def test_while_the_index_hangs_few_recalls_wait_for_it_and_all_find_what_is_stored() -> None:
+    """The first three wait for their deadline, and then one in each pause of the circuit, which may be the one back."""
+
+    async def scenario() -> None:
+        async with _agents("late") as (made, (agent, *_)):
+            await agent.store(Text("known to the index"))
+            await calm(made)
+            made.network.hanging.add("index")
+            took = []
+            for n in range(_NOTES):
+                assert await agent.store(Text(f"note {n}"))
+                began = clock.now()
+                assert await agent.recall(f"note {n}") == "index_unavailable"
+                took.append(clock.now() - began)
+            waited = [seconds for seconds in took if seconds >= RECALL_PART_SECONDS]
+            paused = sum(took) / PAUSE_SECONDS + 1
+            assert TIME_OUTS <= len(waited) <= TIME_OUTS + paused
+            assert max(took) < RECALL_PART_SECONDS + 2
+            made.network.hanging.clear()
+            await asyncio.sleep(PAUSE_SECONDS)
+            assert await agent.recall("note 0") == "whole"  # the probe
+            assert made.counts["circuit index.query closed"] == 1
             await calm(made)
             await agent.recall_all()
 

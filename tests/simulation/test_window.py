@@ -69,6 +69,7 @@ async def _store(made: World, replica: Replica, *, reaches_index: bool) -> str:
     if not reaches_index:
         made.network.down.add("index")
     id_ = await replica.gateway(_TENANT).store(_AGENT, NewMemory(_CONTENT))
+    await made.delivered()
     made.network.down.clear()
     return id_
 

@@ -17,6 +17,8 @@ _OUTAGE_SECONDS: Mapping[str, tuple[float, float]] = {
     "database": (5.0, 20.0),
     "embedder": (5.0, 20.0),
 }
+_HANGS = ("index", "index.query", "index.upsert", "embedder", "database")
+_HANG_SECONDS = (20.0, 120.0)
 _STALL_SECONDS = (60.0, 400.0)
 _BEHIND_SECONDS = 600.0
 """At most: it does not catch up, and what is left to do has to be done in the quiet."""
@@ -29,8 +31,8 @@ async def storm(world: World) -> None:
     world.network.rates = Rates()
     if isinstance(world.index, LateIndex):
         world.index.loses = _LOSES
-    events = (_outage, _replace, _stall, _reconcile)
-    weights = (3, 4, 1, 2)
+    events = (_outage, _replace, _stall, _reconcile, _hang)
+    weights = (3, 4, 1, 2, 3)
     try:
         while True:
             await asyncio.sleep(world.random.expovariate(1 / _CALM_SECONDS))
@@ -39,6 +41,7 @@ async def storm(world: World) -> None:
     finally:
         world.network.rates = SOUND
         world.network.down.clear()
+        world.network.hanging.clear()
         if isinstance(world.index, LateIndex):
             world.index.stall(0)
             world.index.loses = 0.0
@@ -79,6 +82,17 @@ async def _outage(world: World) -> None:
     await asyncio.sleep(world.random.uniform(*_OUTAGE_SECONDS[port]))
     world.network.down.clear()
     world.trace.note("is back", port)
+
+
+async def _hang(world: World) -> None:
+    """Let a part answer nothing for a while, so that circuits open, and are half open when it answers again."""
+    part = world.random.choice(_HANGS)
+    world.trace.note("hangs", part)
+    world.counts["hangs"] += 1
+    world.network.hanging.add(part)
+    await asyncio.sleep(world.random.uniform(*_HANG_SECONDS))
+    world.network.hanging.clear()
+    world.trace.note("answers", part)
 
 
 async def _replace(world: World) -> None:

@@ -28,6 +28,7 @@ from app.services.gateway import LongTermMemoryGateway
 from app.services.profile import ProfileService
 from app.services.query_vectors import QueryCache
 from tests.simulation import clock
+from tests.simulation.circuits import Circuits
 from tests.simulation.database import InlineFile
 from tests.simulation.embedder import CONFIG, OTHER, DigestEmbedder
 from tests.simulation.index import LateIndex
@@ -89,7 +90,8 @@ class Replica:
         self.work = asyncio.create_task(self.indexer.run(self.pause_seconds), name=self.name)
 
     async def stop(self) -> None:
-        """End the indexer as a process that is killed does: nothing is written any more."""
+        """End the indexer, and the deliveries, as a process that is killed does: nothing is written any more."""
+        await self.backends.deliveries.close(0)
         if self.work is not None:
             self.work.cancel()
             with suppress(asyncio.CancelledError):
@@ -134,7 +136,7 @@ class World:
         self._begun += 1
         name = f"replica-{self._begun}"
         skew = self.random.randint(-MAX_SKEW_MS, MAX_SKEW_MS)
-        chain = Chain([*between, self.network])
+        chain = Chain([*between, Circuits(self.counts), self.network])
         database = InterceptedDatabase(SqliteDatabase(self.file), chain)
         index = InterceptedIndex(self.index, chain)
         acknowledgements = Acknowledgements()
@@ -155,6 +157,11 @@ class World:
         replica = Replica(name, backends, indexer, self.pause_seconds)
         self.replicas.append(replica)
         return replica
+
+    async def delivered(self) -> None:
+        """Return once no index write of an answered request is under way."""
+        for replica in self.replicas:
+            await replica.backends.deliveries.settle()
 
     async def shut(self) -> None:
         for replica in self.replicas:

@@ -135,6 +135,7 @@ async def test_a_declared_key_that_changes_sends_the_vector_again(tmp_path: Path
                 await bench.quiet()
                 bench.database.journal.clear()
                 await bench.gateway.store("bot", NewMemory("text", metadata))
+                await bench.delivered()
                 assert ("index.upsert" in bench.database.journal) is sent, metadata
 
 

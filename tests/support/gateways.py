@@ -46,6 +46,10 @@ class Bench:
         """Write behind the gateway's back."""
         await self.database.inner.run([Statement(sql, writes=True)])
 
+    async def delivered(self) -> None:
+        """Wait for the index writes that go on behind stores and deletions."""
+        await self.backends.deliveries.settle()
+
     async def queued(self) -> dict[object, object]:
         return {row["operation"]: row["n"] for row in await self.rows(_QUEUED)}
 

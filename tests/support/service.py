@@ -41,8 +41,14 @@ class Service:
         return await self.client.post(path, json=body, headers=self.credential(tenant, **credential))
 
     async def store(self, content: str, *, tenant: str = "acme", agent_id: str = "bot", **fields: Any) -> None:
+        """Store a memory, and wait until its vector was sent, which the answer does not."""
         answer = await self.post("/store", {"agent_id": agent_id, "content": content, **fields}, tenant=tenant)
         assert (answer.status_code, answer.json()["stored"]) == (201, True), answer.text
+        await self.delivered()
+
+    async def delivered(self) -> None:
+        """Wait for the index writes that go on after their requests were answered."""
+        await self.runtime.backends.deliveries.settle()
 
     async def recall(
         self, query: str, *, tenant: str = "acme", agent_id: str = "bot", **fields: Any
@@ -56,9 +62,11 @@ class Service:
         return [entry["content"] for entry in await self.recall(query, **fields)]
 
     async def delete(self, memory_id: str, *, tenant: str = "acme", agent_id: str = "bot") -> httpx.Response:
-        return await self.client.delete(
+        answer = await self.client.delete(
             f"/memories/{memory_id}", params={"agent_id": agent_id}, headers=self.credential(tenant, admin=True)
         )
+        await self.delivered()
+        return answer
 
     async def mcp(
         self, method: str, params: dict[str, Any], *, tenant: str = "acme", agent_id: str = "bot"

@@ -3,13 +3,14 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx
 import structlog
 
+from app.adapters.breaker import Breakers
 from app.adapters.cloudflare import bookmark
 from app.adapters.cloudflare.call_budget import CallBudget
 from app.adapters.cloudflare.responses import Refusal, read_figures, read_moment, read_refusal, read_retry_after
@@ -45,6 +46,7 @@ _THROTTLED = 971
 _OWN_LIMIT = re.compile(r"requests per \d+ seconds|your request speed|\bAPI\b.{0,200}\brate limit", re.IGNORECASE)
 """The message of the limit on all calls; products have limits of their own, with other messages."""
 _WAIT_SECONDS = 10
+_SHORTEST_SECONDS = 0.001
 _CAPABILITIES = Call("edge.capabilities", "GET", "/capabilities")
 _FEW_LEFT = 100
 
@@ -76,8 +78,11 @@ class CloudflareClient:
         metrics: Metrics,
         base_url: str = BASE_URL,
         seconds: float = CALL_SECONDS,
+        breakers: Breakers | None = None,
     ) -> None:
         """Open no connection yet; ``seconds`` is the deadline of a call that sets none itself."""
+        self.breakers = breakers or Breakers(metrics)
+        """The circuits of the process, of which each product takes its own."""
         self._call_budget = call_budget
         self._metrics = metrics
         self.transport = REST if base_url.rstrip("/") == BASE_URL else UNDISCOVERED
@@ -145,13 +150,16 @@ class CloudflareClient:
         Raises:
             RateLimited: the call budget is spent, or Cloudflare refused the call.
             CloudflareBlocks: Cloudflare refuses every call for a while.
+            CircuitOpen: the last such calls got no answer in time; nothing was spent.
             CredentialsRefused, UpstreamTimeout, UpstreamUnavailable, UpstreamRejected: see ``app.domain.errors``.
         """
+        if call.breaker is not None:
+            call.breaker.check()
         with self._upstream.measured(call.operation):
             if for_share:
                 self._call_budget.record()
             else:
-                await self._take(deadline=deadline)
+                await self._take(call, deadline=deadline)
             response = await self._send(call)
             if response.is_success:
                 body = self._upstream.read_json(response)
@@ -164,17 +172,24 @@ class CloudflareClient:
         """Call an endpoint that answers as another vendor's do, without an envelope, and return the body.
 
         Such calls are background work: they leave a part of the call budget, and of the connections, to requests. The
-        deadline of the call holds for all that it waits for; if it ends before the call is sent, nothing is spent. It
-        raises what ``call`` does.
+        deadline of the call holds for all that it waits for; if it ends before the call is sent, nothing is spent, and
+        its circuit learns nothing of it. It raises what ``call`` does.
         """
+        if call.breaker is not None:
+            call.breaker.check()
         with self._upstream.measured(call.operation):
-            try:
-                async with asyncio.timeout(call.seconds or self._seconds), self._background:
-                    await self._take(background=True)
-                    response = await self._send(call)
-            except TimeoutError as error:
-                said = f"{call.operation} was not answered in time; other calls may have kept it waiting."
-                raise UpstreamTimeout(said) from error
+            now = asyncio.get_running_loop().time
+            ends = now() + (call.seconds or self._seconds)
+            async with AsyncExitStack() as turn:
+                try:
+                    async with asyncio.timeout_at(ends):
+                        await turn.enter_async_context(self._background)
+                        await self._take(call, background=True)
+                except TimeoutError as error:
+                    raise UpstreamTimeout(
+                        f"{call.operation} was not sent in time: other calls kept it waiting."
+                    ) from error
+                response = await self._send(replace(call, seconds=max(ends - now(), _SHORTEST_SECONDS)))
             if response.is_success:
                 return response.content
             raise self._refused(call.operation, response, meaning, compatible=True)
@@ -187,12 +202,15 @@ class CloudflareClient:
         """Close the connections."""
         await self._upstream.close()
 
-    async def _take(self, *, background: bool = False, deadline: asyncio.Timeout | None = None) -> None:
+    async def _take(self, call: Call, *, background: bool = False, deadline: asyncio.Timeout | None = None) -> None:
+        """Spend a call of the budget, unless its circuit was opened while it waited to be admitted."""
         if deadline is None:
             await self._call_budget.admit()
         else:
             async with _put_off(deadline):
                 await self._call_budget.admit()
+        if call.breaker is not None:
+            call.breaker.check()
         self._call_budget.take(background=background)
 
     async def _send(self, call: Call) -> httpx.Response:

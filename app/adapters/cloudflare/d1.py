@@ -19,6 +19,7 @@ from app.adapters.cloudflare.transport import SESSIONS
 from app.adapters.cloudflare.vectorize_answers import NO_SUCH_INDEX
 from app.adapters.upstream import Call
 from app.domain.errors import (
+    CircuitOpen,
     DatabaseRejected,
     DatabaseUnavailable,
     MemoryGatewayError,
@@ -40,6 +41,8 @@ _VALUE_BYTES = 2_000_000
 
 _RUN_SECONDS = 12.0
 """The deadline of a run, including its retries."""
+_FUSED_SECONDS = 3.0
+"""The deadline of a run that asks an index too, which recalls do without: more than an index's part of a recall has."""
 _ATTEMPTS = 3
 _PAUSE_SECONDS = 0.05
 
@@ -101,6 +104,8 @@ class D1Database:
         self._for_share = for_share
         self._id = database_id
         self._path = f"/d1/database/{database_id}/query"
+        self._breaker = client.breakers.of(f"d1/{database_id}")
+        self._fused_breaker = client.breakers.of(f"d1.recall_fused/{database_id}")
         self._bookmark = Bookmark() if reads == "replicas" else None
 
     @property
@@ -122,10 +127,10 @@ class D1Database:
         if awaited:
             try:
                 return await self._run_with_hits(batch, list(awaited.values()), attempts, len(statements))
-            except (UpstreamTimeout, UpstreamRejected) as error:  # the index is away, or was not asked
+            except (UpstreamTimeout, UpstreamRejected, CircuitOpen) as error:  # the index is away, or was not asked
                 for each in awaited.values():
                     each.error = error
-        answer = await self._within_time(Call(_OPERATION, "POST", self._path, _encoded({"batch": batch})), attempts)
+        answer = await self._query(_encoded({"batch": batch}), attempts)
         return _rows(answer.result, len(statements))
 
     async def ping(self) -> None:
@@ -135,7 +140,7 @@ class D1Database:
     async def stored_bytes(self) -> int:
         """Return the size of the database, as D1 tells it with every answer; raises as ``run`` does."""
         body = _encoded({"batch": _batch([Statement("SELECT 1 AS one")])})
-        answer = await self._within_time(Call(_OPERATION, "POST", self._path, body), _ATTEMPTS)
+        answer = await self._query(body, _ATTEMPTS)
         _rows(answer.result, 1)
         told = answer.result[0].get("meta", {}).get("size_after")
         if not isinstance(told, int | float):
@@ -148,7 +153,8 @@ class D1Database:
         """Ask for the hits and run the batch with them in one call of an edge."""
         queries = [{"index": each.index_name, "query": each.question, "hits": each.text} for each in awaited]
         body = _encoded({"database": self._id, "queries": queries, "batch": batch})
-        result = (await self._within_time(Call(_FUSED, "POST", "/recall-fused", body), attempts)).result
+        call = Call(_FUSED, "POST", "/recall-fused", body, seconds=_FUSED_SECONDS, breaker=self._fused_breaker)
+        result = (await self._within_time(call, attempts)).result
         found = result.get("queries") if isinstance(result, dict) else None
         if not isinstance(found, list) or len(found) != len(awaited):
             raise UpstreamRejected("The edge answered a fused recall in another form.")
@@ -156,6 +162,9 @@ class D1Database:
         for each, told in zip(awaited, found, strict=True):
             each.hits = each.read(told)
         return rows
+
+    async def _query(self, body: bytes, attempts: int) -> CloudflareAnswer:
+        return await self._within_time(Call(_OPERATION, "POST", self._path, body, breaker=self._breaker), attempts)
 
     async def _within_time(self, call: Call, attempts: int) -> CloudflareAnswer:
         try:
@@ -168,6 +177,8 @@ class D1Database:
         for attempt in range(1, attempts):
             try:
                 return await self._call(call, deadline)
+            except CircuitOpen:
+                raise
             except UpstreamUnavailable:
                 self._client.retried(call.operation)
                 await asyncio.sleep(random.uniform(0, _PAUSE_SECONDS * 2**attempt))  # noqa: S311 - jitter, no secret

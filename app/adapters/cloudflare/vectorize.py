@@ -10,6 +10,7 @@ import numpy as np
 import orjson
 import structlog
 
+from app.adapters.breaker import Breaker
 from app.adapters.cloudflare import vectorize_answers as answers
 from app.adapters.cloudflare import vectorize_conditions as conditions
 from app.adapters.cloudflare.client import CloudflareAnswer, CloudflareClient
@@ -29,8 +30,8 @@ from app.domain.errors import (
 from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.domain.moments import milliseconds, parse_moment
-from app.domain.query import Filter
-from app.ports.index_admin import Expected, Held, IdPage
+from app.domain.query import RECALL_PART_SECONDS, Filter
+from app.ports.index_admin import Held, IdPage
 from app.ports.vector_index import AsksWithin, AwaitedHits, Hits, IndexedVector
 from app.storage.outbox import GRACE_MS
 
@@ -82,10 +83,12 @@ class VectorizeIndex(AsksWithin):
         *,
         filterable: Mapping[str, IndexType],
         name: str | None = None,
+        query_seconds: float = RECALL_PART_SECONDS,
     ) -> None:
         """Use a client that the caller closes; ``filterable`` are the metadata keys that have a metadata index.
 
-        ``name`` is the index's own, where it is not the config's: each shard has an index of its own.
+        ``name`` is the index's own, where it is not the config's: each shard has an index of its own. A query has
+        ``query_seconds``; other calls, for which no recall waits, have the client's.
         """
         self._client = client
         self._config = config
@@ -93,6 +96,11 @@ class VectorizeIndex(AsksWithin):
         self._filterable = filterable
         self.filterable = frozenset(filterable)
         self._path = f"/vectorize/v2/indexes/{self.name}"
+        self._query_seconds = query_seconds
+        of = "" if name is None else f"/{name}"
+        self._queries = client.breakers.of(f"vectorize.query{of}")
+        self._writes = client.breakers.of(f"vectorize.write{of}")
+        self._reads = client.breakers.of(f"vectorize.read{of}")
 
     @property
     def backend(self) -> str:
@@ -118,7 +126,8 @@ class VectorizeIndex(AsksWithin):
         """Write the vectors, in as many calls as their size requires."""
         at = 0
         for body in _chunks(self._line(vector) for vector in vectors):
-            call = Call("vectorize.upsert", "POST", f"{self._path}/upsert", body, "application/x-ndjson")
+            path = f"{self._path}/upsert"
+            call = Call("vectorize.upsert", "POST", path, body, "application/x-ndjson", breaker=self._writes)
             at = _acknowledged(await self._client.call(call, self._meaning_of_upsert))
         return at
 
@@ -130,7 +139,7 @@ class VectorizeIndex(AsksWithin):
             foreign = {id_ for id_, held in (await self.held(chunk)).items() if held.scope != scope}
             own = [id_ for id_ in chunk if id_ not in foreign]
             if own:
-                at = _acknowledged(await self._post("delete_by_ids", {"ids": own}))
+                at = _acknowledged(await self._post("delete_by_ids", {"ids": own}, self._writes))
         return at
 
     async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
@@ -147,18 +156,10 @@ class VectorizeIndex(AsksWithin):
             found |= answers.read_vectors(answer.result, tenant_id, self._config.dimensions)
         return found
 
-    async def agrees(self, expected: Sequence[Expected]) -> Mapping[str, bool]:
-        """Read the vectors whole and compare them, in as many calls as ``held`` needs."""
-        found: dict[str, bool] = {}
-        wanted = {one.id: (one, self._metadata(one)) for one in expected}
-        async for answer in self._looked_at([one.id for one in expected]):
-            found |= answers.read_agreement(answer.result, wanted)
-        return found
-
     async def list_ids(self, cursor: str | None = None) -> IdPage:
         """Return a page of the snapshot that a call without a cursor takes and Vectorize keeps for a while."""
         query = {"count": str(_LIST_IDS)} | ({} if cursor is None else {"cursor": cursor})
-        call = Call("vectorize.list", "GET", f"{self._path}/list", query=query)
+        call = Call("vectorize.list", "GET", f"{self._path}/list", query=query, breaker=self._reads)
         meaning = self._meaning if cursor is None else self._meaning_of_cursor
         return answers.read_listing((await self._client.call(call, meaning)).result)
 
@@ -187,8 +188,8 @@ class VectorizeIndex(AsksWithin):
             structlog.get_logger().info("index_absent", index=self.name)
 
     async def ping(self) -> None:
-        """Read the description of the index."""
-        await self.info()
+        """Read the description of the index, within the time of a query: whoever asks may be a probe of readiness."""
+        await self.info(seconds=self._query_seconds)
 
     async def check(self) -> None:
         """Return if the index has the properties that this service needs.
@@ -210,9 +211,9 @@ class VectorizeIndex(AsksWithin):
             problem = f"The index {self.name} lacks the metadata index of {', '.join(missing)}."
             raise IndexNotProvisioned(problem, cure=self._cure)
 
-    async def info(self) -> Mapping[str, Any]:
+    async def info(self, *, seconds: float | None = None) -> Mapping[str, Any]:
         """Return the description of the index."""
-        call = Call("vectorize.info", "GET", f"{self._path}/info")
+        call = Call("vectorize.info", "GET", f"{self._path}/info", seconds=seconds, breaker=self._reads)
         result = (await self._client.call(call, self._meaning)).result
         return result if isinstance(result, dict) else {}
 
@@ -223,29 +224,30 @@ class VectorizeIndex(AsksWithin):
 
     async def _looked_at(self, ids: Sequence[str]) -> AsyncIterator[CloudflareAnswer]:
         for start in range(0, len(ids), _GET_IDS):
-            yield await self._post("get_by_ids", {"ids": list(ids[start : start + _GET_IDS])})
+            yield await self._post("get_by_ids", {"ids": list(ids[start : start + _GET_IDS])}, self._reads)
 
     async def _search(self, vector: Vector, top_k: int, condition: Mapping[str, Json]) -> CloudflareAnswer:
-        return await self._post("query", conditions.question(vector, top_k, condition))
+        body = conditions.question(vector, top_k, condition)
+        return await self._post("query", body, self._queries, seconds=self._query_seconds)
 
-    async def _post(self, method: str, body: Mapping[str, Any]) -> CloudflareAnswer:
+    async def _post(
+        self, method: str, body: Mapping[str, Any], breaker: Breaker, *, seconds: float | None = None
+    ) -> CloudflareAnswer:
         content = orjson.dumps(body, option=orjson.OPT_SERIALIZE_NUMPY)
-        call = Call(f"vectorize.{method}", "POST", f"{self._path}/{method}", content)
+        path = f"{self._path}/{method}"
+        call = Call(f"vectorize.{method}", "POST", path, content, seconds=seconds, breaker=breaker)
         return await self._client.call(call, self._meaning)
 
-    def _metadata(self, vector: IndexedVector | Expected) -> dict[str, Json]:
-        """Return the metadata of a vector, without its revision: of what a memory was given only the declared keys."""
+    def _line(self, vector: IndexedVector) -> bytes:
         declared = {key: value for key, value in vector.metadata.items() if self._is_declared(key, value)}
-        return {
+        metadata: dict[str, Json] = {
             **declared,
             "tenant_id": vector.scope.tenant_id,
             "agent_id": vector.scope.agent_id,
             "created_at": vector.created_at,
+            "revision": vector.revision,
             "embedding": self._config.label,
         }
-
-    def _line(self, vector: IndexedVector) -> bytes:
-        metadata = {**self._metadata(vector), "revision": vector.revision}
         line = {"id": vector.id, "values": np.ascontiguousarray(vector.values), "metadata": metadata}
         return orjson.dumps(line, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
 

@@ -24,9 +24,11 @@ from app.domain.errors import (
     UpstreamRejected,
     UpstreamTimeout,
 )
+from app.domain.query import RECALL_PART_SECONDS
 from app.ports.embedder import Embeddings, Purpose
 
-CALL_SECONDS = 20.0
+CALL_SECONDS = 10.0
+"""Of documents."""
 
 _OPERATION = "ai.run"
 _CALL_BYTES = 300_000
@@ -60,8 +62,14 @@ _MODELS: Mapping[str, _Model] = {
 class WorkersAIEmbedder:
     """Embeds with a model of the account, with the client and the call budget of D1 and Vectorize."""
 
-    def __init__(self, client: CloudflareClient, model: str = "@cf/baai/bge-m3") -> None:
-        """Use a client that the caller closes.
+    def __init__(
+        self,
+        client: CloudflareClient,
+        model: str = "@cf/baai/bge-m3",
+        *,
+        query_seconds: float = RECALL_PART_SECONDS,
+    ) -> None:
+        """Use a client that the caller closes; a call for queries has ``query_seconds``.
 
         Raises:
             ConfigurationError: the model is not supported.
@@ -71,6 +79,7 @@ class WorkersAIEmbedder:
         self._client = client
         self._model = _MODELS[model]
         self._config = EmbeddingConfig("workers-ai", model, self._model.dimensions)
+        self._seconds: Mapping[Purpose, float] = {"document": CALL_SECONDS, "query": query_seconds}
 
     @property
     def config(self) -> EmbeddingConfig:
@@ -100,7 +109,8 @@ class WorkersAIEmbedder:
             "POST",
             f"/ai/run/{self._config.model}",
             orjson.dumps({field: inputs}),
-            seconds=CALL_SECONDS,
+            seconds=self._seconds[purpose],
+            breaker=self._client.breakers.of(f"workers-ai.{purpose}"),
         )
         return _vectors((await self._client.call(call, meaning)).result)
 

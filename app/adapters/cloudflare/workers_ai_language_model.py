@@ -49,7 +49,7 @@ class WorkersAILanguageModel(ChatCompletions):
         seconds: float = CALL_SECONDS,
     ) -> None:
         """Use a client that the caller closes."""
-        super().__init__(models, metrics, seconds=seconds)
+        super().__init__(models, metrics, client.breakers, seconds=seconds)
         self._client = client
 
     async def close(self) -> None:
@@ -65,6 +65,8 @@ class WorkersAILanguageModel(ChatCompletions):
             seconds=post.seconds,
             headers=post.headers,
             max_bytes=MAX_ANSWER_BYTES,
+            breaker=post.breaker,
+            counts=post.counts,
         )
         try:
             return await self._client.call_compatible(call, lambda refusal: _error(refusal, name))

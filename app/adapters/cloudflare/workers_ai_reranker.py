@@ -10,7 +10,7 @@ import orjson
 
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.workers_ai import meaning
-from app.adapters.relevance import clip, relevances
+from app.adapters.relevance import COUNTED, clip, relevances
 from app.adapters.upstream import Call
 from app.domain.errors import ConfigurationError, UpstreamRejected
 
@@ -48,7 +48,16 @@ class WorkersAIReranker:
         if not texts:
             return []
         body = {"query": clip(query), "contexts": [{"text": clip(text)} for text in texts], "top_k": len(texts)}
-        call = Call(_OPERATION, "POST", f"/ai/run/{self._model}", orjson.dumps(body), seconds=seconds or self._seconds)
+        given = seconds or self._seconds
+        call = Call(
+            _OPERATION,
+            "POST",
+            f"/ai/run/{self._model}",
+            orjson.dumps(body),
+            seconds=given,
+            breaker=self._client.breakers.of("reranker"),
+            counts=given >= self._seconds * COUNTED,
+        )
         answer = await self._client.call(call, meaning)
         return relevances(_scored(answer.result), len(texts))
 

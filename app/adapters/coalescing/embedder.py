@@ -1,12 +1,14 @@
 """An embedder whose texts that are given at the same time are embedded in one call."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from app.adapters.coalescing.gatherer import FREE, Gatherer, Metering, Size
 from app.adapters.prefixed import ClosableEmbedder
 from app.domain.embedding import EmbeddingConfig
-from app.domain.errors import UpstreamRejected
+from app.domain.errors import UpstreamRejected, UpstreamTimeout
+from app.domain.query import RECALL_PART_SECONDS
 from app.ports.embedder import Embeddings, Purpose
 
 MOST = Size(items=100, bytes=300_000)
@@ -27,8 +29,14 @@ class CoalescingEmbedder:
     the texts of each request are embedded once more, alone.
     """
 
-    def __init__(self, below: ClosableEmbedder, metering: Metering = FREE) -> None:
-        """Wrap an embedder; ``metering`` is told of each call of it."""
+    def __init__(
+        self, below: ClosableEmbedder, metering: Metering = FREE, *, query_seconds: float = RECALL_PART_SECONDS
+    ) -> None:
+        """Wrap an embedder; ``metering`` is told of each call of it.
+
+        ``query_seconds`` is how long a query waits, for its turn and for the answer together.
+        """
+        self._query_seconds = query_seconds
         self._below = below
         self._metering = metering
         self._of: dict[Purpose, Gatherer[_Request, Embeddings]] = {
@@ -48,7 +56,14 @@ class CoalescingEmbedder:
         """
         if not texts:
             return Embeddings([], 0)
-        return await self._of[purpose].ask(_Request(tenant_id, texts), tenant_id)
+        request = _Request(tenant_id, texts)
+        if purpose == "document":
+            return await self._of[purpose].ask(request, tenant_id)
+        try:
+            async with asyncio.timeout(self._query_seconds):
+                return await self._of[purpose].ask(request, tenant_id)
+        except TimeoutError as error:
+            raise UpstreamTimeout("The embedder did not answer a query in time.") from error
 
     async def ping(self) -> None:
         """Return if the embedder below answers."""

@@ -12,6 +12,7 @@ import httpx
 import orjson
 import structlog
 
+from app.adapters.breaker import Breakers
 from app.adapters.completions import (
     CALL_SECONDS,
     GONE,
@@ -50,12 +51,13 @@ class HttpLanguageModel(ChatCompletions):
         api_key: str | None = None,
         seconds: float = CALL_SECONDS,
         provider: Literal["http", "openai"] = "http",
+        breakers: Breakers | None = None,
     ) -> None:
         """Open no connection yet; a server of one model may need no names of models."""
         limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
         if provider == "openai":  # its newer models refuse max_tokens
             limit = "max_completion_tokens"
-        super().__init__(models, metrics, seconds=seconds, dialect=Dialect(limit=limit))
+        super().__init__(models, metrics, breakers or Breakers(metrics), seconds=seconds, dialect=Dialect(limit=limit))
         self.provider = provider
         self._upstream = Upstream(
             "The language model",
@@ -79,6 +81,8 @@ class HttpLanguageModel(ChatCompletions):
             seconds=post.seconds,
             headers=post.headers,
             max_bytes=MAX_ANSWER_BYTES,
+            breaker=post.breaker,
+            counts=post.counts,
         )
         with self._upstream.measured(operation):
             response = await self._upstream.send(call)

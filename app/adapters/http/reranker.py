@@ -11,7 +11,8 @@ import httpx
 import orjson
 import structlog
 
-from app.adapters.relevance import clip, relevances
+from app.adapters.breaker import Breakers
+from app.adapters.relevance import COUNTED, clip, relevances
 from app.adapters.upstream import Call, Upstream
 from app.domain.errors import (
     CredentialsRefused,
@@ -49,9 +50,12 @@ class HttpReranker:
         model: str | None = None,
         api_key: str | None = None,
         seconds: float = CALL_SECONDS,
+        breakers: Breakers | None = None,
     ) -> None:
         """Open no connection yet; a server of one model may need no ``model``."""
         self._model = model
+        self._seconds = seconds
+        self._breaker = (breakers or Breakers(metrics)).of("reranker")
         self._upstream = Upstream(
             "The reranker",
             base_url=base_url,
@@ -74,10 +78,19 @@ class HttpReranker:
             return []
         body: dict[str, Any] = {} if self._model is None else {"model": self._model}
         body |= {"query": clip(query), "documents": [clip(text) for text in texts], "top_n": len(texts)}
+        given = seconds or self._seconds
+        call = Call(
+            _OPERATION,
+            "POST",
+            "/rerank",
+            orjson.dumps(body),
+            seconds=given,
+            breaker=self._breaker,
+            counts=given >= self._seconds * COUNTED,
+        )
+        self._breaker.check()
         with self._upstream.measured(_OPERATION):
-            response = await self._upstream.send(
-                Call(_OPERATION, "POST", "/rerank", orjson.dumps(body), seconds=seconds)
-            )
+            response = await self._upstream.send(call)
             if not response.is_success:
                 raise _error(response)
             return relevances(_scored(self._upstream.read_json(response)), len(texts))

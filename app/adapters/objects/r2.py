@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from app.adapters.breaker import Breakers
 from app.adapters.objects.failures import of_r2
 from app.adapters.objects.store import ObstoreObjects
 from app.observability.metrics import Metrics
@@ -28,9 +29,10 @@ class R2Objects(ObstoreObjects):
         secret_access_key: str,
         metrics: Metrics,
         patience: float = 1.0,
+        breakers: Breakers | None = None,
     ) -> None:
         """Open no connection yet."""
-        super().__init__(metrics, of_r2, patience=patience)
+        super().__init__(metrics, of_r2, patience=patience, breaker=(breakers or Breakers(metrics)).of("r2"))
         self._endpoint = endpoint.rstrip("/")
         self._bucket = bucket
         self._key = access_key_id

@@ -6,18 +6,23 @@ obstore is loaded with the first call: a command that needs no blobs does not wa
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from functools import cached_property
 from importlib import import_module
 from typing import Any
 
+from app.adapters.breaker import Breaker
 from app.domain.errors import MemoryGatewayError, UpstreamRejected
 from app.observability.metrics import Metrics
 from app.ports.object_store import PUT_SECONDS, ObjectMissing, StoredObject
 
 GET_SECONDS = 60.0
-_SECONDS = 20.0
-"""Of a page of a listing, a removal and a ping."""
+_SECONDS = 5.0
+"""Until an answer begins."""
+_LIST_SECONDS = 20.0
+"""Of a page of a listing, which is long."""
+_BYTES_PER_SECOND = 500_000
+"""The slowest line on which an object is written and read."""
 PAGE = 1_000
 
 Failure = Callable[[Exception, str], MemoryGatewayError | ObjectMissing]
@@ -28,8 +33,11 @@ class ObstoreObjects:
 
     backend = ""
 
-    def __init__(self, metrics: Metrics, failure: Failure, *, patience: float = 1.0) -> None:
-        """Take where calls are counted, the mapping of failures, and a factor of all deadlines."""
+    def __init__(
+        self, metrics: Metrics, failure: Failure, *, patience: float = 1.0, breaker: Breaker | None = None
+    ) -> None:
+        """Take where calls are counted, the mapping of failures, a factor of all deadlines, and the store's circuit."""
+        self._breaker = breaker
         self._metrics = metrics
         self._failure = failure
         self._patience = patience
@@ -47,7 +55,7 @@ class ObstoreObjects:
 
     async def put(self, key: str, data: bytes, media_type: str) -> None:
         """Write an object with one call."""
-        async with self._call("put", PUT_SECONDS):
+        async with self._call("put", min(_seconds(len(data)), PUT_SECONDS)):
             await self._put(key, data, media_type)
 
     async def _put(self, key: str, data: bytes, media_type: str) -> None:
@@ -55,11 +63,13 @@ class ObstoreObjects:
 
     async def get(self, key: str, *, most: int) -> bytes:
         """Read an object, once it is known not to be too large."""
-        async with self._call("get", GET_SECONDS):
+        async with self._call("get", _SECONDS) as deadline:
             found = await self._library.get_async(self._store, key)
             size = found.meta["size"]
             if size > most:
                 raise UpstreamRejected(f"The object has {size} bytes, and at most {most} were written.")
+            seconds = min(_seconds(size), GET_SECONDS) * self._patience
+            deadline.reschedule(asyncio.get_running_loop().time() + seconds)
             data = bytes(await found.bytes_async())
             if len(data) != size:
                 raise UpstreamRejected("The object store has broken off its answer.")
@@ -81,7 +91,7 @@ class ObstoreObjects:
         offset = after or None
         stream = aiter(self._library.list(self._store, prefix, offset=offset, chunk_size=PAGE))
         while True:
-            async with self._call("list", _SECONDS):
+            async with self._call("list", _LIST_SECONDS):
                 page = await anext(stream, None)
             if page is None:
                 return
@@ -96,11 +106,14 @@ class ObstoreObjects:
         """Leave the connections to the library, which closes those that are idle."""
 
     @asynccontextmanager
-    async def _call(self, operation: str, seconds: float) -> AsyncIterator[None]:
-        with self._measured(operation):
+    async def _call(self, operation: str, seconds: float) -> AsyncIterator[asyncio.Timeout]:
+        if self._breaker is not None:
+            self._breaker.check()
+        circuit = nullcontext() if self._breaker is None else self._breaker.call()
+        with self._measured(operation), circuit:
             try:
-                async with asyncio.timeout(seconds * self._patience):
-                    yield
+                async with asyncio.timeout(seconds * self._patience) as deadline:
+                    yield deadline
             except (MemoryGatewayError, ObjectMissing):
                 raise
             except Exception as error:
@@ -124,3 +137,8 @@ class ObstoreObjects:
             raise
         finally:
             self._metrics.call(f"objects.{operation}", outcome, time.perf_counter() - started)
+
+
+def _seconds(size: int) -> float:
+    """Return how long so many bytes may take."""
+    return _SECONDS + size / _BYTES_PER_SECOND

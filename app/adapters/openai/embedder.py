@@ -14,6 +14,7 @@ import orjson
 import structlog
 
 from app.adapters import windows
+from app.adapters.breaker import Breakers
 from app.adapters.openai.call_meter import CallMeter
 from app.adapters.upstream import Call, Upstream
 from app.domain.embedding import EmbeddingConfig, Vector
@@ -28,11 +29,13 @@ from app.domain.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
+from app.domain.query import RECALL_PART_SECONDS
 from app.observability.metrics import Metrics
 from app.ports.embedder import Embeddings, Purpose
 
 BASE_URL = "https://api.openai.com/v1"
-CALL_SECONDS = 20.0
+CALL_SECONDS = 10.0
+"""Of documents."""
 _KEY = re.compile(r"sk-\S+")
 
 _NATIVE: Mapping[str, int] = {
@@ -61,7 +64,7 @@ _MAX_DIGITS = 6
 class OpenAIEmbedder:
     """Embeds over HTTP. The models do not distinguish between a query and a document."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what an operator says of one service
         self,
         *,
         api_key: str,
@@ -70,10 +73,13 @@ class OpenAIEmbedder:
         dimensions: int | None = None,
         base_url: str = BASE_URL,
         seconds: float = CALL_SECONDS,
+        query_seconds: float = RECALL_PART_SECONDS,
         calls_per_minute: int | None = None,
+        breakers: Breakers | None = None,
     ) -> None:
         """Open no connection yet; without ``dimensions`` use the model's own, up to the limit of Vectorize.
 
+        ``seconds`` is the deadline of a call for documents, ``query_seconds`` that of one for queries.
         ``calls_per_minute``: what the API takes of this process; None: calls are not counted.
 
         Raises:
@@ -89,6 +95,8 @@ class OpenAIEmbedder:
         self._metrics = metrics
         self._api_key = api_key
         self._meter = CallMeter(calls_per_minute)
+        self._seconds: Mapping[Purpose, float] = {"document": seconds, "query": query_seconds}
+        self._breakers = breakers or Breakers(metrics)
         if calls_per_minute is not None:
             metrics.embedding_budget(self._meter.left)
         self._upstream = Upstream(
@@ -105,32 +113,40 @@ class OpenAIEmbedder:
         return self._config
 
     async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:
-        """Embed each text, regardless of the purpose; a failed call is left to the caller to retry."""
-        del purpose, tenant_id
+        """Embed each text, regardless of the purpose; a failed call is left to the caller to retry.
+
+        The purpose says how long it may take: a query has a recall waiting for it.
+        """
+        del tenant_id
         parts = windows.split(texts, _WINDOW_BYTES)
         vectors: list[Vector] = []
         tokens: int | None = 0
         for batch in windows.batches(parts, limit=_INPUTS, max_bytes=_CALL_BYTES):
-            embedded = await self._call([window.content for window in batch])
+            embedded = await self._call([window.content for window in batch], purpose)
             vectors += embedded.vectors
             tokens = None if tokens is None or embedded.tokens is None else tokens + embedded.tokens
         return Embeddings(windows.average(parts, vectors, self._config.dimensions), tokens)
 
     async def ping(self) -> None:
         """Embed one word."""
-        await self._call(["ping"])
+        await self._call(["ping"], "query")
 
     async def close(self) -> None:
         """Close the connections."""
         await self._upstream.close()
 
-    async def _call(self, inputs: list[str]) -> Embeddings:
+    async def _call(self, inputs: list[str], purpose: Purpose) -> Embeddings:
         body: dict[str, Any] = {"model": self._config.model, "input": inputs, "encoding_format": "base64"}
         if self._config.model.startswith(_SHORTENABLE):
             body["dimensions"] = self._config.dimensions
+        breaker = self._breakers.of(f"openai.{purpose}")
+        breaker.check()
+        call = Call(
+            _OPERATION, "POST", "/embeddings", orjson.dumps(body), seconds=self._seconds[purpose], breaker=breaker
+        )
         with self._upstream.measured(_OPERATION):
             self._meter.take()
-            response = await self._upstream.send(Call(_OPERATION, "POST", "/embeddings", orjson.dumps(body)))
+            response = await self._upstream.send(call)
             if not response.is_success:
                 raise _error(response, self._api_key)
             embedded = _embeddings(self._upstream.read_json(response), len(inputs))

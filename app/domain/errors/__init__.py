@@ -42,6 +42,7 @@
     |   |-- RateLimited                  too many calls: by our own meter or by the upstream
     |   |   |-- CloudflareBlocks             Cloudflare refuses every call of the token's owner for a while
     |   |-- UpstreamUnavailable          an upstream cannot be reached, or failed inside
+    |   |   |-- CircuitOpen                  it did not answer for a while, so no call was made
     |   |-- UpstreamOverloaded           an upstream has too much to do; asking again at once makes it worse
     |   |-- UpstreamTimeout              an upstream did not answer in time
     |   |-- QuotaExhausted               a quota or credit is used up: an operator has to act
@@ -112,6 +113,7 @@ from app.domain.errors.unavailable import (
     Unavailable,
 )
 from app.domain.errors.upstreams import (
+    CircuitOpen,
     CloudflareBlocks,
     CredentialsRefused,
     CursorExpired,
@@ -128,6 +130,7 @@ from app.domain.errors.upstreams import (
 __all__ = [
     "AccessRefused",
     "BlobGone",
+    "CircuitOpen",
     "CloudflareBlocks",
     "ConfigurationError",
     "Conflict",

@@ -31,6 +31,18 @@ class UpstreamUnavailable(Unavailable):
     title = "Upstream unavailable"
 
 
+class CircuitOpen(UpstreamUnavailable):
+    """A service did not answer for a while, so no call was made. ``retry_after``: seconds until one is made again."""
+
+    code = "circuit_open"
+    title = "Circuit open"
+
+    def __init__(self, detail: str, *, retry_after: int) -> None:
+        """Say after how many seconds a call may be made."""
+        super().__init__(detail)
+        self.retry_after = retry_after
+
+
 class UpstreamOverloaded(Unavailable):
     """A service that this one calls has too much to do."""
 

@@ -1,6 +1,7 @@
 """Groups of errors that many routes may answer with, for the OpenAPI document."""
 
 from app.domain.errors import (
+    CircuitOpen,
     CloudflareBlocks,
     ContentTooLarge,
     CredentialsRefused,
@@ -30,6 +31,7 @@ UPSTREAM = (
     RateLimited,
     CloudflareBlocks,
     UpstreamUnavailable,
+    CircuitOpen,
     UpstreamOverloaded,
     QuotaExhausted,
     UpstreamTimeout,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.json_types import Json
 from app.domain.memory import Tenant
-from app.indexing.delivery import deliver
+from app.indexing.deliveries import BATCH_SECONDS
 from app.ports.vector_index import IndexedVector
 from app.services.backends import TenantBackends
 from app.services.ingest.work import Work
@@ -95,4 +95,11 @@ async def _deliver(
         if outcome.holder == line.memory.id and name in outcome.revisions
     ]
     if vectors:
-        await deliver(backends.index_of(config), name, vectors, backends.acknowledgements, first_time=True)
+        await backends.deliveries.deliver(
+            backends.index_of(config),
+            name,
+            vectors,
+            backends.acknowledgements,
+            first_time=True,
+            wait_seconds=BATCH_SECONDS,
+        )

@@ -11,7 +11,7 @@ from app.domain.embedding import EmbeddingConfigs
 from app.domain.errors import Erasing
 from app.domain.json_types import to_json
 from app.domain.memory import Tenant
-from app.indexing.delivery import deliver
+from app.indexing.deliveries import BATCH_SECONDS
 from app.ports.database import Row
 from app.ports.vector_index import IndexedVector
 from app.services.backends import EmbeddingConfigChanged, TenantBackends, settled
@@ -248,7 +248,9 @@ class Import:
             return
         await self.part()
         index, name = self._backends.index_of(self._config), self._config.index_name
-        await deliver(index, name, vectors, self._backends.acknowledgements, first_time=True)
+        await self._backends.deliveries.deliver(
+            index, name, vectors, self._backends.acknowledgements, first_time=True, wait_seconds=BATCH_SECONDS
+        )
 
 
 def _groups(texts: Sequence[tuple[ImportLine, str]]) -> Iterator[list[tuple[ImportLine, str]]]:

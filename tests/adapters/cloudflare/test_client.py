@@ -1,6 +1,7 @@
 """One call to Cloudflare: what is sent, and what is made of the answer."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -8,9 +9,11 @@ import pytest
 import respx
 from structlog.testing import capture_logs
 
+from app.adapters.breaker import TIME_OUTS
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.upstream import Call
 from app.domain.errors import (
+    CircuitOpen,
     CredentialsRefused,
     MemoryGatewayError,
     UpstreamRejected,
@@ -19,7 +22,7 @@ from app.domain.errors import (
 )
 from app.observability.metrics import Metrics
 from tests.adapters.cloudflare.wire import ACCOUNT, DATE_MS, TOKEN, answer, html, refusal
-from tests.observability.samples import calls
+from tests.observability.samples import calls, samples
 
 CALL = Call("thing.do", "POST", "/thing", b'{"content":"a secret memory"}')
 SECRETS = (TOKEN, "a secret memory")
@@ -212,3 +215,24 @@ async def test_a_call_that_its_caller_leaves_is_counted_as_cancelled(
     with pytest.raises(asyncio.CancelledError):
         await task
     assert calls(metrics) == {("thing.do", "cancelled"): 1}
+
+
+async def test_a_call_whose_circuit_is_open_is_not_made_and_spends_nothing(
+    api: respx.MockRouter, client: CloudflareClient, metrics: Metrics
+) -> None:
+    route = api.post("/thing").mock(side_effect=httpx.ReadTimeout("slow"))
+    call = replace(CALL, breaker=client.breakers.of("thing"))
+    for _ in range(TIME_OUTS):
+        assert type(await refused(client, call)) is UpstreamTimeout
+    left = samples(metrics, "memory_gateway_cloudflare_calls_left")
+    assert type(await refused(client, call)) is CircuitOpen
+    assert type(await refused_of(client, call)) is CircuitOpen
+    assert route.call_count == TIME_OUTS
+    assert samples(metrics, "memory_gateway_cloudflare_calls_left") == left
+    assert calls(metrics) == {("thing.do", "upstream_timeout"): TIME_OUTS}
+
+
+async def refused_of(client: CloudflareClient, call: Call) -> MemoryGatewayError:
+    with pytest.raises(MemoryGatewayError) as caught:
+        await client.call_compatible(call, lambda _: None)
+    return caught.value

@@ -8,10 +8,12 @@ import httpx
 import pytest
 import respx
 
+from app.adapters.breaker import TIME_OUTS
 from app.adapters.cloudflare.client import CloudflareClient
 from app.adapters.cloudflare.command_budget import CommandBudget
 from app.adapters.cloudflare.d1 import D1Database
 from app.domain.errors import (
+    CircuitOpen,
     CloudflareBlocks,
     CredentialsRefused,
     DatabaseRejected,
@@ -29,7 +31,7 @@ from app.domain.errors import (
 from app.observability.metrics import Metrics
 from app.ports.database import Statement
 from tests.adapters.cloudflare.test_d1 import PATH, READ, done
-from tests.adapters.cloudflare.wire import ACCOUNT_ID, TOKEN, html, refusal
+from tests.adapters.cloudflare.wire import ACCOUNT_ID, TOKEN, answer, html, refusal
 from tests.observability.samples import calls, samples
 
 REPEATABLE = Statement("DELETE FROM t WHERE id = 1", writes=True, repeatable=True)
@@ -256,3 +258,19 @@ async def test_the_deadline_of_a_run_is_put_off_while_a_command_waits_for_its_tu
     assert route.call_count == 2
     assert now >= 10
     await client.close()
+
+
+async def test_a_database_that_hangs_is_not_asked_again_for_a_while_and_says_until_when(
+    api: respx.MockRouter, client: CloudflareClient
+) -> None:
+    hanging, other = (api.post(f"/d1/database/{id_}/query") for id_ in ("one", "two"))
+    hanging.mock(side_effect=httpx.ReadTimeout("slow"))
+    other.mock(return_value=answer([{"success": True, "results": [{"one": 1}]}]))
+    for _ in range(TIME_OUTS):
+        with pytest.raises(UpstreamTimeout):
+            await D1Database(client, "one").ping()
+    with pytest.raises(CircuitOpen) as refused:
+        await D1Database(client, "one").ping()
+    assert (refused.value.status, refused.value.retry_after) == (503, 5)
+    assert hanging.call_count == TIME_OUTS
+    await D1Database(client, "two").ping()

@@ -10,6 +10,7 @@ import respx
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.adapters.breaker import TIME_OUTS
 from app.adapters.cloudflare.bookmark import Bookmark
 from app.adapters.cloudflare.call_budget import CallBudget
 from app.adapters.cloudflare.client import CloudflareClient
@@ -310,3 +311,15 @@ def test_no_read_is_sent_less_than_what_was_acknowledged_before_it(steps: list[t
             else:
                 acknowledged = max(acknowledged, seen)
                 bookmark.record(f"{seen:08d}", sent, period)
+
+
+async def test_a_fused_recall_that_hangs_is_not_asked_again_and_the_run_is_made_without_its_hits(
+    edge: respx.MockRouter, client: CloudflareClient, database: D1Database
+) -> None:
+    fused = edge.post("/recall-fused").mock(side_effect=httpx.ReadTimeout("slow"))
+    plain = edge.post(f"/d1/database/{DATABASE}/query").mock(return_value=answer(ROWS))
+    for _ in range(TIME_OUTS + 2):
+        awaited, statement = awaiting(client)
+        assert await database.run([statement]) == [[{"one": 1}]]
+        assert isinstance(awaited.error, Unavailable)
+    assert (fused.call_count, plain.call_count) == (TIME_OUTS, TIME_OUTS + 2)

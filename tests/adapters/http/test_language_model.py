@@ -11,8 +11,10 @@ import respx
 from pydantic import Field
 from structlog.testing import capture_logs
 
+from app.adapters.breaker import TIME_OUTS
 from app.adapters.http.language_model import HttpLanguageModel
 from app.domain.errors import (
+    CircuitOpen,
     CredentialsRefused,
     MemoryGatewayError,
     ModelAnswerRejected,
@@ -24,7 +26,7 @@ from app.domain.errors import (
     UpstreamUnavailable,
 )
 from app.observability.metrics import Metrics
-from app.ports.language_model import STAGES, ModelMessage, Spent
+from app.ports.language_model import STAGES, ModelMessage, Spent, Stage
 from app.services.model_schema import schema
 from tests.observability.samples import calls
 
@@ -71,10 +73,12 @@ async def model(route: respx.Route, metrics: Metrics) -> AsyncIterator[HttpLangu
     await model.close()
 
 
-async def ask(model: HttpLanguageModel, spent: list[Spent] | None = None) -> Answer:
+async def ask(
+    model: HttpLanguageModel, spent: list[Spent] | None = None, *, stage: Stage = "extract", seconds: float = 5
+) -> Answer:
     told = [] if spent is None else spent
     return await model.complete(
-        MESSAGES, FORM, stage="extract", max_tokens=100, affinity="a1b2", spent=told.append, seconds=5
+        MESSAGES, FORM, stage=stage, max_tokens=100, affinity="a1b2", spent=told.append, seconds=seconds
     )
 
 
@@ -312,3 +316,27 @@ async def test_what_was_left_out_in_vain_is_not_left_out_the_next_time(
         await ask(model)
     await ask(model)
     assert sent(route)["temperature"] == 0
+
+
+async def test_a_model_that_hangs_is_not_asked_again_for_a_while_but_recalls_do_not_end_what_ingestions_ask(
+    route: respx.Route, metrics: Metrics
+) -> None:
+    route.mock(side_effect=httpx.ReadTimeout("slow"))
+    model = HttpLanguageModel(dict.fromkeys(STAGES, "small"), base_url=BASE, metrics=metrics)
+    for _ in range(TIME_OUTS):
+        with pytest.raises(UpstreamTimeout):
+            await ask(model, stage="analyse")
+    with pytest.raises(CircuitOpen):
+        await ask(model, stage="synthesise")
+    with pytest.raises(UpstreamTimeout):
+        await ask(model, stage="extract")
+    assert route.call_count == TIME_OUTS + 1
+
+
+async def test_a_model_that_was_given_little_time_may_be_asked_again(route: respx.Route, metrics: Metrics) -> None:
+    route.mock(side_effect=httpx.ReadTimeout("slow"))
+    model = HttpLanguageModel(dict.fromkeys(STAGES, "small"), base_url=BASE, metrics=metrics)
+    for _ in range(TIME_OUTS + 1):
+        with pytest.raises(UpstreamTimeout):
+            await ask(model, stage="analyse", seconds=0.5)
+    assert route.call_count == TIME_OUTS + 1

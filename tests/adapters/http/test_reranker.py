@@ -9,8 +9,10 @@ import pytest
 import respx
 from structlog.testing import capture_logs
 
+from app.adapters.breaker import TIME_OUTS
 from app.adapters.http.reranker import HttpReranker
 from app.domain.errors import (
+    CircuitOpen,
     CredentialsRefused,
     MemoryGatewayError,
     QuotaExhausted,
@@ -197,3 +199,15 @@ async def test_an_error_tells_the_status_and_the_code_that_was_given(
     route.mock(return_value=refusal(401, {"error": {"type": "auth"}}))
     with pytest.raises(CredentialsRefused, match=r"\(401, auth\)\. Check RERANKER_API_KEY"):
         await reranker.ping()
+
+
+async def test_a_reranker_that_hangs_is_not_asked_again_for_a_while(route: respx.Route, reranker: HttpReranker) -> None:
+    route.mock(side_effect=httpx.ReadTimeout("slow"))
+    for _ in range(TIME_OUTS):
+        with pytest.raises(UpstreamTimeout):
+            await reranker.rerank("query", [CONTENT], seconds=0.1)  # what its turn has left it: too little to tell
+        with pytest.raises(UpstreamTimeout):
+            await reranker.rerank("query", [CONTENT])
+    with pytest.raises(CircuitOpen):
+        await reranker.rerank("query", [CONTENT])
+    assert route.call_count == 2 * TIME_OUTS

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from app.adapters.breaker import TIME_OUTS
 from app.adapters.objects.r2 import R2Objects
 from app.domain.errors import (
+    CircuitOpen,
     CredentialsRefused,
     MemoryGatewayError,
     RateLimited,
@@ -162,3 +164,16 @@ async def test_an_object_is_written_with_its_media_type(double: Handle) -> None:
     await r2(double).put("t/acme/page", b"<p>", "text/html")
     (request,) = double.double.requests()
     assert (request.method, request.headers["content-type"], request.body) == ("PUT", "text/html", b"<p>")
+
+
+@pytest.mark.parametrize("ask", CALLS.values(), ids=CALLS)
+async def test_a_store_that_hangs_is_not_asked_again_for_a_while(double: Handle, ask: Ask) -> None:
+    double.double.faults.add(Fault("r2.*", kind="hang", times=None))
+    objects = r2(double, patience=0.01)
+    for _ in range(TIME_OUTS):
+        with pytest.raises(UpstreamTimeout):
+            await ask(objects)
+    calls = double.double.calls()
+    with pytest.raises(CircuitOpen):
+        await ask(objects)
+    assert double.double.calls() == calls

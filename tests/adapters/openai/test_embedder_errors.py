@@ -8,8 +8,10 @@ import pytest
 import respx
 from structlog.testing import capture_logs
 
+from app.adapters.breaker import TIME_OUTS
 from app.adapters.openai.embedder import OpenAIEmbedder
 from app.domain.errors import (
+    CircuitOpen,
     CredentialsRefused,
     MemoryGatewayError,
     QuotaExhausted,
@@ -176,3 +178,26 @@ async def test_refused_credentials_name_the_setting_and_not_the_reason_given(
 async def test_a_long_reason_is_cut_short(route: respx.Route, embedder: OpenAIEmbedder) -> None:
     route.mock(return_value=refusal(400, message="x" * 10_000))
     assert len((await failed(embedder)).detail) < 400
+
+
+async def test_an_api_that_hangs_is_not_asked_again_for_a_while_and_spends_no_calls_of_the_minute(
+    route: respx.Route, metrics: Metrics
+) -> None:
+    route.mock(side_effect=httpx.ReadTimeout("slow"))
+    embedder = OpenAIEmbedder(api_key=KEY, metrics=metrics, dimensions=DIMENSIONS, calls_per_minute=100)
+    for _ in range(TIME_OUTS):
+        assert type(await failed(embedder)) is UpstreamTimeout
+    assert type(await failed(embedder)) is CircuitOpen
+    assert route.call_count == TIME_OUTS
+    assert samples(metrics, "memory_gateway_embedding_calls_left") == {(): 100 - TIME_OUTS}
+
+
+async def test_queries_that_got_no_answer_in_their_short_time_do_not_keep_stores_from_being_embedded(
+    route: respx.Route, metrics: Metrics
+) -> None:
+    route.mock(side_effect=httpx.ReadTimeout("slow"))
+    embedder = OpenAIEmbedder(api_key=KEY, metrics=metrics, dimensions=DIMENSIONS)
+    for _ in range(TIME_OUTS):
+        with pytest.raises(UpstreamTimeout):
+            await embedder.embed([CONTENT], "query")
+    assert type(await failed(embedder)) is UpstreamTimeout

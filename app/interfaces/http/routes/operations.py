@@ -11,6 +11,7 @@ from app.interfaces.http.dependencies import Named, no_query, no_repeats, princi
 from app.interfaces.http.failures import ACCESS
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.operations import (
+    CircuitAnswer,
     EmbeddingConfigAnswer,
     HealthAnswer,
     OutboxAnswer,
@@ -51,6 +52,7 @@ async def readyz(request: Request, response: Response, query: Annotated[Readines
         embedding_config=EmbeddingConfigAnswer.model_validate(shards.main.config),
         parts=[_part(part) for part in parts],
         outbox=await _outbox(shards.main) if with_details and ready else None,
+        circuits=_circuits(shards.main) if with_details else None,
     )
 
 
@@ -65,6 +67,20 @@ async def metrics(request: Request) -> Response:
 
 async def _outbox(runtime: Runtime) -> OutboxAnswer:
     return OutboxAnswer.model_validate(await runtime.outbox_status())
+
+
+def _circuits(runtime: Runtime) -> list[CircuitAnswer]:
+    now = runtime.backends.clock()
+    return [
+        CircuitAnswer(
+            name=circuit.name,
+            state=circuit.state,
+            since=None if circuit.seconds is None else now - int(circuit.seconds * 1000),
+            opened=circuit.opened,
+            error=circuit.error,
+        )
+        for circuit in runtime.backends.circuits()
+    ]
 
 
 def _part(part: Part) -> PartAnswer:

@@ -5,6 +5,7 @@ from typing import Any
 
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import (
+    CircuitOpen,
     EmbeddingConfigMismatch,
     InvalidRequest,
     LongTermDisabled,
@@ -279,7 +280,7 @@ def error(kind: type[MemoryGatewayError]) -> MemoryGatewayError:
         return EmbeddingConfigMismatch(stored=_CONFIG, configured=EmbeddingConfig("hashing", "ngrams-v1", 384))
     if issubclass(kind, QuotaExceeded):
         return kind(meaning, reached="stores_per_minute", retry_after=12)
-    if issubclass(kind, RateLimited):
+    if issubclass(kind, RateLimited | CircuitOpen):
         return kind(meaning, retry_after=30)
     return LongTermDisabled() if kind is LongTermDisabled else kind(meaning)
 

@@ -115,6 +115,18 @@ class OutboxAnswer(Answer):
     lease_holder: str | None = Field(description="The process whose indexer works.")
 
 
+class CircuitAnswer(Answer):
+    """Whether this process makes calls of one kind: it makes none for a while after some that got no answer in time."""
+
+    name: str = Field(description="The service, and the kind of the calls, such as `vectorize.query`.")
+    state: Literal["closed", "half_open", "open"] = Field(
+        description="`closed`: calls are made. `open`: they are refused. `half_open`: one is made, to see."
+    )
+    since: Timestamp | None = Field(None, description="Since when it has not been closed; absent where it is.")
+    opened: int = Field(description="How often this process has opened it.")
+    error: str | None = Field(None, description="The time-out by which it was last opened.")
+
+
 class ReadinessAnswer(Answer):
     """Whether requests can be served, and by what."""
 
@@ -124,6 +136,9 @@ class ReadinessAnswer(Answer):
     embedding_config: EmbeddingConfigAnswer
     parts: list[PartAnswer]
     outbox: OutboxAnswer | None = Field(None, description="With `details`, for an administrator.")
+    circuits: list[CircuitAnswer] | None = Field(
+        None, description="With `details`: the circuits of the process that answers; each replica has its own."
+    )
 
 
 class HealthAnswer(BaseModel):

@@ -1,0 +1,26 @@
+"""The state of a circuit: whether calls to a product are made, or refused at once because it did not answer."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+CircuitState: TypeAlias = Literal["closed", "half_open", "open"]
+"""``closed``: calls are made. ``open``: they are refused. ``half_open``: one is made, to see whether it is answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Circuit:
+    """One circuit, for operators.
+
+    Attributes:
+        name: The product, and the kind of its calls, such as ``vectorize.query``.
+        state: See ``CircuitState``.
+        seconds: How long it has not been closed; None where it is closed.
+        opened: How often this process has opened it.
+        error: The detail of the last time-out by which it was opened; None where it never was.
+    """
+
+    name: str
+    state: CircuitState
+    seconds: float | None
+    opened: int
+    error: str | None

@@ -1,0 +1,96 @@
+"""Index writes behind answered requests: they hold up nobody, are bounded, and a process that stops waits for them."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from structlog.testing import capture_logs
+
+from app.domain.memory import Scope
+from app.indexing.acknowledgements import Acknowledgements
+from app.indexing.deliveries import Deliveries
+from app.ports.vector_index import IndexedVector, VectorIndex
+
+_VECTOR = IndexedVector(Scope("acme", "bot"), "01K5", np.zeros(2, np.float32), 1, 1)
+
+
+@dataclass
+class _Index:
+    """Takes vectors once it may."""
+
+    visible_at_once: bool = False
+    may: asyncio.Event = field(default_factory=asyncio.Event)
+    confirm_seconds: float = 1.0
+    taken: int = 0
+    error: Exception | None = None
+
+    async def upsert(self, vectors: Any) -> int:
+        await self.may.wait()
+        if self.error is not None:
+            raise self.error
+        self.taken += len(vectors)
+        return 1
+
+
+async def begin(deliveries: Deliveries, index: _Index, marks: Acknowledgements, **more: float) -> None:
+    await deliveries.deliver(cast("VectorIndex", index), "index", [_VECTOR], marks, first_time=True, **more)
+
+
+async def test_a_write_goes_on_behind_and_is_acknowledged_when_it_is_done() -> None:
+    deliveries, index, marks = Deliveries(), _Index(), Acknowledgements()
+    await begin(deliveries, index, marks)
+    assert (index.taken, len(marks)) == (0, 0)
+    index.may.set()
+    await deliveries.settle()
+    assert (index.taken, len(marks)) == (1, 1)
+
+
+async def test_an_index_on_this_machine_is_waited_for() -> None:
+    deliveries, index, marks = Deliveries(), _Index(visible_at_once=True), Acknowledgements()
+    index.may.set()
+    await begin(deliveries, index, marks)
+    assert (index.taken, len(marks)) == (1, 1)
+
+
+async def test_what_is_beyond_the_bound_is_left_to_the_indexer() -> None:
+    deliveries, index, marks = Deliveries(most=2), _Index(), Acknowledgements()
+    with capture_logs() as logs:
+        for _ in range(3):
+            await begin(deliveries, index, marks)
+    index.may.set()
+    await deliveries.settle()
+    assert index.taken == 2
+    assert [entry["event"] for entry in logs] == ["index_write_deferred"]
+
+
+async def test_a_batch_waits_for_the_index_but_not_for_one_that_hangs() -> None:
+    deliveries, index, marks = Deliveries(), _Index(), Acknowledgements()
+    await begin(deliveries, index, marks, wait_seconds=0.01)
+    assert index.taken == 0
+    index.may.set()
+    await begin(deliveries, index, marks, wait_seconds=60)
+    assert index.taken == 2
+
+
+async def test_a_process_that_stops_waits_for_what_is_under_way_and_ends_what_hangs() -> None:
+    deliveries, quick, hanging, marks = Deliveries(), _Index(), _Index(), Acknowledgements()
+    await begin(deliveries, quick, marks)
+    await begin(deliveries, hanging, marks)
+    quick.may.set()
+    await deliveries.close(0.05)
+    assert (quick.taken, len(marks)) == (1, 1)
+    hanging.may.set()
+    await asyncio.sleep(0)
+    assert hanging.taken == 0
+
+
+@pytest.mark.parametrize("error", [ValueError("a defect")])
+async def test_a_defect_is_logged_since_no_request_is_told(error: Exception) -> None:
+    deliveries, index, marks = Deliveries(), _Index(error=error), Acknowledgements()
+    index.may.set()
+    with capture_logs() as logs:
+        await begin(deliveries, index, marks)
+        await deliveries.settle()
+    assert [entry["event"] for entry in logs] == ["background_failed"]
