@@ -3,10 +3,10 @@
 import re
 from collections.abc import Collection, Iterator, Sequence
 from datetime import date
+from typing import TypeAlias
 
 from app.grounding.evidence import Reading, inherit, is_needless, read
-from app.grounding.known import WORDS, Known, gathered, parts, plain, within
-from app.grounding.orders import order_place
+from app.grounding.known import WORDS, Known, SourceReading, gathered, names_in, parts, plain, within
 from app.grounding.quantities import Quantity
 from app.grounding.reading import Clause, Word, clauses, folded
 from app.grounding.source import Source, Ungrounded
@@ -29,7 +29,48 @@ _QUOTED = re.compile(
 _PLACEHOLDER = re.compile(
     r"\{[^{}\n]{0,60}\}|[{}]|<[^<>\n]{1,60}>|\[[A-Z_ ]{2,40}\]|%[sd](?!\w)|\$\w{0,40}\$|</?\w{1,40}"
 )
+_KnownBy: TypeAlias = tuple[tuple[int, ...], tuple[frozenset[str], ...], frozenset[date], str]
 _ENDS = frozenset('.!?\u2026\n"\u201c\u201d\u00ab\u00bb)')
+
+
+class Checker:
+    """Tells what of statements their sources do not support, and reads each source once, however many cite it."""
+
+    def __init__(self) -> None:
+        """Have read nothing yet."""
+        self._sources: dict[tuple[Source, int, str], SourceReading] = {}
+        self._known: dict[_KnownBy, Known] = {}
+
+    def ungrounded(
+        self, statement: str, sources: Sequence[Source], *, computed: Collection[date] = ()
+    ) -> list[Ungrounded]:
+        """Return what of a statement its sources do not support, as the function ``ungrounded`` does."""
+        if len(statement) > MAX_STATEMENT:
+            return [Ungrounded("word", statement[MAX_STATEMENT : MAX_STATEMENT + 40])]
+        wording = wording_of(WORDS.findall(folded(statement)))
+        read = list(self._read(sources, wording))
+        if not statement.strip() or _said_word_for_word(statement, read):
+            return []
+        said = clauses(statement, wording, Stems(wording))
+        if len(said) > _MAX_CLAUSES:
+            return [Ungrounded("word", said[_MAX_CLAUSES].words[0].text)]
+        names = names_in(said).union(*(each.names for each in read))
+        key = (tuple(map(id, read)), tuple(each.of_it(names) for each in read), frozenset(computed), wording.code)
+        if key not in self._known:
+            self._known[key] = gathered(read, wording, names, computed)
+        return list(dict.fromkeys(_checked(statement, said, self._known[key], wording, names)))
+
+    def _read(self, sources: Sequence[Source], wording: Wording) -> Iterator[SourceReading]:
+        """Give the sources as far as they are read: within the bounds."""
+        left = MAX_ALL_SOURCES
+        for source in sources[:MAX_SOURCES]:
+            size = min(len(source.text), MAX_SOURCE, left)
+            left -= size
+            key = (source, size, wording.code)
+            if key not in self._sources:
+                cut = Source(source.text[:size], source.said_at, source.speaker)
+                self._sources[key] = SourceReading(cut, wording)
+            yield self._sources[key]
 
 
 def ungrounded(statement: str, sources: Sequence[Source], *, computed: Collection[date] = ()) -> list[Ungrounded]:
@@ -37,31 +78,9 @@ def ungrounded(statement: str, sources: Sequence[Source], *, computed: Collectio
 
     ``computed``: days that code has computed from dates of the sources, which are told as well. English, Swedish and
     German are understood; a statement in another language is grounded where it stands in a source word for word. The
-    time is proportional to the length of the statement and the sources.
+    time is proportional to the length of the statement and the sources. ``Checker`` is for several statements.
     """
-    if len(statement) > MAX_STATEMENT:
-        return [Ungrounded("word", statement[MAX_STATEMENT : MAX_STATEMENT + 40])]
-    sources = list(_readable(sources))
-    if not statement.strip() or _said_word_for_word(statement, sources):
-        return []
-    wording = wording_of(WORDS.findall(folded(statement)))
-    stems = Stems(wording)
-    said = clauses(statement, wording, stems)
-    if len(said) > _MAX_CLAUSES:
-        return [Ungrounded("word", said[_MAX_CLAUSES].words[0].text)]
-    lines = [clauses(each.text, wording, stems) for each in sources]
-    names = _names([said, *lines], sources)
-    known = gathered(sources, lines, wording, names, computed)
-    return list(dict.fromkeys(_checked(statement, said, known, wording, names)))
-
-
-def _readable(sources: Sequence[Source]) -> Iterator[Source]:
-    """Give the sources as far as they are read: within the bounds, and up to an order to whoever makes memories."""
-    left = MAX_ALL_SOURCES
-    for source in sources[:MAX_SOURCES]:
-        text = source.text[: min(MAX_SOURCE, left)]
-        left -= len(text)
-        yield Source(text[: order_place(text)], source.said_at, source.speaker)
+    return Checker().ungrounded(statement, sources, computed=computed)
 
 
 def _checked(statement: str, said: list[Clause], known: Known, wording: Wording, names: set[str]) -> list[Ungrounded]:
@@ -196,23 +215,11 @@ def _placeholders(statement: str, known: Known) -> list[Ungrounded]:
     ]
 
 
-def _names(lines: Sequence[list[Clause]], sources: Sequence[Source]) -> set[str]:
-    """Return the words that are written with a capital within a sentence, and the speakers."""
-    found = {
-        word.folded
-        for line in lines
-        for clause in line
-        for word in clause.words
-        if word.capital and not word.first and word.text != "I"
-    }
-    return found.union(*(WORDS.findall(folded(source.speaker)) for source in sources))
-
-
-def _said_word_for_word(statement: str, sources: Sequence[Source]) -> bool:
+def _said_word_for_word(statement: str, sources: Sequence[SourceReading]) -> bool:
     """Tell whether a source has a statement as one or more of its sentences."""
     wanted = plain(statement).rstrip(".!?\u2026 ")
     for source in sources:
-        text = "".join(_plain_lines(source.text))
+        text = source.lines
         place = text.find(wanted)
         if place < 0:
             continue
@@ -220,7 +227,3 @@ def _said_word_for_word(statement: str, sources: Sequence[Source]) -> bool:
         if (not before or before[-1] in _ENDS) and (not after.strip() or after.lstrip(" ")[0] in _ENDS):
             return True
     return False
-
-
-def _plain_lines(text: str) -> list[str]:
-    return [plain(line) + "\n" for line in text.splitlines()]

@@ -1,16 +1,18 @@
-"""Gathers what the sources of a statement say: their clauses, words, quantities and days."""
+"""Reads what the sources of statements say: their clauses, words, quantities and days."""
 
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from datetime import date
 
 from app.grounding.evidence import Reading, inherit, read
-from app.grounding.reading import Clause, Word, folded
+from app.grounding.orders import evident
+from app.grounding.reading import Clause, Word, clauses, folded
 from app.grounding.source import Source
 from app.grounding.support import Grounds
 from app.grounding.told_days import Told, told
-from app.grounding.wording import Wording
+from app.grounding.wording import Stems, Wording
 from app.statements.dates.time_readings import Days
 
 WORDS = re.compile(r"[^\W_]+")
@@ -32,60 +34,88 @@ class Known:
     text: str
 
 
+class SourceReading:
+    """What a source says, read once in one language, and its clauses once for each set of names that concern it."""
+
+    def __init__(self, source: Source, wording: Wording) -> None:
+        """Read a source up to an order to whoever makes memories."""
+        text = evident(source.text)
+        self.source = Source(text, source.said_at, source.speaker)
+        self.today = None if source.said_at is None else _ordinal(source.said_at)
+        self.lines = "".join(plain(line) + "\n" for line in text.splitlines())
+        self.text = plain(text)
+        self.times = told(text, self.today)
+        self._wording = wording
+        self._clauses = clauses(text, wording, Stems(wording))
+        self._unsaid = {word.starts for word in self._words() if within(word, self.times)}
+        speakers = WORDS.findall(folded(source.speaker))
+        self.names = names_in(self._clauses).union(speakers)
+        self.exact, self.stems = _vocabulary(self._words(), wording)
+        self.exact.update(speakers)
+        self._capitals = frozenset(word.folded for word in self._words() if word.capital)
+        self._readings: dict[frozenset[str], list[Reading]] = {}
+
+    def of_it(self, names: AbstractSet[str]) -> frozenset[str]:
+        """Return the names that make a difference to how the clauses are read."""
+        return self._capitals & names
+
+    def readings(self, names: AbstractSet[str]) -> list[Reading]:
+        """Return the clauses as they are read where these words are names."""
+        own = self.of_it(names)
+        if own not in self._readings:
+            found = [read(clause, self._wording, own, self._unsaid) for clause in self._clauses]
+            inherit(found, self._wording)
+            self._readings[own] = found
+        return self._readings[own]
+
+    def _words(self) -> Iterator[Word]:
+        return (word for clause in self._clauses for word in clause.words)
+
+
 def gathered(
-    sources: Sequence[Source], lines: list[list[Clause]], wording: Wording, names: set[str], computed: Collection[date]
+    sources: Sequence[SourceReading], wording: Wording, names: AbstractSet[str], computed: Collection[date]
 ) -> Known:
-    """Return what sources say; ``lines`` are their clauses, ``names`` the words that are names in any of them."""
+    """Return what sources say; ``names`` are the words that are names in any of them or in the statement."""
     readings: list[Reading] = []
-    times: list[Told] = []
     days: set[Days] = {(day.toordinal(), day.toordinal() + 1) for day in computed}
-    dates: list[int] = []
-    for number, (source, line) in enumerate(zip(sources, lines, strict=True)):
-        today = None if source.said_at is None else _ordinal(source.said_at)
-        here = told(source.text, today)
-        times.extend(here)
-        days.update(stretch for each in here for stretch in each.days if today is not None or each.fixed)
-        unsaid = {word.starts for clause in line for word in clause.words if within(word, here)}
-        found = [read(clause, wording, names, unsaid) for clause in line]
-        for reading in found:
-            reading.source = number
-        inherit(found, wording)
+    for number, source in enumerate(sources):
+        found = [replace(reading, source=number) for reading in source.readings(names)]
         readings.extend(found)
-        if today is not None:
-            dates.append(today)
-            if any(not wording.words["present"].isdisjoint(reading.said) for reading in found):
-                days.add((today, today + 1))
-    exact, stems = _vocabulary(lines, sources, wording)
+        today = source.today
+        days.update(stretch for each in source.times for stretch in each.days if today is not None or each.fixed)
+        if today is not None and any(not wording.words["present"].isdisjoint(reading.said) for reading in found):
+            days.add((today, today + 1))
     return Known(
-        grounds=Grounds.of(readings, sources),
-        exact=exact,
-        stems=stems,
+        grounds=Grounds.of(readings, [each.source for each in sources]),
+        exact=frozenset[str]().union(*(each.exact for each in sources)),
+        stems=frozenset[str]().union(*(each.stems for each in sources)),
         numbers=frozenset(term for reading in readings for term in reading.terms if isinstance(term, tuple)),
-        told=times,
+        told=[each for source in sources for each in source.times],
         days=frozenset(days),
-        today=dates,
-        text="\n".join(plain(source.text) for source in sources),
+        today=[each.today for each in sources if each.today is not None],
+        text="\n".join(each.text for each in sources),
     )
 
 
-def _vocabulary(
-    lines: list[list[Clause]], sources: Sequence[Source], wording: Wording
-) -> tuple[frozenset[str], frozenset[str]]:
+def names_in(found: Iterable[Clause]) -> set[str]:
+    """Return the words that are written with a capital within a sentence."""
+    return {
+        word.folded for clause in found for word in clause.words if word.capital and not word.first and word.text != "I"
+    }
+
+
+def _vocabulary(words: Iterable[Word], wording: Wording) -> tuple[set[str], set[str]]:
     exact: set[str] = set()
     stems: set[str] = set()
-    for line in lines:
-        for clause in line:
-            for word in clause.words:
-                exact.add(word.folded)
-                exact.update(parts(word.folded))
-                if not word.capital or word.first or wording.code == "de":
-                    stems.add(word.stem)
-                    stems.update(wording.stem(part) for part in parts(word.folded))
-                if base := wording.denied(word.stem):
-                    stems.add(base)
-    for source in sources:
-        exact.update(WORDS.findall(folded(source.speaker)))
-    return frozenset(exact), frozenset(stems)
+    for word in words:
+        exact.add(word.folded)
+        exact.update(parts(word.folded))
+        if not word.capital or word.first or wording.code == "de":
+            stems.add(word.stem)
+            stems.update(wording.stem(part) for part in parts(word.folded))
+        if base := wording.denied(word.stem):
+            stems.add(base)
+    return exact, stems
 
 
 def parts(word: str) -> list[str]:

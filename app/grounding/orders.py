@@ -24,6 +24,11 @@ def order_place(text: str) -> int:
     return max(text.rfind(mark, 0, min(places)) for mark in ".!?\n") + 1
 
 
+def evident(text: str) -> str:
+    """Return what of a text is evidence: all before the sentence that gives such an order."""
+    return text[: order_place(text)]
+
+
 def _places(text: str) -> Iterator[int]:
     found = [(match.start(), folded(match[0])) for match in _WORD.finditer(text)]
     words = [word for _, word in found]

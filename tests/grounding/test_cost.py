@@ -1,11 +1,13 @@
 """Checking costs in proportion to what is read, and no more is read than the bounds say."""
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from types import FrameType
 
 import pytest
 
-from app.grounding import Source, ungrounded
+from app.grounding import Checker, Source, ungrounded
 from app.grounding.checking import MAX_ALL_SOURCES, MAX_SOURCE, MAX_SOURCES, MAX_STATEMENT
 from bench.hostile import TEXTS
 from tests.grounding.pairs import noon
@@ -17,6 +19,11 @@ UNITS = ["Ann likes tea. ", "yesterday ", "in two weeks ", "5 km ", "I ", "and "
 
 def calls(statement: str, text: str) -> int:
     """Return how many functions are called to check a statement."""
+    return called(lambda: ungrounded(statement, [Source(text, SAID, "user")]))
+
+
+def called(work: Callable[[], object]) -> int:
+    """Return how many functions are called by work."""
     counted = 0
 
     def count(_frame: FrameType, event: str, _argument: object) -> None:
@@ -25,7 +32,7 @@ def calls(statement: str, text: str) -> int:
 
     sys.setprofile(count)
     try:
-        ungrounded(statement, [Source(text, SAID, "user")])
+        work()
     finally:
         sys.setprofile(None)
     return counted
@@ -43,6 +50,14 @@ def test_four_times_the_statement_takes_at_most_about_four_times_the_calls(unit:
     text = "Ann likes tea. We walk 5 km in two weeks, not yesterday. " * 20
     small, large = (calls(unit * (size // len(unit)), text) for size in (1_500, 6_000))
     assert large < 6 * small + 20_000
+
+
+def test_a_source_is_read_once_however_many_statements_cite_it() -> None:
+    table = "\n".join(f"{number},customer{number},Street {number % 97},Oslo,2026-03-10" for number in range(300))
+    source, checker = Source(table, SAID, "user"), Checker()
+    statements = [f"Customer{number} lives at Street {number} in Oslo." for number in range(1, 21)]
+    first, *others = (called(partial(checker.ungrounded, each, [source])) for each in statements)
+    assert sum(others) < first
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from app.grounding import Source, Ungrounded, ungrounded
+from app.grounding import Checker, Source, Ungrounded, ungrounded
 from tests.grounding.pairs import Pair, noon, pairs
 
 SAID = noon("2026-03-10")
@@ -38,6 +38,15 @@ def test_a_statement_that_is_a_sentence_of_its_source_is_grounded(lines: list[st
 def test_any_text_is_grounded_by_itself(text: str) -> None:
     assume("system" not in text.casefold() and "<" not in text and "[" not in text)
     assert ungrounded(text, sources(text)) == []
+
+
+@given(st.lists(st.sampled_from(PAIRS), min_size=2, max_size=6), some_lines)
+def test_what_was_checked_before_changes_nothing(given_pairs: list[Pair], more: list[str]) -> None:
+    checker = Checker()
+    cited = [source for pair in given_pairs for source in pair.sources]
+    for pair in given_pairs:
+        for read in (pair.sources, cited, [*sources(*more), *reversed(cited)]):
+            assert checker.ungrounded(pair.statement, read) == ungrounded(pair.statement, read)
 
 
 @given(st.sampled_from(PAIRS), some_lines)

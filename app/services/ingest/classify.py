@@ -1,9 +1,11 @@
 """The stage in which a language model gives proposals their type, their topic and the questions that they answer."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
 from app.domain.errors import QuotaExceeded, Unavailable
+from app.domain.learned import Proposal
 from app.services.ingest.grounded import grounded_queries, grounded_topic
 from app.services.ingest.model_calls import ModelCalls
 from app.services.ingest.work import Work
@@ -63,7 +65,11 @@ async def classified(model: ModelCalls, batch: Sequence[KeptProposal], topics: S
     """Return proposals with what the model says they are; raises as ``ModelCalls.ask`` does."""
     proposals = [each.proposal for each in batch]
     answer = await model.ask(lambda mark: classification(proposals, topics, mark))
-    found = classifying.classified(answer, proposals)
+    return await asyncio.to_thread(_grounded, batch, classifying.classified(answer, proposals), topics)
+
+
+def _grounded(batch: Sequence[KeptProposal], found: Sequence[Proposal], topics: Sequence[str]) -> list[KeptProposal]:
+    """Return proposals as they were classified, without topics and questions that name what they do not."""
     return [
         replace(
             each,

@@ -1,5 +1,6 @@
 """The stage in which a language model proposes memories, pass by pass; what their messages do not say is dropped."""
 
+import asyncio
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -7,18 +8,14 @@ from app.domain.errors import QuotaExceeded, Unavailable
 from app.domain.learned import Pass, Proposal, ProposalState
 from app.domain.messages import Message
 from app.services.ingest.at_once import for_each
-from app.services.ingest.grounded import grounded
+from app.services.ingest.grounded import Grounding, evident_lines
 from app.services.ingest.model_calls import ModelCalls
 from app.services.ingest.said import said
 from app.services.ingest.work import Work
-from app.services.learning.extracting import extraction, proposals, refused
+from app.services.learning.extracting import Extracted, extraction, proposals, refused
 from app.services.learning.passes import readings
-from app.services.learning.transcript import numbered
-from app.services.pacing import paced
+from app.services.learning.transcript import Line, numbered
 from app.storage.learning import KeptProposal, PlannedPass, planned_passes
-
-_GROUNDED_AT_ONCE = 8 * 1024
-"""Characters of messages with which proposals are compared before the event loop goes on."""
 
 
 class Extract:
@@ -66,13 +63,8 @@ async def extracted(
     found: dict[str, KeptProposal] = {}
     for reading in readings(lines):
         answer = await model.ask(lambda mark, reading=reading: extraction(pass_.kind, reading, mark))  # type: ignore[misc]
-        for each in refused(answer, reading):
-            kept = _kept(Proposal(each.content, each.message_ids), groups, pass_, each.reason)
-            found.setdefault(kept.id, kept)
-        cited = paced(proposals(answer, reading), lambda each: _characters(each, messages), _GROUNDED_AT_ONCE)
-        async for proposal in cited:
-            kept = _judged(proposal, messages, groups, pass_)
-            if kept.id not in found or found[kept.id].state == "dropped":
+        for kept in await asyncio.to_thread(_judged, answer, reading, messages, groups, pass_):
+            if kept.id not in found or (found[kept.id].state == "dropped" and kept.state != "dropped"):
                 found[kept.id] = kept
     return list(found.values())
 
@@ -84,10 +76,24 @@ def groups_of(passes: Iterable[Pass]) -> dict[str, int]:
 
 
 def _judged(
-    proposal: Proposal, messages: Mapping[str, Message], groups: Mapping[str, int], pass_: Pass
-) -> KeptProposal:
-    reason = grounded(proposal.content, [messages[id_] for id_ in proposal.message_ids])
-    return _kept(proposal, groups, pass_, reason)
+    answer: Extracted,
+    reading: Sequence[Line],
+    messages: Mapping[str, Message],
+    groups: Mapping[str, int],
+    pass_: Pass,
+) -> list[KeptProposal]:
+    """Return what an answer proposes, with the reason of what is dropped: it is compared with what the model read."""
+    grounding = Grounding(evident_lines(reading, messages))
+    return [
+        *(
+            _kept(Proposal(each.content, each.message_ids), groups, pass_, each.reason)
+            for each in refused(answer, reading)
+        ),
+        *(
+            _kept(each, groups, pass_, grounding.objection(each.content, each.message_ids))
+            for each in proposals(answer, reading)
+        ),
+    ]
 
 
 def _kept(proposal: Proposal, groups: Mapping[str, int], pass_: Pass, reason: str | None) -> KeptProposal:
@@ -96,7 +102,3 @@ def _kept(proposal: Proposal, groups: Mapping[str, int], pass_: Pass, reason: st
     id_ = hashlib.sha256(proposal.content.encode()).hexdigest()[:32]
     state: ProposalState = "proposed" if reason is None else "dropped"
     return KeptProposal(id_, group, proposal.content, cited, proposal.happened_at, state, reason)
-
-
-def _characters(proposal: Proposal, messages: Mapping[str, Message]) -> int:
-    return sum(len(messages[id_].content) for id_ in proposal.message_ids)

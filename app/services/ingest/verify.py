@@ -1,5 +1,6 @@
 """The stage in which a language model checks proposals against their messages; what it corrects is checked again."""
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -7,13 +8,14 @@ from app.domain.errors import QuotaExceeded, Unavailable
 from app.domain.learned import Pass
 from app.domain.messages import Message
 from app.services.ingest.at_once import for_each
-from app.services.ingest.grounded import grounded
+from app.services.ingest.grounded import Grounding, evident_lines
 from app.services.ingest.model_calls import ModelCalls
 from app.services.ingest.said import said
 from app.services.ingest.work import Work
 from app.services.learning import verifying
+from app.services.learning.excerpts import excerpts
 from app.services.learning.merging import merge
-from app.services.learning.transcript import numbered
+from app.services.learning.transcript import Line, numbered
 from app.services.learning.verifying import Verdict, verdicts, verification
 from app.storage.learning import KeptProposal, kept_proposals
 
@@ -99,17 +101,27 @@ async def verified(
     lines = numbered(Pass(0, "extract", order), messages)
     proposals = [each.proposal for each in batch]
     answer = await model.ask(lambda mark: verification(proposals, lines, mark))
-    return [_settled(each, verdict, messages) for each, verdict in zip(batch, verdicts(answer, proposals), strict=True)]
+    return await asyncio.to_thread(_settled, batch, verdicts(answer, proposals), lines, messages)
 
 
-def _settled(each: KeptProposal, verdict: Verdict, messages: Mapping[str, Message]) -> KeptProposal:
+def _settled(
+    batch: Sequence[KeptProposal], judged: Sequence[Verdict], lines: Sequence[Line], messages: Mapping[str, Message]
+) -> list[KeptProposal]:
+    """Return proposals with what was judged of them; corrections are compared with what a model reads beside them."""
+    corrected = [verdict.content for verdict in judged if verdict.kind == "correct"]
+    shown = excerpts(evident_lines(lines, messages), messages.keys(), corrected) if corrected else ()
+    grounding = Grounding(shown)
+    return [_as_judged(each, verdict, grounding) for each, verdict in zip(batch, judged, strict=True)]
+
+
+def _as_judged(each: KeptProposal, verdict: Verdict, grounding: Grounding) -> KeptProposal:
     reason = f"{verdict.check}: {verdict.reason}" if verdict.check else verdict.reason
     if verdict.kind == "drop":
         return replace(each, state="dropped", reason=reason)
     if verdict.kind == "pass" or verdict.content == each.content:
         return replace(each, state="verified")
     corrected = replace(each, content=verdict.content, corrected_from=each.content)
-    wrong = grounded(verdict.content, [messages[id_] for id_ in each.message_ids])
+    wrong = grounding.objection(verdict.content, each.message_ids)
     if wrong is not None:
         return replace(corrected, state="dropped", reason=wrong)
     return replace(corrected, state="verified", reason=reason)

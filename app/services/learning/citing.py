@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from app.grounding import Source, ungrounded
+from app.grounding import Checker, Source
 from app.retrieval import selection
 from app.services.answer.evidence import Evidence
 from app.services.answer.plain import day, plain
@@ -54,12 +54,13 @@ def grounded(
     ``facts`` were computed of the memories and may be told with any of them. ``now`` is today, ms since the epoch.
     """
     today = date.fromisoformat(day(now))
+    checker = Checker()
     by_number = {each.number: each for each in memories}
     kept: list[Cited] = []
     dropped, left = 0, max_tokens
     for said in answer.sentences:
         for text in _told(said):
-            if not _stands(text, said.memories, by_number, facts, today):
+            if not _stands(text, said.memories, by_number, facts, today, checker):
                 dropped += 1
             elif (size := selection.tokens(text)) <= left and all(text != other.text for other in kept):
                 left -= size
@@ -75,7 +76,12 @@ def _told(said: Sentence) -> Iterator[str]:
 
 
 def _stands(
-    text: str, numbers: Sequence[int], by_number: dict[int, Evidence], facts: Sequence[str], today: date
+    text: str,
+    numbers: Sequence[int],
+    by_number: dict[int, Evidence],
+    facts: Sequence[str],
+    today: date,
+    checker: Checker,
 ) -> bool:
     if len(text) >= MAX_SENTENCE:  # what was cut off may have said otherwise
         return False
@@ -86,4 +92,4 @@ def _stands(
     # What names a time of its own did not happen on the day on which it was said, as far as is known.
     heads = [each.head for each in told if not each.tells_time]
     computed = [Source(fact, None) for fact in (*facts, *heads)]
-    return not ungrounded(text, [*sources, *computed], computed=[today])
+    return not checker.ungrounded(text, [*sources, *computed], computed=[today])
