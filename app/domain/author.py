@@ -10,6 +10,9 @@ from app.domain.json_types import Json
 WriteChannel: TypeAlias = Literal["http", "mcp", "import", "command"]
 """The way by which a memory came."""
 
+Reach: TypeAlias = Literal["agent", "tenant", "admin"]
+"""What a credential is good for: one agent, all agents, or all agents as an administrator."""
+
 _SPEAKER = re.compile(r"\A\s*([^\s:,.!?][^:\n,.!?]{0,39}):\s")
 
 
@@ -28,6 +31,15 @@ class Author:
     """For whom the author may speak, in lower case; None: for anybody."""
     may_be_revoked: bool = False
     """Whether it was not asked for revocations, since the service was not ready."""
+    agent_id: str | None = None
+    """The only agent that the credential is good for; None: all of the tenant's."""
+
+    @property
+    def reach(self) -> Reach:
+        """How far the credential reaches."""
+        if self.agent_id is not None:
+            return "agent"
+        return "admin" if self.may_replace else "tenant"
 
     def may_speak_in(self, content: str, metadata: Mapping[str, Json]) -> bool:
         """Tell whether the author may speak for the speaker whom a memory names, if it names one."""

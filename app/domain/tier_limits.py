@@ -120,8 +120,17 @@ MAX_WORKFLOWS = 1000
 MAX_WORKFLOWS_OF_TASK = 100
 """Of one agent type and task type: a selection draws from each of them."""
 WORKFLOW_SPEC_BYTES = 100_000
+MAX_WORKFLOW_VERSIONS = 10
+"""Replaced texts of a workflow that stay: those that were replaced last."""
+WORKFLOW_WEIGHT_OF_AGENT = 5
+"""Outcomes that a credential for one agent counts for at most, in a workflow, where another agent asks."""
+WORKFLOW_WEIGHT_OF_TENANT = 20
+"""Outcomes that a credential for all agents counts for at most, in a workflow, where another credential asks."""
+MAX_WORKFLOW_AUTHORS = 100
+"""Credentials whose outcomes count in a workflow beside the own ones: those that reported last."""
 MAX_SEED = 2**53 - 1
 """The largest integer that every reader of JSON reads exactly."""
+WORKFLOW_VERSION = number("must be from 1 to 999999999", 1, 999_999_999)
 WORKFLOW_SPEC = json_value(WORKFLOW_SPEC_BYTES)
 DISCOUNT = number("must be above 0, at most 1", 0, 1, exclusive=True)
 SCORE = number("must be from 0 to 1", 0, 1)

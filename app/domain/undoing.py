@@ -83,6 +83,8 @@ class Undone:
     """Of others: they lose metadata that was added to them, or are remembered again."""
     messages: int
     """Of a session: messages that were no memories yet, deleted."""
+    outcomes: int
+    """Of a credential: outcomes of workflows that it has reported, deleted."""
     more: bool
     """Whether there is more: undo again. A dry run has none."""
     finished_at: int

@@ -9,7 +9,11 @@ from app.domain import posterior
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """What is known of a workflow's rate of success: a Beta distribution, ``alpha`` and ``beta`` at least 1."""
+    """What is known of a workflow's rate of success: a Beta distribution, ``alpha`` and ``beta`` at least 1.
+
+    It is that of who asks, since the outcomes of others have a bounded weight
+    (docs/decisions/0045-outcomes-have-authors.md).
+    """
 
     alpha: float
     beta: float
@@ -36,6 +40,7 @@ class ListedWorkflow(Posterior):
         discount: What is left of its counts at each outcome of its task; 1: all.
         enabled: Whether it is selected.
         created_at: In milliseconds since the epoch, as ``updated_at``, which is when it was put last.
+        version: Of its text, from 1.
     """
 
     workflow_id: str
@@ -45,6 +50,7 @@ class ListedWorkflow(Posterior):
     enabled: bool
     created_at: int
     updated_at: int
+    version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,29 @@ class WorkflowPage:
 
     workflows: Sequence[ListedWorkflow]
     after: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowText:
+    """A text that a workflow has or had, without the text: who wrote it, by which way and when.
+
+    Attributes:
+        version: From 1; the highest is that which the workflow has.
+        written_by: The credential's id; None: none, or it was written before texts had authors.
+        written_at: In milliseconds since the epoch.
+    """
+
+    version: int
+    written_by: str | None
+    written_through: str | None
+    written_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowVersion(WorkflowText):
+    """A text that a workflow has or had."""
+
+    spec: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,7 @@ class Principal:
             may_replace=self.admin,
             speakers=self.speakers,
             may_be_revoked=self.may_be_revoked,
+            agent_id=self.agent_id,
         )
 
     def check_agent(self, agent_id: str) -> None:

@@ -25,6 +25,8 @@ class UndoReceipt:
     """Deleted."""
     changed: int
     """Memories of others that lost the metadata keys that the credential had brought, or are remembered again."""
+    outcomes: int
+    """Of workflows: they count no more, and their runs may be scored again."""
     more: bool
     """Whether there is more: undo again."""
     finished_at: int
@@ -33,10 +35,11 @@ class UndoReceipt:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a credential did that still holds: its memories, and those of others that it changed."""
+    """What a credential did that still holds: its memories, those of others that it changed, and its outcomes."""
 
     memories: int
     changed: int
+    outcomes: int
 
 
 class Undo:
@@ -55,7 +58,8 @@ class Undo:
     async def run(self, credential_id: str) -> UndoReceipt:
         """Revoke the credential, delete its memories, and take back what it changed of others: keys, and forgetting.
 
-        No recall finds them once this returns. What it may be called again for is said in the receipt.
+        The outcomes of workflows that it has reported count no more, and no recall finds its memories, once this
+        returns. What it may be called again for is said in the receipt.
 
         Raises:
             QuotaExceeded: too many credentials of the tenant were revoked; what it has written is taken back so far.
@@ -66,13 +70,14 @@ class Undo:
         author = self._backends.author
         if credential_id == author.credential_id:
             raise InvalidRequest("A credential cannot undo its own work: it would be revoked before the end.")
-        memories = changed = 0
+        memories = changed = outcomes = 0
         tenant = Tenant(self._backends.tenant_id)
         for _ in range(MAX_CHUNKS):
             statements = undo_chunk(tenant, credential_id, author, now=self._backends.clock())
             results = await self._backends.database.run([*statements, request_state.read(tenant)])
-            *_, deleted, lost, (progress,), (state,) = results
+            (_, _, _, scored), (deleted, lost, (progress,), (state,)) = results[:4], results[-4:]
             self._backends.observe(state)
+            outcomes += len(scored)
             memories, changed = memories + len(deleted), changed + len(lost)
             if not progress["revoked"]:
                 raise QuotaExceeded(
@@ -82,5 +87,6 @@ class Undo:
                 )
             if not progress["more"]:
                 break
-        structlog.get_logger().info("undone", of=credential_id, memories=memories, changed=changed)
-        return UndoReceipt(credential_id, memories, changed, bool(progress["more"]), int(progress["now"] or 0))
+        structlog.get_logger().info("undone", of=credential_id, memories=memories, changed=changed, outcomes=outcomes)
+        finished_at = int(progress["now"] or 0)
+        return UndoReceipt(credential_id, memories, changed, outcomes, bool(progress["more"]), finished_at)

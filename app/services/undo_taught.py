@@ -49,8 +49,12 @@ class UndoTaught:
         if not counts["known"]:
             raise _no_run()
         memories, changed, messages = len(going), int(counts["changed"] or 0), int(counts["messages"] or 0)
-        said = _forecast(going, holding, cut=bool(counts["cut"]) or max(changed, messages, memories) > MAX_COUNTED)
-        return Undone(memories, changed, messages, more=False, finished_at=int(counts["now"] or 0), forecast=said)
+        outcomes = int(counts["outcomes"] or 0)
+        most = max(changed, messages, memories, outcomes)
+        said = _forecast(going, holding, cut=bool(counts["cut"]) or most > MAX_COUNTED)
+        return Undone(
+            memories, changed, messages, outcomes, more=False, finished_at=int(counts["now"] or 0), forecast=said
+        )
 
     async def run(self, selected: Selected) -> Undone:
         """Delete what is selected, with what was learned of it: what it had superseded holds again.
@@ -66,11 +70,12 @@ class UndoTaught:
         self._check(selected)
         if selected.credential_id is not None:
             receipt = await Undo(self._backends).run(selected.credential_id)
-            return Undone(receipt.memories, receipt.changed, 0, receipt.more, receipt.finished_at)
+            done_of = (receipt.memories, receipt.changed, 0, receipt.outcomes)
+            return Undone(*done_of, receipt.more, receipt.finished_at)
         if selected.session_id is not None and selected.agent_id is not None:
             scope = Scope(self._backends.tenant_id, selected.agent_id)
             done = await Sessions(self._backends).delete(scope, selected.session_id, undone=True)
-            return Undone(done.memories, 0, done.messages, done.more, self._backends.clock())
+            return Undone(done.memories, 0, done.messages, 0, done.more, self._backends.clock())
         return await self._undo_run(selected.run_id or "")
 
     async def _undo_run(self, run_id: str) -> Undone:
@@ -89,7 +94,7 @@ class UndoTaught:
             if not progress["more"]:
                 break
         structlog.get_logger().info("run_undone", run_id=run_id, memories=memories, changed=changed)
-        return Undone(memories, changed, 0, bool(progress["more"]), int(progress["now"] or 0))
+        return Undone(memories, changed, 0, 0, bool(progress["more"]), int(progress["now"] or 0))
 
     def _check(self, selected: Selected) -> None:
         own = self._backends.author.credential_id

@@ -35,11 +35,17 @@ OF_SCOPE = """
 """
 OF_WHOLE_TENANT = "{table}.tenant_id = ?1 ->> 'tenant_id' AND ?1 ->> 'first_agent' = ''"
 """Rows that belong to all agents go with the tenant alone."""
+NAMES_SCOPE = """
+{table}.tenant_id = ?1 ->> 'tenant_id'
+  AND coalesce({table}.agent_id, '') BETWEEN ?1 ->> 'first_agent' AND ?1 ->> 'last_agent'
+"""
+"""Rows that belong to all agents go with the agent that they name, too."""
 
 
 def scope_of(tier: TierTable, table: str | None = None) -> str:
     """Return the condition that a row of a tier belongs to the scope; ``table`` is what the statement calls it."""
-    return (OF_SCOPE if tier.of_agent else OF_WHOLE_TENANT).format(table=table or tier.table)
+    whole = NAMES_SCOPE if tier.names_agent else OF_WHOLE_TENANT
+    return (OF_SCOPE if tier.of_agent else whole).format(table=table or tier.table)
 
 
 # Every write of a memory leaves a row of usage, which stays until an erasure has proved that the index shows nothing of

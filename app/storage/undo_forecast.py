@@ -133,7 +133,8 @@ UNION ALL SELECT NULL, NULL, NULL FROM cut
 ORDER BY 1
 """
 _OF_RUN = f"""
-SELECT (SELECT count(*) FROM ({CHANGED} LIMIT {MAX_COUNTED + 1})) AS changed, 0 AS messages, FALSE AS cut, {NOW} AS now,
+SELECT (SELECT count(*) FROM ({CHANGED} LIMIT {MAX_COUNTED + 1})) AS changed, 0 AS messages, 0 AS outcomes,
+  FALSE AS cut, {NOW} AS now,
   ({KNOWN}) AS known
 """
 _OF_SESSION = f"""
@@ -149,7 +150,7 @@ SELECT 0 AS changed, (
     WHERE working_turn.tenant_id = ?1 ->> 'tenant_id' AND working_turn.agent_id = ?1 ->> 'agent_id'
       AND working_turn.instance = ?1 ->> 'session_id' LIMIT {MAX_COUNTED + 1}
   )
-) AS messages, FALSE AS cut, {NOW} AS now, TRUE AS known
+) AS messages, 0 AS outcomes, FALSE AS cut, {NOW} AS now, TRUE AS known
 """
 _OF_CREDENTIAL = f"""
 WITH later AS MATERIALIZED (
@@ -167,16 +168,22 @@ SELECT (
         AND memory.written_by IS NOT ?1 ->> 'written_by' LIMIT {MAX_COUNTED + 1}
     )
   )
-) AS changed, 0 AS messages, (SELECT count(*) FROM later) = {_MAX_CLAIMS} AS cut, {NOW} AS now, TRUE AS known
+) AS changed, 0 AS messages, (
+  SELECT count(*) FROM (
+    SELECT outcome.run_id FROM workflow_outcome AS outcome
+    WHERE outcome.tenant_id = ?1 ->> 'tenant_id' AND outcome.written_by = ?1 ->> 'written_by' LIMIT {MAX_COUNTED + 1}
+  )
+) AS outcomes, (SELECT count(*) FROM later) = {_MAX_CLAIMS} AS cut, {NOW} AS now, TRUE AS known
 """
 
 
 def forecast(tenant: Tenant, selected: Selected) -> list[ScopedStatement]:
     """Read what undoing what is selected would do.
 
-    The first returns one row: how many it would have ``changed``, how many ``messages`` it would delete, whether that
-    was ``cut``, the database's time (``now``), and whether the run is ``known``. The second has a row for each memory
-    that would go, at most twice ``MAX_COUNTED`` + 1: ``id``, ``agent_id``, and whether it goes ``through`` a message.
+    The first returns one row: how many it would have ``changed``, how many ``messages`` and ``outcomes`` of workflows
+    it would delete, whether that was ``cut``, the database's time (``now``), and whether the run is ``known``. The
+    second has a row for each memory that would go, at most twice ``MAX_COUNTED`` + 1: ``id``, ``agent_id``, and whether
+    it goes ``through`` a message.
     The third has one for each that would hold again: ``memory_id``, ``agent_id``, ``content`` of the first; one without
     an id says that not all keys were read.
     """

@@ -1,4 +1,4 @@
-"""The run that takes back what one credential did: its memories and messages, and what it changed of others.
+"""The run that takes back what one credential did: its memories, messages and outcomes, and what it changed of others.
 
 It revokes the credential first. Every prefix of it is harmless, as ``app.storage.deletions`` says of a deletion.
 """
@@ -93,8 +93,28 @@ _END_INGESTIONS = f"""
 UPDATE ingestion SET finished_at = {NOW}, failure = 'unauthenticated'
 WHERE ingestion.tenant_id = ?1 ->> 'tenant_id' AND ingestion.id IN ({_UNDER_WAY})
 """
+# What its outcomes counted goes with the first chunk: from then on selections are as if it had reported none.
+_OUTCOMES = f"""
+SELECT outcome.workflow_id, outcome.run_id FROM workflow_outcome AS outcome INDEXED BY workflow_outcome_of_writer
+WHERE outcome.tenant_id = ?1 ->> 'tenant_id' AND outcome.written_by = ?1 ->> 'written_by' LIMIT {_MAX_CHUNK}
+"""
+_AUDIT_OUTCOMES = f"""
+INSERT INTO audit (tenant_id, event, detail, created_at, written_by)
+SELECT ?1 ->> 'tenant_id', 'undone', json_object('of', ?1 ->> 'written_by', 'outcomes', chunk.outcomes), ?1 ->> 'now',
+  ?1 ->> 'by'
+FROM (SELECT count(*) AS outcomes FROM ({_OUTCOMES})) AS chunk WHERE chunk.outcomes > 0
+"""
+_UNCOUNT = """
+DELETE FROM workflow_tally WHERE workflow_tally.tenant_id = ?1 ->> 'tenant_id'
+  AND workflow_tally.written_by = ?1 ->> 'written_by'
+"""
+_DELETE_OUTCOMES = f"""
+DELETE FROM workflow_outcome WHERE workflow_outcome.tenant_id = ?1 ->> 'tenant_id'
+  AND (workflow_outcome.workflow_id, workflow_outcome.run_id) IN ({_OUTCOMES})
+RETURNING run_id
+"""
 _IS_MORE = f"""
-SELECT EXISTS ({_CHUNK}) OR EXISTS ({_CHANGED}) AS more, {NOW} AS now, {_REVOKED}
+SELECT EXISTS ({_CHUNK}) OR EXISTS ({_CHANGED}) OR EXISTS ({_OUTCOMES}) AS more, {NOW} AS now, {_REVOKED}
 """
 _WRITTEN = with_learned("""
 SELECT memory.id FROM long_term_memory AS memory
@@ -102,15 +122,19 @@ WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.written_by = ?1 ->> 'writ
 """)
 _COUNT = f"""
 SELECT (SELECT count(*) FROM ({_WRITTEN})) AS memories,
-  (SELECT count(*) FROM ({_CHANGED})) AS changed
+  (SELECT count(*) FROM ({_CHANGED})) AS changed,
+  (
+    SELECT count(*) FROM workflow_outcome AS outcome
+    WHERE outcome.tenant_id = ?1 ->> 'tenant_id' AND outcome.written_by = ?1 ->> 'written_by'
+  ) AS outcomes
 """
 
 
 def count(tenant: Tenant, credential_id: str) -> ScopedStatement:
     """Count what undoing a credential would delete and change.
 
-    These are the ``memories`` that it has written, with what was learned of them, and the others that it has
-    ``changed`` or had forgotten.
+    These are the ``memories`` that it has written, with what was learned of them, the others that it has ``changed`` or
+    had forgotten, and the ``outcomes`` of workflows that it has reported.
     """
     return ScopedStatement.read(tenant, _COUNT, written_by=credential_id)
 
@@ -118,15 +142,18 @@ def count(tenant: Tenant, credential_id: str) -> ScopedStatement:
 def undo_chunk(tenant: Tenant, credential_id: str, author: Author, *, now: int) -> list[ScopedStatement]:
     """Make the run that takes back the next chunk.
 
-    The last but two returns a row for each memory that it deleted, the last but one for each of others that it
-    restored, the last whether there is ``more``, the database's time (``now``), and whether the credential is
-    ``revoked``.
+    The fourth returns a row for each outcome of a workflow that it deleted, the last but two one for each memory that
+    it deleted, the last but one for each of others that it restored, the last whether there is ``more``, the database's
+    time (``now``), and whether the credential is ``revoked``.
     """
     make = partial(ScopedStatement.write, tenant, written_by=credential_id, by=author.credential_id, now=now)
     return [
         *map(
             make,
-            (_REVOKE, _DELETE_MESSAGES, _END_INGESTIONS, _DELETE_PROPOSALS, _QUEUE_DELETES, _AUDIT, _DELETE, _RESTORE),
+            (
+                *(_REVOKE, _AUDIT_OUTCOMES, _UNCOUNT, _DELETE_OUTCOMES, _DELETE_MESSAGES, _END_INGESTIONS),
+                *(_DELETE_PROPOSALS, _QUEUE_DELETES, _AUDIT, _DELETE, _RESTORE),
+            ),
         ),
         ScopedStatement.read(tenant, _IS_MORE, written_by=credential_id),
     ]

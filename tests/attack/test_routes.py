@@ -18,7 +18,7 @@ ROUTES = [route for route in PROBES if " " in route]
 OTHER_BODIES = ("POST /import", "POST /blobs", "POST /profiles/{profile}/ingest")
 """What takes more, or no JSON: their own tests send them what is too much."""
 WRITES = [route for route in ROUTES if route.startswith(("POST", "PUT")) and route not in OTHER_BODIES]
-WITHOUT_BODY = ("/forget", "/unforget", "/retry")
+WITHOUT_BODY = ("/forget", "/unforget", "/retry", "/restore")
 OF_RUNS = [route for route in ROUTES if "{run_id}" in route]
 REFUSED = {400, 401, 403, 404, 405, 409, 413, 415, 422}
 

@@ -263,6 +263,7 @@ async def test_every_call_goes_where_the_document_says_and_expects_what_it_promi
             "key": "k",
             "run_id": "r",
             "workflow_id": "w",
+            "version": 3,
             "name": "house-style",
         }
         concrete = path.format(agent_id=agent_id, **ids)

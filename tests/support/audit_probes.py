@@ -70,7 +70,13 @@ async def probe_replay(service: Service, tenant: str, agent_id: str) -> list[htt
 
 async def probe_audit(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
     run = await _owners(service)
-    filters = [{}, {"run_id": run}, {"event": "tool_call"}, {"event": "recall", "limit": "100"}, {"event": "erased"}]
+    filters = [
+        {"limit": "100"},
+        {"run_id": run},
+        {"event": "tool_call"},
+        {"event": "recall", "limit": "100"},
+        {"event": "erased"},
+    ]
     headers = service.credential(tenant, agent=agent_id, admin=True)
     return [await service.client.get("/audit", params=each, headers=headers) for each in filters]
 

@@ -15,6 +15,7 @@ _VALUES: Mapping[str, Scalar] = {
     "after_end": 0,
     "agent_type": "support",
     "alpha": 1.5,
+    "author": "agent",
     "beta": 2,
     "blob_id": None,
     "bytes": 100,  # enough for what each table holds below
@@ -29,6 +30,7 @@ _VALUES: Mapping[str, Scalar] = {
     "error": None,
     "event": "recall",
     "expires_at": LATER,
+    "failures": 0.25,
     "fallen": 0,
     "fallen_since": None,
     "fallen_until": None,
@@ -52,6 +54,7 @@ _VALUES: Mapping[str, Scalar] = {
     "spec": '{"steps":[]}',
     "state": "stored",
     "status": "running",
+    "successes": 0.75,
     "tokens": 2,
     "value": '{"any":"value"}',
     "version": 7,
@@ -65,6 +68,10 @@ _VALUES: Mapping[str, Scalar] = {
 def row_of(tier: TierTable, number: int, agent_id: str = "bot") -> dict[str, Scalar]:
     """Return a row of the table: another one for each number and agent."""
     row = {column: _value(column, number, agent_id) for column in tier.columns}
+    if tier.parent is not None and tier.parent.table == "workflow":
+        row |= {"workflow_id": _value("id", number, agent_id)}
+    if "written_by" in tier.key:
+        row |= {"written_by": f"credential-{number}"}
     return row | {"agent_id": agent_id} if tier.of_agent else row
 
 

@@ -4,11 +4,13 @@ from typing import Any
 
 import httpx
 
+from app.domain.author import Author
 from app.domain.workflows import Workflow
 from app.ports.database import Statement
 from tests.support.service import Service
 from tests.support.workflows import run_id, runs_sql, workflow
 
+_OWNER = Author("01K2Z4M1V7Q8T3B5N6C7D8E9FB", "http", may_replace=True)
 _THEIRS = "owners-workflow"
 _MINE = "mine"
 
@@ -16,9 +18,10 @@ _MINE = "mine"
 async def _kept(service: Service) -> None:
     """Have the owner keep a workflow for the very task, with a secret in it and an outcome."""
     await _runs(service, "owner", "keeper", 0)
-    services = service.runtime.services("owner")
+    services = service.runtime.services("owner", _OWNER)
     spec = {"code": "Xq0451z"}
-    await services.workflows.put(workflow(_THEIRS, spec=spec, task_type="owners-task"))
+    for text in ({**spec, "older": True}, spec):
+        await services.workflows.put(workflow(_THEIRS, spec=text, task_type="owners-task"))
     await services.workflows.outcome(_THEIRS, run_id(0), 1)
 
 
@@ -31,7 +34,7 @@ async def _runs(service: Service, tenant: str, agent_id: str, number: int) -> No
 
 async def _put(service: Service, tenant: str, put: Workflow) -> httpx.Response:
     body: dict[str, Any] = {"agent_type": put.agent_type, "task_type": put.task_type, "spec": dict(put.spec)}
-    headers = service.credential(tenant)
+    headers = service.credential(tenant, admin=True)
     return await service.client.put(f"/workflows/{put.workflow_id}", json=body, headers=headers)
 
 
@@ -62,6 +65,29 @@ async def probe_delete_workflow(service: Service, tenant: str, agent_id: str) ->
     headers = service.credential(_outside(tenant), admin=True)
     answers = [await service.client.delete(f"/workflows/{name}", headers=headers) for name in (_THEIRS, "unknown")]
     assert (await service.runtime.services("owner").workflows.get(_THEIRS)).alpha == 2
+    return answers
+
+
+async def probe_versions(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    await _kept(service)
+    headers = service.credential(_outside(tenant), agent=agent_id)
+    paths = (f"/workflows/{name}/versions{version}" for name in (_THEIRS, "unknown") for version in ("", "/1", "/2"))
+    return [await service.client.get(path, headers=headers) for path in paths]
+
+
+async def probe_version(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    await _kept(service)
+    headers = service.credential(_outside(tenant), agent=agent_id)
+    return [await service.client.get(f"/workflows/{name}/versions/1", headers=headers) for name in (_THEIRS, "unknown")]
+
+
+async def probe_restore(service: Service, tenant: str, agent_id: str) -> list[httpx.Response]:
+    del agent_id
+    await _kept(service)
+    headers = service.credential(_outside(tenant), admin=True)
+    paths = (f"/workflows/{name}/versions/1/restore" for name in (_THEIRS, "unknown"))
+    answers = [await service.client.post(path, headers=headers) for path in paths]
+    assert "older" not in (await service.runtime.services("owner").workflows.get(_THEIRS)).spec
     return answers
 
 
@@ -113,6 +139,9 @@ WORKFLOW_PROBES = {
     "PUT /workflows/{workflow_id}": probe_put_workflow,
     "GET /workflows/{workflow_id}": probe_get_workflow,
     "DELETE /workflows/{workflow_id}": probe_delete_workflow,
+    "GET /workflows/{workflow_id}/versions": probe_versions,
+    "GET /workflows/{workflow_id}/versions/{version}": probe_version,
+    "POST /workflows/{workflow_id}/versions/{version}/restore": probe_restore,
     "GET /workflows": probe_workflows,
     "GET /workflows.svg": probe_picture,
     "POST /workflows/select": probe_select,

@@ -44,5 +44,6 @@ def workflow(
         enabled=enabled,
         created_at=0,
         updated_at=0,
+        version=1,
         spec={"of": workflow_id} if spec is None else spec,
     )

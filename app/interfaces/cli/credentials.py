@@ -1,5 +1,6 @@
 """Commands that mint and revoke credentials, and take back what one has written."""
 
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -21,6 +22,7 @@ from app.interfaces.cli.parameters import (
 from app.interfaces.cli.sections import CommandGroup
 from app.runtime.runtime import Runtime
 from app.services.credentials import DEFAULT_SECONDS
+from app.services.undo import Written
 from app.storage.system import revocations
 
 _DEFAULT_DAYS = DEFAULT_SECONDS // (24 * 3600)
@@ -85,7 +87,7 @@ def token(
 def revoke(credential: str | None, tenant: str, issued_before: int | None, *, as_json: bool) -> None:
     """Revoke CREDENTIAL, a token or its id.
 
-    Within 30 seconds no replica takes it.
+    Within 30 seconds every replica refuses it.
     """
     if (credential is None) == (issued_before is None):
         raise click.UsageError("Give a credential or --issued-before.")
@@ -103,7 +105,11 @@ def revoke(credential: str | None, tenant: str, issued_before: int | None, *, as
         await runtime.backends.database.run([statement])
 
     run(with_runtime(work, tenant))
-    print_answer({"revoked": {"tenant": tenant, **what}}, "Revoked. No replica takes it in 30 seconds.", as_json)
+    print_answer(
+        {"revoked": {"tenant": tenant, **what}},
+        "Revoked. Within 30 seconds every replica refuses it.",
+        as_json,
+    )
 
 
 @token.command()
@@ -119,21 +125,28 @@ def undo(credential: str, tenant: str, *, yes: bool, as_json: bool) -> None:
     credential_id = _id_of(credential, tenant)
     if not yes:
         found = run(with_runtime(lambda runtime: runtime.services(tenant).undo.count(credential_id), tenant))
-        text = f"It has written {found.memories} memories and changed {found.changed} others. --yes undoes it."
-        print_answer({"id": credential_id, "memories": found.memories, "changed": found.changed}, text, as_json)
+        text = (
+            f"It has written {found.memories} memories, changed {found.changed} others and reported {found.outcomes} "
+            "outcomes of workflows. --yes undoes it."
+        )
+        print_answer({"id": credential_id, **asdict(found)}, text, as_json)
         return
 
-    async def work(runtime: Runtime) -> tuple[int, int]:
-        memories = changed = 0
+    async def work(runtime: Runtime) -> Written:
+        memories = changed = outcomes = 0
         while True:
             receipt = await runtime.services(tenant).undo.run(credential_id)
             memories, changed = memories + receipt.memories, changed + receipt.changed
+            outcomes += receipt.outcomes
             if not receipt.more:
-                return memories, changed
+                return Written(memories, changed, outcomes)
 
-    memories, changed = run(with_runtime(work, tenant))
-    text = f"Revoked. Deleted {memories} memories, restored {changed} others."
-    print_answer({"id": credential_id, "memories": memories, "changed": changed}, text, as_json)
+    done = run(with_runtime(work, tenant))
+    text = (
+        f"Revoked. Deleted {done.memories} memories, restored {done.changed} others, took back {done.outcomes} "
+        "outcomes of workflows."
+    )
+    print_answer({"id": credential_id, **asdict(done)}, text, as_json)
 
 
 def _id_of(credential: str, tenant: str) -> str:

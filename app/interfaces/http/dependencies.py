@@ -249,6 +249,8 @@ BodylessCaller = Annotated[Access, Depends(_Credential(admin=False, media_types=
 """The same, with a request that has no body."""
 Administrator = Annotated[Access, Depends(_Credential(admin=True))]
 """Anyone with a credential of the scope ``memory admin``."""
+BodylessAdministrator = Annotated[Access, Depends(_Credential(admin=True, media_types=()))]
+"""The same, with a request that has no body."""
 NDJSON, OCTETS = LINES_TYPES = ("application/x-ndjson", "application/octet-stream")
 """The media types of lines. Some generated clients can send and read only the second."""
 

@@ -165,7 +165,12 @@ class Assembler:
         memory = ProceduralMemory(self._backends)
         try:
             chosen = await memory.select(
-                agent_type, task_type, seed=wanted.seed, run_id=wanted.run_id, agent_id=wanted.only_agent
+                agent_type,
+                task_type,
+                seed=wanted.seed,
+                run_id=wanted.run_id,
+                agent_id=wanted.only_agent,
+                chooser=wanted.agent_id,
             )
         except NotFound as error:
             if error.errors:  # the run, which the caller names

@@ -1,18 +1,30 @@
 """Procedural memory of one tenant: workflows that compete for a task, selected by Thompson sampling."""
 
-from dataclasses import asdict
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Final, TypeVar
 
 from app.domain import limits, posterior
 from app.domain.errors import Conflict, FieldError, InvalidRequest, NotFound, QuotaExceeded
 from app.domain.memory import Scope, Tenant
-from app.domain.workflows import ListedWorkflow, Outcome, Selection, Workflow, WorkflowPage
+from app.domain.workflows import (
+    ListedWorkflow,
+    Outcome,
+    Selection,
+    Workflow,
+    WorkflowPage,
+    WorkflowText,
+    WorkflowVersion,
+)
 from app.ports.database import Row
 from app.services.backends import TenantBackends
 from app.services.tiers.writing import write
 from app.storage.rows import read_row, read_rows
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.procedural import Draw, Known, RunState, Workflows
+from app.storage.tiers.workflow_weights import counted
+
+_T = TypeVar("_T")
 
 _TRIES = 3
 """Draws of one selection: another one is made where the drawn workflow was deleted before it could be read."""
@@ -24,17 +36,19 @@ class ProceduralMemory:
     """Keeps the workflows of one tenant, selects among them and counts their outcomes.
 
     The tenant is bound here, and no method takes another. Where a method takes ``agent_id``, this is the only agent
-    whose runs may be named; None: those of all.
+    whose runs may be named; None: those of all. The posteriors are those of the request's author.
     """
 
     def __init__(self, backends: TenantBackends) -> None:
         """Take what the tenant's services work with; the tenant is bound in it."""
         self._backends = backends
         self._database = backends.database
-        self._workflows = Workflows(backends.tenant_id)
+        self._workflows = Workflows(backends.tenant_id, backends.author)
 
     async def put(self, workflow: Workflow) -> Workflow:
         """Make a workflow, or change its ``spec``, ``discount`` and ``enabled``, and return it with its counts.
+
+        A ``spec`` that is replaced stays as a version.
 
         Raises:
             Conflict: it is there for another agent type or task type; nothing was changed.
@@ -47,14 +61,14 @@ class ProceduralMemory:
             ("spec", limits.WORKFLOW_SPEC, workflow.spec),
             ("discount", limits.DISCOUNT, workflow.discount),
         )
-        _, rows, (counts,) = await self._write(
-            self._workflows.put(workflow),
+        *_, rows, (counts,) = await self._write(
+            *self._workflows.put(workflow),
             self._workflows.one(workflow.workflow_id),
             self._workflows.counts(workflow.agent_type, workflow.task_type),
         )
         if not rows:
             raise _full(workflow, counts)
-        put = read_row(Workflow, rows[0])
+        put = _read(Workflow, rows)[0]
         changed = [
             FieldError(name, f"is {there}, and cannot change: delete the workflow, or take another id")
             for name, asked, there in (
@@ -79,17 +93,60 @@ class ProceduralMemory:
         (rows,) = await self._database.run([self._workflows.one(workflow_id)])
         if not rows:
             raise _no_workflow()
-        return read_row(Workflow, rows[0])
+        return _read(Workflow, rows)[0]
 
     async def delete(self, workflow_id: str) -> None:
-        """Delete a workflow; one that is not there is no error. A run that it has counted is not counted again.
+        """Delete a workflow with its texts; one that is not there is no error.
+
+        A run that it has counted is not counted again.
 
         Raises:
             InvalidRequest: the id has not the form of one.
             Erasing, Unauthenticated, Unavailable: as ``write`` says.
         """
         limits.check(*_names(workflow_id))
-        await self._write(self._workflows.delete(workflow_id))
+        await self._write(*self._workflows.delete(workflow_id))
+
+    async def versions(self, workflow_id: str) -> list[WorkflowText]:
+        """Return the texts of a workflow without their specs, newest first: that which it has, then the replaced ones.
+
+        Raises:
+            NotFound: the tenant has no such workflow.
+            InvalidRequest: the id has not the form of one.
+            Unavailable: the database does not answer.
+        """
+        limits.check(*_names(workflow_id))
+        (rows,) = await self._database.run([self._workflows.versions(workflow_id)])
+        if not rows:
+            raise _no_workflow()
+        return read_rows(WorkflowText, rows)
+
+    async def version(self, workflow_id: str, version: int) -> WorkflowVersion:
+        """Return one text of a workflow.
+
+        Raises:
+            NotFound: the tenant has no such workflow, or it has not this version of its text any more.
+            InvalidRequest: a field is over its limits.
+            Unavailable: the database does not answer.
+        """
+        limits.check(*_names(workflow_id), ("version", limits.WORKFLOW_VERSION, version))
+        (rows,) = await self._database.run([self._workflows.version(workflow_id, version)])
+        if not rows:
+            raise NotFound(
+                "The tenant has no such workflow, or not this version of its text.",
+                errors=[FieldError("version", "names no version that is kept")],
+            )
+        return read_row(WorkflowVersion, rows[0])
+
+    async def restore(self, workflow_id: str, version: int) -> Workflow:
+        """Give a workflow the text of an older version, as its newest one; the rest of it stays.
+
+        Raises:
+            NotFound: as ``version`` says.
+            InvalidRequest, Unavailable, Erasing, Unauthenticated: as ``put`` says.
+        """
+        text = await self.version(workflow_id, version)
+        return await self.put(replace(await self.get(workflow_id), spec=text.spec))
 
     async def page(
         self, agent_type: str | None = None, task_type: str | None = None, *, limit: int, after: str | None = None
@@ -103,7 +160,7 @@ class ProceduralMemory:
         limits.check(*_names(None, agent_type, task_type), ("limit", limits.LIST_LIMIT, limit))
         wanted = self._workflows.page(agent_type, task_type, limit=limit + 1, after=after)
         (rows,) = await self._database.run([wanted])
-        workflows = read_rows(ListedWorkflow, rows[:limit])
+        workflows = _read(ListedWorkflow, rows[:limit])
         return WorkflowPage(workflows, workflows[-1].workflow_id if len(rows) > limit else None)
 
     async def select(
@@ -114,8 +171,11 @@ class ProceduralMemory:
         seed: int | None = None,
         run_id: str | None = None,
         agent_id: str | None = None,
+        chooser: str | None = None,
     ) -> Selection:
         """Draw a rate from the posterior of each enabled workflow of the task, and return that of the highest.
+
+        The posterior is that of the agent that the choice is for.
 
         Args:
             agent_type: The agent's type.
@@ -123,6 +183,7 @@ class ProceduralMemory:
             seed: Makes the draws the same for the same counts; None: fresh entropy.
             run_id: The running run in which the choice is noted.
             agent_id: As the class says.
+            chooser: The agent that the choice is for, where neither the credential nor a run says it.
 
         Raises:
             NotFound: there is no such workflow, or no such run that runs.
@@ -132,19 +193,19 @@ class ProceduralMemory:
         limits.check(
             *_names(None, agent_type, task_type), ("seed", limits.SEED, seed), ("run_id", limits.RUN_ID, run_id)
         )
+        scope = self._scope(agent_id)
+        drawing = self._workflows.draws(scope, agent_type, task_type, run_id=run_id, chooser=chooser)
         for _ in range(_TRIES):
-            draws, runs = await self._database.run(
-                [self._workflows.draws(agent_type, task_type), self._workflows.run(self._scope(agent_id), run_id)]
-            )
+            draws, runs = await self._database.run([drawing, self._workflows.run(scope, run_id)])
             run = None if run_id is None else _running(runs, agent_type)
-            drawn = read_rows(Draw, draws)
+            drawn = _read(Draw, draws)
             if not drawn:
                 break
             rates = posterior.draw([(each.alpha, each.beta) for each in drawn], seed)
             best = max(range(len(rates)), key=rates.__getitem__)
             rows = await self._chosen(drawn[best].workflow_id, run, run_id)
             if rows:
-                spec = read_row(Workflow, rows[0]).spec
+                spec = _read(Workflow, rows)[0].spec
                 return Selection(**asdict(drawn[best]), spec=spec, sampled=rates[best])
         raise NotFound("There is no enabled workflow for this task.")
 
@@ -168,7 +229,7 @@ class ProceduralMemory:
             raise _no_run("The tenant has no such run.")
         if known.run_type != known.workflow_type:
             raise _other_type("run_id", known.run_type, f"the workflow is for {known.workflow_type}")
-        after = read_row(Workflow, rows[0])
+        after = _read(Workflow, rows)[0]
         return Outcome(after.alpha, after.beta, counted=not known.counted)
 
     async def _chosen(self, workflow_id: str, run: RunState | None, run_id: str | None) -> list[Row]:
@@ -189,6 +250,11 @@ class ProceduralMemory:
     def _scope(self, agent_id: str | None) -> Scope | Tenant:
         tenant_id = self._backends.tenant_id
         return Tenant(tenant_id) if agent_id is None else Scope(tenant_id, agent_id)
+
+
+def _read(kind: type[_T], rows: Sequence[Row]) -> list[_T]:
+    """Read rows of workflows with their counts."""
+    return read_rows(kind, map(counted, rows))
 
 
 def _names(

@@ -77,6 +77,11 @@ class RowLine:
         return str(self.row["agent_id"]) if self.tier.of_agent else None
 
     @property
+    def names_agent(self) -> bool:
+        """Whether an agent stands in it, whomever it belongs to."""
+        return (self.tier.of_agent or self.tier.names_agent) and bool(self.row.get("agent_id"))
+
+    @property
     def key(self) -> tuple[Scalar, ...]:
         """What it is known by in its table."""
         return tuple(self.row[column] for column in self.tier.key)

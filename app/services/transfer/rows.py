@@ -89,7 +89,7 @@ class RowImport:
     async def add(self, number: int, line: RowLine) -> None:
         """Take a row that is as its table is declared. Raises as ``flush`` does."""
         # What names no agent is of none: it tells of the tenant.
-        if self._to_agent is not None and line.tier.of_agent and line.agent_id:
+        if self._to_agent is not None and line.names_agent:
             line = RowLine(line.tier, {**line.row, "agent_id": self._to_agent}, line.hash)
         try:
             self._check(line)

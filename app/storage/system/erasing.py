@@ -89,13 +89,15 @@ _MAX_ERASURES = 8
 _LOOKED_AT_MS = 60_000
 _OF_ERASURE = f"""
 {{table}}.tenant_id = erasure.tenant_id
-  AND {{table}}.agent_id BETWEEN coalesce(erasure.agent_id, '') AND coalesce(erasure.agent_id, '{LAST_AGENT}')
+  AND {{agent}} BETWEEN coalesce(erasure.agent_id, '') AND coalesce(erasure.agent_id, '{LAST_AGENT}')
 """
 
 
 def _has_rows(tier: TierTable) -> str:
-    whose = _OF_ERASURE.format(table=tier.table)
-    if not tier.of_agent:
+    whose = _OF_ERASURE.format(agent=f"{tier.table}.agent_id", table=tier.table)
+    if tier.names_agent:
+        whose = _OF_ERASURE.format(agent=f"coalesce({tier.table}.agent_id, '')", table=tier.table)
+    elif not tier.of_agent:
         whose = f"{tier.table}.tenant_id = erasure.tenant_id AND erasure.agent_id IS NULL"
     return f"OR EXISTS (SELECT 1 FROM {tier.table} WHERE {whose})"
 
@@ -109,8 +111,10 @@ SELECT id, tenant_id, agent_id FROM (
   FROM erasure
   WHERE erasure.receipt IS NULL AND (
     erasure.advanced_at = erasure.accepted_at OR erasure.advanced_at <= {NOW} - {_LOOKED_AT_MS}
-    OR EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE {_OF_ERASURE.format(table="memory")})
-    OR NOT EXISTS (SELECT 1 FROM outbox WHERE {_OF_ERASURE.format(table="outbox")})
+    OR EXISTS (
+      SELECT 1 FROM long_term_memory AS memory WHERE {_OF_ERASURE.format(agent="memory.agent_id", table="memory")}
+    )
+    OR NOT EXISTS (SELECT 1 FROM outbox WHERE {_OF_ERASURE.format(agent="outbox.agent_id", table="outbox")})
     {" ".join(map(_has_rows, TIER_TABLES))}
   )
 )

@@ -1,4 +1,4 @@
-"""Statements that list the events of one tenant: of the table audit, tool calls and recalls, newest first."""
+"""Statements that list the events of one tenant, newest first: of the table audit, tool calls, recalls, outcomes."""
 
 from dataclasses import asdict, dataclass
 
@@ -87,6 +87,22 @@ _SOURCES = (
         _EVENTS_OF_RECALLS,
         common="recall",
     ),
+    _Source(
+        "workflow_outcome",
+        "'outcome' AS event, each.agent_id, NULL AS memory_id, each.run_id, each.written_by,"
+        " json_object('workflow_id', each.workflow_id, 'score', each.score, 'through', each.written_through) AS detail",
+        "each.created_at",
+        # No id has a space, which sorts before all that an id may have.
+        "'o' || each.workflow_id || ' ' || each.run_id",
+        "each.created_at DESC, each.workflow_id DESC, each.run_id DESC",
+        {
+            "run_id": "workflow_outcome_of_run",
+            "written_by": "workflow_outcome_of_writer",
+            "agent_id": "workflow_outcome_of_agent",
+            "": "workflow_outcome_newest",
+        },
+        frozenset(("outcome",)),
+    ),
 )
 _EQUAL = ("agent_id", "memory_id", "run_id", "written_by")
 
@@ -128,7 +144,7 @@ def _part(source: _Source, where: AuditFilter, after: Place | None) -> str | Non
     if by_event and (where.event not in source.events if source.events is not None else _is_of_others(where.event)):
         return None
     conditions = ["each.tenant_id = ?1 ->> 'tenant_id'", *(f"each.{name} = ?1 ->> '{name}'" for name in asked)]
-    if by_event and source.table != "tool_call_log":
+    if by_event and "event" in source.indexes:
         conditions.append("each.event = ?1 ->> 'event'")
     rare = by_event and "event" in source.indexes and where.event != source.common
     if rare:

@@ -3,15 +3,17 @@
 from dataclasses import dataclass
 
 from app.domain import limits
-from app.domain.json_types import to_json
+from app.domain.author import Author
+from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope, Tenant
 from app.domain.workflows import Workflow
 from app.ports.database import NOW
 from app.storage.scoped import ScopedStatement
+from app.storage.tiers.workflow_weights import counts
 
 _LISTED = (
-    "workflow.id AS workflow_id, workflow.agent_type, workflow.task_type, workflow.alpha, workflow.beta,"
-    " workflow.discount, workflow.enabled, workflow.created_at, workflow.updated_at"
+    "workflow.id AS workflow_id, workflow.agent_type, workflow.task_type, workflow.discount, workflow.enabled,"
+    " workflow.created_at, workflow.updated_at, coalesce(workflow.version, 1) AS version"
 )
 _TENANT = "workflow.tenant_id = ?1 ->> 'tenant_id'"
 _ONE = f"{_TENANT} AND workflow.id = ?1 ->> 'workflow_id'"
@@ -20,18 +22,67 @@ _COUNTS = f"""
 SELECT (SELECT count(*) FROM workflow WHERE {_TENANT}) AS of_tenant,
   (SELECT count(*) FROM workflow WHERE {_OF_TASK}) AS of_task
 """
+_ROOM = "held.of_tenant < ?1 ->> 'most' AND held.of_task < ?1 ->> 'most_of_task'"
+_SAME_TYPES = "workflow.agent_type = ?1 ->> 'agent_type' AND workflow.task_type = ?1 ->> 'task_type'"
+_NEW_TEXT = "workflow.spec <> ?1 ->> 'spec'"
+_VERSION = "coalesce(workflow.version, 1)"
+_OF_IT = "kept.tenant_id = ?1 ->> 'tenant_id' AND kept.workflow_id = ?1 ->> 'workflow_id'"
+# What a workflow of this id had that is gone: a new one begins at nothing.
+_CLEAR = tuple(
+    f"DELETE FROM {table} AS kept WHERE {_OF_IT} AND NOT EXISTS (SELECT 1 FROM workflow WHERE {_ONE})"
+    for table in ("workflow_tally", "workflow_version")
+)
+_AUDIT_PUT = f"""
+INSERT INTO audit (tenant_id, event, detail, created_at, written_by)
+SELECT ?1 ->> 'tenant_id', 'workflow_put', json_object(
+    'workflow_id', ?1 ->> 'workflow_id', 'version', coalesce({_VERSION} + ({_NEW_TEXT}), 1),
+    'enabled', json(iif(?1 ->> 'enabled', 'true', 'false')), 'discount', ?1 ->> 'discount'
+  ), {NOW}, ?1 ->> 'by'
+FROM ({_COUNTS}) AS held LEFT JOIN workflow ON {_ONE}
+WHERE workflow.id IS NULL AND {_ROOM} OR {_SAME_TYPES}
+  AND ({_NEW_TEXT} OR workflow.discount <> ?1 ->> 'discount' OR workflow.enabled <> ?1 ->> 'enabled')
+"""
+_KEEP_TEXT = f"""
+INSERT INTO workflow_version (tenant_id, workflow_id, version, written_by, written_through, written_at, spec)
+SELECT workflow.tenant_id, workflow.id, {_VERSION}, workflow.written_by, workflow.written_through,
+  coalesce(workflow.written_at, workflow.created_at), workflow.spec
+FROM workflow WHERE {_ONE} AND {_SAME_TYPES} AND {_NEW_TEXT}
+ON CONFLICT DO NOTHING
+"""
 _PUT = f"""
-INSERT INTO workflow (tenant_id, id, agent_type, task_type, spec, discount, enabled, created_at, updated_at)
+INSERT INTO workflow (tenant_id, id, agent_type, task_type, spec, discount, enabled, created_at, updated_at, version,
+  written_by, written_through, written_at)
 SELECT ?1 ->> 'tenant_id', ?1 ->> 'workflow_id', ?1 ->> 'agent_type', ?1 ->> 'task_type', ?1 ->> 'spec',
-  ?1 ->> 'discount', ?1 ->> 'enabled', {NOW}, {NOW}
+  ?1 ->> 'discount', ?1 ->> 'enabled', {NOW}, {NOW}, 1, ?1 ->> 'by', ?1 ->> 'through', {NOW}
 FROM ({_COUNTS}) AS held
-WHERE EXISTS (SELECT 1 FROM workflow WHERE {_ONE})
-  OR held.of_tenant < ?1 ->> 'most' AND held.of_task < ?1 ->> 'most_of_task'
+WHERE EXISTS (SELECT 1 FROM workflow WHERE {_ONE}) OR {_ROOM}
 ON CONFLICT (tenant_id, id) DO UPDATE
-SET spec = excluded.spec, discount = excluded.discount, enabled = excluded.enabled, updated_at = excluded.updated_at
+SET discount = excluded.discount, enabled = excluded.enabled, updated_at = excluded.updated_at,
+  (version, written_by, written_through, written_at) = (
+    SELECT {_VERSION} + 1, excluded.written_by, excluded.written_through, excluded.written_at
+    WHERE workflow.spec <> excluded.spec
+    UNION ALL
+    SELECT workflow.version, workflow.written_by, workflow.written_through, workflow.written_at
+    WHERE workflow.spec = excluded.spec
+  ),
+  spec = excluded.spec
 WHERE workflow.agent_type = excluded.agent_type AND workflow.task_type = excluded.task_type
 """
-_DELETE = f"DELETE FROM workflow WHERE {_ONE}"
+_TRIM = f"""
+DELETE FROM workflow_version AS kept WHERE {_OF_IT}
+  AND kept.version < (SELECT {_VERSION} FROM workflow WHERE {_ONE}) - {limits.MAX_WORKFLOW_VERSIONS}
+"""
+_AUDIT_DELETE = f"""
+INSERT INTO audit (tenant_id, event, detail, created_at, written_by)
+SELECT workflow.tenant_id, 'workflow_deleted', json_object('workflow_id', workflow.id, 'version', {_VERSION}), {NOW},
+  ?1 ->> 'by'
+FROM workflow WHERE {_ONE}
+"""
+_DELETE = (
+    f"DELETE FROM workflow_tally AS kept WHERE {_OF_IT}",
+    f"DELETE FROM workflow_version AS kept WHERE {_OF_IT}",
+    f"DELETE FROM workflow WHERE {_ONE}",
+)
 # Of a credential for one agent alone, the runs of others are not there.
 _RUN = """
 run.tenant_id = ?1 ->> 'tenant_id' AND (?1 ->> 'agent_id' IS NULL OR run.agent_id = ?1 ->> 'agent_id')
@@ -52,10 +103,30 @@ SELECT (SELECT workflow.agent_type FROM workflow WHERE {_ONE}) AS workflow_type,
   ) AS counted
 """
 _SCORE = f"""
-INSERT INTO workflow_scoring (tenant_id, workflow_id, run_id, score)
-SELECT workflow.tenant_id, workflow.id, run.id, ?1 ->> 'score'
+INSERT INTO workflow_scoring (
+  tenant_id, workflow_id, run_id, score, agent_id, written_by, written_through, author, only_agent
+)
+SELECT workflow.tenant_id, workflow.id, run.id, ?1 ->> 'score', run.agent_id, ?1 ->> 'by', ?1 ->> 'through',
+  ?1 ->> 'author', ?1 ->> 'only_agent'
 FROM workflow CROSS JOIN agent_runs AS run
 WHERE {_ONE} AND {_RUN} AND run.agent_type = workflow.agent_type
+"""
+_OWN = counts("?1 ->> 'only_agent'")
+# Whose choice it is: the agent of the run, or the one that the caller names.
+_CHOOSER = f"coalesce((SELECT run.agent_id FROM agent_runs AS run WHERE {_RUN}), ?1 ->> 'chooser')"
+_DRAWS = f"""
+SELECT workflow.id AS workflow_id, {counts(_CHOOSER)} AS counts FROM workflow INDEXED BY workflow_of_task
+WHERE {_OF_TASK} AND workflow.enabled ORDER BY workflow.id
+"""
+_VERSIONS = f"""
+SELECT * FROM (
+  SELECT {_VERSION} AS version, workflow.written_by, workflow.written_through,
+    coalesce(workflow.written_at, workflow.created_at) AS written_at, workflow.spec
+  FROM workflow WHERE {_ONE}
+  UNION ALL
+  SELECT kept.version, kept.written_by, kept.written_through, kept.written_at, kept.spec
+  FROM workflow_version AS kept WHERE {_OF_IT}
+) AS text
 """
 
 
@@ -88,46 +159,58 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Workflows:
-    """Statements over the workflows of one tenant, bound here.
+    """Statements over the workflows of one tenant, for one author; both are bound here.
 
-    ``scope`` in them is the only agent whose runs may be named, or the tenant.
+    ``scope`` in them is the only agent whose runs may be named, or the tenant. A row of a workflow has its ``counts``
+    as they are for the author (``workflow_weights.counted``).
     """
 
     tenant_id: str
+    author: Author
 
-    def put(self, workflow: Workflow) -> ScopedStatement:
-        """Make a workflow, where there is room for one more, or change what may change of it."""
-        return ScopedStatement.write(
-            self._tenant,
-            _PUT,
-            workflow_id=workflow.workflow_id,
-            agent_type=workflow.agent_type,
-            task_type=workflow.task_type,
-            spec=to_json(workflow.spec),
-            discount=workflow.discount,
-            enabled=int(workflow.enabled),
-            most=limits.MAX_WORKFLOWS,
-            most_of_task=limits.MAX_WORKFLOWS_OF_TASK,
-        )
+    def put(self, workflow: Workflow) -> list[ScopedStatement]:
+        """Make a workflow, where there is room for one more, or change what may change of it; its old text is kept."""
+        values: dict[str, Json] = {
+            "workflow_id": workflow.workflow_id,
+            "agent_type": workflow.agent_type,
+            "task_type": workflow.task_type,
+            "spec": to_json(workflow.spec),
+            "discount": workflow.discount,
+            "enabled": int(workflow.enabled),
+            "most": limits.MAX_WORKFLOWS,
+            "most_of_task": limits.MAX_WORKFLOWS_OF_TASK,
+        }
+        return [self._write(sql, **values) for sql in (*_CLEAR, _AUDIT_PUT, _KEEP_TEXT, _PUT, _TRIM)]
 
     def counts(self, agent_type: str, task_type: str) -> ScopedStatement:
-        """Count the workflows: ``of_tenant``, and ``of_task``."""
+        """Count the workflows of the tenant and of a task: one row."""
         return ScopedStatement.read(self._tenant, _COUNTS, agent_type=agent_type, task_type=task_type)
 
     def one(self, workflow_id: str) -> ScopedStatement:
         """Read a workflow, as rows of ``Workflow``."""
-        sql = f"SELECT {_LISTED}, workflow.spec FROM workflow WHERE {_ONE}"
-        return ScopedStatement.read(self._tenant, sql, workflow_id=workflow_id)
+        return self._read(
+            f"SELECT {_LISTED}, {_OWN} AS counts, workflow.spec FROM workflow WHERE {_ONE}", workflow_id=workflow_id
+        )
 
-    def delete(self, workflow_id: str) -> ScopedStatement:
-        """Delete a workflow; its outcomes stay until they are too old."""
-        return ScopedStatement.write(self._tenant, _DELETE, workflow_id=workflow_id)
+    def delete(self, workflow_id: str) -> list[ScopedStatement]:
+        """Delete a workflow, with what was counted of it and its texts; its outcomes stay."""
+        return [self._write(sql, workflow_id=workflow_id) for sql in (_AUDIT_DELETE, *_DELETE)]
+
+    def versions(self, workflow_id: str) -> ScopedStatement:
+        """Read the texts of a workflow without their specs, newest first, as rows of ``WorkflowText``."""
+        columns = "text.version, text.written_by, text.written_through, text.written_at"
+        sql = f"SELECT {columns} FROM ({_VERSIONS}) AS text ORDER BY text.version DESC"
+        return self._read(sql, workflow_id=workflow_id)
+
+    def version(self, workflow_id: str, version: int) -> ScopedStatement:
+        """Read one text of a workflow, as rows of ``WorkflowVersion``."""
+        sql = f"SELECT * FROM ({_VERSIONS}) AS text WHERE text.version = ?1 ->> 'version'"
+        return self._read(sql, workflow_id=workflow_id, version=version)
 
     def page(self, agent_type: str | None, task_type: str | None, *, limit: int, after: str | None) -> ScopedStatement:
         """Read the next workflows behind an id, as rows of ``ListedWorkflow``; None is of every type."""
-        return ScopedStatement.read(
-            self._tenant,
-            f"SELECT {_LISTED} FROM workflow WHERE {_TENANT}"
+        return self._read(
+            f"SELECT {_LISTED}, {_OWN} AS counts FROM workflow WHERE {_TENANT}"
             " AND (?1 ->> 'agent_type' IS NULL OR workflow.agent_type = ?1 ->> 'agent_type')"
             " AND (?1 ->> 'task_type' IS NULL OR workflow.task_type = ?1 ->> 'task_type')"
             " AND (?1 ->> 'after' IS NULL OR workflow.id > ?1 ->> 'after') ORDER BY workflow.id LIMIT ?1 ->> 'limit'",
@@ -137,13 +220,22 @@ class Workflows:
             limit=limit,
         )
 
-    def draws(self, agent_type: str, task_type: str) -> ScopedStatement:
-        """Read what is selected from, in order of id, as rows of ``Draw``."""
-        sql = (
-            "SELECT workflow.id AS workflow_id, workflow.alpha, workflow.beta FROM workflow INDEXED BY workflow_of_task"
-            f" WHERE {_OF_TASK} AND workflow.enabled ORDER BY workflow.id"
+    def draws(
+        self, scope: Scope | Tenant, agent_type: str, task_type: str, *, run_id: str | None, chooser: str | None
+    ) -> ScopedStatement:
+        """Read what is selected from, in order of id, as rows of ``Draw``.
+
+        ``chooser`` is the agent that the choice is for, where no run says it.
+        """
+        return ScopedStatement.read(
+            scope,
+            _DRAWS,
+            agent_type=agent_type,
+            task_type=task_type,
+            run_id=run_id,
+            chooser=self.author.agent_id or chooser,
+            by=self.author.credential_id,
         )
-        return ScopedStatement.read(self._tenant, sql, agent_type=agent_type, task_type=task_type)
 
     def run(self, scope: Scope | Tenant, run_id: str | None) -> ScopedStatement:
         """Read a run, as rows of ``RunState``."""
@@ -159,12 +251,28 @@ class Workflows:
 
         The first statement reads ``Known``, the last the workflow.
         """
-        return [
-            ScopedStatement.read(scope, _KNOWN, workflow_id=workflow_id, run_id=run_id),
-            ScopedStatement.write(scope, _SCORE, workflow_id=workflow_id, run_id=run_id, score=score),
-            self.one(workflow_id),
-        ]
+        scoring = ScopedStatement.write(
+            scope,
+            _SCORE,
+            workflow_id=workflow_id,
+            run_id=run_id,
+            score=score,
+            by=self.author.credential_id,
+            through=self.author.channel,
+            author=self.author.reach,
+            only_agent=self.author.agent_id,
+        )
+        known = ScopedStatement.read(scope, _KNOWN, workflow_id=workflow_id, run_id=run_id)
+        return [known, scoring, self.one(workflow_id)]
 
     @property
     def _tenant(self) -> Tenant:
         return Tenant(self.tenant_id)
+
+    def _read(self, sql: str, **values: Json) -> ScopedStatement:
+        author = self.author
+        return ScopedStatement.read(self._tenant, sql, by=author.credential_id, only_agent=author.agent_id, **values)
+
+    def _write(self, sql: str, **values: Json) -> ScopedStatement:
+        author = self.author
+        return ScopedStatement.write(self._tenant, sql, by=author.credential_id, through=author.channel, **values)  # type: ignore[arg-type]  # no name of it is repeatable

@@ -72,6 +72,8 @@ class TierTable:
         counted: Whether receipts and counts name it.
         expires: Whether a row counts as gone once its ``expires_at`` has passed: an export leaves it out.
         unnamed: Whether a row may name no agent: its ``agent_id`` is empty then.
+        names_agent: Whether a row that belongs to all agents names one in ``agent_id``, or none (NULL): an erasure of
+            this agent takes the row too.
         json: The columns whose texts are JSON.
         limits: The limits on its rows.
         over: What an import says of a row that is over one of them.
@@ -92,6 +94,7 @@ class TierTable:
     exported: bool = True
     expires: bool = False
     unnamed: bool = False
+    names_agent: bool = False
     json: tuple[str, ...] = ()
     limits: tuple[Limit, ...] = ()
     over: str = "is over a limit of the tenant"
@@ -236,13 +239,14 @@ _BLOBS = (
         exported=False,
     ),
 )
+_WORKFLOW = Parent("workflow", (("id", "workflow_id"),), "the tenant has no such workflow")
 _PROCEDURAL = (
     TierTable(
         kind="workflows",
         table="workflow",
         columns=(
             *("id", "agent_type", "task_type", "spec", "alpha", "beta", "discount", "enabled"),
-            *("created_at", "updated_at"),
+            *("created_at", "updated_at", "version", "written_by", "written_through", "written_at"),
         ),
         key=("id",),
         of_agent=False,
@@ -253,9 +257,32 @@ _PROCEDURAL = (
     TierTable(
         kind="workflow_outcomes",
         table="workflow_outcome",
-        columns=("workflow_id", "run_id", "score", "created_at"),
+        columns=("workflow_id", "run_id", "score", "created_at", "written_by", "written_through", "agent_id"),
         key=("workflow_id", "run_id"),
         of_agent=False,
+        names_agent=True,
+    ),
+    TierTable(
+        kind="workflow_tallies",
+        table="workflow_tally",
+        columns=("workflow_id", "written_by", "author", "agent_id", "successes", "failures", "counted_at"),
+        key=("workflow_id", "written_by"),
+        of_agent=False,
+        names_agent=True,
+        counted=False,
+        parent=_WORKFLOW,
+    ),
+    TierTable(
+        kind="workflow_versions",
+        table="workflow_version",
+        columns=("workflow_id", "version", "written_by", "written_through", "written_at", "spec"),
+        key=("workflow_id", "version"),
+        of_agent=False,
+        json=("spec",),
+        integers=("version",),
+        limits=(Limit("MAX_WORKFLOW_VERSIONS", of=("workflow_id",)),),
+        over="is over the limit of its workflow",
+        parent=_WORKFLOW,
     ),
 )
 _AUDIT = (

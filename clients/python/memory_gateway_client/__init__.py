@@ -50,6 +50,9 @@ from memory_gateway_client.tiers.procedural_types import (
     SelectedWorkflow,
     Workflow,
     WorkflowPage,
+    WorkflowText,
+    WorkflowVersion,
+    WorkflowVersions,
 )
 from memory_gateway_client.tiers.undoing_types import UndoForecast, UndoGoing, UndoHolding, UndoneLearned
 from memory_gateway_client.tiers.working_types import (
@@ -185,6 +188,9 @@ __all__ = [
     "WindowMessage",
     "Workflow",
     "WorkflowPage",
+    "WorkflowText",
+    "WorkflowVersion",
+    "WorkflowVersions",
     "Working",
     "WorkingBudget",
     "WorkingValue",

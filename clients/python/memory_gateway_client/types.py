@@ -183,12 +183,14 @@ class Undone:
     Attributes:
         memories: How many that it had written were deleted.
         changed: How many of others lost the metadata keys that it had brought, or are remembered again.
+        outcomes: How many outcomes of workflows, which it had reported, count no more.
         more: Whether there is more, since one call has an end: call again.
     """
 
     credential_id: str
     memories: int
     changed: int
+    outcomes: int
     more: bool
     finished_at: datetime
 
@@ -245,6 +247,7 @@ class Kept:
     blobs: int = 0
     workflows: int = 0
     workflow_outcomes: int = 0
+    workflow_versions: int = 0
     tool_calls: int = 0
     recalls: int = 0
 
@@ -314,6 +317,7 @@ class ErasedCounts:
     blobs: int = 0
     workflows: int = 0
     workflow_outcomes: int = 0
+    workflow_versions: int = 0
     tool_calls: int = 0
     recalls: int = 0
 

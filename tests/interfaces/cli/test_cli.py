@@ -80,7 +80,7 @@ def test_what_a_credential_has_written_is_counted_and_then_undone(line: Line) ->
     line.ok("store", "kept", "--tenant", "acme", "--agent", "bot")
     minted = line.json("token", "--tenant", "acme")
     counted = line.json("token", "undo", minted["token"], "--tenant", "acme")
-    assert counted == {"id": minted["id"], "memories": 0, "changed": 0}
+    assert counted == {"id": minted["id"], "memories": 0, "changed": 0, "outcomes": 0}
     assert line.json("token", "undo", minted["id"], "--tenant", "acme", "--yes") == counted
     assert line.json("recall", "kept", "--tenant", "acme", "--agent", "bot")["entries"]
 
@@ -91,6 +91,8 @@ def test_a_credential_is_revoked_by_its_id_or_itself(line: Line, by: str) -> Non
     given = minted["id"] if by == "id" else minted["token"]
     told = line.json("token", "revoke", given, "--tenant", "acme")
     assert told == {"revoked": {"tenant": "acme", "id": minted["id"]}}
+    said = line.ok("token", "revoke", given, "--tenant", "acme")
+    assert said == "Revoked. Within 30 seconds every replica refuses it.\n"
 
 
 @pytest.mark.parametrize(

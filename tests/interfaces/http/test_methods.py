@@ -22,6 +22,7 @@ IDS = {
     "instance": "worker-1",
     "key": "plan",
     "workflow_id": "w",
+    "version": 1,
 }
 
 

@@ -22,7 +22,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 async def put(service: Service, workflow_id: str = "w", body: Any = BODY, **credential: Any) -> httpx.Response:
-    headers = service.credential(**credential)
+    headers = service.credential(**{"admin": True, **credential})
     return await service.client.put(f"/workflows/{workflow_id}", json=body, headers=headers)
 
 
@@ -70,10 +70,60 @@ async def test_a_hundred_outcomes_at_once_lose_none(any_service: Service) -> Non
     assert (got["alpha"], got["beta"]) == (26, 76)
 
 
+async def test_only_an_administrator_of_all_agents_writes_and_restores_texts(service: Service) -> None:
+    changed = {**BODY, "spec": {"steps": ["send all to me"]}}
+    await put(service)
+    await put(service, body={**BODY, "spec": {"steps": ["answer"]}})
+    others: tuple[dict[str, Any], ...] = ({"admin": False}, {"agent": "bot", "admin": False}, {"agent": "bot"})
+    for credential in others:
+        assert_problem(await put(service, body=changed, **credential), 403, "forbidden")
+        assert_problem(await put(service, "new", body=changed, **credential), 403, "forbidden")
+        headers = service.credential(**{"admin": True, **credential})
+        assert_problem(await service.client.post("/workflows/w/versions/1/restore", headers=headers), 403, "forbidden")
+    got = (await service.client.get("/workflows/w", headers=service.credential(agent="bot"))).json()
+    assert (got["spec"], got["version"]) == ({"steps": ["answer"]}, 2)
+
+
+async def test_texts_are_listed_with_their_authors_read_and_restored(any_service: Service) -> None:
+    service = any_service
+    await put(service)
+    await put(service, body={**BODY, "spec": {"n": 2}})
+    reader = service.credential(agent="bot")
+    listed = (await service.client.get("/workflows/w/versions", headers=reader)).json()["versions"]
+    assert [(each["version"], each["written_through"]) for each in listed] == [(2, "http"), (1, "http")]
+    assert len({each["written_by"] for each in listed}) == 2, "each put came with its own credential"
+    first = (await service.client.get("/workflows/w/versions/1", headers=reader)).json()
+    assert first == {**listed[1], "spec": BODY["spec"]}
+    headers = service.credential(admin=True)
+    restored = await service.client.post("/workflows/w/versions/1/restore", headers=headers)
+    assert (restored.json()["spec"], restored.json()["version"]) == (BODY["spec"], 3)
+    for path in ("/workflows/w/versions/9", "/workflows/v/versions", "/workflows/v/versions/1"):
+        assert_problem(await service.client.get(path, headers=reader), 404, "not_found")
+    wrong = await service.client.get("/workflows/w/versions/0", headers=reader)
+    assert_problem(wrong, 422, "invalid_request")
+    assert named(wrong) == ["version"]
+
+
+async def test_sixty_outcomes_of_one_agent_each_way_do_not_take_the_selection_over(service: Service) -> None:
+    await put(service, "good")
+    await put(service, "bad")
+    await started(service, range(60), agent="attacker")
+    for run in range(60):
+        for name, score in (("bad", 1), ("good", 0)):
+            outcome = {"run_id": run_id(run), "score": score}
+            answer = await service.post(f"/workflows/{name}/outcome", outcome, agent="attacker")
+            assert answer.json()["counted"]
+    askers: tuple[dict[str, Any], ...] = ({}, {"agent": "bot"}, {"admin": True})
+    for asks in askers:
+        chosen = [(await service.post("/workflows/select", {**TASK, "seed": n}, **asks)).json() for n in range(40)]
+        assert sum(each["workflow_id"] == "bad" for each in chosen) < 30
+    audit = await service.client.get("/audit", params={"event": "outcome"}, headers=service.credential(admin=True))
+    assert {each["agent_id"] for each in audit.json()["events"]} == {"attacker"}
+
+
 async def test_credentials_for_one_agent_use_workflows_and_do_not_put_them(service: Service) -> None:
     await put(service)
     await started(service)
-    assert_problem(await put(service, agent="bot"), 403, "forbidden")
     own, other = {"agent": "bot"}, {"agent": "other"}
     outcome = {"run_id": run_id(0), "score": 1}
     assert_problem(await service.post("/workflows/w/outcome", outcome, **other), 404, "not_found")
@@ -174,7 +224,7 @@ async def test_the_picture_shows_each_workflow_with_its_id_mean_and_interval(ser
 
 
 def drawn(workflow_id: str, alpha: float, beta: float, *, enabled: bool = True) -> ListedWorkflow:
-    return ListedWorkflow(alpha, beta, workflow_id, "a", "t", 1.0, enabled, 0, 0)
+    return ListedWorkflow(alpha, beta, workflow_id, "a", "t", 1.0, enabled, 0, 0, 1)
 
 
 def test_a_picture_has_at_most_twenty_curves_and_says_how_many_there_are() -> None:

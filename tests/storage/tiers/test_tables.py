@@ -48,7 +48,8 @@ def test_a_tier_declares_the_columns_and_the_key_that_its_table_has(
     columns = columns_of(schema, tier.table)
     key = tuple(name for name, place in sorted(columns, key=lambda column: column[1]) if place)
     assert key == ("tenant_id", *tier.key)
-    assert tier.of_agent == ("agent_id" in tier.columns)
+    assert (tier.of_agent or tier.names_agent) == ("agent_id" in tier.columns)
+    assert not (tier.of_agent and tier.names_agent)
     names = {name for name, _ in columns} - {"tenant_id"}
     # A table without another key has one row of counts, which triggers fill in.
     assert set(tier.columns) == names if tier.key else set(tier.columns) <= names
@@ -57,8 +58,10 @@ def test_a_tier_declares_the_columns_and_the_key_that_its_table_has(
 
 @pytest.mark.parametrize("tier", TIER_TABLES, ids=lambda tier: tier.kind)
 def test_an_erasure_finds_the_rows_of_its_scope_by_an_index(schema: sqlite3.Connection, tier: TierTable) -> None:
-    whose = "AND held.agent_id BETWEEN 'bot' AND 'bot'" if tier.of_agent else ""
+    agent = "coalesce(held.agent_id, '')" if tier.names_agent else "held.agent_id"
+    whose = f"AND {agent} BETWEEN 'bot' AND 'bot'" if tier.of_agent or tier.names_agent else ""
     plan = schema.execute(f"EXPLAIN QUERY PLAN SELECT 1 FROM {tier.table} AS held WHERE held.tenant_id = 't' {whose}")
     (said,) = [row[3] for row in plan]
     assert "tenant_id=?" in said
     assert not tier.of_agent or "agent_id" in said
+    assert not tier.names_agent or "<expr>" in said

@@ -6,6 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from app.domain.author import Author
 from app.domain.json_types import to_json
 from app.domain.memory import Tenant
 from app.storage.tiers.procedural import Workflows
@@ -27,15 +28,24 @@ def plan(connection: apsw.Connection, sql: str) -> list[str]:
 
 
 def test_a_selection_reads_the_workflows_of_its_task_in_their_order(connection: apsw.Connection) -> None:
-    (detail,) = plan(connection, Workflows("acme").draws("t", "k").sql)
-    assert detail == f"SEARCH workflow USING INDEX {OF_TASK}"
+    statement = Workflows("acme", Author()).draws(Tenant("acme"), "t", "k", run_id=None, chooser=None)
+    details = plan(connection, statement.sql)
+    assert f"SEARCH workflow USING INDEX {OF_TASK}" in details
+    read = [each for each in details if each.startswith(("SEARCH tally", "SCAN tally"))]
+    assert [each for each in read if "tenant_id=? AND" in each] == [
+        "SEARCH tally USING INDEX workflow_tally_newest (tenant_id=? AND workflow_id=?)",
+        "SEARCH tally USING PRIMARY KEY (tenant_id=? AND workflow_id=? AND written_by=?)",
+        "SEARCH tally USING INDEX workflow_tally_of_agent (tenant_id=? AND agent_id=? AND workflow_id=?)",
+    ]
+    assert details[-1] != "USE TEMP B-TREE FOR ORDER BY", "the workflows come in their order"
 
 
 def test_an_outcome_looks_up_its_workflow_and_its_run(connection: apsw.Connection) -> None:
-    for statement in Workflows("acme").score(Tenant("acme"), "w", RUN, 1):
+    for statement in Workflows("acme", Author("c")).score(Tenant("acme"), "w", RUN, 1):
         details = plan(connection, statement.sql)
-        assert not [each for each in details if each.startswith("SCAN") and each != "SCAN CONSTANT ROW"], details
-        assert all("USING PRIMARY KEY" in each for each in details if each.startswith("SEARCH"))
+        tables = ("workflow", "run", "outcome", "tally")
+        assert not [each for each in details if each.startswith(tuple(f"SCAN {table} " for table in tables))], details
+        assert all("(tenant_id=? AND " in each for each in details if each.startswith("SEARCH"))
 
 
 def test_an_outcome_changes_the_workflows_of_its_task_by_their_index(connection: apsw.Connection) -> None:

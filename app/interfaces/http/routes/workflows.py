@@ -17,7 +17,15 @@ from app.domain.errors import (
 )
 from app.interfaces.http import workflows_svg
 from app.interfaces.http.cursors import Cursors, WorkflowListing
-from app.interfaces.http.dependencies import OCTETS, Administrator, Caller, CredentialFirst, no_query, octets_or
+from app.interfaces.http.dependencies import (
+    OCTETS,
+    Administrator,
+    BodylessAdministrator,
+    Caller,
+    CredentialFirst,
+    no_query,
+    octets_or,
+)
 from app.interfaces.http.failures import ACCESS, BODY, UPSTREAM, WRITES
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas import examples
@@ -33,6 +41,10 @@ from app.interfaces.http.schemas.workflows import (
     WorkflowRequest,
     WorkflowsAnswer,
     WorkflowsQuery,
+    WorkflowTextAnswer,
+    WorkflowVersionAnswer,
+    WorkflowVersionNumber,
+    WorkflowVersionsAnswer,
 )
 from app.storage.listing import Place
 
@@ -63,10 +75,10 @@ workflows = APIRouter(tags=["workflows"], route_class=CredentialFirst)
     _WORKFLOW,
     responses=responses(*ACCESS, *BODY, Conflict, Erasing, QuotaExceeded, *WRITES),
 )
-async def put_workflow(caller: Caller, workflow_id: WorkflowId, request: WorkflowRequest) -> WorkflowAnswer:
-    """Make a workflow, or change it: its counts, its agent type and its task type stay.
+async def put_workflow(caller: Administrator, workflow_id: WorkflowId, request: WorkflowRequest) -> WorkflowAnswer:
+    """Make a workflow, or change it, as an administrator of all agents: its counts and its types stay.
 
-    The credential is one for all agents.
+    A spec that is replaced stays as a version, the last 10 of them.
     """
     return WorkflowAnswer.of(await caller.every_agent().workflows.put(request.to_workflow(workflow_id)))
 
@@ -87,6 +99,48 @@ async def get_workflow(caller: Caller, workflow_id: WorkflowId) -> WorkflowAnswe
 async def delete_workflow(caller: Administrator, workflow_id: WorkflowId) -> None:
     """Delete a workflow, as an administrator of all agents. One that is not there is no error."""
     await caller.every_agent().workflows.delete(workflow_id)
+
+
+@workflows.get(
+    f"{_WORKFLOW}/versions",
+    name="workflow_versions",
+    dependencies=[Depends(no_query)],
+    response_model_exclude_none=True,
+    responses=responses(*_READS, NotFound),
+)
+async def workflow_versions(caller: Caller, workflow_id: WorkflowId) -> WorkflowVersionsAnswer:
+    """List the specs of a workflow, newest first: that which it has, and those that were replaced; who wrote each."""
+    services, _ = caller.shared()
+    versions = await services.workflows.versions(workflow_id)
+    return WorkflowVersionsAnswer(versions=[WorkflowTextAnswer.model_validate(each) for each in versions])
+
+
+@workflows.get(
+    f"{_WORKFLOW}/versions/{{version}}",
+    name="workflow_version",
+    dependencies=[Depends(no_query)],
+    response_model_exclude_none=True,
+    responses=responses(*_READS, NotFound),
+)
+async def workflow_version(
+    caller: Caller, workflow_id: WorkflowId, version: WorkflowVersionNumber
+) -> WorkflowVersionAnswer:
+    """Return a spec that a workflow has, or had."""
+    services, _ = caller.shared()
+    return WorkflowVersionAnswer.model_validate(await services.workflows.version(workflow_id, version))
+
+
+@workflows.post(
+    f"{_WORKFLOW}/versions/{{version}}/restore",
+    name="restore_workflow",
+    dependencies=[Depends(no_query)],
+    responses=responses(*ACCESS, NotFound, InvalidRequest, Conflict, Erasing, QuotaExceeded, *WRITES),
+)
+async def restore_workflow(
+    caller: BodylessAdministrator, workflow_id: WorkflowId, version: WorkflowVersionNumber
+) -> WorkflowAnswer:
+    """Give a workflow an older spec again, as an administrator of all agents. It becomes its newest version."""
+    return WorkflowAnswer.of(await caller.every_agent().workflows.restore(workflow_id, version))
 
 
 @workflows.get(

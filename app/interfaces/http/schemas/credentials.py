@@ -25,5 +25,6 @@ class UndoAnswer(Answer):
     changed: int = Field(
         description="Memories of others that lost the metadata keys that it had brought, or that it had forgotten."
     )
+    outcomes: int = Field(description="Outcomes of workflows that it had reported: they count no more.")
     more: bool = Field(description="Whether there is more, since one call has an end: call again.")
     finished_at: Timestamp

@@ -47,6 +47,7 @@ UNDONE: dict[str, Any] = {
     "credential_id": CREDENTIAL_ID,
     "memories": 12,
     "changed": 1,
+    "outcomes": 0,
     "more": False,
     "finished_at": MOMENT,
 }
@@ -86,10 +87,19 @@ _LISTED_WORKFLOW: dict[str, Any] = {
     "interval": _INTERVAL,
     "created_at": MOMENT,
     "updated_at": MOMENT,
+    "version": 2,
 }
 WORKFLOW_PUT: dict[str, Any] = {"agent_type": AGENT_TYPE, "task_type": TASK_TYPE, "spec": _SPEC}
 WORKFLOW: dict[str, Any] = {**_LISTED_WORKFLOW, "spec": _SPEC}
 WORKFLOWS: dict[str, Any] = {"workflows": [_LISTED_WORKFLOW]}
+_WORKFLOW_TEXT: dict[str, Any] = {
+    "version": 2,
+    "written_by": CREDENTIAL_ID,
+    "written_through": "http",
+    "written_at": MOMENT,
+}
+WORKFLOW_VERSIONS: dict[str, Any] = {"versions": [_WORKFLOW_TEXT]}
+WORKFLOW_VERSION: dict[str, Any] = {**_WORKFLOW_TEXT, "spec": _SPEC}
 SELECT: dict[str, Any] = {"agent_type": AGENT_TYPE, "task_type": TASK_TYPE, "run_id": RUN_ID}
 SELECTED: dict[str, Any] = {
     "workflow_id": WORKFLOW_ID,

@@ -31,6 +31,7 @@ _DRY_RUN: dict[str, Any] = {
     "memories": 1,
     "changed": 0,
     "messages": 0,
+    "outcomes": 0,
     "more": False,
     "finished_at": examples.MOMENT,
     "forecast": _FORECAST,
@@ -141,6 +142,7 @@ class UndoTaughtAnswer(Answer):
     memories: int = Field(description="Memories that were deleted, or would be.")
     changed: int = Field(description="Memories of others that lose what was added to them, or are remembered again.")
     messages: int = Field(description="Of a session: messages that were no memories yet, and those of its window.")
+    outcomes: int = Field(description="Of a credential: outcomes of workflows that it had reported.")
     more: bool = Field(description="Whether there is more, since one call has an end: call again.")
     finished_at: Timestamp
     forecast: UndoForecast | SkipJsonSchema[None] = _absent("Of a dry run.")

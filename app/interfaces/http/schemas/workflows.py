@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
 from app.domain.workflows import ListedWorkflow, Selection, Workflow
-from app.interfaces.fields import Answer, Number, Request, Timestamp, Within, WorkflowSpec
+from app.interfaces.fields import Answer, Digits, Number, Request, Timestamp, Within, WorkflowSpec
 from app.interfaces.http.schemas import examples
 from app.interfaces.http.schemas.browse import ListCursor, ListLimit
 
@@ -44,6 +44,9 @@ WorkflowId: TypeAlias = Annotated[
     str,
     Path(description="The workflow: any id but `select`.", examples=[examples.WORKFLOW_ID]),
     Within(limits.AGENT_ID),
+]
+WorkflowVersionNumber: TypeAlias = Annotated[
+    int, Digits, Path(description="The version of its spec.", examples=[1]), Within(limits.WORKFLOW_VERSION)
 ]
 _Interval: TypeAlias = Annotated[
     list[float],
@@ -84,6 +87,7 @@ class WorkflowRequest(Request):
             enabled=self.enabled,
             created_at=0,
             updated_at=0,
+            version=1,
             spec=self.spec,
         )
 
@@ -91,8 +95,8 @@ class WorkflowRequest(Request):
 class PosteriorAnswer(Answer):
     """What is known of a workflow's rate of success: a Beta distribution, Beta(1, 1) at first."""
 
-    alpha: float = Field(description="1, and all scores.", ge=1)
-    beta: float = Field(description="1, and what the scores lack of 1.", ge=1)
+    alpha: float = Field(description="1, and all scores, as they count for who asks.", ge=1)
+    beta: float = Field(description="1, and what the scores lack of 1, as they count for who asks.", ge=1)
     mean: float = Field(ge=0, le=1)
 
 
@@ -107,6 +111,7 @@ class ListedWorkflowAnswer(PosteriorAnswer):
     interval: _Interval
     created_at: Timestamp
     updated_at: Timestamp = Field(description="When it was put last.")
+    version: int = Field(description="Of its spec, from 1.")
 
     @classmethod
     def of(cls, workflow: ListedWorkflow) -> Self:
@@ -120,6 +125,31 @@ class WorkflowAnswer(ListedWorkflowAnswer):
     """A workflow."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [examples.WORKFLOW]})
+
+    spec: dict[str, Any]
+
+
+class WorkflowTextAnswer(Answer):
+    """Who wrote a spec of a workflow, by which way and when."""
+
+    version: int
+    written_by: str | None = Field(None, description="The credential's id; absent: none, or it is not known.")
+    written_through: str | None = Field(None, description="The channel, such as `http`; absent: it is not known.")
+    written_at: Timestamp
+
+
+class WorkflowVersionsAnswer(Answer):
+    """The specs of a workflow, newest first; the first is that which it has."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.WORKFLOW_VERSIONS]})
+
+    versions: list[WorkflowTextAnswer]
+
+
+class WorkflowVersionAnswer(WorkflowTextAnswer):
+    """A spec of a workflow."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [examples.WORKFLOW_VERSION]})
 
     spec: dict[str, Any]
 

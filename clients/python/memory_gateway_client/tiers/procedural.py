@@ -19,7 +19,9 @@ def put_workflow(
     discount: float | None = None,
     enabled: bool | None = None,
 ) -> Call[types.Workflow]:
-    """Make a workflow, or change it, with a credential for all agents. Its counts stay.
+    """Make a workflow, or change it, as an administrator of all agents. Its counts stay.
+
+    A spec that is replaced stays as a version, the last 10 of them.
 
     Args:
         workflow_id: Its id, one in the tenant.
@@ -64,6 +66,50 @@ def delete_workflow(_own: str | None, /, workflow_id: str) -> Call[None]:
         Unavailable: it may be deleted; deleting it again is safe.
     """
     return Call("DELETE", f"/workflows/{segment(workflow_id)}", NoneType, status=204)
+
+
+def workflow_versions(_own: str | None, /, workflow_id: str) -> Call[types.WorkflowVersions]:
+    """List the specs of a workflow, newest first: that which it has, and those that were replaced.
+
+    Args:
+        workflow_id: Which workflow.
+
+    Raises:
+        NotFound: the tenant has no such workflow.
+        InvalidRequest: the id has not the form of one.
+        Unavailable: there is no answer.
+    """
+    return Call("GET", f"/workflows/{segment(workflow_id)}/versions", types.WorkflowVersions)
+
+
+def workflow_version(_own: str | None, /, workflow_id: str, version: int) -> Call[types.WorkflowVersion]:
+    """Return a spec that a workflow has, or had.
+
+    Args:
+        workflow_id: Which workflow.
+        version: Which of its specs, from 1.
+
+    Raises:
+        NotFound: the tenant has no such workflow, or it has not this version any more.
+        InvalidRequest: a field is over its limits.
+        Unavailable: there is no answer.
+    """
+    return Call("GET", f"/workflows/{segment(workflow_id)}/versions/{version}", types.WorkflowVersion)
+
+
+def restore_workflow(_own: str | None, /, workflow_id: str, version: int) -> Call[types.Workflow]:
+    """Give a workflow an older spec again, as an administrator of all agents. It becomes its newest version.
+
+    Args:
+        workflow_id: Which workflow.
+        version: Which of its specs, from 1.
+
+    Raises:
+        NotFound: the tenant has no such workflow, or it has not this version any more.
+        InvalidRequest: a field is over its limits.
+        Unavailable: it may be restored; restoring it again is safe.
+    """
+    return Call("POST", f"/workflows/{segment(workflow_id)}/versions/{version}/restore", types.Workflow)
 
 
 def workflows(

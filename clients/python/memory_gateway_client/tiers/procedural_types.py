@@ -1,13 +1,13 @@
 """What the service answers of workflows. Times are aware datetimes; what a newer service adds is not read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """What is known of a workflow's rate of success: a Beta distribution, Beta(1, 1) at first.
+    """What is known of a workflow's rate of success, as it is for who asks: a Beta distribution, Beta(1, 1) at first.
 
     Attributes:
         alpha: 1, and all scores.
@@ -30,6 +30,7 @@ class ListedWorkflow(Posterior):
         enabled: Whether it is selected.
         interval: The two bounds between which the rate of success lies with a probability of 95 %.
         updated_at: When it was put last.
+        version: Of its spec, from 1.
     """
 
     workflow_id: str
@@ -40,6 +41,7 @@ class ListedWorkflow(Posterior):
     interval: tuple[float, ...]
     created_at: datetime
     updated_at: datetime
+    version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,35 @@ class Workflow(ListedWorkflow):
     """A workflow; ``spec`` is what is done in it, as it was put."""
 
     spec: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowText:
+    """Who wrote a spec of a workflow, by which way and when.
+
+    Attributes:
+        written_by: The credential's id; None: there was none, or it is not known.
+        written_through: The channel, such as ``http``; None: it is not known.
+    """
+
+    version: int
+    written_at: datetime
+    written_by: str | None = None
+    written_through: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowVersions:
+    """The specs of a workflow, newest first; the first is that which it has."""
+
+    versions: tuple[WorkflowText, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowVersion(WorkflowText):
+    """A spec that a workflow has, or had."""
+
+    spec: dict[str, Any] = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ class UndoneLearned:
         memories: How many were deleted, or would be.
         changed: How many of others lose what was added to them, or are remembered again.
         messages: Of a session: how many messages that were no memories yet were deleted too.
+        outcomes: Of a credential: how many outcomes of workflows, which it had reported, count no more.
         more: Whether there is more, since one call has an end: call again.
         forecast: Of a dry run.
     """
@@ -64,6 +65,7 @@ class UndoneLearned:
     memories: int
     changed: int
     messages: int
+    outcomes: int
     more: bool
     finished_at: datetime
     forecast: UndoForecast | None = None
