@@ -30,3 +30,8 @@ class UnusableDatabase:
     async def ping(self) -> None:
         """Refuse, as ``run`` does."""
         await self.run([])
+
+    async def purge_log(self) -> bool:
+        """Refuse, as ``run`` does."""
+        await self.run([])
+        return False

@@ -70,6 +70,8 @@ class Indexer:
         self._report = report
         self._rests = rests
         self._goes_on = False
+        self._purges = False
+        """Whether the database's log may have something of memories that were deleted: their vectors are removed."""
 
     async def run(self, pause: float) -> None:
         """Work until cancelled: a round at most every ``pause`` seconds, an idle one every ``IDLE_ROUNDS`` pauses.
@@ -108,6 +110,8 @@ class Indexer:
             await self._confirm(work)
             await self._eraser.advance(work.erasures, work.configs.values())
         self._goes_on = work.leased and self._removes_at_once(work)
+        if self._purges and not self._goes_on:
+            self._purges = not await self._database.purge_log()
         if self._acknowledgements or work.erasures:
             return 0
         return float("inf") if work.next_ms is None else max(0, work.next_ms) / 1000
@@ -138,6 +142,8 @@ class Indexer:
         except Unavailable:
             self._acknowledgements.put_back(acknowledgements)
             raise
+        finally:
+            self._purges |= any(each.outcome == "settled" for each in acknowledgements)
 
     async def _send(self, work: Work) -> None:
         """Send the changes to their indexes: deletes first, which an index that takes no more vectors still takes.

@@ -103,3 +103,13 @@ class Database(Protocol):
     async def ping(self) -> None:
         """Return if the database answers; raise as ``run`` does if not."""
         ...
+
+    async def purge_log(self) -> bool:
+        """Leave nothing of what was deleted before in what the database keeps beside its data for its own use.
+
+        Returns whether it did: False where that is in use, and a later call may succeed.
+
+        Raises:
+            Unavailable: it does not answer.
+        """
+        ...

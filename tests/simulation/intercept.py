@@ -70,6 +70,9 @@ class InterceptedDatabase:
     async def ping(self) -> None:
         await self.between.pass_on(PortCall("database.ping"), self.inner.ping)
 
+    async def purge_log(self) -> bool:
+        return await self.between.pass_on(PortCall("database.purge_log"), self.inner.purge_log)
+
 
 @dataclass(frozen=True, slots=True)
 class InterceptedEmbedder:

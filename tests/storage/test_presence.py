@@ -34,6 +34,9 @@ class Recorded:
     async def ping(self) -> None:
         pass
 
+    async def purge_log(self) -> bool:
+        return True
+
 
 @pytest.mark.parametrize(("sharded", "statements"), [(False, 1), (True, 2)])
 async def test_one_statement_is_added_to_a_run_and_none_without_shards(sharded: bool, statements: int) -> None:  # noqa: FBT001

@@ -82,6 +82,7 @@ class FailingDatabase:
 
     inner: Database
     error: MemoryGatewayError | None = None
+    log_in_use: bool = False
     runs: list[list[Statement]] = field(default_factory=list)
     journal: list[str] = field(default_factory=list)
 
@@ -102,6 +103,10 @@ class FailingDatabase:
     async def ping(self) -> None:
         _raise(self.error)
         await self.inner.ping()
+
+    async def purge_log(self) -> bool:
+        _raise(self.error)
+        return not self.log_in_use and await self.inner.purge_log()
 
 
 @dataclass

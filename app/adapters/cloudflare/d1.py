@@ -137,6 +137,10 @@ class D1Database:
         """Run a minimal statement."""
         await self.run([Statement("SELECT 1 AS one")])
 
+    async def purge_log(self) -> bool:
+        """Return True: what D1 keeps is its history, of which ``history_days`` tells."""
+        return True
+
     async def stored_bytes(self) -> int:
         """Return the size of the database, as D1 tells it with every answer; raises as ``run`` does."""
         body = _encoded({"batch": _batch([Statement("SELECT 1 AS one")])})

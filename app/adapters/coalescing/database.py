@@ -66,6 +66,10 @@ class CoalescingDatabase:
         """Return if the database below answers; raise as ``run`` does if not."""
         await self._below.ping()
 
+    async def purge_log(self) -> bool:
+        """Leave nothing of what was deleted in the log of the database below; return whether it did."""
+        return await self._below.purge_log()
+
     def _goes_alone(self, tenant_id: str) -> bool:
         return self._apart.get(tenant_id, -math.inf) > self._clock()
 

@@ -40,6 +40,10 @@ class SqliteDatabase:
         """Read from the file."""
         await self.run([Statement("SELECT count(*) FROM sqlite_master")])
 
+    async def purge_log(self) -> bool:
+        """Write SQLite's log into the file, and cut it off."""
+        return await self._file.purge_log()
+
 
 def _execute(connection: apsw.Connection, statement: Statement) -> list[Row]:
     cursor = connection.execute(statement.sql, statement.parameters)

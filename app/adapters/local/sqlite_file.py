@@ -9,7 +9,7 @@ import os
 import stat
 import threading
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,6 +39,9 @@ _READER = ("PRAGMA query_only = ON", "PRAGMA cache_size = -8000", "PRAGMA temp_s
 
 What it sorts is kept in memory from the start, which takes less than to be ready to write it to a temporary file.
 """
+_CUT_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
+_PURGE_MS = 300
+"""For how long reads that see the log are waited for; writes wait meanwhile."""
 _OF_OTHERS = 0o077
 
 # What D1 allows (https://developers.cloudflare.com/d1/platform/limits/), so that SQL which would fail
@@ -121,6 +124,16 @@ class SqliteFile:
         self._writes.put(tenant_id, job)
         return await job.future
 
+    async def purge_log(self) -> bool:
+        """Write the log into the file and cut it off, so that it keeps nothing of what was deleted.
+
+        Returns whether it did: False while somebody still reads what the log has, or another process writes.
+
+        Raises:
+            DatabaseUnavailable: the file cannot be written.
+        """
+        return not self._has_log() or await asyncio.to_thread(self._purge_log)
+
     async def stored_bytes(self) -> int:
         """Return the size of what the file holds; what was deleted leaves room that is used again, and does not count.
 
@@ -142,6 +155,20 @@ class SqliteFile:
         self._writes.close()
         await asyncio.to_thread(self._writer.join)
         await asyncio.to_thread(self._readers.close)
+
+    def _has_log(self) -> bool:
+        return self.path.with_name(f"{self.path.name}-wal").exists()
+
+    def _purge_log(self) -> bool:
+        try:
+            with closing(_open(self.path, _OVERWRITES)) as connection:
+                connection.set_busy_timeout(_PURGE_MS)
+                ((in_use, _, _),) = connection.execute(_CUT_LOG)
+        except apsw.BusyError:
+            return False
+        except apsw.Error as error:
+            raise mapped(error) from error
+        return not in_use
 
     def _check_open(self) -> None:
         if self._closed:

@@ -1,7 +1,7 @@
 """Carries out erasures chunk by chunk. Crosses tenants; no request imports it."""
 
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import structlog
 
@@ -9,6 +9,7 @@ from app.domain.embedding import EmbeddingConfig
 from app.domain.json_types import Json
 from app.indexing.embedding_registry import OpenIndex
 from app.indexing.jobs.erase_blobs import BlobEraser
+from app.indexing.jobs.merge_words import DeletedWords
 from app.ports.database import Database
 from app.ports.object_store import ObjectStore
 from app.storage.outbox import GRACE_MS
@@ -24,13 +25,14 @@ _DAY_MS = 24 * 3600 * 1000
 
 
 class Eraser:
-    """Erases the rows first and writes the receipt once their vectors are known to be gone."""
+    """Erases the rows first, and writes the receipt once their vectors and their words are known to be gone."""
 
     def __init__(self, database: Database, index_of: OpenIndex, objects: ObjectStore) -> None:
         """Take the database, what opens the index of a config, and the object store."""
         self._database = database
         self._index_of = index_of
         self._blobs = BlobEraser(database, objects)
+        self._words = DeletedWords(database)
 
     async def advance(self, erasures: Sequence[RunningErasure], configs: Collection[EmbeddingConfig]) -> None:
         """Take erasures as far as they get now, a chunk of each in turn.
@@ -46,15 +48,19 @@ class Eraser:
         """
         grace_ms = max((self._index_of(config).removal_grace_ms for config in configs), default=GRACE_MS)
         waiting = deque(erasures)
+        ended: dict[str, tuple[RunningErasure, ErasureProgress]] = {}
         for _ in range(MAX_CHUNKS):
             if not waiting:
-                return
+                break
             erasure = waiting.popleft()
-            if await self._erase_chunk(erasure, grace_ms):
+            if await self._erase_chunk(erasure, grace_ms, ended):
                 waiting.append(erasure)
+        await self._finish(ended)
 
-    async def _erase_chunk(self, erasure: RunningErasure, grace_ms: int) -> bool:
-        """Erase one chunk, and where nothing is left, finish; return whether more is to be erased now.
+    async def _erase_chunk(
+        self, erasure: RunningErasure, grace_ms: int, ended: dict[str, tuple[RunningErasure, ErasureProgress]]
+    ) -> bool:
+        """Erase one chunk; return whether more is to be erased now. Where nothing is left, add it to what has ended.
 
         The objects go first: no row that names one may go before it, whichever statement deletes it.
         """
@@ -71,7 +77,7 @@ class Eraser:
             return progress.more or progress.tier is not None
         strays = [await self._queue_strays(erasure, config) for config in configs]
         if not any(strays):
-            await self._finish(erasure, progress)
+            ended[erasure.id] = erasure, progress
         return False
 
     async def _queue_strays(self, erasure: RunningErasure, config: EmbeddingConfig) -> bool:
@@ -84,8 +90,18 @@ class Eraser:
         await self._database.run([erasing.queue_strays(erasure, config.index_name, agents)])
         return True
 
-    async def _finish(self, erasure: RunningErasure, progress: ErasureProgress) -> None:
-        """Write the receipt."""
+    async def _finish(self, ended: Mapping[str, tuple[RunningErasure, ErasureProgress]]) -> None:
+        """Write the receipts of those that have ended, once the index of words and the log have nothing of them."""
+        if not ended:
+            return
+        gone = await self._words.gone_of(ended)
+        if not gone or not await self._database.purge_log():
+            return
+        for erasure, progress in (ended[id_] for id_ in ended if id_ in gone):
+            await self._write_receipt(erasure, progress)
+            self._words.forget(erasure.id)
+
+    async def _write_receipt(self, erasure: RunningErasure, progress: ErasureProgress) -> None:
         days = self._database.history_days
         erased: dict[str, Json] = {**progress.counts}
         receipt: Json = {

@@ -1,9 +1,12 @@
-"""Keeps the index of words quick to search. Crosses tenants; no request imports it."""
+"""Keeps the index of words quick to search and free of what was deleted. Crosses tenants; no request imports it."""
 
 import asyncio
+from collections.abc import Collection
 
+from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Database
-from app.storage.system.words_index import MERGE_STEP, has_merged
+from app.storage.system import words_index
+from app.storage.system.words_index import has_merged
 
 _MAX_STEPS = 20
 _PAUSE_SECONDS = 0.1
@@ -14,12 +17,74 @@ async def merge_words(database: Database) -> int:
     """Merge b-trees of the index of words until there are few, and return the number of steps, 20 at most.
 
     A search looks into each b-tree. After ten thousand stores there are up to fifteen, and after a merge two to four.
+    Blocks that an older version wrote may hold the words of deleted memories; once, they are written anew.
 
     Raises:
         Unavailable: the database does not answer.
     """
     for step in range(_MAX_STEPS):
-        if not has_merged(await database.run(MERGE_STEP)):
+        answers = await database.run(words_index.MERGE_STEP)
+        if not has_merged(answers) and not await _go_on_with_old_blocks(database, words_index.old_blocks(answers)):
             return step
         await asyncio.sleep(_PAUSE_SECONDS)
     return _MAX_STEPS
+
+
+async def _go_on_with_old_blocks(database: Database, state: int) -> bool:
+    """Begin to write old blocks anew, or note that they are; return whether there is more to merge."""
+    if state == 1:
+        await database.run([words_index.OLD_BLOCKS_WRITTEN])
+    return state > 1 and has_merged(await database.run(words_index.WRITE_OLD_BLOCKS))
+
+
+async def write_words_anew(database: Database, rate_limiter: RateLimiter) -> None:
+    """Write all blocks of the index of words anew: they then hold no word of what was deleted before.
+
+    Raises:
+        Unavailable: the database does not answer.
+    """
+    await rate_limiter.spend()
+    answers = await database.run(words_index.WRITE_ANEW)
+    while has_merged(answers):
+        await rate_limiter.spend()
+        answers = await database.run(words_index.GO_ON_WRITING)
+
+
+class DeletedWords:
+    """Has the index of words written anew for erasures whose memories are deleted, in bounded steps.
+
+    FTS5 takes the words of a deleted memory out of its blocks, but between two blocks it keeps the first letters of a
+    word that separate them, which may be all letters. Those that wait share what is written.
+    """
+
+    def __init__(self, database: Database) -> None:
+        """Take the database."""
+        self._database = database
+        self._begun = self._finished = 0
+        """How many times it was begun, and which of these was the last that is finished."""
+        self._needed: dict[str, int] = {}
+        """Which of them an erasure waits for: one that began after its memories were deleted."""
+
+    async def gone_of(self, erasures: Collection[str]) -> set[str]:
+        """Take the writing further, and return for which of the erasures, whose memories are deleted, it is finished.
+
+        Raises:
+            Unavailable: the database does not answer; the next call continues.
+        """
+        for erasure in erasures:
+            self._needed.setdefault(erasure, self._begun + 1)
+        for step in range(_MAX_STEPS):
+            if all(self._needed[erasure] <= self._finished for erasure in erasures):
+                break
+            begins = self._begun == self._finished
+            if step:
+                await asyncio.sleep(0)
+            answers = await self._database.run(words_index.WRITE_ANEW if begins else words_index.GO_ON_WRITING)
+            self._begun += begins
+            if not has_merged(answers):
+                self._finished = self._begun
+        return {erasure for erasure in erasures if self._needed[erasure] <= self._finished}
+
+    def forget(self, erasure: str) -> None:
+        """Keep nothing of an erasure that has its receipt."""
+        self._needed.pop(erasure, None)

@@ -3,10 +3,13 @@
 Nothing is kept between two chunks: a prune that stops is simply run again, and several may run at once.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from app.domain.errors import DatabaseUnavailable
 from app.indexing.jobs.erase_blobs import remove_objects
+from app.indexing.jobs.merge_words import write_words_anew
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Database, Statement
 from app.ports.object_store import NoObjectStore, ObjectStore
@@ -16,6 +19,7 @@ from app.storage.system.clock import database_time
 MAX_CHUNK = 500
 """How many rows of one kind one run of the database deletes."""
 
+_PURGES, _PURGE_SECONDS = 20, 0.5
 _DAY_MS = 24 * 3600 * 1000
 
 
@@ -72,16 +76,18 @@ class Prune:
     async def run(self) -> Pruned:
         """Delete the memories that had expired when the run began, and the rows that were too old by then.
 
-        The memories' vectors become pending deletes, which the indexer of a running server carries out.
+        The memories' vectors become pending deletes, which the indexer of a running server carries out. In the end
+        neither the index of words nor the database's log has anything of what was deleted.
 
         Raises:
-            Unavailable: the database or the object store does not answer; running it again continues from there.
+            Unavailable: the database or the object store does not answer, or the log is in use; running it again
+                continues from there.
         """
         await self._rate_limiter.spend()
         now = await database_time(self._database)
         audited_until = now - self._audit_days * _DAY_MS
         happened_until = now - self._episode_days * _DAY_MS
-        return Pruned(
+        pruned = Pruned(
             memories=await self._repeat(pruning.delete_expired(now, MAX_CHUNK)),
             idempotency_keys=await self._repeat(pruning.delete_keys(now, MAX_CHUNK)),
             audit_rows=await self._repeat(pruning.delete_audit(audited_until, MAX_CHUNK)),
@@ -96,6 +102,11 @@ class Prune:
             recalls=await self._repeat(pruning.delete_recalls(audited_until, MAX_CHUNK)),
             blobs=await self._let_go(),
         )
+        if pruned.memories:
+            await write_words_anew(self._database, self._rate_limiter)
+        if self._deleted:
+            await self._purge_log()
+        return pruned
 
     async def _repeat(self, statements: Sequence[Statement]) -> int:
         """Make a run until it deletes nothing more; return the number of rows that it has deleted."""
@@ -107,6 +118,18 @@ class Prune:
                 return self._deleted - before
             self._deleted += len(deleted)
             self._report(self._deleted)
+
+    async def _purge_log(self) -> None:
+        """Purge the database's log, once nobody reads it.
+
+        Raises:
+            DatabaseUnavailable: it is read for long.
+        """
+        for _ in range(_PURGES):
+            if await self._database.purge_log():
+                return
+            await asyncio.sleep(_PURGE_SECONDS)
+        raise DatabaseUnavailable("The database's log is in use, so it keeps what was pruned. Prune again.")
 
     async def _let_go(self) -> int:
         """Remove the objects of blobs that nobody has any more, and then their rows; return how many."""

@@ -44,6 +44,9 @@ class Slow:
     async def ping(self) -> None:
         await self._database.ping()
 
+    async def purge_log(self) -> bool:
+        return await self._database.purge_log()
+
 
 def read(value: int, tenant: str = "t") -> Statement:
     return Statement("SELECT ?1 ->> 'value' AS value", {"value": value}, tenant_id=tenant)
