@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 from app.adapters.breaker import Breakers
 from app.adapters.coalescing.gatherer import FREE
 from app.adapters.local.secret_file import local_secrets
+from app.adapters.local.transformer import TransformerEmbedder
 from app.adapters.objects.folder import FolderObjects
 from app.adapters.objects.r2 import R2Objects
 from app.bootstrap.account import Close, missing, open_account, process_name
@@ -48,7 +49,9 @@ from app.services.model_spend import ModelSpend
 from app.services.query_vectors import QueryCache
 from app.services.recall_log import RecallLog
 from app.services.recall_rates import RecallRates
+from app.services.request_turns import RequestTurns
 from app.services.revocations import Revocations
+from app.services.shares import READS, TEXT_CHARACTERS, Shares
 from app.settings import Settings
 
 BLOBS_FOLDER = "blobs"
@@ -115,6 +118,12 @@ class _Process:
         self._embedder = with_prefixes(settings, plain)
         self._reranker = build_reranker(settings, client, metrics, breakers)
         self._model = build_language_model(settings, client, metrics, breakers)
+        self._turns = RequestTurns()
+        self._reads, self._texts = Shares(READS), Shares(TEXT_CHARACTERS)
+        for lag in (self._reads.lag, self._texts.lag):
+            self._turns.watch(lag)
+        if isinstance(plain, TransformerEmbedder):
+            self._turns.watch(lambda _: plain.lag)
         self.closers: list[Close] = [
             plain.close,
             *(each.close for each in (self._reranker, self._model) if each is not None),
@@ -125,7 +134,9 @@ class _Process:
     def open_stack(self, shard: Shard | None = None) -> Stack:
         """Open the database and the indexes of a shard; without one, those of the settings."""
         if self._account is None:
-            return local_stack(self._settings, shard)
+            stack = local_stack(self._settings, shard)
+            self._turns.watch(lambda _: stack.lag())
+            return stack
         return cloudflare_stack(self._settings, self._account, shard)
 
     def first_backends(self, stack: Stack, places: Places) -> Backends:
@@ -145,6 +156,9 @@ class _Process:
             clock=wall_clock,
             scales=self._scales(stack),
             registry=EmbeddingRegistry(stack.open_index, self._open_embedder),
+            request_turns=self._turns,
+            reads=self._reads,
+            texts=self._texts,
             quotas=settings.quota_defaults,
             tenant_episodes=settings.tenant_episodes,
             context=ContextCache(

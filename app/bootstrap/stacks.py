@@ -32,6 +32,8 @@ class Stack:
     prepare_index: Callable[[EmbeddingConfig], Awaitable[None]]
     close: Close
     pace: Pace
+    lag: Callable[[], float] = lambda: 0.0
+    """Returns by how many seconds what this machine does for it is behind."""
     limited: bool = True
     """Whether D1's and Vectorize's limits hold for it."""
 
@@ -50,6 +52,7 @@ def local_stack(settings: Settings, shard: Shard | None = None) -> Stack:
         prepare_index=lambda config: open_index(config).prepare(),
         close=file.close,
         pace=Pace(),
+        lag=lambda: file.lag,
         limited=False,
     )
 

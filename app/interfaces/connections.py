@@ -3,7 +3,11 @@
 import asyncio
 from collections import Counter
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol
+
+_LOOKED_AT = 8
+"""Of the connections that wait for a request, so many are looked at for one that may give way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +18,11 @@ class ConnectionLimits:
     """Open at once. One more closes the one that has waited longest for a request, or is refused."""
     of_one_address: int = 400
     """The same, of connections from one address; behind a proxy all have its address."""
+    spare: int = 200
+    """Open beyond these: new ones for which there is no room, and those that gave way. Each is for one request, which
+    is refused, unless it is one that is always answered."""
+    spare_seconds: float = 0.25
+    """For so long one of them may say nothing before it is ended."""
     head_bytes: int = 16 * 1024
     """The request line and the headers."""
     head_seconds: float = 10.0
@@ -36,6 +45,19 @@ class Connection(Protocol):
 
     transport: asyncio.Transport
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing has arrived that is not read yet."""
+        ...
+
+    def give_way(self) -> None:
+        """End soon, and refuse a request that comes before."""
+        ...
+
+    def end_now(self) -> None:
+        """End at once."""
+        ...
+
 
 class Connections:
     """The connections of one server, and which of them wait for a request."""
@@ -46,6 +68,7 @@ class Connections:
         self._open: dict[Connection, str] = {}
         self._of_address: Counter[str] = Counter()
         self._waiting: dict[Connection, str] = {}
+        self._spare: dict[Connection, None] = {}
 
     def opened(self, connection: Connection, address: str) -> bool:
         """Count a new connection. Return False if there is no room, and none that waits could make room."""
@@ -56,9 +79,18 @@ class Connections:
             self._of_address[address] += 1
         return has_room
 
+    def opened_spare(self, connection: Connection) -> None:
+        """Take a connection for which there is no room, for one request; of too many the oldest is ended."""
+        if len(self._spare) >= self.limits.spare:
+            oldest = next(iter(self._spare))
+            del self._spare[oldest]
+            oldest.end_now()
+        self._spare[connection] = None
+
     def closed(self, connection: Connection) -> None:
         """Count a connection no more."""
         self._waiting.pop(connection, None)
+        self._spare.pop(connection, None)
         address = self._open.pop(connection, None)
         if address is not None:
             self._of_address[address] -= 1
@@ -75,10 +107,15 @@ class Connections:
         self._waiting.pop(connection, None)
 
     def _make_room(self, address: str | None) -> bool:
-        """Close the connection that has waited longest, of an address or of all; return whether there was one."""
-        longest = next((each for each, of in self._waiting.items() if address in {None, of}), None)
+        """Let the connection give way that has waited longest, of an address or of all; return whether there was one.
+
+        One whose request has arrived and is not read yet does not wait.
+        """
+        waiting = (each for each, of in self._waiting.items() if address in {None, of})
+        longest = next((each for each in islice(waiting, _LOOKED_AT) if each.is_silent), None)
         if longest is None:
             return False
         self.closed(longest)
-        longest.transport.abort()
+        self.opened_spare(longest)
+        longest.give_way()
         return True

@@ -6,14 +6,16 @@ figures.
 """
 
 import asyncio
+import fcntl
 import socket
-from collections.abc import Collection
+import termios
+from collections.abc import Callable, Collection
 from http import HTTPStatus
 from typing import Any
 from uuid import uuid4
 
 import httptools
-from uvicorn._types import ASGI3Application
+from uvicorn._types import ASGI3Application, HTTPScope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from app.domain.errors import HeadersTooLarge, MalformedHttp, MemoryGatewayError, RequestTimeout, TooManyConnections
@@ -21,20 +23,36 @@ from app.interfaces.connections import ConnectionLimits, Connections
 from app.interfaces.http.problems import problem_response
 from app.interfaces.upgrades import SentAhead, parser_of_body
 
+_NO_ROOM = "This server has as many connections as it may."
+_NOTHING = bytes(4)
+"""What the system tells of a socket from which there is nothing to read: a C int of 0."""
+
 _PART = 64 * 1024
 _SEND_BUFFER = 128 * 1024
 
 
-def guarded(limits: ConnectionLimits, *, finished: Collection[str] = ()) -> type[asyncio.Protocol]:
+class _Refused(Exception):
+    """The connection is one too many, and was told so: nothing more of it is parsed."""
+
+
+def guarded(
+    limits: ConnectionLimits,
+    *,
+    finished: Collection[str] = (),
+    always: Collection[str] = (),
+    refusal: Callable[[HTTPScope], bytes | None] = lambda _: None,
+) -> type[asyncio.Protocol]:
     """Return the protocol of one server, whose connections share these limits.
 
-    ``finished`` are the paths of requests that are answered to their end even where the caller has gone.
+    ``finished`` are the paths of requests that are answered to their end even where the caller has gone, ``always``
+    those that are answered on a connection too many. ``refusal`` returns the whole answer to a request that is refused
+    before anything is done for it.
     """
     connections = Connections(limits)
 
     class OfThisServer(GuardedHttp):
         def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - uvicorn's arguments
-            super().__init__(connections, finished, *args, **kwargs)
+            super().__init__(connections, finished, always, refusal, *args, **kwargs)
 
     return OfThisServer
 
@@ -42,11 +60,23 @@ def guarded(limits: ConnectionLimits, *, finished: Collection[str] = ()) -> type
 class GuardedHttp(HttpToolsProtocol):
     """uvicorn's protocol with limits; one request at a time on a connection."""
 
-    def __init__(self, connections: Connections, finished: Collection[str], *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - uvicorn's arguments
+    def __init__(
+        self,
+        connections: Connections,
+        finished: Collection[str],
+        always: Collection[str],
+        refusal: Callable[[HTTPScope], bytes | None],
+        *args: Any,  # noqa: ANN401 - uvicorn's arguments
+        **kwargs: Any,  # noqa: ANN401
+    ) -> None:
         """Take what the connections share, and uvicorn's arguments."""
         super().__init__(*args, **kwargs)
         self._connections = connections
         self._finished = finished
+        self._always = always
+        self._refusal = refusal
+        self._spare = False
+        """Whether the connection is one too many."""
         self._task: asyncio.Task[Any] | None = None
         """What answers a request."""
         self._answering: asyncio.Task[Any] | None = None
@@ -80,9 +110,31 @@ class GuardedHttp(HttpToolsProtocol):
         if self._connections.opened(self, self.client[0] if self.client else ""):
             self._end_in(self._limits.head_seconds, self._head_is_late)
         else:
-            self._tell(TooManyConnections("This server has as many connections as it may."))
-            self._ending = True
-            transport.close()
+            self._spare = True
+            self._connections.opened_spare(self)
+            self._end_in(self._limits.spare_seconds, self._refuse_spare)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing has arrived that is not read yet."""
+        own = self.transport.get_extra_info("socket")
+        return own is None or fcntl.ioctl(own.fileno(), termios.FIONREAD, _NOTHING) == _NOTHING
+
+    def give_way(self) -> None:
+        """End soon, and refuse a request that comes before; one that crosses the end finds no reset."""
+        self._spare = True
+        self._unset_keepalive_if_required()
+        self._end_in(self._limits.spare_seconds, self._linger)
+
+    def end_now(self) -> None:
+        """End at once; one that has not been answered is told that there is no room."""
+        if self._head_bytes:
+            self._refuse_spare()
+        self.transport.abort()
+
+    def _refuse_spare(self) -> None:
+        if not self._ending:
+            self._refuse(TooManyConnections(_NO_ROOM))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Let go of a connection."""
@@ -188,8 +240,14 @@ class GuardedHttp(HttpToolsProtocol):
         """Begin to answer."""
         self._in_head = False
         self._cancel()
+        if self._spare and self.url.partition(b"?")[0].decode("ascii", "replace") not in self._always:
+            self._refuse_spare()
+            raise _Refused
         self._connections.works(self)
         super().on_headers_complete()
+        if self._spare:
+            self.cycle.keep_alive = False
+            self._ending = True
         self._body_bytes, self._framing_bytes, self._let_wait = 0, 0, False
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -230,9 +288,15 @@ class GuardedHttp(HttpToolsProtocol):
             self._connections.waits(self)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        if (refusal := self._refusal(cycle.scope)) is not None:
+            self.loop.call_soon(self._answer_at_once, cycle, refusal)  # once what came with the head is parsed
+            return
+
         async def until_the_caller_goes(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - of uvicorn's types
             self._task = asyncio.current_task()
             self._answering = self._task if scope["path"] not in self._finished else None
+            if cycle.disconnected:  # the caller has gone while the loop was busy
+                return
             try:
                 await app(scope, receive, send)
             except asyncio.CancelledError:
@@ -244,6 +308,14 @@ class GuardedHttp(HttpToolsProtocol):
                     self._answering = None
 
         super()._start_asgi_task(cycle, until_the_caller_goes)
+
+    def _answer_at_once(self, cycle: RequestResponseCycle, answer: bytes) -> None:
+        """Answer without the application."""
+        if not cycle.disconnected:
+            self._ending = self._ending or not cycle.keep_alive
+            cycle.response_started = cycle.response_complete = True
+            self.transport.write(answer)
+            self.on_response_complete()
 
     def _head_is_late(self) -> None:
         if self._head_bytes:

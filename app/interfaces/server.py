@@ -18,6 +18,7 @@ import uvicorn
 
 from app.bootstrap import build_shards, wall_clock
 from app.domain.errors import ConfigurationError, MemoryGatewayError
+from app.interfaces.admission import ALWAYS_ANSWERED, Admission
 from app.interfaces.asgi import create_app
 from app.interfaces.connections import ConnectionLimits
 from app.interfaces.guarded_http import guarded
@@ -35,6 +36,10 @@ _REFUSALS = {
     errno.EADDRINUSE: "PORT {port} is taken on {host}. Stop what listens there, or set another: PORT={other}",
     errno.EACCES: "PORT {port} needs rights that this user has not.",
 }
+_BACKLOG = 2048
+"""Connections that wait in the system until they are accepted."""
+_ACCEPTED_AT_ONCE = 16
+"""Connections that are accepted in one round of the event loop: taking in a crowd holds nobody up."""
 _SWITCH_SECONDS = 0.0005
 """After how long a thread that computes in Python makes room for the event loop, which a request needs many times.
 
@@ -84,7 +89,15 @@ async def serve_http(
         application,
         host=settings.host,
         port=settings.port,
-        http=guarded(ConnectionLimits(settings.max_connections, settings.max_connections // 2), finished={MCP_PATH}),
+        http=guarded(
+            ConnectionLimits(settings.max_connections, settings.max_connections // 2),
+            finished={MCP_PATH},
+            always=ALWAYS_ANSWERED,
+            refusal=Admission(
+                shards.check_turn, shards.main.metrics.request, passing={*ALWAYS_ANSWERED, MCP_PATH}
+            ).refusal,
+        ),
+        backlog=_ACCEPTED_AT_ONCE,
         ws="none",
         log_config=None,
         access_log=False,
@@ -170,6 +183,10 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        for server in self.servers:
+            for listening in server.sockets:
+                with listening.dup() as same:  # the loop accepts as many at once as it was told to let wait
+                    same.listen(_BACKLOG)
         if self._parent is not None and self.started:
             self._parent.listens()
             self._parent.on_end(self._stop)

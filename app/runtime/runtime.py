@@ -201,6 +201,7 @@ class Runtime:
         verified, and what it raises is raised. While the service is not ready, nobody is asked for revocations.
 
         Raises:
+            Overloaded: the request has waited for its turn for too long, or would have to.
             RateLimited: the tenant has had its part of the calls that are left, or Cloudflare blocks.
             Unauthenticated: there is no credential that holds, or it was revoked.
             Forbidden: it holds, but not for memories.

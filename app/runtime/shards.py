@@ -84,6 +84,15 @@ class Shards:
                     await task
             await self.fullness.close()
 
+    def check_turn(self, authorization: Callable[[], Sequence[str]]) -> None:
+        """Raise ``Overloaded`` if a request with these ``Authorization`` headers would wait for its turn for too long.
+
+        It costs little, and is asked before anything is done for a request. The headers are read where requests wait.
+        """
+        turns = self.main.backends.request_turns
+        if turns and (tenant_id := self.main.credentials.tenant_seen(authorization())) is not None:
+            turns.check(tenant_id)
+
     async def enter(
         self, authorization: Sequence[str], content: Callable[[], Awaitable[bytes]] | None = None
     ) -> tuple[Principal, Runtime]:

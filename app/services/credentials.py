@@ -165,6 +165,11 @@ class Credentials:
             raise refused("no bearer token")
         return self.verify(token, now)
 
+    def tenant_seen(self, authorization: Sequence[str]) -> str | None:
+        """Return whose credential a header has, if it has been verified before; it may hold no longer."""
+        verified = self._verified.get("".join(authorization).partition(" ")[2])
+        return None if verified is None else verified.principal.tenant_id
+
     def verify(self, token: str, now: int) -> Principal:
         """Return who the credential speaks for at ``now`` (ms since the epoch).
 

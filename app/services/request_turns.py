@@ -1,42 +1,154 @@
-"""Lets few requests begin at a time, so that many of one tenant delay another's by little (ADR 0020)."""
+"""Lets few requests begin at a time, so that many of one tenant delay another's by little (ADR 0020).
+
+A request that would wait for its turn for too long is refused before anything is done for it (ADR 0046).
+"""
 
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from app.domain.errors import Overloaded
 from app.domain.turns import Turns
 
+MAX_WAIT_SECONDS = 1.0
+"""How long a request waits for its turn at most."""
+_FULL_SECONDS = MAX_WAIT_SECONDS / 2
+"""A request that is expected to wait longer is refused when it comes, if the one before it has waited so long, and in
+any case where half as long again is expected: one that waits in vain costs more than one that is refused at once."""
+BEHIND_SECONDS = 0.05
+"""No request begins while a queue behind this one, of this machine or of the tenant, is behind by more."""
 _ROUND_SECONDS = 0.005
 """How long requests begin in a round of the event loop: ordinary ones that come together also begin together."""
+_LOOK_SECONDS = 0.005
+"""After how long it is looked again whether the queues behind are still behind."""
+
+_NEWEST_WEIGHT = 0.125
+
+Lag = Callable[[str], float]
+"""Returns by how many seconds a queue is behind with what is of a tenant, given its id."""
+
+
+@dataclass(slots=True)
+class _Request:
+    tenant_id: str
+    turn: "asyncio.Future[None]"
+    asked_at: float
+
+
+@dataclass(slots=True)
+class _Line:
+    """The requests of a tenant that wait."""
+
+    waiting: int = 0
+    waited: float = 0.0
+    """For how many seconds the one that began last had waited."""
+    began_at: float | None = None
+    """When that was."""
+    place_seconds: float = 0.0
+    """How long it took lately until one more of them began."""
+
+    def begun(self, asked_at: float, now: float) -> None:
+        """Take note of one that begins."""
+        if self.began_at is not None:
+            weight = _NEWEST_WEIGHT if self.place_seconds else 1
+            self.place_seconds += (now - self.began_at - self.place_seconds) * weight
+        self.waited, self.began_at = now - asked_at, now
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether one more would wait for too long: by the pace of late, and not for a moment's delay alone."""
+        expected = self.waiting * self.place_seconds
+        return expected > _FULL_SECONDS and (self.waited > _FULL_SECONDS or expected > 1.5 * _FULL_SECONDS)
 
 
 class RequestTurns:
-    """Lets requests begin for some milliseconds in each round of the event loop, then tenants take turns."""
+    """Lets requests begin for some milliseconds in each round of the event loop, then tenants take turns.
 
-    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        """Take a clock that tells seconds."""
+    What is asked beyond what can be answered waits here, where it costs little, and not in the queues behind.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter, look_seconds: float = _LOOK_SECONDS) -> None:
+        """Take a clock that tells seconds, and after how many to look again at queues that are behind."""
         self._clock = clock
-        self._waiting: Turns[asyncio.Future[None]] = Turns()
+        self._look_seconds = look_seconds
+        self._lags: list[Lag] = []
+        self._waiting: Turns[_Request] = Turns(clock)
+        self._lines: dict[str, _Line] = {}
         self._ends: float | None = None
-        """Until when requests may begin in this round; None where none has begun."""
+        """Until when requests may begin in this round; None where none has begun and none waits."""
+
+    def __bool__(self) -> bool:
+        """Whether any request waits."""
+        return bool(self._lines)
+
+    def watch(self, lag: Lag) -> None:
+        """Look at a queue behind this one before a request begins."""
+        self._lags.append(lag)
+
+    def check(self, tenant_id: str) -> None:
+        """Raise ``Overloaded`` if a request of the tenant that comes now would wait for too long."""
+        line = self._lines.get(tenant_id)
+        if line is not None and line.is_too_long:
+            raise _refusal()
 
     async def wait(self, tenant_id: str) -> None:
-        """Wait until a request of the tenant may begin; at once where this round has time left and nobody waits."""
-        loop = asyncio.get_running_loop()
-        now = self._clock()
-        if self._ends is None:
-            self._ends = now + _ROUND_SECONDS
-            loop.call_soon(self._next_round, loop)
-        elif self._waiting or now >= self._ends:
-            turn: asyncio.Future[None] = loop.create_future()
-            self._waiting.put(tenant_id, turn)
-            await turn
+        """Wait until a request of the tenant may begin; at once where this round has time left and nobody waits.
 
-    def _next_round(self, loop: asyncio.AbstractEventLoop) -> None:
-        while taken := self._waiting.take():
-            _, turn = taken
-            if not turn.done():  # its caller has not gone
-                turn.set_result(None)
-                loop.call_soon(self._next_round, loop)
+        Raises:
+            Overloaded: it has waited for too long, or would have to.
+        """
+        now = self._clock()
+        if not self._waiting and (self._ends is None or now < self._ends) and not self._is_behind(tenant_id):
+            if self._ends is None:
+                self._begin_round(now)
+            return
+        self.check(tenant_id)
+        if self._ends is None:
+            self._begin_round(now)
+        line = self._lines.setdefault(tenant_id, _Line())
+        request = _Request(tenant_id, asyncio.get_running_loop().create_future(), now)
+        self._waiting.put(tenant_id, request)
+        line.waiting += 1
+        try:
+            await request.turn
+        finally:
+            line.waiting -= 1
+            if not line.waiting:
+                del self._lines[tenant_id]
+
+    def _begin_round(self, now: float) -> None:
+        self._ends = now + _ROUND_SECONDS
+        asyncio.get_running_loop().call_soon(self._next_round)
+
+    def _next_round(self) -> None:
+        """Refuse those that have waited for too long, and let the next one begin that may."""
+        while late := self._waiting.take_older(MAX_WAIT_SECONDS):
+            self._end(late[1], _refusal())
+        loop = asyncio.get_running_loop()
+        while taken := self._waiting.take(lambda request: not self._is_behind(request.tenant_id)):
+            if self._end(taken[1]):
+                loop.call_soon(self._next_round)
                 return
-        self._ends = None
+        if self._waiting:
+            loop.call_later(self._look_seconds, self._next_round)
+        else:
+            self._ends = None
+
+    def _end(self, request: _Request, refusal: Overloaded | None = None) -> bool:
+        """End a request's waiting; return whether its caller was still there."""
+        if request.turn.done():
+            return False
+        if refusal is None:
+            self._lines[request.tenant_id].begun(request.asked_at, self._clock())
+            request.turn.set_result(None)
+        else:
+            request.turn.set_exception(refusal)
+        return True
+
+    def _is_behind(self, tenant_id: str) -> bool:
+        return any(lag(tenant_id) > BEHIND_SECONDS for lag in self._lags)
+
+
+def _refusal() -> Overloaded:
+    return Overloaded(f"More is asked than can be answered: the request would wait for over {MAX_WAIT_SECONDS:g} s.")

@@ -39,7 +39,13 @@ class Share:
         """Allow so much at once."""
         self._most = most
         self._used = 0
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._waiting: deque[tuple[int, float, asyncio.Future[None]]] = deque()
+        self._waited = 0.0
+
+    @property
+    def lag(self) -> float:
+        """Seconds that what was admitted last had waited; 0 where nothing waits now."""
+        return self._waited if self._waiting else 0.0
 
     @property
     def idle(self) -> bool:
@@ -52,8 +58,9 @@ class Share:
         if not self._waiting and self._used + size <= self._most:
             self._used += size
             return
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((size, turn))
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[None] = loop.create_future()
+        self._waiting.append((size, loop.time(), turn))
         try:
             await turn
         except asyncio.CancelledError:
@@ -73,11 +80,12 @@ class Share:
     def _admit(self) -> None:
         """Give their room to those who wait and have not gone."""
         while self._waiting:
-            size, turn = self._waiting[0]
+            size, asked_at, turn = self._waiting[0]
             if not turn.done():
                 if self._used + size > self._most:
                     return
                 self._used += size
+                self._waited = turn.get_loop().time() - asked_at
                 turn.set_result(None)
             self._waiting.popleft()
 
@@ -93,6 +101,11 @@ class Shares:
     def take(self, tenant_id: str, size: int) -> "Turn":
         """Return what holds so much of a tenant's share while it is entered."""
         return Turn(self, tenant_id, size)
+
+    def lag(self, tenant_id: str) -> float:
+        """Return by how many seconds a tenant's share is behind."""
+        share = self._of.get(tenant_id)
+        return 0.0 if share is None else share.lag
 
     async def acquire(self, tenant_id: str, size: int) -> None:
         """Wait for room in a tenant's share, and hold it until ``release``."""

@@ -41,3 +41,54 @@ def test_all_come_to_their_turn_in_the_order_of_their_tenant(tenants: list[str])
         of_tenant = [number for owner, number in taken if owner == tenant]
         assert of_tenant == sorted(of_tenant)
     assert not turns
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_queue_is_behind_by_what_the_item_taken_last_had_waited_as_long_as_others_wait() -> None:
+    clock = Clock()
+    turns = Turns[int](clock)
+    assert turns.lag == 0
+    for number in range(3):
+        turns.put("a", number)
+    clock.now = 2.0
+    assert turns.lag == 0  # nothing is taken: whatever holds up who takes is not the number of items
+    turns.take()
+    assert turns.lag == 2
+    turns.take()
+    turns.take()
+    assert turns.lag == 0
+
+
+def test_what_is_put_back_has_waited_since_it_came() -> None:
+    clock = Clock()
+    turns = Turns[int](clock)
+    turns.put("a", 1)
+    clock.now = 2.0
+    assert turns.take() == ("a", 1)
+    turns.put_first("a", 1)
+    assert turns.lag == 2
+    clock.now = 3.0
+    assert turns.take_older(3) == ("a", 1)
+
+
+def test_what_has_waited_for_long_is_found_whoever_has_the_turn() -> None:
+    clock = Clock()
+    turns = Turns[int](clock)
+    turns.put("a", 1)
+    turns.put("a", 2)
+    clock.now = 1.0
+    turns.put("b", 3)
+    assert turns.take() == ("a", 1)
+    assert turns.take_older(2) is None
+    assert turns.take_older(1) == ("a", 2)
+    assert turns.take_older(1) is None
+    assert drained(turns) == [("b", 3)]

@@ -23,6 +23,7 @@ LIMITS = ConnectionLimits(
     unread_seconds=0.4,
     linger_seconds=0.5,
     linger_bytes=100_000,
+    spare=20,
 )
 GET = b"GET /x HTTP/1.1\r\nHost: here\r\n\r\n"
 
@@ -36,6 +37,7 @@ class Application:
     ended_early: list[str] = field(default_factory=list)
     headers: list[str] = field(default_factory=list)
     may_answer: asyncio.Event = field(default_factory=asyncio.Event)
+    refusal: bytes | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.requests += 1
@@ -83,6 +85,18 @@ class Application:
         finally:
             writer.transport.abort()
 
+    @asynccontextmanager
+    async def all_busy(self) -> AsyncIterator[None]:
+        """Have a request under way on every connection that there may be."""
+        opened = [await asyncio.open_connection("127.0.0.1", self.port) for _ in range(LIMITS.of_one_address)]
+        for _, writer in opened:
+            writer.write(b"GET /later HTTP/1.1\r\nHost: here\r\n\r\n")
+        while self.requests < len(opened):
+            await asyncio.sleep(0.01)
+        yield
+        for _, writer in opened:
+            writer.transport.abort()
+
     async def serves(self) -> bool:
         """Tell whether somebody else is answered."""
         async with self.connection() as (reader, writer):
@@ -125,7 +139,7 @@ async def application() -> AsyncIterator[Application]:
         uvicorn.Config(
             application,
             port=0,
-            http=guarded(LIMITS, finished={"/finished"}),
+            http=guarded(LIMITS, finished={"/finished"}, always={"/healthz"}, refusal=lambda _: application.refusal),
             ws="none",
             log_config=None,
             lifespan="off",
@@ -381,3 +395,53 @@ async def test_the_body_of_a_request_that_would_change_the_protocol_is_read(
 async def test_the_body_of_a_request_that_would_change_the_protocol_has_its_time(application: Application) -> None:
     told = await application.exchange(_UPGRADE + b"Content-Length: 5\r\n\r\nhe")
     assert problem(told) == (408, "request_timeout")
+
+
+async def test_one_too_many_whose_request_has_been_sent_gets_an_answer_and_no_reset(application: Application) -> None:
+    async with application.all_busy():
+        body = b"x" * 50_000
+        sent = b"POST /x HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+        answers = await asyncio.gather(*(application.exchange(sent) for _ in range(10)))
+        assert {problem(each) for each in answers} == {(503, "too_many_connections")}
+        assert all(b"retry-after: " in each for each in answers)
+
+
+async def test_some_paths_are_answered_on_a_connection_too_many(application: Application) -> None:
+    async with application.all_busy():
+        told = await application.exchange(b"GET /healthz?x=1 HTTP/1.1\r\nHost: here\r\n\r\n")
+        assert told.startswith(b"HTTP/1.1 200")
+        assert b"connection: close" in told
+
+
+async def test_a_connection_that_gives_way_is_told_so_where_its_request_is_on_the_way(application: Application) -> None:
+    opened = [await asyncio.open_connection("127.0.0.1", application.port) for _ in range(LIMITS.of_one_address)]
+    for reader, writer in opened:
+        writer.write(GET)
+        assert await answer(reader) == (200, b"0")
+    async with application.connection() as (reader, writer):  # the first of them gives way to it
+        writer.write(b"GET /later HTTP/1.1\r\nHost: here\r\n\r\n")
+        while application.requests < len(opened) + 1:
+            await asyncio.sleep(0.01)
+        opened[0][1].write(GET)
+        assert problem(await opened[0][0].read()) == (503, "too_many_connections")
+        application.may_answer.set()
+    for _, writer in opened:
+        writer.transport.abort()
+
+
+async def test_of_connections_too_many_the_oldest_ends_at_once(application: Application) -> None:
+    async with application.all_busy():
+        silent = [await asyncio.open_connection("127.0.0.1", application.port) for _ in range(LIMITS.spare + 5)]
+        assert await silent[0][0].read() == b""
+        assert problem(await silent[-1][0].read()) == (503, "too_many_connections")
+
+
+async def test_a_request_that_is_refused_when_it_comes_leaves_the_connection_open(application: Application) -> None:
+    application.refusal = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 4\r\n\r\nbusy"
+    async with application.connection() as (reader, writer):
+        writer.write(b"POST /x HTTP/1.1\r\nHost: here\r\nContent-Length: 3000\r\n\r\n" + b"x" * 3000)
+        assert await answer(reader) == (503, b"busy")
+        application.refusal = None
+        writer.write(GET)
+        assert await answer(reader) == (200, b"0")
+    assert application.requests == 1

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 
+from app.domain.errors import Overloaded
 from app.services.request_turns import RequestTurns
 
 
@@ -77,3 +78,90 @@ async def test_a_caller_that_goes_holds_nobody_up() -> None:
     assert len(begun.order) == 2
     await begun.all(begun.ask("b"))
     assert begun.order[-1] == "b"
+
+
+class Overload:
+    """Requests that come faster than they can begin: what is behind the turns lets one begin in so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self.now = 0.0
+        self.seconds = seconds
+        self.begins_at = 0.0
+        self.turns = RequestTurns(lambda: self.now, look_seconds=0)
+        self.turns.watch(self._lag)
+        self.waited: dict[str, list[float]] = {}
+        self.refused: Counter[str] = Counter()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def _lag(self, _: str) -> float:
+        return 0.0 if self.now >= self.begins_at else 1.0
+
+    def ask(self, tenant: str) -> None:
+        self._tasks.append(asyncio.create_task(self._one(tenant)))
+
+    async def _one(self, tenant: str) -> None:
+        asked_at = self.now
+        try:
+            self.turns.check(tenant)
+            await self.turns.wait(tenant)
+        except Overloaded:
+            self.refused[tenant] += 1
+        else:
+            self.begins_at = self.now + self.seconds
+            self.waited.setdefault(tenant, []).append(self.now - asked_at)
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let time pass, in steps at each of which the turns look whether a request may begin."""
+        await asyncio.sleep(0)
+        ends = self.now + seconds
+        while self.now < ends:
+            self.now += min(self.seconds, 1.0) / 4
+            for _ in range(4):
+                await asyncio.sleep(0)
+
+    async def end(self) -> None:
+        await self.pass_time(2)
+        await asyncio.gather(*self._tasks)
+
+
+async def test_at_three_times_what_can_begin_all_that_begins_has_waited_less_than_a_second() -> None:
+    overload = Overload(seconds=0.02)
+    for _ in range(300):
+        for _ in range(3):
+            overload.ask("loud")
+        await overload.pass_time(0.02)
+    await overload.end()
+    assert max(overload.waited["loud"]) <= 1.0
+    assert len(overload.waited["loud"]) >= 0.85 * 300
+    assert overload.refused["loud"] >= 300
+
+
+async def test_a_tenant_that_floods_gets_the_refusals_and_no_other_waits_for_it() -> None:
+    overload = Overload(seconds=0.02)
+    for number in range(300):
+        for _ in range(10):
+            overload.ask("loud")
+        if not number % 10:
+            overload.ask("quiet")
+        await overload.pass_time(0.02)
+    await overload.end()
+    assert overload.refused["quiet"] == 0
+    assert max(overload.waited["quiet"]) <= 0.2
+    assert overload.refused["loud"] > 1000
+
+
+async def test_a_burst_that_can_be_answered_in_time_is_not_refused() -> None:
+    overload = Overload(seconds=0.02)
+    for _ in range(40):
+        overload.ask("a")
+    await overload.end()
+    assert len(overload.waited["a"]) == 40
+
+
+async def test_where_nothing_begins_all_are_refused_after_a_second() -> None:
+    overload = Overload(seconds=10.0)
+    for tenant in "abcd":
+        overload.ask(tenant)
+    await overload.end()
+    assert overload.refused.total() == 3
+    assert overload.waited.keys() == {"a"}

@@ -60,6 +60,11 @@ class Passes:
         self._waiting: Turns[_Call] = Turns()
         self._tasks: set[asyncio.Task[None]] = set()
 
+    @property
+    def lag(self) -> float:
+        """Seconds that the call taken last had waited for its pass; 0 where none waits now."""
+        return self._waiting.lag
+
     async def encode(self, tenant_id: str, sequences: Sequences) -> list[Vector]:
         """Return the sequences' vectors, once the tenant has had its turns."""
         if not sequences:

@@ -100,6 +100,11 @@ class SqliteFile:
         self._writer = threading.Thread(target=self._write_forever, name="sqlite-write", daemon=True)
         self._writer.start()
 
+    @property
+    def lag(self) -> float:
+        """Seconds by which reads or writes are behind, whichever are further: how long the last to begin had waited."""
+        return max(self._readers.lag, self._writes.lag)
+
     async def read(self, work: Work[T], tenant_id: str = "", *, seconds: float | None = None) -> T:
         """Run ``work`` on one consistent snapshot of the data; a write in it is refused.
 

@@ -55,6 +55,11 @@ class Readers:
         for thread in self._threads:
             thread.start()
 
+    @property
+    def lag(self) -> float:
+        """Seconds that the read taken last had waited; 0 where none waits now."""
+        return self._quick.lag
+
     def read(self, tenant_id: str, job: Job[Any]) -> None:
         """Let a read wait for its tenant's turn."""
         self._quick.put(tenant_id, job)

@@ -92,6 +92,11 @@ class TransformerEmbedder:
         """Return the embedding config of its vectors."""
         return self._config
 
+    @property
+    def lag(self) -> float:
+        """Seconds that the call taken last had waited for its forward pass; 0 where none waits now."""
+        return self._passes.lag
+
     async def embed(self, texts: Sequence[str], purpose: Purpose, *, tenant_id: str = "") -> Embeddings:
         """Embed each text, regardless of the purpose; tenants take turns."""
         del purpose

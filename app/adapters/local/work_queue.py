@@ -28,6 +28,11 @@ class WorkQueue(Generic[T]):
         """Whether any work waits."""
         return bool(self._turns)
 
+    @property
+    def lag(self) -> float:
+        """Seconds that the work taken last had waited; 0 where none waits now."""
+        return self._turns.lag
+
     def put(self, tenant_id: str, work: T) -> None:
         """Let a piece of work wait for its tenant's turn."""
         with self._lock:

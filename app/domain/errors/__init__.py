@@ -36,6 +36,7 @@
     |   |-- ShardUnavailable             the shard where the tenant lives is missing, or cannot be used
     |   |-- TenantMoved                  the tenant is moving, or has moved, to another shard
     |   |-- TooManyConnections           this server answers as many requests as it may
+    |   |-- Overloaded                   the request would wait for its turn for too long
     |   |-- EmbeddingUnavailable         the embedder does not answer
     |   |-- EmbeddingConfigMismatch      the stored vectors were made with another embedding config
     |   |-- IndexNotProvisioned          the index is absent or not made for this service: see ``provision``
@@ -105,6 +106,7 @@ from app.domain.errors.unavailable import (
     EmbeddingConfigMismatch,
     EmbeddingUnavailable,
     IndexNotProvisioned,
+    Overloaded,
     ShardUnavailable,
     StorageFull,
     StorageReadOnly,
@@ -160,6 +162,7 @@ __all__ = [
     "NoSuchPath",
     "NotFound",
     "OperationRunning",
+    "Overloaded",
     "PreconditionFailed",
     "QuotaExceeded",
     "QuotaExhausted",

@@ -61,6 +61,17 @@ class TooManyConnections(Unavailable):
     title = "Too many connections"
 
 
+class Overloaded(Unavailable):
+    """More is asked than this server can answer: the request has waited, or would have to wait, for too long.
+
+    Nothing of it was done.
+    """
+
+    code = "overloaded"
+    title = "Overloaded"
+    retry_after = 2
+
+
 class EmbeddingUnavailable(Unavailable):
     """The embedder failed, so nothing was written or searched."""
 

@@ -10,6 +10,7 @@ from app.domain.errors import (
     Forbidden,
     InvalidRequest,
     MalformedRequest,
+    Overloaded,
     QuotaExhausted,
     RateLimited,
     StorageFull,
@@ -23,8 +24,8 @@ from app.domain.errors import (
     UpstreamUnavailable,
 )
 
-ACCESS = (Unauthenticated, Forbidden)
-"""Errors of the credential."""
+ACCESS = (Unauthenticated, Forbidden, Overloaded)
+"""Errors of the credential, and of its tenant's turn."""
 BODY = (MalformedRequest, ContentTooLarge, UnsupportedMediaType, InvalidRequest)
 """Errors of a request's body."""
 UPSTREAM = (

@@ -56,7 +56,7 @@ class RequestContext:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        request_id = _request_id(headers)
+        request_id = request_id_of(headers)
         scope.setdefault("state", {})["request_id"] = request_id
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
@@ -95,7 +95,7 @@ class RequestContext:
         )
 
 
-def _request_id(headers: Headers) -> str:
+def request_id_of(headers: Headers) -> str:
     """Keep the caller's id where it is safe to log, else make one."""
     given = headers.get("x-request-id", "")
     if _REQUEST_ID.fullmatch(given):
