@@ -22,6 +22,7 @@ _CLEAR = 5.6
 _HARDLY = 9.0
 """Where the answers lie within 1.6 standard deviations of unrelated texts, a cosine tells hardly anything."""
 _LEAST_GAP = 1e-6
+_SAME_TEXT = 0.99
 _NO_NAME = re.compile(r"[^a-z0-9_]+")
 _WITH_PREFIX = re.compile(r"\A(.+)#[0-9a-f]{8}", re.DOTALL)
 
@@ -85,6 +86,14 @@ class EmbeddingConfig:
         return f"{self.provider}/{self.model} ({self.dimensions} dimensions)"
 
 
+def same_text(one: Vector, other: Vector) -> bool:
+    """Return whether two vectors of one config are of the same text: a provider's answers differ in the last digits."""
+    if one.shape != other.shape:
+        return False
+    lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return lengths > 0 and float(one @ other) / lengths >= _SAME_TEXT
+
+
 @dataclass(frozen=True, slots=True)
 class CosineScale:
     """Where the cosines of a config lie, so that those of two models compare (docs/retrieval.md).
@@ -124,6 +133,8 @@ class EmbeddingConfigs:
     shadow: EmbeddingConfig | None = None
     epoch: int = field(default=0, compare=False)
     """Rises with every change."""
+    building: frozenset[str] = field(default=frozenset(), compare=False)
+    """The names of indexes that are being made: nothing is sent to them."""
 
     @property
     def configs(self) -> tuple[EmbeddingConfig, ...]:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from app.domain.embedding import Vector
+from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.ports.vector_index import VectorIndex
 
@@ -18,6 +20,17 @@ class Held:
     scope: Scope
     revision: int
     embedding: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the index is to show of a memory; without ``values`` these are not compared."""
+
+    scope: Scope
+    id: str
+    created_at: int
+    metadata: Mapping[str, Json]
+    values: Vector | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +51,17 @@ class IndexAdmin(VectorIndex, Protocol):
 
     async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
         """Return what the index shows under these ids, of any scope; an id it does not show is left out.
+
+        Raises:
+            Unavailable: the index cannot be asked.
+        """
+        ...
+
+    async def agrees(self, expected: Sequence[Expected]) -> Mapping[str, bool]:
+        """Return whether the index shows what is expected under each id; an id it does not show is left out.
+
+        Compared are the scope, ``created_at``, the metadata that the index filters on, the embedding config and, where
+        given, the values. Which revision it shows is not.
 
         Raises:
             Unavailable: the index cannot be asked.

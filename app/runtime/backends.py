@@ -196,7 +196,10 @@ class Backends:
             channels=self.channels,
             acknowledgements=self.acknowledgements,
             index_of=lambda config: TenantIndex(
-                tenant_id, self.index_of(config), lambda: self.index_queries.take(tenant_id, 1)
+                tenant_id,
+                self.index_of(config),
+                lambda: config.index_name in self.configs.building,
+                lambda: self.index_queries.take(tenant_id, 1),
             ),
             embedder_of=embedder_of,
             embed_query=lambda config, text: QueryVectors(tenant_id, embedder_of(config), self.queries).of(text),

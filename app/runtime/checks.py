@@ -7,6 +7,7 @@ from typing import Literal
 
 from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
 from app.domain.errors import MemoryGatewayError
+from app.ports.index_admin import IndexAdmin
 from app.runtime.backends import Backends
 from app.runtime.language_model import model_names
 from app.storage import embedding_configs
@@ -71,11 +72,19 @@ class Checks:
             embedder = self._backends.embedder_of(self._config())
         return [
             await _ping("database", database.backend, database.ping),
-            await _ping("index", index.backend, index.ping),
+            await self._index(index),
             await _ping("embedder", embedder.config.provider, embedder.ping),
             *await self._reranker(),
             await self._data(),
         ]
+
+    async def _index(self, index: IndexAdmin) -> Part:
+        """Ask the index; add a notice while it is being made, when nothing is sent to it."""
+        part = await _ping("index", index.backend, index.ping)
+        if self._config().index_name not in self._backends.configs.building:
+            return part
+        notice = "It is being made, and vectors wait in the outbox. If the command was stopped, run it again."
+        return replace(part, notice=notice)
 
     async def _reranker(self) -> list[Part]:
         reranker = self._backends.reranker

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from app.domain.author import Author
 from app.domain.embedding import CosineScale, EmbeddingConfig, EmbeddingConfigs, Vector
-from app.domain.errors import Unavailable
+from app.domain.errors import IndexNotProvisioned, Unavailable
 from app.domain.memory import Scope, Tenant
 from app.domain.query import RECALL_PART_SECONDS, Filter
 from app.domain.quotas import EPISODES, Defaults
@@ -65,12 +65,18 @@ class TenantIndex:
         self,
         tenant_id: str,
         index: VectorIndex,
+        building: Callable[[], bool] = lambda: False,
         turn: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
-        """Bind the tenant; ``turn`` returns what holds the place of a query in the tenant's share of the index."""
+        """Bind the tenant.
+
+        ``building`` tells whether the index is being made, when nothing may be sent to it. ``turn`` returns what holds
+        the place of a query in the tenant's share of the index.
+        """
         self._tenant_id = tenant_id
         self._turn = turn
         self._index = index
+        self._building = building
         self.visible_at_once = index.visible_at_once
         self.confirm_seconds = index.confirm_seconds
         self.removal_grace_ms = index.removal_grace_ms
@@ -79,6 +85,7 @@ class TenantIndex:
     async def query(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> Hits:
         """Return the most similar vectors of the scope; see ``VectorIndex.query``."""
         self._check(scope)
+        self._check_built()
         if self.visible_at_once:  # on this machine: it has turns of its own
             return await self._index.query(scope, vector, top_k=top_k, where=where)
         async with self._turn():
@@ -87,6 +94,8 @@ class TenantIndex:
     def ask_within(self, scope: Scope, vector: Vector, *, top_k: int, where: Filter) -> AwaitedHits | None:
         """Return what a run of the database asks in the same call; None where none can."""
         self._check(scope)
+        if self._building():
+            return None
         index = self._index
         return index.ask_within(scope, vector, top_k=top_k, where=where) if isinstance(index, AsksWithin) else None
 
@@ -94,6 +103,7 @@ class TenantIndex:
         """Add or replace vectors; see ``VectorIndex.upsert``."""
         for vector in vectors:
             self._check(vector.scope)
+        self._check_built()
         return await self._index.upsert(vectors)
 
     async def delete(self, scope: Scope, ids: Sequence[str]) -> int:
@@ -105,6 +115,11 @@ class TenantIndex:
         """Return the tenant's vectors of these ids; see ``VectorIndex.vectors``."""
         self._check(Tenant(tenant_id))
         return await self._index.vectors(tenant_id, ids)
+
+    def _check_built(self) -> None:
+        """Raise ``IndexNotProvisioned`` while the index is being made: it would never find what it is sent now."""
+        if self._building():
+            raise IndexNotProvisioned("The index is being made. Vectors wait in the outbox until it is ready.")
 
     def _check(self, scope: Scope | Tenant) -> None:
         if scope.tenant_id != self._tenant_id:

@@ -53,6 +53,7 @@ class _ConfigsRow:
     active: EmbeddingConfig | None
     shadow: EmbeddingConfig | None
     config_epoch: int | None
+    building: str | None = None
 
 
 async def begin(database: Database, config: EmbeddingConfig) -> EmbeddingConfigs | None:
@@ -87,7 +88,10 @@ async def prepared(database: Database) -> EmbeddingConfigs:
 def read(row: Row) -> EmbeddingConfigs | None:
     """Read the configs in use from a row of ``service_state``; None where none is active yet."""
     found = read_row(_ConfigsRow, row)
-    return None if found.active is None else EmbeddingConfigs(found.active, found.shadow, found.config_epoch or 0)
+    if found.active is None:
+        return None
+    building = frozenset((found.building or "").split())
+    return EmbeddingConfigs(found.active, found.shadow, found.config_epoch or 0, building)
 
 
 def read_all(rows: Iterable[Row]) -> list[EmbeddingConfig]:

@@ -32,8 +32,9 @@ Workers AI's 5006; its reranker's scores from 0 to 1, best first, beside a ``usa
 - a filter on a property without a metadata index is refused; it might as well find nothing, or everything;
 - a vector that lacks an indexed property, or has it with another type, passes ``$ne``, ``$nin`` and ``null``;
   a vector that the metadata index does not hold passes nothing;
-- a metadata index holds the vectors of the batches after its own; batches of writes do not overlap, last
-  ``visibility_seconds`` at random, and the mark of ``info`` is the moment a batch ended;
+- a metadata index is listed with its own batch, and holds the vectors of the batches that end
+  ``metadata_index_seconds`` later, at random; batches of writes do not overlap, last ``visibility_seconds`` at random,
+  and the mark of ``info`` is the moment a batch ended;
 - a REST batch is one transaction (``atomic_batch`` turns that off), and a timeout is a 500;
 - whole numbers in D1's results have no fraction, as JavaScript writes them; ``rows_read`` counts rows returned;
 - a token is four bytes of UTF-8; embeddings are hashed n-grams; chat echoes, fills in a schema, or

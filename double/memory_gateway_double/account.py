@@ -40,6 +40,7 @@ from memory_gateway_double.recorder import RecordedRequest, Recorder
 from memory_gateway_double.routing import Found, Router
 from memory_gateway_double.users import Users
 from memory_gateway_double.v4 import AUTHENTICATION_ERROR, failure, not_routed, refused
+from memory_gateway_double.vectorize.index import Delays
 from memory_gateway_double.vectorize.rest import Vectorize
 from memory_gateway_double.wire import ConnectionCut, Refusal, Reply, Request
 
@@ -56,7 +57,9 @@ class DoubleOptions:
 
     ``time_scale``: how many seconds its clocks count in a real one (rate window, block, visibility,
     ``Date``). ``visibility_seconds``: how long an indexing batch takes, by its clock; (0, 0) makes every
-    write show at once. ``approximate_scores``: scores are off by at most 0.005, unless values are asked for.
+    write show at once. ``metadata_index_seconds``: how long a metadata index that is listed takes until it holds the
+    vectors that are processed from then on; None: as long as a batch. ``approximate_scores``: scores are off by at
+    most 0.005, unless values are asked for.
     ``data_dir``: where it keeps its data; None keeps it in memory.
     """
 
@@ -71,6 +74,7 @@ class DoubleOptions:
     rate_limit: bool = True
     atomic_batch: bool = True
     visibility_seconds: tuple[float, float] = (5.0, 30.0)
+    metadata_index_seconds: tuple[float, float] | None = None
     approximate_scores: bool = True
     seed: int = 0
     data_dir: Path | None = None
@@ -92,7 +96,7 @@ class Double:
         self.vectorize = Vectorize(
             self._journal,
             self.clock,
-            options.visibility_seconds,
+            Delays(options.visibility_seconds, options.metadata_index_seconds or options.visibility_seconds),
             options.seed,
             approximate=options.approximate_scores,
         )

@@ -1,5 +1,7 @@
 """What every ``IndexAdmin`` tells of its contents across scopes: to the indexer, the eraser and reconcile."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,8 @@ from app.domain.embedding import Vector
 from app.domain.errors import CursorExpired, IndexNotProvisioned
 from app.domain.memory import Scope
 from app.domain.query import Filter
-from app.ports.index_admin import Held, IndexAdmin
+from app.ports.index_admin import Expected, Held, IndexAdmin
+from app.ports.vector_index import IndexedVector
 from tests.contracts.conftest import FILTERABLE, IndexSubject, OpenedIndex
 from tests.contracts.vectors import OTHERS, OWN, memory_id, random_unit, unit, vector
 
@@ -203,3 +206,25 @@ async def test_the_vectors_of_another_tenant_are_not_given_out(index: IndexAdmin
     await index.upsert([vector(n, unit(1), scope=scope) for n, scope in enumerate(scopes)])
     found = await index.vectors(OWN.tenant_id, [memory_id(n) for n in range(len(scopes))])
     assert set(found) == {memory_id(n) for n, scope in enumerate(scopes) if scope.tenant_id == OWN.tenant_id}
+
+
+async def test_a_vector_agrees_with_what_was_written_and_with_nothing_else(index: IndexAdmin) -> None:
+    right = Expected(OWN, memory_id(1), 1_790_000_000_000, {"key": "a", "v": 2}, unit(1))
+    await index.upsert([IndexedVector(OWN, right.id, unit(1), right.created_at, 7, right.metadata)])
+    wrong = (
+        replace(right, scope=OTHERS[0]),
+        replace(right, created_at=right.created_at + 1),
+        replace(right, metadata={"key": "b", "v": 2}),
+        replace(right, metadata={"key": "a"}),
+        replace(right, values=unit(0, 1)),
+    )
+    assert await index.agrees([right]) == {memory_id(1): True}
+    assert await index.agrees([replace(right, values=None)]) == {memory_id(1): True}
+    for other in wrong:
+        assert await index.agrees([other]) == {memory_id(1): False}, other
+
+
+async def test_an_absent_vector_neither_agrees_nor_differs(index: IndexAdmin) -> None:
+    await index.upsert([vector(n, unit(1)) for n in range(30)])
+    expected = [Expected(OWN, memory_id(n), vector(n, unit(1)).created_at, {}) for n in range(40)]
+    assert set(await index.agrees(expected)) == {memory_id(n) for n in range(30)}

@@ -157,3 +157,20 @@ def test_a_metadata_index_does_not_hold_vectors_of_its_own_batch() -> None:
         index.write([vector("in-time", metadata={"color": "red"})])
         handle.double.settle()
         assert index.found(filter={"color": "red"}) == {"in-time"}
+
+
+def test_a_metadata_index_is_listed_before_it_is_ready_and_holds_nothing_until_then() -> None:
+    options = DoubleOptions(visibility_seconds=(0, 0), metadata_index_seconds=(1000, 1000))
+    with running(options) as handle, Client.connected(handle) as client:
+        handle.double.create_index("late", DIMENSIONS)
+        index = VectorIndex(client, "late")
+        index.declare("color")
+        listed = client.get(f"{index.path}/metadata_index/list").json()["result"]["metadataIndexes"]
+        assert listed == [{"propertyName": "color", "indexType": "string"}]
+        index.write([vector("too-early", metadata={"color": "red"})])
+        handle.double.settle()
+        assert (index.found(), index.found(filter={"color": "red"})) == ({"too-early"}, set())
+        index.write([vector("in-time", metadata={"color": "red"})])
+        assert index.found(filter={"color": "red"}) == {"in-time"}
+        index.write([vector("too-early", metadata={"color": "red"})])
+        assert index.found(filter={"color": "red"}) == {"too-early", "in-time"}, "written again, it is found"

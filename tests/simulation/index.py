@@ -10,12 +10,12 @@ from sys import maxsize
 
 import numpy as np
 
-from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.embedding import EmbeddingConfig, Vector, same_text
 from app.domain.errors import CursorExpired
 from app.domain.json_types import Scalar
 from app.domain.memory import Scope
 from app.domain.query import Filter
-from app.ports.index_admin import Held, IdPage
+from app.ports.index_admin import Expected, Held, IdPage
 from app.ports.vector_index import Hit, Hits, IndexedVector
 
 _TOP_K = 100
@@ -119,6 +119,17 @@ class LateIndex:
     async def vectors(self, tenant_id: str, ids: Sequence[str]) -> Mapping[str, Vector]:
         shown = self.shown
         return {id_: shown[id_].values for id_ in ids if id_ in shown and shown[id_].scope.tenant_id == tenant_id}
+
+    async def agrees(self, expected: Sequence[Expected]) -> Mapping[str, bool]:
+        shown = self.shown
+        return {one.id: self._is_as(shown[one.id], one) for one in expected if one.id in shown}
+
+    def _is_as(self, vector: IndexedVector, expected: Expected) -> bool:
+        keys = self.filterable or ()
+        filtered = [{key: given[key] for key in keys if key in given} for given in (vector.metadata, expected.metadata)]
+        if (vector.scope, vector.created_at) != (expected.scope, expected.created_at) or filtered[0] != filtered[1]:
+            return False
+        return expected.values is None or same_text(vector.values, expected.values)
 
     async def list_ids(self, cursor: str | None = None) -> IdPage:
         """Return a page of what showed when the listing began; now and then a listing is no longer known."""

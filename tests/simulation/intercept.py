@@ -9,7 +9,7 @@ from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.database import Database, Row, Statement
 from app.ports.embedder import Embedder, Embeddings, Purpose
-from app.ports.index_admin import Held, IdPage, IndexAdmin
+from app.ports.index_admin import Expected, Held, IdPage, IndexAdmin
 from app.ports.vector_index import Hits, IndexedVector
 
 T = TypeVar("T")
@@ -138,6 +138,10 @@ class InterceptedIndex:
     async def vectors(self, tenant_id: str, ids: Sequence[str]) -> Mapping[str, Vector]:
         call = PortCall("index.vectors", tuple(ids))
         return await self.between.pass_on(call, lambda: self.inner.vectors(tenant_id, ids))
+
+    async def agrees(self, expected: Sequence[Expected]) -> Mapping[str, bool]:
+        call = PortCall("index.agrees", tuple(one.id for one in expected))
+        return await self.between.pass_on(call, lambda: self.inner.agrees(expected))
 
     async def list_ids(self, cursor: str | None = None) -> IdPage:
         return await self.between.pass_on(PortCall("index.list_ids", cursor), lambda: self.inner.list_ids(cursor))

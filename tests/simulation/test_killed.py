@@ -59,6 +59,7 @@ async def _go_on(made: World, played: Scene, act: Act, damage: set[tuple[str, st
         await agent.recall_all()
     findings = await successor.reconcile(repair=False)
     assert (findings.missing, findings.orphans, findings.stale, findings.foreign) == (0, 0, 0, 0)
+    assert (findings.hidden, findings.changed) == (0, 0)
     assert not made.file.rows("SELECT 1 FROM reconcile UNION SELECT 1 FROM reconcile_listed")
 
 
@@ -67,7 +68,7 @@ async def _go_on(made: World, played: Scene, act: Act, damage: set[tuple[str, st
 def test_a_process_killed_at_any_call_loses_nothing_and_leaves_nothing_behind(name: str, kind: Kind) -> None:
     act = ACTS[name]
     calls = clock.run(_live(kind, act))
-    assert {call.port for call in calls} == act.calls
+    assert act.calls <= {call.port for call in calls} <= act.calls | act.some
     every = list(moments(calls))
     # A short run has some moments of each act, others for each kind; ``make soak`` has all.
     begin, step = (0, 1) if generation.LONG else (_KINDS.index(kind), max(len(_KINDS), len(every) // _SOME))

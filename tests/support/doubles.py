@@ -10,7 +10,7 @@ from app.domain.memory import Scope
 from app.domain.query import Filter
 from app.ports.database import Database, Row, Statement
 from app.ports.embedder import Embedder, Embeddings, Purpose
-from app.ports.index_admin import Held, IdPage, IndexAdmin
+from app.ports.index_admin import Expected, Held, IdPage, IndexAdmin
 from app.ports.vector_index import Hits, IndexedVector
 
 
@@ -161,6 +161,11 @@ class FailingIndex:
         self.journal.append("index.vectors")
         _raise(self.error)
         return await self.inner.vectors(tenant_id, ids)
+
+    async def agrees(self, expected: Sequence[Expected]) -> Mapping[str, bool]:
+        self.journal.append("index.agrees")
+        _raise(self.error)
+        return await self.inner.agrees(expected)
 
     async def list_ids(self, cursor: str | None = None) -> IdPage:
         self.journal.append("index.list_ids")

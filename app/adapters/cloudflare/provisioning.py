@@ -1,7 +1,8 @@
 """Prepares an account for the service, in an order that leaves no vector outside a metadata index.
 
 Vectorize does not find a vector by a metadata index that is younger than the vector. So the metadata indexes are
-created first, and a probe proves that they work before anything else can be written.
+created first, and a probe proves that they work before anything else is written: until then the database says that the
+index is being made, which every replica of a running service sees (``app.storage.system.index_build``).
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from app.domain.query import Filter
 from app.ports.database import Database
 from app.ports.vector_index import IndexedVector
 from app.storage.migrations.runner import applied_migrations, known_migrations, migrate
+from app.storage.system import index_build
 from app.storage.system.new_shard import check_unused
 
 Report = Callable[[str], object]
@@ -64,7 +66,8 @@ class Plan:
     index: bool
     metadata_indexes: Mapping[str, IndexType]
     proof: bool
-    """Whether the filters have still to be proved: an empty index does not show that they were."""
+    """Whether the filters have still to be proved: neither an empty index nor one that a stopped run left shows that.
+    """
 
     @property
     def steps(self) -> list[str]:
@@ -113,7 +116,8 @@ class Provisioning:
         applied = await applied_migrations(self._open_database(database_id)) if database_id else []
         exists = await self._account.index_exists(self._index.name)
         info = await self._index.info() if exists else {}
-        vectors = await self._vectors(info)
+        stopped = database_id is not None and await self._was_stopped(database_id)
+        vectors = 0 if stopped else await self._vectors(info)
         return Plan(
             database_id=database_id,
             placement=placement,
@@ -136,15 +140,26 @@ class Provisioning:
             report(f"created the D1 database {self._wanted.database_name}{where}: {database_id}")
         for name in await migrate(self._open_database(database_id)):
             report(f"applied migration {name}")
+        if not (plan.index or plan.metadata_indexes or plan.proof):
+            return database_id
+        database, config = self._open_database(database_id), self._wanted.config
+        await index_build.begin(database, config)
         if plan.index:
             await self._account.create_index(self._wanted.config, self._index.name)
             report(f"created the Vectorize index {self._index.name}")
         if plan.metadata_indexes:
             await self._account.create_metadata_indexes(self._index.name, plan.metadata_indexes)
             report(f"requested the metadata indexes {', '.join(plan.metadata_indexes)}")
-        if plan.proof:
-            await self._prove(report)
+        await self._prove(report)
+        await index_build.end(database, config)
         return database_id
+
+    async def _was_stopped(self, database_id: str) -> bool:
+        """Return whether an earlier run began to make the index and did not come to its end.
+
+        What the index holds then is queued again in the end, or found by the reconcile that follows.
+        """
+        return await index_build.is_building(self._open_database(database_id), self._wanted.config)
 
     async def _placement(self, database_id: str | None) -> Placement:
         """Return where the database is to be; an existing one, which cannot be moved, is checked."""

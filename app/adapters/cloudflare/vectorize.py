@@ -31,7 +31,7 @@ from app.domain.json_types import Json
 from app.domain.memory import Scope
 from app.domain.moments import milliseconds, parse_moment
 from app.domain.query import RECALL_PART_SECONDS, Filter
-from app.ports.index_admin import Held, IdPage
+from app.ports.index_admin import Expected, Held, IdPage
 from app.ports.vector_index import AsksWithin, AwaitedHits, Hits, IndexedVector
 from app.storage.outbox import GRACE_MS
 
@@ -156,6 +156,14 @@ class VectorizeIndex(AsksWithin):
             found |= answers.read_vectors(answer.result, tenant_id, self._config.dimensions)
         return found
 
+    async def agrees(self, expected: Sequence[Expected]) -> Mapping[str, bool]:
+        """Read the vectors whole and compare them, in as many calls as ``held`` needs."""
+        found: dict[str, bool] = {}
+        wanted = {one.id: (one, self._metadata(one)) for one in expected}
+        async for answer in self._looked_at([one.id for one in expected]):
+            found |= answers.read_agreement(answer.result, wanted)
+        return found
+
     async def list_ids(self, cursor: str | None = None) -> IdPage:
         """Return a page of the snapshot that a call without a cursor takes and Vectorize keeps for a while."""
         query = {"count": str(_LIST_IDS)} | ({} if cursor is None else {"cursor": cursor})
@@ -238,16 +246,19 @@ class VectorizeIndex(AsksWithin):
         call = Call(f"vectorize.{method}", "POST", path, content, seconds=seconds, breaker=breaker)
         return await self._client.call(call, self._meaning)
 
-    def _line(self, vector: IndexedVector) -> bytes:
+    def _metadata(self, vector: IndexedVector | Expected) -> dict[str, Json]:
+        """Return the metadata of a vector, without its revision: of what a memory was given only the declared keys."""
         declared = {key: value for key, value in vector.metadata.items() if self._is_declared(key, value)}
-        metadata: dict[str, Json] = {
+        return {
             **declared,
             "tenant_id": vector.scope.tenant_id,
             "agent_id": vector.scope.agent_id,
             "created_at": vector.created_at,
-            "revision": vector.revision,
             "embedding": self._config.label,
         }
+
+    def _line(self, vector: IndexedVector) -> bytes:
+        metadata = {**self._metadata(vector), "revision": vector.revision}
         line = {"id": vector.id, "values": np.ascontiguousarray(vector.values), "metadata": metadata}
         return orjson.dumps(line, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_APPEND_NEWLINE)
 

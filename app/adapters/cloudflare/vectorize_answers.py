@@ -5,14 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from app.domain.embedding import Vector
+from app.domain.embedding import Vector, same_text
 from app.domain.errors import UpstreamRejected
+from app.domain.json_types import Json
 from app.domain.memory import Scope
-from app.ports.index_admin import Held, IdPage
+from app.ports.index_admin import Expected, Held, IdPage
 from app.ports.vector_index import Hit
 
 NO_SUCH_INDEX = frozenset({3000, 3005})
 """Codes of the refusal of a call for an index that does not exist, or no longer."""
+_REVISION = "revision"
 NOT_OURS = Held(Scope("", ""), 0, "")
 """A vector of another writer: its metadata names no scope, and no scope of this service has empty names."""
 
@@ -50,6 +52,27 @@ def read_vectors(result: Any, tenant_id: str, dimensions: int) -> dict[str, Vect
     if any(values.shape != (dimensions,) for values in found.values()):
         raise UpstreamRejected("Vectorize answered vectors of another length.")
     return found
+
+
+def read_agreement(
+    result: Any,  # noqa: ANN401 - the same
+    wanted: Mapping[str, tuple[Expected, Mapping[str, Json]]],
+) -> dict[str, bool]:
+    """Read the response of ``get_by_ids``: whether each vector has the metadata, and the values, that are wanted."""
+    read_held(result)  # refuses another form
+    return {vector["id"]: _is_as(vector, *wanted[vector["id"]]) for vector in result or () if vector["id"] in wanted}
+
+
+def _is_as(vector: Mapping[str, Any], expected: Expected, metadata: Mapping[str, Json]) -> bool:
+    shown = {key: value for key, value in (vector.get("metadata") or {}).items() if key != _REVISION}
+    if shown != metadata:
+        return False
+    if expected.values is None:
+        return True
+    try:
+        return same_text(np.array(vector["values"], np.float32), expected.values)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UpstreamRejected("Vectorize answered vectors without their values.") from error
 
 
 def read_listing(result: Any) -> IdPage:  # noqa: ANN401 - the same

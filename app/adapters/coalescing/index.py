@@ -9,7 +9,7 @@ from app.domain.embedding import Vector
 from app.domain.errors import VectorRefused
 from app.domain.memory import Scope
 from app.domain.query import Filter
-from app.ports.index_admin import Held, IdPage, IndexAdmin
+from app.ports.index_admin import Expected, Held, IdPage, IndexAdmin
 from app.ports.vector_index import AsksWithin, AwaitedHits, Hits, IndexedVector
 
 MOST = Size(items=500, bytes=4_000_000)
@@ -109,6 +109,10 @@ class CoalescingIndex(AsksWithin):
     async def held(self, ids: Sequence[str]) -> Mapping[str, Held]:
         """Return what the index shows under these ids; see ``IndexAdmin.held``."""
         return await self._below.held(ids)
+
+    async def agrees(self, expected: Sequence[Expected]) -> Mapping[str, bool]:
+        """Return whether the index shows what is expected; see ``IndexAdmin.agrees``."""
+        return await self._below.agrees(expected)
 
     async def list_ids(self, cursor: str | None = None) -> IdPage:
         """Return a page of all ids; see ``IndexAdmin.list_ids``."""

@@ -1,5 +1,6 @@
 """The ``VectorIndex`` port on a SQLite file, with an exact cosine search of a scope (ADR 0003)."""
 
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +15,11 @@ from app.adapters.local import removed_vectors
 from app.adapters.local.coalescer import Coalescer
 from app.adapters.local.scope_vectors import Numbers, ScopeCache, ScopeVectors, columns, cosines
 from app.adapters.local.sqlite_file import SqliteFile
-from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.embedding import EmbeddingConfig, Vector, same_text
 from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope
 from app.domain.query import Filter
-from app.ports.index_admin import Held, IdPage
+from app.ports.index_admin import Expected, Held, IdPage
 from app.ports.vector_index import Hit, Hits, IndexedVector
 from app.storage import filters
 
@@ -98,6 +99,10 @@ ON CONFLICT DO NOTHING
 # These two cross scopes: they return the scope of an id, and the ids that exist.
 _HELD = """
 SELECT id, tenant_id, agent_id, revision FROM local_vector
+WHERE index_name = ?1 ->> 'index_name' AND id IN (SELECT value FROM json_each(?1, '$.ids'))
+"""
+_SHOWN = """
+SELECT id, tenant_id, agent_id, created_at, metadata, vector FROM local_vector
 WHERE index_name = ?1 ->> 'index_name' AND id IN (SELECT value FROM json_each(?1, '$.ids'))
 """
 _LISTED = """
@@ -207,6 +212,13 @@ class SqliteVectorIndex:
         argument = to_json({"tenant_id": tenant_id, "index_name": self._config.index_name, "ids": list(ids)})
         rows = await self._file.read(lambda connection: _rows(connection, _BY_ID, argument), tenant_id)
         return {id_: np.frombuffer(values, "<f4").astype(np.float32, copy=False) for id_, values in rows}
+
+    async def agrees(self, expected: Sequence[Expected]) -> Mapping[str, bool]:
+        """Compare the rows of the vectors; all have the config of this index."""
+        argument = to_json({"index_name": self._config.index_name, "ids": [one.id for one in expected]})
+        rows = await self._file.read(lambda connection: _rows(connection, _SHOWN, argument))
+        shown = {row[0]: row[1:] for row in rows}
+        return {one.id: _is_as(one, *shown[one.id]) for one in expected if one.id in shown}
 
     async def list_ids(self, cursor: str | None = None) -> IdPage:
         """Return the ids that follow the cursor, which is an id itself and never expires."""
@@ -337,6 +349,13 @@ def _hits(found: list[tuple[float, int, str]], top_k: int) -> list[Hit]:
 
 def _argument(config: EmbeddingConfig, scope: Scope, **more: Json) -> str:
     return to_json({"tenant_id": scope.tenant_id, "agent_id": scope.agent_id, "index_name": config.index_name, **more})
+
+
+def _is_as(expected: Expected, tenant_id: str, agent_id: str, created_at: int, metadata: str, values: bytes) -> bool:
+    shown = (Scope(tenant_id, agent_id), created_at, json.loads(metadata))
+    if shown != (expected.scope, expected.created_at, dict(expected.metadata)):
+        return False
+    return expected.values is None or same_text(np.frombuffer(values, "<f4"), expected.values)
 
 
 def _filtered(vector: IndexedVector) -> dict[str, Json]:

@@ -1,26 +1,29 @@
 """Compares the index with the database, id by id, and repairs it on request. Crosses tenants; no request imports it.
 
 First the index lists all its ids, which are kept in the database; then all memories are checked for those that are
-neither listed nor queued. Every step can be repeated, and the progress is saved: a reconcile that stops is continued by
-the next one.
+neither listed nor queued; then the vectors that the index shows are compared with the memories, also through the filter
+that recalls use. Every step can be repeated, and the progress is saved: a reconcile that stops is continued by the next
+one.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 
 from app.domain.delivery import Acknowledgement
+from app.domain.embedding import Vector
 from app.domain.errors import Conflict, CursorExpired, VectorRefused
 from app.domain.json_types import Json
+from app.indexing.jobs.compare_vectors import VectorComparison
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Database, Row, Statement
 from app.ports.embedder import Embedder
 from app.ports.index_admin import Held, IndexAdmin
 from app.storage.outbox import encode
 from app.storage.rows import read_row, read_rows
-from app.storage.system import indexer_queue, leases
+from app.storage.system import index_build, indexer_queue, leases
 from app.storage.system import reconcile as statements
 from app.storage.system.indexer_queue import QueuedChange
-from app.storage.system.reconcile import Content, MemoryWindow, ReconcileState, UnindexedMemory
+from app.storage.system.reconcile import ComparedMemory, Content, MemoryWindow, ReconcileState, UnindexedMemory
 
 _RECENT_MS = 600_000
 """The vector of a younger memory may have become visible after its page was listed, so it is looked up by id."""
@@ -37,6 +40,8 @@ class Findings:
 
     ``missing`` memories have no vector, ``orphans`` are vectors without a memory, ``stale`` memories were embedded
     with a config that is not in use; ``foreign`` vectors were not written by this service and are not touched.
+    ``hidden`` vectors are there by id and no search of their scope finds them; ``changed`` ones have other values or
+    metadata than their memories.
     """
 
     listed: int = 0
@@ -45,6 +50,9 @@ class Findings:
     orphans: int = 0
     stale: int = 0
     foreign: int = 0
+    compared: int = 0
+    hidden: int = 0
+    changed: int = 0
     repaired: int = 0
     examples: dict[str, list[str]] = field(default_factory=dict)
 
@@ -71,8 +79,8 @@ def together(found: Sequence[Findings]) -> Findings:
 class Progress:
     """The progress: how much is done and of how much, and the number of memories at the start.
 
-    The listing of the index is at most half of it. What is listed then counts with the memories, so that an index which
-    holds little, as a lost or a new one, leaves most of the progress to the memories.
+    The listing of the index is at most a third of it. What is listed then counts with the memories, so that an index
+    which holds little, as a lost or a new one, leaves most of the progress to the memories.
     """
 
     done: int
@@ -102,32 +110,39 @@ class Reconcile:
         self._rate_limiter = rate_limiter
         self._repair = repair
         self._report = report
+        self._vectors = VectorComparison(index, embedder, rate_limiter.spend)
         self._findings = Findings()
         self._acknowledgements: list[Acknowledgement] = []
         self._memories = 0
         self._checked: int | None = None
         """Memories that were checked, with those of the present window that are embedded; None while listing."""
 
-    async def run(self) -> Findings:
+    async def run(self, *, values: bool = False) -> Findings:
         """Continue where the last comparison stopped, and return the findings of the whole.
 
+        ``values``: whether every memory is embedded again to compare the values of its vector.
+
         Raises:
-            Conflict: another process is comparing.
+            Conflict: another process is comparing, or the index is being made.
             Unavailable: the database, the index or the embedder does not answer; running it again continues from there.
         """
         state = await self._begin()
         if state.phase == "listing":
             await self._check_index(state.cursor)
-            await self._check_memories("", state.started_at)
-        else:
+            state = replace(state, phase="missing", cursor=None)
+        if state.phase == "missing":
             await self._check_memories(state.cursor or "", state.started_at)
+            state = replace(state, phase="comparing", cursor=None)
+        await self._compare_vectors(state.cursor, values=values)
         await self._run([*indexer_queue.write(self._acknowledgements), *statements.end(self._holder)])
         await self._clear()
         return self._findings
 
     async def _begin(self) -> ReconcileState:
         name = self._embedder.config.index_name
-        _, (row,) = await self._step(*statements.begin(name))
+        building, _, (row,) = await self._step(index_build.read(self._embedder.config), *statements.begin(name))
+        if building:
+            raise Conflict("The index is being made. If that was stopped, run: memory-gateway rebuild --yes")
         state = read_row(ReconcileState, row)
         if state.index_name != name:  # a reconcile of an index that is no longer in use
             await self._run(statements.end(self._holder))
@@ -180,6 +195,54 @@ class Reconcile:
             if window.last is None:
                 return
             after = window.last
+
+    async def _compare_vectors(self, cursor: str | None, *, values: bool) -> None:
+        """Compare what the index shows of the memories of which nothing is queued, a hundred at a time."""
+        self._checked = self._findings.walked
+        config = self._embedder.config
+        while True:
+            _, rows = await self._step(
+                statements.save("comparing", cursor, asdict(self._findings)), statements.read_compared(cursor, config)
+            )
+            page = read_rows(ComparedMemory, rows)
+            if not page:
+                return
+            unqueued = [memory for memory in page if not memory.queued]
+            hidden, changed = await self._differing(unqueued, await self._embedded(unqueued) if values else {})
+            for kind, found in (("hidden", hidden), ("changed", changed)):
+                if found:
+                    self._findings.add(kind, [memory.id for memory in found])
+            await self._embed_again(list({one.id: one for one in (*hidden, *changed)}.values()))
+            self._findings.compared += len(page)
+            self._report_progress()
+            cursor = page[-1].cursor
+
+    async def _differing(
+        self, memories: Sequence[ComparedMemory], values: Mapping[str, Vector]
+    ) -> tuple[list[UnindexedMemory], list[UnindexedMemory]]:
+        """Return the memories that no search finds, and those that the index shows differently, as they still are."""
+        found = await self._vectors.compare([memory.expected(values.get(memory.id)) for memory in memories])
+        if not any(found):
+            return [], []
+        (rows,) = await self._step(
+            statements.read_compared_again(sorted({*found[0], *found[1]}), self._embedder.config)
+        )
+        before = {memory.id: memory for memory in memories}
+        still = {one.id: one for one in read_rows(ComparedMemory, rows) if one == before[one.id]}
+        hidden, changed = ([UnindexedMemory(id_, still[id_].bytes) for id_ in ids if id_ in still] for ids in found)
+        return hidden, changed
+
+    async def _embedded(self, memories: Sequence[ComparedMemory]) -> dict[str, Vector]:
+        """Embed memories again; one that is gone is left out."""
+        values: dict[str, Vector] = {}
+        for ids in _batches([UnindexedMemory(memory.id, memory.bytes) for memory in memories]):
+            (rows,) = await self._step(statements.read_contents(ids))
+            contents = read_rows(Content, rows)
+            if contents:
+                await self._rate_limiter.spend()
+                embedded = await self._embedder.embed([memory.embedded_text for memory in contents], "document")
+                values |= zip((memory.id for memory in contents), embedded.vectors, strict=True)
+        return values
 
     async def _without_visible(self, memories: Sequence[UnindexedMemory], started_at: int) -> list[UnindexedMemory]:
         """Return the memories without those whose vectors have become visible since their page was listed."""
@@ -260,9 +323,10 @@ class Reconcile:
     def _report_progress(self) -> None:
         listed, memories = self._findings.listed, self._memories
         if self._checked is None:
-            self._report(Progress(min(listed, memories), 2 * memories, memories))
-        else:
-            self._report(Progress(listed + min(self._checked, memories), listed + memories, memories))
+            self._report(Progress(min(listed, memories), 3 * memories, memories))
+            return
+        done = listed + min(self._checked, memories) + min(self._findings.compared, memories)
+        self._report(Progress(done, listed + 2 * memories, memories))
 
 
 def _batches(memories: Sequence[UnindexedMemory]) -> Iterator[list[str]]:

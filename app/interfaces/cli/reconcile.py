@@ -28,14 +28,20 @@ rate_option = click.option(
 
 @click.command()
 @click.option("--repair", is_flag=True, help="Embed what is missing or stale, and remove orphans.")
+@click.option(
+    "--values/--no-values",
+    default=True,
+    show_default=True,
+    help="Embed every memory again, and compare the values of its vector too.",
+)
 @rate_option
 @as_json_option
-def reconcile(*, repair: bool, calls_per_minute: float, as_json: bool) -> None:
+def reconcile(*, repair: bool, values: bool, calls_per_minute: float, as_json: bool) -> None:
     """Compare the index, and the object store, with the database.
 
-    It goes id by id. What was stopped goes on where it was.
+    It goes id by id, and asks the index through the filter of recalls. What was stopped goes on where it was.
     """
-    findings, blobs = run(_reconcile_all(repair=repair, calls_per_minute=calls_per_minute))
+    findings, blobs = run(_reconcile_all(repair=repair, values=values, calls_per_minute=calls_per_minute))
     report = "\n".join([_report(findings, repair=repair), *_report_blobs(blobs, repair=repair)])
     print_answer({**asdict(findings), "blobs": asdict(blobs)}, report, as_json)
 
@@ -62,27 +68,24 @@ async def _rebuild(poll_seconds: float, calls_per_minute: float) -> Findings:
         await provision_index(settings, poll_seconds)
         for shard in await read_shards(settings):
             await provision_index(settings, poll_seconds, shard)
-    return await _reconcile(repair=True, calls_per_minute=calls_per_minute)
+    async with open_maintenance(settings, calls_per_minute) as shards:
+        return await _compared(shards, repair=True, values=False)
 
 
-async def _reconcile_all(*, repair: bool, calls_per_minute: float) -> tuple[Findings, BlobFindings]:
+async def _reconcile_all(*, repair: bool, values: bool, calls_per_minute: float) -> tuple[Findings, BlobFindings]:
     async with open_maintenance(quiet_settings(), calls_per_minute) as shards:
-        findings = await _compared(shards, repair=repair)
+        findings = await _compared(shards, repair=repair, values=values)
         return findings, await shards[0].blobs(repair=repair).run()
 
 
-async def _reconcile(*, repair: bool, calls_per_minute: float) -> Findings:
-    async with open_maintenance(quiet_settings(), calls_per_minute) as shards:
-        return await _compared(shards, repair=repair)
-
-
-async def _compared(shards: Sequence[Maintenance], *, repair: bool) -> Findings:
+async def _compared(shards: Sequence[Maintenance], *, repair: bool, values: bool) -> Findings:
     """Compare every shard's index with its database, and return what was found in all of them."""
     found = []
     for prepared in shards:
         tell_shard(prepared.shard, len(shards))
         with comparing("Comparing") as report:
-            found.append(await prepared.comparison(prepared.runtime.config, repair=repair, report=report).run())
+            config = prepared.runtime.config
+            found.append(await prepared.comparison(config, repair=repair, report=report).run(values=values))
     return together(found)
 
 
@@ -134,11 +137,13 @@ def _report(findings: Findings, *, repair: bool) -> str:
         ("missing", "memories without a vector"),
         ("orphans", "vectors without a memory"),
         ("stale", "memories embedded with another config"),
+        ("hidden", "vectors that no search finds"),
+        ("changed", "vectors with other values or metadata than their memories"),
         ("foreign", "vectors of another writer, left alone"),
     ):
         lines.append(_line(getattr(findings, kind), said, findings.examples.get(kind, [])))
     if repair:
         lines.append(f"{findings.repaired} repaired; the index shows them within minutes.")
-    elif findings.missing or findings.orphans or findings.stale:
+    elif any((findings.missing, findings.orphans, findings.stale, findings.hidden, findings.changed)):
         lines.append("Nothing was changed. Run again with --repair.")
     return "\n".join(lines)

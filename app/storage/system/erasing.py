@@ -77,7 +77,7 @@ WHERE {_ERASURE}
 """
 _PROGRESS = f"""
 SELECT EXISTS (SELECT 1 FROM long_term_memory AS memory WHERE {_MEMORY}) AS more,
-  EXISTS (SELECT 1 FROM outbox WHERE {_OUTBOX}) AS queued,
+  EXISTS (SELECT 1 FROM outbox WHERE {_OUTBOX}) OR EXISTS (SELECT 1 FROM index_build) AS queued,
   CASE {_OF_TIERS} END AS tier, erasure.tiers,
   erasure.memories, erasure.outbox_rows, erasure.dead_letters, erasure.idempotency_keys,
   erasure.messages, {NOW} AS now
@@ -159,8 +159,9 @@ class RunningErasure:
 class ErasureProgress:
     """What is left of an erasure, and what it has erased so far.
 
-    ``more``: memories are left. ``queued``: the outbox has rows of the scope. ``tier``: a kind of which a tier has
-    rows; None: no tier has any. ``tiers``: what was erased of them, by kind. ``now``: the database's time.
+    ``more``: memories are left. ``queued``: the outbox has rows of the scope, or an index is being made, which cannot
+    be searched. ``tier``: a kind of which a tier has rows; None: no tier has any. ``tiers``: what was erased of them,
+    by kind. ``now``: the database's time.
     """
 
     more: bool

@@ -20,6 +20,7 @@ from app.storage.request_state import INDEXER
 from app.storage.rows import read_row, read_rows
 from app.storage.system import leases, outbox_status
 from app.storage.system.erasing import READY, RunningErasure
+from app.storage.system.index_build import BUILDING
 from app.storage.system.outbox_status import OutboxStatus
 
 NEVER = 2**53 - 1
@@ -115,12 +116,13 @@ FROM (
     FROM (
       SELECT * FROM (
         SELECT tenant_id, agent_id, id, index_name, due_at FROM outbox INDEXED BY outbox_due
-        WHERE due_at <= {NOW} AND {_LEASE_HELD} ORDER BY due_at LIMIT {_MAX_RANKED}
+        WHERE due_at <= {NOW} AND index_name NOT IN {BUILDING} AND {_LEASE_HELD} ORDER BY due_at LIMIT {_MAX_RANKED}
       )
       UNION
       SELECT * FROM (
         SELECT tenant_id, agent_id, id, index_name, due_at FROM outbox INDEXED BY outbox_due
-        WHERE due_at <= {NOW} AND {_LEASE_HELD} ORDER BY due_at DESC LIMIT {_MAX_RANKED}
+        WHERE due_at <= {NOW} AND index_name NOT IN {BUILDING} AND {_LEASE_HELD}
+        ORDER BY due_at DESC LIMIT {_MAX_RANKED}
       )
     )
   ) AS ranked

@@ -1,19 +1,24 @@
 """Statements of reconcile, which compares the index with the database. They cross tenants; no request imports them."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.domain.embedding import EmbeddingConfig
+from app.domain.embedding import EmbeddingConfig, Vector
 from app.domain.json_types import Json, to_json
 from app.domain.learned import Learned, embedded_text
+from app.domain.memory import Scope
 from app.ports.database import NOW, Statement
+from app.ports.index_admin import Expected
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
 from app.storage.system import leases
+from app.storage.system.index_build import BUILDING
 
 LEASE = "reconcile"
 _MAX_WINDOW = 5000
 _MAX_CLEARED = 10_000
+_MAX_COMPARED = 100
 
 _BEGIN = f"""
 INSERT INTO reconcile (singleton, index_name, started_at, phase, findings)
@@ -66,6 +71,37 @@ SELECT max(id) AS last, count(*) AS memories FROM (
 )
 """
 
+# Scope by scope: the rest of the scope of the last memory that was compared, and the scopes that follow.
+_MEMORY = f"""
+SELECT memory.tenant_id, memory.agent_id, memory.id, memory.created_at, memory.metadata, {_BYTES} AS bytes
+FROM long_term_memory AS memory
+"""
+_QUEUED_ALREADY = """
+EXISTS (
+  SELECT 1 FROM outbox WHERE outbox.tenant_id = memory.tenant_id AND outbox.agent_id = memory.agent_id
+    AND outbox.id = memory.id AND outbox.index_name = ?1 ->> 'index_name'
+) AS queued
+"""
+_COMPARED = f"""
+SELECT memory.*, {_QUEUED_ALREADY} FROM (
+  SELECT * FROM (
+    {_MEMORY} WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = ?1 ->> 'agent_id'
+      AND memory.created_at <= ?1 ->> 'created_at'
+      AND (memory.created_at < ?1 ->> 'created_at' OR memory.id > ?1 ->> 'id')
+    ORDER BY memory.created_at DESC, memory.id LIMIT {_MAX_COMPARED}
+  )
+  UNION ALL
+  SELECT * FROM (
+    {_MEMORY} WHERE (memory.tenant_id, memory.agent_id) > (?1 ->> 'tenant_id', ?1 ->> 'agent_id')
+    ORDER BY memory.tenant_id, memory.agent_id, memory.created_at DESC, memory.id LIMIT {_MAX_COMPARED}
+  )
+  LIMIT {_MAX_COMPARED}
+) AS memory
+"""
+_COMPARED_AGAIN = f"""
+SELECT memory.*, {_QUEUED_ALREADY} FROM json_each(?1, '$.ids') CROSS JOIN ({_MEMORY}) AS memory WHERE memory.id = value
+"""
+
 _CONTENTS = """
 SELECT memory.id, memory.content, memory.learned FROM json_each(?1, '$.ids') CROSS JOIN long_term_memory AS memory
 WHERE memory.id = value
@@ -82,12 +118,13 @@ UPDATE long_term_memory SET embedding_provider = ?1 ->> 'provider', embedding_mo
   embedding_dimensions = ?1 ->> 'dimensions'
 WHERE id IN (SELECT value ->> 'id' FROM json_each(?1, '$.vectors'))
 """
-_QUEUED = """
+_QUEUED = f"""
 SELECT outbox.tenant_id, outbox.agent_id, outbox.id, outbox.index_name, outbox.operation, outbox.revision,
   outbox.vector, memory.created_at, memory.metadata
 FROM json_each(?1, '$.vectors') CROSS JOIN long_term_memory AS memory CROSS JOIN outbox
 WHERE memory.id = value ->> 'id' AND outbox.tenant_id = memory.tenant_id AND outbox.agent_id = memory.agent_id
   AND outbox.id = memory.id AND outbox.index_name = ?1 ->> 'index_name' AND outbox.operation = 'upsert'
+  AND outbox.index_name NOT IN {BUILDING}
 """
 _QUEUE_DELETES = f"""
 INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)
@@ -102,7 +139,8 @@ ON CONFLICT DO NOTHING
 class ReconcileState:
     """The progress of a reconcile, which another process can continue.
 
-    ``phase`` is ``listing`` or ``missing``; ``cursor`` is that of the index's listing, or the last id that was checked.
+    ``phase`` is ``listing``, ``missing`` or ``comparing``; ``cursor`` is that of the index's listing, the last id that
+    was checked, or that of the last memory that was compared.
     """
 
     index_name: str
@@ -120,6 +158,28 @@ class UnindexedMemory:
     id: str
     bytes: int
     created_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedMemory:
+    """A memory whose vector is compared with it, and whether a change of the vector is queued."""
+
+    tenant_id: str
+    agent_id: str
+    id: str
+    created_at: int
+    metadata: dict[str, Json]
+    bytes: int
+    queued: bool
+
+    def expected(self, values: Vector | None) -> Expected:
+        """Return what the index is to show of it."""
+        return Expected(Scope(self.tenant_id, self.agent_id), self.id, self.created_at, self.metadata, values)
+
+    @property
+    def cursor(self) -> str:
+        """Return what ``read_compared`` goes on from."""
+        return to_json([self.tenant_id, self.agent_id, self.created_at, self.id])
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +233,18 @@ def read_missing(after: str, config: EmbeddingConfig) -> list[Statement]:
         Statement.read(_MISSING, after=after, index_name=config.index_name),
         Statement.read(_READ_WINDOW, after=after),
     ]
+
+
+def read_compared(cursor: str | None, config: EmbeddingConfig) -> Statement:
+    """Read the next memories to compare as rows of ``ComparedMemory``, those of a scope together."""
+    tenant_id, agent_id, created_at, id_ = json.loads(cursor) if cursor else ("", "", 0, "")
+    after: dict[str, Json] = {"tenant_id": tenant_id, "agent_id": agent_id, "created_at": created_at, "id": id_}
+    return Statement.read(_COMPARED, index_name=config.index_name, **after)
+
+
+def read_compared_again(ids: Sequence[str], config: EmbeddingConfig) -> Statement:
+    """Read memories, those that still exist, as rows of ``ComparedMemory``."""
+    return Statement.read(_COMPARED_AGAIN, index_name=config.index_name, ids=list(ids))
 
 
 def read_contents(ids: Sequence[str]) -> Statement:

@@ -29,6 +29,14 @@ _CURSOR_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
+class Delays:
+    """Ranges of seconds: how long a batch takes, and how long a metadata index that is listed takes to be ready."""
+
+    batch: tuple[float, float]
+    metadata_index: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Write:
     """Vectors to add; ``replace`` is what tells upsert from insert."""
 
@@ -88,20 +96,20 @@ class Page:
 class Index:
     """Safe from any thread. Every read sees only what is processed."""
 
-    def __init__(
-        self, description: Description, clock: Clock, seconds: tuple[float, float], seed: int, *, approximate: bool
-    ) -> None:
-        """Start empty; batches last between ``seconds``, by the clock."""
+    def __init__(self, description: Description, clock: Clock, delays: Delays, seed: int, *, approximate: bool) -> None:
+        """Start empty; batches and metadata indexes take as long as the delays say, by the clock."""
         self.description = description
         self._clock = clock
         self._approximate = approximate
         self._lock = threading.RLock()
         self._vectors = VectorMatrix(description.dimensions, description.metric, seed)
         self._declared: dict[str, str] = {}
+        self._ready_at: dict[str, float] = {}
+        self._delays = delays
         self._asked: dict[str, str] = {}
         self._snapshots: OrderedDict[str, tuple[float, list[str]]] = OrderedDict()
-        chance = random.Random(f"{seed}/{description.name}")  # noqa: S311 - no secret
-        self._queue: MutationQueue[Work] = MutationQueue(clock, seconds, chance, self._apply)
+        self._chance = random.Random(f"{seed}/{description.name}")  # noqa: S311 - no secret
+        self._queue: MutationQueue[Work] = MutationQueue(clock, delays.batch, self._chance, self._apply)
 
     def write(self, work: Work) -> str:
         """Acknowledge a write and return its id.
@@ -115,9 +123,10 @@ class Index:
             return self._queue.add(work)
 
     def settle(self) -> None:
-        """Make every acknowledged write show now."""
+        """Make every acknowledged write show, and every metadata index ready, now."""
         with self._lock:
             self._queue.settle()
+            self._ready_at = dict.fromkeys(self._declared, 0.0)
 
     def pending(self) -> int:
         """Return how many writes do not show yet."""
@@ -135,7 +144,7 @@ class Index:
             return told
 
     def declared(self) -> Mapping[str, str]:
-        """Return the metadata indexes that work by now."""
+        """Return the metadata indexes that are listed by now; they may not be ready yet."""
         with self._lock:
             self._queue.advance()
             return dict(self._declared)
@@ -214,8 +223,12 @@ class Index:
         self._asked[work.key] = work.kind
 
     def _apply(self, batch: Sequence[Work]) -> None:
-        """Do a batch's writes in order. A metadata index works for the batches after the one that made it."""
-        declared = dict(self._declared)
+        """Do a batch's writes in order. A metadata index is ready for a batch some time after the one that made it.
+
+        A vector of an earlier batch is not in it, and is never found through it, until it is written again.
+        """
+        at = 0.0 if self._queue.processed is None else self._queue.processed.at
+        declared = {key: kind for key, kind in self._declared.items() if self._ready_at[key] <= at}
         for work in batch:
             if isinstance(work, Delete):
                 for id_ in work.ids:
@@ -224,8 +237,10 @@ class Index:
                 self._put(work, declared)
             elif work.kind is not None:
                 self._declared[work.key] = work.kind
+                self._ready_at.setdefault(work.key, at + self._chance.uniform(*self._delays.metadata_index))
             else:
                 self._declared.pop(work.key, None)
+                self._ready_at.pop(work.key, None)
                 declared.pop(work.key, None)
                 self._vectors.forget_property(work.key)
 

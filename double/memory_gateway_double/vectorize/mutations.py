@@ -47,7 +47,10 @@ class MutationQueue(Generic[T]):
         chance: random.Random,
         apply: Callable[[Sequence[T]], None],
     ) -> None:
-        """Draw each batch's duration from the range; both ends 0 makes every write show at once."""
+        """Draw each batch's duration from the range; both ends 0 makes every write show at once.
+
+        ``apply`` does the work of a batch, which ended at the moment that ``processed`` tells.
+        """
         self._clock = clock
         self._seconds = seconds
         self._chance = chance
@@ -97,5 +100,5 @@ class MutationQueue(Generic[T]):
 
     def _finish(self, batch: _Batch[T]) -> None:
         self._running = None
-        self._apply([mutation.work for mutation in batch.mutations])
         self.processed = Processed(batch.ends, batch.mutations[-1].id)
+        self._apply([mutation.work for mutation in batch.mutations])

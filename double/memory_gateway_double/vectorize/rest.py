@@ -14,7 +14,7 @@ from memory_gateway_double.journal import Journal
 from memory_gateway_double.routing import Route
 from memory_gateway_double.v4 import NOT_JSON, ok, read_object, refused
 from memory_gateway_double.vectorize.filters import KINDS
-from memory_gateway_double.vectorize.index import Declare, Delete, Description, Index, Write
+from memory_gateway_double.vectorize.index import Declare, Delays, Delete, Description, Index, Write
 from memory_gateway_double.vectorize.queries import answer, described, read_query
 from memory_gateway_double.vectorize.records import body_of, read_vectors
 from memory_gateway_double.wire import JSON, Reply, Request
@@ -47,13 +47,11 @@ _INLINE_BYTES = 100_000
 class Vectorize:
     """The account's indexes. Safe from any thread."""
 
-    def __init__(
-        self, journal: Journal, clock: Clock, seconds: tuple[float, float], seed: int, *, approximate: bool
-    ) -> None:
+    def __init__(self, journal: Journal, clock: Clock, delays: Delays, seed: int, *, approximate: bool) -> None:
         """Make what the journal knows, all of it showing at once."""
         self._journal = journal
         self._clock = clock
-        self._seconds = seconds
+        self._delays = delays
         self._seed = seed
         self._approximate = approximate
         self._lock = threading.RLock()
@@ -114,7 +112,7 @@ class Vectorize:
         return {name: index.pending() for name, index in list(self._indexes.items())}
 
     def _open(self, description: Description) -> Index:
-        index = Index(description, self._clock, self._seconds, self._seed, approximate=self._approximate)
+        index = Index(description, self._clock, self._delays, self._seed, approximate=self._approximate)
         self._indexes[description.name] = index
         self._deleted.discard(description.name)
         return index
