@@ -1,7 +1,7 @@
 """Limits of a tenant and of its agents, and how much of them is used."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -15,13 +15,15 @@ EPISODES = 100_000
 
 LimitName: TypeAlias = Literal["memories", "bytes", "stores_per_minute"]
 LIMIT_NAMES: tuple[LimitName, ...] = ("memories", "bytes", "stores_per_minute")
+TIERS: tuple[str, ...] = ("working", "episodic", "procedural", "shared_context", "audit", "blobs", "ingestion")
+"""What has bytes beside long-term memory, as ``usage`` counts it; ``ingestion``: messages that are no memories yet."""
 Needed: TypeAlias = tuple[int, int, int]
 """What a write adds: memories, bytes, stores; as ``LIMIT_NAMES``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one tenant, or one agent, may have; None: as much as it likes. Bytes are of content and metadata, UTF-8."""
+    """What one tenant, or one agent, may have; None: as much as it likes. Bytes are those of all tiers, UTF-8."""
 
     memories: int | None = None
     bytes: int | None = None
@@ -111,6 +113,8 @@ class Usage:
     bytes: int
     stores_this_minute: int
     limits: Limits
+    bytes_by_tier: Mapping[str, int] = field(default_factory=dict)
+    """The parts of ``bytes``: ``long_term`` and ``TIERS``; empty where nobody asked for them."""
 
     @property
     def uses(self) -> "list[Use]":
@@ -119,6 +123,10 @@ class Usage:
         used = (self.memories, self.bytes, self.stores_this_minute)
         limits = zip(LIMIT_NAMES, used, self.limits.values, strict=True)
         return [Use(name, scope, used, limit) for name, used, limit in limits if limit is not None]
+
+    def without(self, leaving: int) -> "Usage":
+        """Return the usage without bytes that are just leaving."""
+        return replace(self, bytes=self.bytes - leaving)
 
     def exceeded_by(self, needed: Needed) -> "list[Use]":
         """Return the limits that leave less than is needed; what needs nothing of a limit is within it."""

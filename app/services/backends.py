@@ -190,6 +190,8 @@ class TenantBackends:
     """How many episodes a tenant may have."""
     episodes_near_limit: Callable[[], None] = lambda: None
     """Counts, once a day, that a tenant has nearly as many."""
+    leaving_bytes: int = 0
+    """Bytes of turns that leave their window once they are in long-term memory: they are not counted twice."""
     reranker: TenantReranker | None = None
     """Rates the best candidates of a recall; None where no reranker is set."""
     model: TenantLanguageModel | None = None

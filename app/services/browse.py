@@ -81,7 +81,7 @@ class Browser:
             Unavailable: the database does not answer.
         """
         tenant, agents, (beside,) = await self._database.run(
-            [self._quotas.read(None), self._quotas.agents(), kept.read(self._quotas.tenant_id)]
+            [self._quotas.parts(None), self._quotas.agents(), kept.read(self._quotas.tenant_id)]
         )
         return usages(tenant)[0], usages(agents), kept.kept(beside)
 
@@ -102,7 +102,7 @@ class Browser:
     async def usage_of(self, agent_id: str) -> Usage:
         """Return one agent's usage; raises as ``usage`` does, and ``InvalidRequest`` where the id is none."""
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
-        (rows,) = await self._database.run([self._quotas.read(agent_id)])
+        (rows,) = await self._database.run([self._quotas.parts(agent_id)])
         return usages(rows)[0]
 
     async def agent(self, agent_id: str) -> AgentSettings:

@@ -81,7 +81,8 @@ def ingest_outcomes(reason: str, batch: Batch, rows: Sequence[Sequence[Row]]) ->
     if reason == "quota_exceeded":
         new = [line.memory for line in batch.lines if line.merged_from is None]
         needed = (len(new), sum(each.content_bytes + each.metadata_bytes for each in new), len(batch.lines))
-        if over := [use for usage in usages(quotas) for use in usage.exceeded_by(needed)]:
+        found = [usage.without(batch.leaving_bytes) for usage in usages(quotas)]
+        if over := [use for usage in found for use in usage.exceeded_by(needed)]:
             raise exceeded(over, next_minute=int(quotas[0]["next_minute"] or 0))
         return {}
     gone = {str(row["id"]) for row in removed}  # deleted since, or still there

@@ -1,25 +1,34 @@
 """Settings of what tenants and agents may hold and do."""
 
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, Field
 
 from app.domain.quotas import EPISODES, Defaults, Limits
 
+Limit: TypeAlias = Annotated[int, Field(ge=0)] | Literal["unlimited"]
+"""A limit that holds unless it is switched off by its name."""
+
 
 class QuotaSettings(BaseModel):
     """Settings of what tenants and agents may hold and do."""
 
-    tenant_memories: Annotated[int, Field(ge=0)] | None = Field(
-        None, description="Memories a tenant may hold, where `memory-gateway quota` sets no other limit."
+    tenant_memories: Limit = Field(
+        1_000_000,
+        description="Memories a tenant may hold, or `unlimited`, where `memory-gateway quota` sets no other limit.",
     )
-    tenant_bytes: Annotated[int, Field(ge=0)] | None = Field(
-        None,
-        description="Bytes of content and metadata of a tenant, where `memory-gateway quota` sets no other limit.",
+    tenant_bytes: Limit = Field(
+        2 * 1024**3,
+        description=(
+            "Bytes of all memory tiers of a tenant, or `unlimited`, where `memory-gateway quota` sets no other limit."
+        ),
     )
-    tenant_stores_per_minute: Annotated[int, Field(ge=0)] | None = Field(
-        None,
-        description="Stores a tenant may make in a minute, where `memory-gateway quota` sets no other limit.",
+    tenant_stores_per_minute: Limit = Field(
+        6_000,
+        description=(
+            "Writes to any memory tier that a tenant may make in a minute, or `unlimited`, where "
+            "`memory-gateway quota` sets no other limit."
+        ),
     )
     tenant_recalls_per_minute: Annotated[int, Field(ge=0)] | None = Field(
         None, description="Recalls and explanations a tenant may make in a minute, of each process."
@@ -33,16 +42,22 @@ class QuotaSettings(BaseModel):
     tenant_episodes: Annotated[int, Field(ge=0, le=10_000_000)] = Field(
         EPISODES, description="Episodes a tenant may have (docs/tiers.md)."
     )
-    agent_memories: Annotated[int, Field(ge=0)] | None = Field(
-        None, description="Memories an agent may hold, where `memory-gateway quota` sets no other limit."
+    agent_memories: Limit = Field(
+        500_000,
+        description="Memories an agent may hold, or `unlimited`, where `memory-gateway quota` sets no other limit.",
     )
-    agent_bytes: Annotated[int, Field(ge=0)] | None = Field(
-        None,
-        description="Bytes of content and metadata of an agent, where `memory-gateway quota` sets no other limit.",
+    agent_bytes: Limit = Field(
+        1024**3,
+        description=(
+            "Bytes of all memory tiers of an agent, or `unlimited`, where `memory-gateway quota` sets no other limit."
+        ),
     )
-    agent_stores_per_minute: Annotated[int, Field(ge=0)] | None = Field(
-        None,
-        description="Stores an agent may make in a minute, where `memory-gateway quota` sets no other limit.",
+    agent_stores_per_minute: Limit = Field(
+        3_000,
+        description=(
+            "Writes to any memory tier that an agent may make in a minute, or `unlimited`, where "
+            "`memory-gateway quota` sets no other limit."
+        ),
     )
     agent_recalls_per_minute: Annotated[int, Field(ge=0)] | None = Field(
         None, description="Recalls and explanations an agent may make in a minute, of each process."
@@ -52,6 +67,10 @@ class QuotaSettings(BaseModel):
     def quota_defaults(self) -> Defaults:
         """The limits of whoever has no others."""
         return Defaults(
-            tenant=Limits(self.tenant_memories, self.tenant_bytes, self.tenant_stores_per_minute),
-            agent=Limits(self.agent_memories, self.agent_bytes, self.agent_stores_per_minute),
+            tenant=_limits(self.tenant_memories, self.tenant_bytes, self.tenant_stores_per_minute),
+            agent=_limits(self.agent_memories, self.agent_bytes, self.agent_stores_per_minute),
         )
+
+
+def _limits(*values: int | str) -> Limits:
+    return Limits(*(value if isinstance(value, int) else None for value in values))

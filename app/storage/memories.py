@@ -215,6 +215,8 @@ class Batch:
     """Whose messages the lines are."""
     beside: Sequence[ScopedStatement] = ()
     """What is written in the same run, once the memories are there."""
+    leaving_bytes: int = 0
+    """What the messages count that the memories take the place of, as long as these are on their way."""
 
     @property
     def event(self) -> str:
@@ -240,7 +242,7 @@ def write(batch: Batch) -> list[ScopedStatement]:
             author=_signed(batch.author, batch.now),
             limits=batch.defaults.limits,
             configs=batch.configs.argument,
-            lines=_admitted(lines),
+            lines=_admitted(lines, batch.leaving_bytes),
         ),
         ScopedStatement.write(
             tenant,
@@ -342,12 +344,15 @@ def _named(line: Line) -> dict[str, Json]:
     return named if memory.learned is None else named | {"sources": list(memory.learned.message_ids)}
 
 
-def _admitted(lines: Sequence[Line]) -> list[Json]:
+def _admitted(lines: Sequence[Line], leaving: int) -> list[Json]:
+    """Return the lines as the gate takes them; bytes that are leaving are not held against them."""
     admitted: list[Json] = []
     for line, total in zip(lines, totals([line.memory for line in lines]), strict=True):
         memory = line.memory
         size = memory.content_bytes + memory.metadata_bytes
-        before: dict[str, Json] = {scope: [count - 1, added - size] for scope, (count, added) in total.items()}
+        before: dict[str, Json] = {
+            scope: [count - 1, added - size - leaving] for scope, (count, added) in total.items()
+        }
         admission: dict[str, Json] = {
             "content_bytes": memory.content_bytes,
             "metadata": memory.metadata_json,

@@ -48,6 +48,7 @@ ON CONFLICT DO NOTHING
 _NEXT = f"""
 SELECT message.id, message.session_id, message.role, message.content, message.said_at,
   (SELECT count(*) FROM message WHERE {STAGED}) AS waiting,
+  (SELECT sum(counted_bytes) FROM message WHERE {STAGED}) AS waiting_bytes,
   held.id IS NOT NULL AS held, held.message_id AS held_by, held.metadata AS held_metadata,
   coalesce(NOT {living("held")}, 0) AS held_expired
 FROM (
@@ -130,7 +131,10 @@ class Messages:
         return ScopedStatement.read(self.scope, _STAGED_OF, **self._own)
 
     def next(self) -> ScopedStatement:
-        """Read the next in the order in which they were said, for ``staged``, and how many are ``waiting`` in all."""
+        """Read the next in the order in which they were said, for ``staged``.
+
+        Each row has how many are ``waiting`` in all, and the ``waiting_bytes`` that these count.
+        """
         return ScopedStatement.read(self.scope, _NEXT, **self._own, most=BATCH_MESSAGES, most_bytes=BATCH_BYTES)
 
     @property

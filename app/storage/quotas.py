@@ -1,8 +1,8 @@
 """How much a tenant and each of its agents may hold and store, and how much of it is used.
 
 The limits are the settings' defaults, where the operator has not set others (table ``quota``). What is held is counted
-by triggers, and the stores of a minute by the gate of writes (``0011_writers.sql``), which also holds every
-write against its limits, in its own run of the database: no number of replicas gets past a limit.
+by triggers, and the stores of a minute by the gates of writes (``0011_writers.sql``, ``0036_quota_of_all_tiers.sql``),
+which also hold every write against its limits, in its own run of the database: no number of replicas gets past a limit.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from app.domain.json_types import Json
 from app.domain.memory import Scope, Tenant
-from app.domain.quotas import UNLIMITED, Defaults, LimitName, Limits, Usage
+from app.domain.quotas import TIERS, UNLIMITED, Defaults, LimitName, Limits, Usage
 from app.ports.database import NOW, Row
 from app.storage.rows import read_rows
 from app.storage.scoped import ScopedStatement
@@ -25,15 +25,17 @@ coalesce(usage.memories, 0) AS memories, coalesce(usage.bytes, 0) AS bytes,
   coalesce(quota.memories, scope.value ->> 1) AS max_memories, coalesce(quota.bytes, scope.value ->> 2) AS max_bytes,
   coalesce(quota.stores_per_minute, scope.value ->> 3) AS max_stores, 60 - {NOW} / 1000 % 60 AS next_minute
 """
+_OF_TIERS = ", ".join(f"coalesce(usage.{tier}_bytes, 0) AS {tier}_bytes" for tier in TIERS)
 _READ = f"""
-SELECT scope.value ->> 0 AS agent_id, {_COLUMNS} FROM json_each(?1, '$.scopes') AS scope
+SELECT scope.value ->> 0 AS agent_id, {_COLUMNS}{{parts}} FROM json_each(?1, '$.scopes') AS scope
 LEFT JOIN quota ON quota.tenant_id = ?1 ->> 'tenant_id' AND quota.agent_id = scope.value ->> 0
 LEFT JOIN usage ON usage.tenant_id = ?1 ->> 'tenant_id' AND usage.agent_id = scope.value ->> 0
 ORDER BY scope.key
 """
+_TOTALS, _PARTS = _READ.format(parts=""), _READ.format(parts=f", {_OF_TIERS}")
 # The first element of $.scopes says what an agent may have where nothing else is set.
 _AGENTS = f"""
-SELECT usage.agent_id, {_COLUMNS}
+SELECT usage.agent_id, {_COLUMNS}, {_OF_TIERS}
 FROM usage JOIN json_each(?1, '$.scopes') AS scope ON scope.key = 0
 LEFT JOIN quota ON quota.tenant_id = usage.tenant_id AND quota.agent_id = usage.agent_id
 WHERE usage.tenant_id = ?1 ->> 'tenant_id' AND usage.agent_id <> ''
@@ -66,7 +68,13 @@ class Quotas:
 
     def read_each(self, agent_ids: Iterable[str]) -> ScopedStatement:
         """Read the usage of these agents, in their order, and then the tenant's: a row for each, for ``usages``."""
-        return ScopedStatement.read(self._tenant, _READ, scopes=self.defaults.scopes(agent_ids))
+        return ScopedStatement.read(self._tenant, _TOTALS, scopes=self.defaults.scopes(agent_ids))
+
+    def parts(self, agent_id: str | None) -> ScopedStatement:
+        """Read what ``read`` reads, with the bytes of each tier."""
+        return ScopedStatement.read(
+            self._tenant, _PARTS, scopes=self.defaults.scopes([] if agent_id is None else [agent_id])
+        )
 
     def agents(self) -> ScopedStatement:
         """Read the usage of the tenant's agents, those that hold the most first."""
@@ -109,9 +117,17 @@ def usages(rows: Sequence[Row]) -> list[Usage]:
             bytes=row.bytes,
             stores_this_minute=row.stores,
             limits=Limits(_limit(row.max_memories), _limit(row.max_bytes), _limit(row.max_stores)),
+            bytes_by_tier=_by_tier(row.bytes, raw),
         )
-        for row in read_rows(_Figures, rows)
+        for row, raw in zip(read_rows(_Figures, rows), rows, strict=True)
     ]
+
+
+def _by_tier(total: int, row: Row) -> dict[str, int]:
+    if f"{TIERS[0]}_bytes" not in row:
+        return {}
+    parts = {tier: int(row[f"{tier}_bytes"] or 0) for tier in TIERS}
+    return {"long_term": total - sum(parts.values()), **parts}
 
 
 def _limit(limit: int) -> int | None:

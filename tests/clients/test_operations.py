@@ -121,7 +121,7 @@ async def test_usage_is_told_of_the_agent_or_of_all(bot: Asked) -> None:
     assert [(agent.agent_id, agent.memories) for agent in (await bot.usage()).agents] == [("bot", 1)]
     everyone = await bot.usage(every_agent=True)
     assert [agent.agent_id for agent in everyone.agents] == ["other", "bot"]
-    assert (everyone.tenant.memories, everyone.tenant.limits.memories) == (2, None)
+    assert (everyone.tenant.memories, everyone.tenant.limits.memories) == (2, 1_000_000)
     assert {memory.agent_id for memory in (await bot.list_memories(every_agent=True)).memories} == {"bot", "other"}
 
 

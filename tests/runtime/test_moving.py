@@ -10,6 +10,7 @@ from app.ports.database import Database, Statement
 from app.runtime.moving import move_tenant
 from app.storage.system import carried
 from app.storage.system.carried import NOT_CARRIED, CarriedTable, Values, read_tables
+from app.storage.tiers.tables import TIER_TABLES
 from tests.support.probes import PROBES
 from tests.support.service import Service, serving
 from tests.support.sharded import add_shards, placed, rows, sharded
@@ -26,6 +27,11 @@ _QUIET = {
     *(f"long_term_memory_{what}" for what in ("superseded", "unclaimed", "unlearned")),
     *(f"{table}_{what}_blob" for table in ("agent_runs", "working_key") for what in ("changes", "leaves", "uses")),
 }
+_COUNTED = {
+    *("message", "pass", "proposal"),
+    *(tier.table for tier in TIER_TABLES if tier.table not in {"episodic_count", "context_floor", "recall_log"}),
+}
+"""Tables whose bytes count in the quota."""
 _WRITES_DERIVED = {
     # The index of words is kept where the row is.
     *("long_term_memory_worded", "long_term_memory_unworded", "long_term_memory_reworded"),
@@ -33,6 +39,8 @@ _WRITES_DERIVED = {
     *("long_term_memory_counted", "long_term_memory_uncounted", "long_term_memory_recounted"),
     *("agent_runs_counted", "agent_runs_uncounted", "memory_episodes_counted", "memory_episodes_uncounted"),
     *("idempotency_counted", "idempotency_uncounted", "idempotency_bounded"),
+    *(f"{table}_bytes_{what}" for table in _COUNTED for what in ("counted", "uncounted")),
+    *(f"{table}_bytes_recounted" for table in ("agent_runs", "proposal", "workflow", "workflow_tally", "working_key")),
     # They only refuse, and no carried row is refused: a source has no such row, and rows are not updated.
     *("long_term_memory_created_at_is_final", "tool_call_log_bounded"),
 }

@@ -9,6 +9,7 @@ from tests.simulation.chains import misplaced
 from tests.simulation.embedder import CONFIG, vector_of
 from tests.simulation.index import LateIndex
 from tests.simulation.world import World
+from tests.support.counts import COUNTED, TABLES, counting, full_count
 
 Shown = dict[str, tuple[Scope, Vector]]
 
@@ -63,13 +64,8 @@ def flaws(world: World) -> set[tuple[str, str]]:
 
 def miscounted(world: World) -> list[str]:
     """Name every agent, and '' for its tenant, whose usage is not what a full count says."""
-    counted = world.file.rows("SELECT tenant_id, agent_id, memories, bytes FROM usage WHERE memories <> 0")
-    size = "sum(length(CAST(content AS BLOB)) + length(CAST(metadata AS BLOB)))"
-    there = [
-        row
-        for scope in ("tenant_id, agent_id", "tenant_id, ''")
-        for row in world.file.rows(f"SELECT {scope}, count(*), {size} FROM long_term_memory GROUP BY {scope}")
-    ]
+    counted = world.file.rows(COUNTED)
+    there = full_count(row for sql in counting(world.file.rows(TABLES)) for row in world.file.rows(sql))
     return sorted(f"{tenant}/{agent}" for tenant, agent, *_ in {*counted} ^ {*there})
 
 

@@ -53,8 +53,8 @@ def show(tenant: str, agent: str | None, *, as_json: bool) -> None:
 @_tenant
 @_agent
 @click.option("--memories", type=Limit(), help="Limit the memories it may hold: a number, unlimited or default.")
-@click.option("--bytes", "bytes_", type=Limit(), help="Limit the bytes of content and metadata it may hold.")
-@click.option("--stores-per-minute", type=Limit(), help="Limit the stores it may make in a minute.")
+@click.option("--bytes", "bytes_", type=Limit(), help="Limit the bytes of all memory tiers it may hold.")
+@click.option("--stores-per-minute", type=Limit(), help="Limit the writes to any memory tier it may make in a minute.")
 @as_json_option
 def set_limits(
     tenant: str,

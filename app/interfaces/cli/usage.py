@@ -47,6 +47,10 @@ def usage(tenant: str, agent: str | None, *, as_json: bool) -> None:
         answer = {"tenant": _as_json(whole), "kept": kept.counts} | answer
         rows.insert(0, _row(f"tenant {tenant}", whole))
     text = _table(["", *(name.replace("_", " ") for name in LIMIT_NAMES)], rows) + _cut(found)
+    text += "\n\nbytes by tier:"
+    text += "".join(
+        f"\n{tier.replace('_', ' '):<18} {size}" for tier, size in (whole or found[0]).bytes_by_tier.items()
+    )
     if kept is not None:
         text += "\n\nkept beside the memories:"
         text += "".join(f"\n{name.replace('_', ' '):<18} {count}" for name, count in kept.counts.items())
@@ -76,8 +80,9 @@ def _row(whose: str, usage: Usage) -> list[str]:
 def _as_json(usage: Usage) -> dict[str, Any]:
     """Return usage as ``GET /usage`` has it."""
     whose = {} if usage.agent_id is None else {"agent_id": usage.agent_id}
-    used = {"memories": usage.memories, "bytes": usage.bytes, "stores_this_minute": usage.stores_this_minute}
-    return {**used, "limits": _given(asdict(usage.limits)), **whose}
+    used = {"memories": usage.memories, "bytes": usage.bytes, "bytes_by_tier": dict(usage.bytes_by_tier)}
+    limits = _given(asdict(usage.limits))
+    return {**used, "stores_this_minute": usage.stores_this_minute, "limits": limits, **whose}
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -24,9 +24,15 @@ _EMBEDDED_AT_ONCE = 32 * 1024
 
 
 async def write_lines(
-    work: Work, lines: Sequence[Line], beside: Sequence[ScopedStatement] = (), detail: dict[str, Json] | None = None
+    work: Work,
+    lines: Sequence[Line],
+    beside: Sequence[ScopedStatement] = (),
+    detail: dict[str, Json] | None = None,
+    leaving: int = 0,
 ) -> list[Outcome]:
     """Embed and write lines in one run, with what is written beside them; ``detail`` is for the audit.
+
+    ``leaving`` are the bytes that the messages count whose place the lines take.
 
     Raises:
         EmbeddingConfigChanged, HeldOtherwise, QuotaExceeded: as ``Writer.write``; nothing was written.
@@ -53,6 +59,7 @@ async def write_lines(
         is_store=True,
         ingestion=work.own,
         beside=beside,
+        leaving_bytes=leaving,
     )
     outcomes = await Writer(backends, work.run).write(batch)
     for config in used.configs:

@@ -11,11 +11,13 @@ from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope, Tenant
 from app.domain.messages import Message
 from app.domain.moments import moment
+from app.domain.quotas import UNLIMITED
 from app.ports.database import Row
 from app.services.backends import TenantBackends
 from app.services.credentials import refused
 from app.services.ingest.identify import Conversation
 from app.services.pacing import paced
+from app.services.tiers.writing import write
 from app.services.write_outcomes import exceeded
 from app.storage import request_state
 from app.storage.ingestions import Ingestion, Ingestions, IngestState, ingestion, state
@@ -72,16 +74,17 @@ class Taking:
         messages = Messages(self._scope, self._conversation.session_id, self.id)
         learns = self._backends.model is not None
         run = own.accept(self._backends.author, len(self._conversation.ids), learns=learns)
-        waiting = False
+        # Where one run has found room, the others of the same messages find it too.
+        waiting, leaving = False, self._backends.leaving_bytes
         async for rows in chunks(new):
             if waiting:
-                await self._run([*run, own.read()])
-                run = []
+                await self._run([*run, own.read()], leaving)
+                run, leaving = [], UNLIMITED
             run.append(messages.stage(rows))
             waiting = True
         ids = [message.id for message in new]
         last = [own.all_staged(ids), own.claim(holder), messages.staged(), own.read()]
-        *_, claimed, staged, (row,) = await self._run([*run, *last])
+        *_, claimed, staged, (row,) = await self._run([*run, *last], leaving)
         mine = frozenset(str(each["id"]) for each in staged)
         elsewhere = [message for message in new if message.id not in mine]
         return Taken(ingestion(row), mine, elsewhere, claimed=bool(claimed))
@@ -104,15 +107,17 @@ class Taking:
         new = [message for message in self._conversation.messages if message.id not in known]
         if new:
             needed = (1, min(len(message.content.encode()) for message in new), 0)
-            if over := [use for usage in usages(quota) for use in usage.exceeded_by(needed)]:
+            usage_now = [usage.without(self._backends.leaving_bytes) for usage in usages(quota)]
+            if over := [use for usage in usage_now for use in usage.exceeded_by(needed)]:
                 raise exceeded(over, next_minute=0)
             if found.full:
                 raise too_many()
         return known
 
-    async def _run(self, run: Sequence[ScopedStatement]) -> list[list[Row]]:
+    async def _run(self, run: Sequence[ScopedStatement], leaving: int) -> list[list[Row]]:
         """Make a run that ends with the ingestion's row, which is not there where it could not begin."""
-        *results, row, state_rows = await self._backends.database.run([*run, state(self._scope, self._backends.author)])
+        asked = [*run, state(self._scope, self._backends.author)]
+        *results, row, state_rows = await write(self._backends, self._scope, asked, kind="staging", leaving=leaving)
         if not row:
             allowed(state_rows[0])
             raise too_many()

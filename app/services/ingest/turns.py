@@ -40,12 +40,12 @@ class Turns:
     async def _write(self, work: Work) -> None:
         tries = _MAX_TRIES
         while True:
-            messages, waiting = await _next(work)
+            messages, waiting, leaving = await _next(work)
             if not messages:
                 return
             work.check_held()
             try:
-                done = await settled(lambda messages=messages: _written(work, messages))  # type: ignore[misc]
+                done = await settled(lambda messages=messages, leaving=leaving: _written(work, messages, leaving))  # type: ignore[misc]
             except (HeldOtherwise, QuotaExceeded) as error:  # others wrote since it was read
                 tries -= 1
                 if not tries:
@@ -56,8 +56,8 @@ class Turns:
                 return
 
 
-async def _next(work: Work) -> tuple[list[Staged], int]:
-    """Return the next messages for which there is room, and how many are left in all.
+async def _next(work: Work) -> tuple[list[Staged], int, int]:
+    """Return the next messages for which there is room, how many are left in all, and what bytes these count.
 
     Raises:
         QuotaExceeded: there is room for none.
@@ -66,9 +66,11 @@ async def _next(work: Work) -> tuple[list[Staged], int]:
     quotas = Quotas(backends.tenant_id, backends.quotas).read(work.scope.agent_id)
     rows, quota = await backends.database.run([work.messages.next(), quotas])
     if not rows:
-        return [], 0
+        return [], 0, 0
     messages = await _apart(work, staged(rows))
-    return messages[: _fitting(messages, usages(quota), quota)], int(rows[0]["waiting"] or 0)
+    leaving = backends.leaving_bytes + int(rows[0]["waiting_bytes"] or 0)
+    found = [usage.without(leaving) for usage in usages(quota)]
+    return messages[: _fitting(messages, found, quota)], int(rows[0]["waiting"] or 0), leaving
 
 
 def _fitting(messages: Sequence[Staged], found: Sequence[Usage], quota: Sequence[Row]) -> int:
@@ -116,7 +118,7 @@ def _clashing(messages: Sequence[Staged]) -> list[int]:
     ]
 
 
-async def _written(work: Work, messages: Sequence[Staged]) -> int:
+async def _written(work: Work, messages: Sequence[Staged], leaving: int) -> int:
     """Embed and write messages, as many as go into one run; return how many.
 
     Raises:
@@ -127,7 +129,7 @@ async def _written(work: Work, messages: Sequence[Staged]) -> int:
     if not lines:
         await work.run([unstage(work.scope, there), work.own.count()])
         return len(there)
-    await write_lines(work, lines)
+    await write_lines(work, lines, leaving=leaving)
     return len(lines)
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from app.domain import limits
 from app.domain.audit import AuditEvent, AuditFilter, RunState, Step, ToolCall
 from app.domain.errors import NotFound, QuotaExceeded
-from app.domain.memory import Tenant
 from app.ports.database import RunRefused
 from app.services.backends import TenantBackends
 from app.services.tiers.writing import write
@@ -56,16 +55,16 @@ class Auditor:
 
         Raises:
             NotFound: the tenant has no such run; nothing was kept.
-            QuotaExceeded: the run would have too many calls; nothing was kept.
+            QuotaExceeded: the run would have too many calls, or as ``write`` says; nothing was kept.
             InvalidRequest: the id has not the form of one, or two calls have one id.
             Erasing, Unauthenticated, Unavailable: as ``app.services.tiers.writing.write`` does.
         """
         limits.check(("run_id", limits.RUN_ID, run_id), ("calls", limits.TOOL_CALLS, calls))
         _check_ids(calls)
         trail = RunTrail(self._backends.tenant_id, only_agent)
-        tenant = Tenant(self._backends.tenant_id)
         try:
-            *_, kept, found = await write(self._backends, tenant, trail.record(run_id, calls, self._backends.author))
+            recorded = trail.record(run_id, calls, self._backends.author)
+            kept, found = await write(self._backends, trail.scope, recorded, run_id=run_id)
         except RunRefused as refusal:
             if refusal.reason != "tool_calls":
                 raise

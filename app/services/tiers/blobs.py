@@ -29,7 +29,7 @@ from app.domain.memory import Scope, Tenant
 from app.domain.moments import moment
 from app.ports.object_store import ObjectMissing
 from app.services.backends import TenantBackends
-from app.services.tiers.writing import write
+from app.services.tiers.writing import WriteKind, write
 from app.storage.listing import Place
 from app.storage.rows import read_row, read_rows
 from app.storage.tiers.blobs import BlobRows, Held
@@ -71,7 +71,7 @@ class Blobs:
         new_id = (await self.begin(agent_id, data, media_type)).id
         owner = self._owner(agent_id)
         try:
-            _, stored = await write(self._backends, owner, BlobRows(owner).finish(new_id))
+            _, stored = await write(self._backends, owner, BlobRows(owner).finish(new_id), kind="upkeep")
         except (Erasing, Unauthenticated):
             await self.give_up(agent_id, new_id)
             raise
@@ -80,7 +80,7 @@ class Blobs:
             raise UpstreamTimeout("The blob was not kept in time. Send it again.")
         return read_row(Blob, stored[0])
 
-    async def begin(self, agent_id: str | None, data: bytes, media_type: str) -> Blob:
+    async def begin(self, agent_id: str | None, data: bytes, media_type: str, *, kind: WriteKind = "store") -> Blob:
         """Keep bytes that nobody sees yet: a row that points to them makes a blob of them (``0025_blobs.sql``).
 
         What nobody points to is removed by ``give_up``, or an hour later by ``reconcile``. Raises as ``put`` does.
@@ -94,7 +94,7 @@ class Blobs:
         rows = BlobRows(owner)
         new_id = str(ULID.from_datetime(moment(self._backends.clock())))
         blob = Blob(new_id, await _hash(data), len(data), media_type, created_at=0)
-        _, (held,) = await write(self._backends, owner, rows.begin(blob))
+        _, (held,) = await write(self._backends, owner, rows.begin(blob), kind=kind)
         _check_quota(read_row(Held, held), blob.size)
         try:
             await self._objects.put(new_id, data, media_type)
@@ -179,7 +179,7 @@ class Blobs:
         self._check(agent_id, blob_id)
         owner = self._owner(agent_id)
         rows = BlobRows(owner)
-        (found,) = await write(self._backends, owner, [rows.condemn(blob_id)])
+        (found,) = await write(self._backends, owner, [rows.condemn(blob_id)], kind="upkeep")
         if found:
             await self._objects.delete(blob_id)
             await self._database.run([rows.remove(blob_id)])

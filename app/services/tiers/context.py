@@ -13,7 +13,7 @@ from app.domain.memory import Tenant
 from app.domain.preconditions import Precondition
 from app.ports.database import Row, RunRefused
 from app.services.backends import TenantBackends
-from app.services.tiers.writing import write
+from app.services.tiers.writing import WriteKind, write
 from app.storage.rows import read_rows
 from app.storage.scoped import ScopedStatement
 from app.storage.tiers.context import NewVersion, SharedDocuments
@@ -112,7 +112,7 @@ class SharedContext:
             Erasing, Unauthenticated: as ``write`` says.
         """
         limits.check(("name", limits.CONTEXT_NAME, name))
-        await self._write(name, self._statements.delete(name))
+        await self._write(name, self._statements.delete(name), "upkeep")
 
     async def configuration(self, version: int | None = None) -> ContextRead:
         """Return the tenant's configuration, or an older version of it; its content is a JSON object.
@@ -164,10 +164,12 @@ class SharedContext:
         *_, rows = await self._write(name, self._statements.put(new, only))
         return read_rows(ContextVersion, rows)[0]
 
-    async def _write(self, name: str, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
+    async def _write(
+        self, name: str, statements: Sequence[ScopedStatement], kind: WriteKind = "store"
+    ) -> list[list[Row]]:
         """Write, have the cache forget the document, and say what a refusal by the schema means."""
         try:
-            return await write(self._backends, Tenant(self._backends.tenant_id), statements)
+            return await write(self._backends, Tenant(self._backends.tenant_id), statements, kind=kind)
         except RunRefused as refusal:
             match refusal.reason:
                 case "precondition":

@@ -145,7 +145,7 @@ class EpisodicMemory:
             self._statements.warn(_warn_from(most)),
             self._statements.count(),
         ]
-        _, written, near, (count,) = await self._write(self._scope(only_agent), statements)
+        _, written, near, (count,) = await self._write(self._scope(only_agent), statements, run_id=run_id)
         self._tell(near, count, warn)
         return Appended(len(written), len(episodes) - len(written))
 
@@ -206,13 +206,15 @@ class EpisodicMemory:
             self._statements.end(run_id, status, output=text, output_blob=blob_id, error=error),
             self._statements.run(run_id, only_agent),
         ]
-        *_, rows = await self._write(self._scope(only_agent), statements)
+        *_, rows = await self._write(self._scope(only_agent), statements, run_id=run_id)
         return read_rows(Run, rows)[0]
 
-    async def _write(self, scope: Scope | Tenant, statements: Sequence[ScopedStatement]) -> list[list[Row]]:
+    async def _write(
+        self, scope: Scope | Tenant, statements: Sequence[ScopedStatement], *, run_id: str | None = None
+    ) -> list[list[Row]]:
         """Write, and say what a refusal by the schema means (``0021_episodes.sql``)."""
         try:
-            return await write(self._backends, scope, statements)
+            return await write(self._backends, scope, statements, run_id=run_id)
         except RunRefused as refusal:
             match refusal.reason:
                 case "no_run":

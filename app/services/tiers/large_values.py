@@ -19,6 +19,7 @@ from app.domain.json_types import Json, same_json, to_json
 from app.ports.database import RunRefused
 from app.services.backends import TenantBackends
 from app.services.tiers.blobs import Blobs
+from app.services.tiers.writing import WriteKind
 
 _MEDIA_TYPE = "application/json"
 _LATE = "blob_late"
@@ -63,7 +64,7 @@ class LargeValues:
             raise
         await self.let_go(agent_id, kept)
 
-    async def keep(self, agent_id: str, field: str, text: str) -> Kept:
+    async def keep(self, agent_id: str, field: str, text: str, *, kind: WriteKind = "store") -> Kept:
         """Put a JSON text that is too large for a row into the store; the row or ``let_go`` has to follow.
 
         Raises:
@@ -78,7 +79,7 @@ class LargeValues:
                 "has no object store"
             )
             raise ContentTooLarge(f"{field} {message}.", errors=[FieldError(field, message)])
-        blob = await self._blobs.begin(agent_id, data, _MEDIA_TYPE)
+        blob = await self._blobs.begin(agent_id, data, _MEDIA_TYPE, kind=kind)
         told: dict[str, Json] = {"id": blob.id, "sha256": blob.sha256, "size": blob.size, "media_type": blob.media_type}
         return Kept(to_json({"blob": told}), blob.id)
 

@@ -105,7 +105,7 @@ class ProceduralMemory:
             Erasing, Unauthenticated, Unavailable: as ``write`` says.
         """
         limits.check(*_names(workflow_id))
-        await self._write(*self._workflows.delete(workflow_id))
+        await write(self._backends, self._tenant, self._workflows.delete(workflow_id), kind="upkeep")
 
     async def versions(self, workflow_id: str) -> list[WorkflowText]:
         """Return the texts of a workflow without their specs, newest first: that which it has, then the replaced ones.
@@ -245,7 +245,11 @@ class ProceduralMemory:
         return rows
 
     async def _write(self, *statements: ScopedStatement) -> list[list[Row]]:
-        return await write(self._backends, Tenant(self._backends.tenant_id), statements)
+        return await write(self._backends, self._tenant, statements)
+
+    @property
+    def _tenant(self) -> Tenant:
+        return Tenant(self._backends.tenant_id)
 
     def _scope(self, agent_id: str | None) -> Scope | Tenant:
         tenant_id = self._backends.tenant_id

@@ -138,7 +138,8 @@ class WindowService:
         statements = self._window(agent_id, instance)
         try:
             for _ in range(_MAX_ROUNDS):
-                claimed, rows = await write(self._mover, statements.scope, [statements.claim(), statements.falling()])
+                claim = [statements.claim(), statements.falling()]
+                claimed, rows = await write(self._mover, statements.scope, claim, kind="upkeep")
                 if not claimed:
                     return True
                 if not await self._move(statements, read_rows(Falling, rows)):
@@ -153,11 +154,13 @@ class WindowService:
         """Move the first turns that have one author, and return whether these are gone. Raises as an ingestion does."""
         batch = list(takewhile(lambda each: each.author == falling[0].author, falling))
         if batch:
-            backends = replace(self._backends, author=batch[0].author)
+            leaving = sum(turn.counted_bytes for turn in batch)
+            backends = replace(self._backends, author=batch[0].author, leaving_bytes=leaving)
             with suppress(LongTermDisabled, Unauthenticated):  # these can never become memories: they are dropped
                 messages = [turn.message for turn in batch]
                 await Ingester(backends).ingest(statements.scope.agent_id, messages, statements.instance)
-        *_, (left,) = await write(self._mover, statements.scope, statements.fall([turn.place for turn in batch]))
+        fall = statements.fall([turn.place for turn in batch])
+        *_, (left,) = await write(self._mover, statements.scope, fall, kind="upkeep")
         return left["kept"] == 0
 
     def _window(self, agent_id: str, instance: str) -> Windows:

@@ -154,7 +154,8 @@ class WorkingMemory:
             (rows,) = await self._backends.database.run([keys.one(key)])
             if rows:
                 raise not_as_asked()
-        deleted = [] if only.absent else (await write(self._backends, keys.scope, [keys.delete(key, only)]))[0]
+        delete = [] if only.absent else [keys.delete(key, only)]
+        deleted = (await write(self._backends, keys.scope, delete, kind="upkeep"))[0] if delete else []
         for blob_id in (row["blob_id"] for row in deleted):
             await self._large.remove(agent_id, None if blob_id is None else str(blob_id))
         if only.match is not None and not deleted:

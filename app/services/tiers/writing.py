@@ -1,39 +1,101 @@
 """Writes to a tier: what must hold of every one of them, whatever the tier."""
 
 from collections.abc import Sequence
+from typing import Literal, TypeAlias
 
-from app.domain.errors import Erasing
+from ulid import ULID
+
+from app.domain.errors import Erasing, MemoryGatewayError, Unavailable
 from app.domain.memory import Scope, Tenant
+from app.domain.quotas import Use
 from app.ports.database import Row, RunRefused
 from app.services.backends import TenantBackends
 from app.services.credentials import refused
+from app.services.write_outcomes import exceeded
+from app.storage.quotas import Quotas, usages
 from app.storage.scoped import ScopedStatement
-from app.storage.tiers.gate import gate
+from app.storage.tiers.gate import gate, within_bytes
+from app.storage.tiers.working import agent_of_run
+
+WriteKind: TypeAlias = Literal["store", "import", "staging", "upkeep"]
+"""What a write counts as.
+
+A store counts in the rate, and must fit into the quota of bytes. An import must fit. Staging, of messages that are
+counted when they are memories, begins where there is room for a byte. Upkeep brings nothing.
+"""
 
 
 async def write(
-    backends: TenantBackends, scope: Scope | Tenant, statements: Sequence[ScopedStatement]
+    backends: TenantBackends,
+    scope: Scope | Tenant,
+    statements: Sequence[ScopedStatement],
+    *,
+    kind: WriteKind = "store",
+    run_id: str | None = None,
+    agents: Sequence[str] = (),
+    leaving: int = 0,
 ) -> list[list[Row]]:
-    """Run a tier's statements behind the gate of all tiers, and return the rows of each of them.
+    """Run a tier's statements within the gate of all tiers, and return the rows of each of them.
 
-    ``scope`` is the agent that the data belongs to, or the tenant where all of its agents share the data.
+    ``scope`` is the agent that the data belongs to, or the tenant where all of its agents share the data. With
+    ``run_id`` the data belongs to the agent of that run, and with ``agents`` to these. ``leaving`` are bytes that go
+    again soon after it.
 
     Raises:
         Erasing: the agent or the tenant is being erased; nothing was written.
+        QuotaExceeded: the agent or the tenant would hold too many bytes, or writes too often; nothing was written.
         Unauthenticated: the credential was revoked; nothing was written.
         RunRefused: one of the tier's own triggers refused the run; nothing was written.
         Unavailable: the database does not answer; some of it may be written.
     """
+    scopes = [scope, *(Scope(backends.tenant_id, agent_id) for agent_id in agents)]
+    limits = None if kind == "upkeep" else backends.quotas
+    ticket = str(ULID()) if kind == "store" else None
+    before = [gate(each, backends.author, limits, ticket=ticket, run_id=run_id) for each in scopes]
+    after = [
+        within_bytes(each, limits, run_id=run_id, leaving=leaving, may_pass=kind == "staging")
+        for each in scopes
+        if limits is not None
+    ]
     try:
-        _, *rows = await backends.database.run([gate(scope, backends.author), *statements])
+        rows = await backends.database.run([*before, *statements, *after])
     except RunRefused as refusal:
-        match refusal.reason:
-            case "erasing":
-                raise Erasing(
-                    "The agent, or its tenant, is being erased. Try again once the erasure has its receipt."
-                ) from refusal
-            case "revoked":
-                raise refused("it was revoked") from refusal
-            case _:
-                raise
-    return rows
+        raise await _refused(backends, scope, refusal, run_id=run_id, agents=agents) from refusal
+    return rows[len(before) : len(before) + len(statements)]
+
+
+async def _refused(
+    backends: TenantBackends, scope: Scope | Tenant, refusal: RunRefused, *, run_id: str | None, agents: Sequence[str]
+) -> MemoryGatewayError:
+    """Return what a refusal by the gate of all tiers means; that of another trigger is returned as it is."""
+    match refusal.reason:
+        case "erasing":
+            return Erasing("The agent, or its tenant, is being erased. Try again once the erasure has its receipt.")
+        case "revoked":
+            return refused("it was revoked")
+        case "over_stores" | "over_bytes_of_agent" | "over_bytes_of_tenant":
+            return await _over(backends, scope, refusal.reason, run_id=run_id, agents=agents)
+        case _:
+            return refusal
+
+
+async def _over(
+    backends: TenantBackends, scope: Scope | Tenant, reason: str, *, run_id: str | None, agents: Sequence[str]
+) -> MemoryGatewayError:
+    """Say which limit a write was over, with what is used of it by now."""
+    owners = [*agents, scope.agent_id] if isinstance(scope, Scope) else [*agents]
+    if run_id is not None and not owners:
+        (rows,) = await backends.database.run([agent_of_run(backends.tenant_id, run_id, None)])
+        owners = [str(row["agent_id"]) for row in rows]
+    (rows,) = await backends.database.run([Quotas(backends.tenant_id, backends.quotas).read_each(owners)])
+    uses: list[Use] = [use for usage in usages(rows) for use in usage.uses]
+    if reason == "over_stores":
+        over = [use for use in uses if use.name == "stores_per_minute"]
+        over = [use for use in over if use.used >= use.limit] or over
+    else:
+        of = reason.removeprefix("over_bytes_of_")
+        over = [use for use in uses if use.name == "bytes" and use.scope == of]
+        over = sorted(over, key=lambda use: use.limit - use.used)[:1]
+    if not over:  # the limit was lifted meanwhile
+        return Unavailable("The limits are just being changed. Try again.")
+    return exceeded(over, next_minute=int(rows[-1]["next_minute"] or 0))

@@ -64,7 +64,8 @@ class LargeRows:
                 text = row.get(large.column)
                 if isinstance(text, str) and is_large(text):
                     held = json.loads(text)
-                    values.append(await self._values.keep(agent_id, large.column, _inner(held, large)))
+                    inner = _inner(held, large)
+                    values.append(await self._values.keep(agent_id, large.column, inner, kind="import"))
                     pointer = json.loads(values[-1].text)
                     changed[large.column] = to_json({**held, large.within: pointer} if large.within else pointer)
                     changed[large.blob] = values[-1].blob_id

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from app.domain import limits
 from app.domain.errors import ContentTooLarge, DatabaseRejected, QuotaExceeded
 from app.domain.json_types import Scalar, to_json
-from app.domain.memory import Scope, Tenant
+from app.domain.memory import Tenant
 from app.ports.database import Row, RunRefused
 from app.services.backends import TenantBackends
 from app.services.tiers.writing import write
@@ -14,7 +14,6 @@ from app.services.transfer.large_rows import KeptRow, LargeRows
 from app.services.transfer.lines import BadLineError, RowLine, held, same
 from app.services.transfer.report import Report, Status
 from app.services.transfer.retry_budget import RetryBudget
-from app.storage.tiers.gate import gate
 from app.storage.tiers.rows import TierRows
 from app.storage.tiers.tables import TierTable
 
@@ -36,6 +35,8 @@ class _Entry:
     detail: str | None = None
     missing: bool = False
     """Whether the row that it belongs to is missing."""
+    size: int = 0
+    """Of the row as JSON, in bytes."""
     kept: KeptRow | None = None
     """The row as it is to be written, where its large values are blobs."""
 
@@ -80,6 +81,7 @@ class RowImport:
         self._to_agent = to_agent
         self._entries: list[_Entry] = []
         self._bytes = 0
+        self._refused_bytes: dict[str | None, int] = {}
 
     @property
     def waiting(self) -> bool:
@@ -100,7 +102,7 @@ class RowImport:
         if not self._fits(line, size):
             await self.flush()
         self._bytes += size
-        await self._take(_Entry(number, line.id, line))
+        await self._take(_Entry(number, line.id, line, size=size))
 
     async def reject(self, number: int, detail: str, id_: str | None) -> None:
         """Take a line that cannot be imported, to be reported in its place. Raises as ``flush`` does."""
@@ -170,24 +172,43 @@ class RowImport:
                 entry.settle("rejected", refusal.detail)
 
     async def _store(self, entries: Sequence[_Entry]) -> None:
-        """Write rows of one kind. Where their table refuses one of them, the others are written without it."""
+        """Write rows of one kind. Where one of them is refused, the others are written without it."""
+        entries = [entry for entry in entries if not self._is_over(entry)]
         if not entries or entries[0].line is None:
             return
         tier = entries[0].line.tier
         try:
             before, after = await self._written(tier, entries)
+        except QuotaExceeded as refusal:
+            if len(entries) == 1:
+                self._refused_bytes[entries[0].agent_id] = entries[0].size
+                entries[0].settle("rejected", refusal.detail)
+                return
+            await self._store_halves(entries)
+            return
         except DatabaseRejected as refusal:
             if len(entries) == 1:
                 why = f" ({refusal.reason})" if isinstance(refusal, RunRefused) else ""
                 entries[0].settle("rejected", f"its table does not take the row{why}")
                 return
-            middle = len(entries) // 2
-            await self._store(entries[:middle])
-            await self._store(entries[middle:])
+            await self._store_halves(entries)
             return
         for entry in entries:
             entry.settle(*_became(entry, before.get(entry.key), after.get(entry.key)))
             before.setdefault(entry.key, after.get(entry.key, {}))  # the same key again is no new row
+
+    async def _store_halves(self, entries: Sequence[_Entry]) -> None:
+        middle = len(entries) // 2
+        await self._store(entries[:middle])
+        await self._store(entries[middle:])
+
+    def _is_over(self, entry: _Entry) -> bool:
+        """Settle a row that is no smaller than one of its agent for which there was no room; tell whether it is so."""
+        refused_bytes = self._refused_bytes.get(entry.agent_id)
+        if refused_bytes is None or entry.size < refused_bytes:
+            return False
+        entry.settle("rejected", "is over a limit of bytes, as a row before it")
+        return True
 
     async def _written(self, tier: TierTable, entries: Sequence[_Entry]) -> tuple["_Rows", "_Rows"]:
         """Write rows, and return what the tenant had under their keys before, and what it has now."""
@@ -196,11 +217,12 @@ class RowImport:
         given = [entry.row for entry in entries]
         written = [entry.row if entry.kept is None else entry.kept.row for entry in entries]
         agents = sorted({entry.agent_id for entry in entries if entry.agent_id})
-        gates = [gate(Scope(tenant_id, agent_id), self._backends.author) for agent_id in agents]
-        statements = [*gates, rows.known(given), rows.insert(written, self._most(tier)), rows.known(given)]
+        statements = [rows.known(given), rows.insert(written, self._most(tier)), rows.known(given)]
         if tier.parent is not None:
             statements.insert(0, rows.orphans(given))
-        results = await self._retry_budget.of(lambda: write(self._backends, Tenant(tenant_id), statements))
+        results = await self._retry_budget.of(
+            lambda: write(self._backends, Tenant(tenant_id), statements, kind="import", agents=agents)
+        )
         before, _, after = results[-3:]
         for found in results[0] if tier.parent is not None else ():
             entries[int(found["place"] or 0)].missing = True

@@ -63,7 +63,9 @@ tenant_id = ?1 ->> 'tenant_id' AND ?1 ->> 'first_agent' = '' AND ?1 ->> 'last_ag
 _DELETE_NAMESPACES = f"DELETE FROM namespace WHERE {_OF_WHOLE_TENANT}"
 _DELETE_SPEND = f"DELETE FROM model_spend WHERE {_OF_WHOLE_TENANT}"
 # Counts that the deletion has brought to 0 still name an agent. The limits that an operator has set (quota) stay.
-_DELETE_USAGE = f"DELETE FROM usage WHERE {OF_SCOPE.format(table='usage')} AND usage.memories <= 0"
+_DELETE_USAGE = f"""
+DELETE FROM usage WHERE {OF_SCOPE.format(table="usage")} AND usage.memories <= 0 AND usage.bytes <= 0
+"""
 # What refers to rows of another table goes before these.
 _TIERS: Mapping[str, TierTable] = {tier.kind: tier for tier in reversed(TIER_TABLES)}
 _OF_TIERS = " ".join(
@@ -196,9 +198,9 @@ def erase_chunk(erasure: RunningErasure, limit: int, *, grace_ms: int) -> list[S
         _DELETE_MEMORIES,
         _DELETE_KEYS,
         _DELETE_SETTINGS,
-        _DELETE_USAGE,
         _DELETE_MESSAGES,
         _DELETE_INGESTIONS,
+        _DELETE_USAGE,
         _DELETE_PROFILES,
         _DELETE_NAMESPACES,
         _DELETE_SPEND,
@@ -218,7 +220,7 @@ def erase_tier(erasure: RunningErasure, kind: str, limit: int) -> list[Statement
     chunk = _TIER_CHUNK.format(columns=key, table=tier.table, scope=scope)
     delete = f"DELETE FROM {tier.table} WHERE tenant_id = ?1 ->> 'tenant_id' AND ({key}) IN ({chunk})"
     argument = {**erasure.argument, "limit": limit}
-    changes = (_COUNT_TIER.format(kind=kind, chunk=chunk), delete)
+    changes = (_COUNT_TIER.format(kind=kind, chunk=chunk), delete, _DELETE_USAGE)
     return [
         *(Statement.write(sql, repeatable=True, **argument) for sql in changes),
         Statement.read(_PROGRESS, **argument),

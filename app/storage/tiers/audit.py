@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 
 from app.domain.audit import RunState, ToolCall
 from app.domain.author import Author
 from app.domain.json_types import Json
-from app.domain.memory import Tenant
+from app.domain.memory import Scope, Tenant
 from app.ports.database import NOW, Row
 from app.storage.listing import Place
 from app.storage.rows import read_row
@@ -17,11 +16,6 @@ from app.storage.tiers import replay
 _RUN = """run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'
   AND (?1 ->> 'only_agent' IS NULL OR run.agent_id = ?1 ->> 'only_agent')"""
 _CALL = "call.tenant_id = ?1 ->> 'tenant_id' AND call.run_id = ?1 ->> 'run_id'"
-# The gate of all tiers for the run's agent, which the caller does not name.
-_GATE = f"""
-INSERT INTO tier_write (tenant_id, agent_id, written_by, issued_at)
-SELECT run.tenant_id, run.agent_id, ?1 ->> 'by', ?1 ->> 'issued_at' FROM agent_runs AS run WHERE {_RUN}
-"""
 _LAST = f"SELECT call.{{column}} FROM tool_call_log AS call WHERE {_CALL} ORDER BY call.number DESC LIMIT 1"
 # Should the clock have gone back, calls still stand in the order of their arrival.
 _RECORD = f"""
@@ -55,25 +49,24 @@ class RunTrail:
     only_agent: str | None
 
     def record(self, run_id: str, calls: Sequence[ToolCall], author: Author) -> list[ScopedStatement]:
-        """Keep the calls that are not there yet. Of the rows, those of the last but one have the ``id`` of each.
+        """Keep the calls that are not there yet. The rows of the first have the ``id`` of each.
 
         Those of the last are empty where there is no such run. Made again, it keeps nothing more. The run of the
         database is refused with ``tool_calls`` where the run would have too many.
         """
         sent: list[Json] = [asdict(call) for call in calls]
-        write = partial(
-            ScopedStatement.write,
-            Tenant(self.tenant_id),
-            run_id=run_id,
-            only_agent=self.only_agent,
-            by=author.credential_id,
-            issued_at=author.issued_at,
-        )
+        tenant = Tenant(self.tenant_id)
         return [
-            write(_GATE),
-            write(_RECORD, calls=sent),
-            ScopedStatement.read(Tenant(self.tenant_id), _IS_RUN, **self._of(run_id)),
+            ScopedStatement.write(
+                tenant, _RECORD, calls=sent, by=author.credential_id, run_id=run_id, only_agent=self.only_agent
+            ),
+            ScopedStatement.read(tenant, _IS_RUN, **self._of(run_id)),
         ]
+
+    @property
+    def scope(self) -> Scope | Tenant:
+        """The agent whose runs they are alone, or the tenant."""
+        return Tenant(self.tenant_id) if self.only_agent is None else Scope(self.tenant_id, self.only_agent)
 
     def count(self, run_id: str) -> ScopedStatement:
         """Count the calls of a run: one row with ``calls``."""

@@ -1,18 +1,64 @@
-"""The first statement of every run that writes to a tier: it stops the run where nothing may be written."""
+"""The first and the last statement of every run that writes to a tier (``0036_quota_of_all_tiers.sql``).
+
+The first stops the run where nothing may be written, the last where the run has gone over the quota of bytes.
+"""
 
 from app.domain.author import Author
 from app.domain.memory import Scope, Tenant
+from app.domain.quotas import Defaults
 from app.storage.scoped import ScopedStatement
 
-_ENTER = """
-INSERT INTO tier_write (tenant_id, agent_id, written_by, issued_at)
-SELECT ?1 ->> 'tenant_id', ?1 ->> 'agent_id', ?1 ->> 'by', ?1 ->> 'issued_at'
+# The agent of a run is not always known to who writes to the run.
+_AGENT = """
+coalesce(?1 ->> 'agent_id', (
+  SELECT run.agent_id FROM agent_runs AS run WHERE run.tenant_id = ?1 ->> 'tenant_id' AND run.id = ?1 ->> 'run_id'
+))
+"""
+_ENTER = f"""
+INSERT INTO tier_write (tenant_id, agent_id, written_by, issued_at, limits, ticket)
+SELECT ?1 ->> 'tenant_id', {_AGENT}, ?1 ->> 'by', ?1 ->> 'issued_at', ?1 ->> 'limits', ?1 ->> 'ticket'
+"""
+_LEAVE = f"""
+INSERT INTO tier_written (tenant_id, agent_id, limits, leaving, may_pass)
+SELECT ?1 ->> 'tenant_id', {_AGENT}, ?1 ->> 'limits', ?1 ->> 'leaving', ?1 ->> 'may_pass'
 """
 
 
-def gate(scope: Scope | Tenant, author: Author) -> ScopedStatement:
-    """Refuse the run while its scope is being erased, and where the author's credential was revoked.
+def gate(
+    scope: Scope | Tenant,
+    author: Author,
+    defaults: Defaults | None = None,
+    *,
+    ticket: str | None = None,
+    run_id: str | None = None,
+) -> ScopedStatement:
+    """Refuse the run while its scope is being erased, where the author's credential was revoked, and over the rate.
 
-    The run raises ``RunRefused`` with the reason ``erasing`` or ``revoked`` (``0018_tiers.sql``).
+    ``defaults`` are the limits of whoever has no others; without them the run brings nothing that counts. With a
+    ``ticket``, which is the write's own, it counts as a store. With ``run_id`` the agent is that of the run.
+
+    The run of the database raises ``RunRefused`` with the reason ``erasing``, ``revoked`` or ``over_stores``.
     """
-    return ScopedStatement.write(scope, _ENTER, by=author.credential_id, issued_at=author.issued_at)
+    return ScopedStatement.write(
+        scope,
+        _ENTER,
+        by=author.credential_id,
+        issued_at=author.issued_at,
+        limits=None if defaults is None else defaults.limits,
+        ticket=ticket,
+        run_id=run_id,
+    )
+
+
+def within_bytes(
+    scope: Scope | Tenant, defaults: Defaults, *, run_id: str | None = None, leaving: int = 0, may_pass: bool = False
+) -> ScopedStatement:
+    """Refuse the run where it leaves more bytes than it began with, and more than the agent or the tenant may have.
+
+    ``leaving`` are bytes that go again once the run has served its purpose. With ``may_pass`` a run that began below
+    the limit may end above it. The run of the database raises ``RunRefused`` with the reason ``over_bytes_of_agent``
+    or ``over_bytes_of_tenant``.
+    """
+    return ScopedStatement.write(
+        scope, _LEAVE, limits=defaults.limits, run_id=run_id, leaving=leaving, may_pass=may_pass
+    )

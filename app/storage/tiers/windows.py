@@ -67,7 +67,7 @@ WHERE {_WINDOW.format(table="own")} AND {_DUE} AND own.busy_until <= {NOW} RETUR
 _RELEASE = f"UPDATE working_window AS own SET busy_until = 0 WHERE {_WINDOW.format(table='own')}"
 _FALLING = f"""
 SELECT turn.place, turn.role, turn.content, turn.said_at, turn.written_by, turn.written_through, turn.issued_at,
-  turn.speakers
+  turn.speakers, turn.counted_bytes
 FROM (
   SELECT held.place, sum(held.bytes) OVER newest_first AS bytes, row_number() OVER newest_first AS number
   FROM working_turn AS held WHERE {_WINDOW.format(table="held")} WINDOW newest_first AS (ORDER BY held.place DESC)
@@ -130,6 +130,8 @@ class Falling:
     written_through: str
     issued_at: int | None
     speakers: Sequence[str] | None
+    counted_bytes: int
+    """What it counts in the quota of bytes."""
 
     @property
     def author(self) -> Author:

@@ -75,6 +75,7 @@ from memory_gateway_client.tiers.working_types import (
 from memory_gateway_client.types import (
     AgentSettings,
     AgentUsage,
+    BytesByTier,
     Change,
     Entry,
     ErasedCounts,
@@ -110,6 +111,7 @@ __all__ = [
     "Audited",
     "Blob",
     "BlobPage",
+    "BytesByTier",
     "Change",
     "Configuration",
     "ConfigurationVersion",

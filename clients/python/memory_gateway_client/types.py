@@ -213,13 +213,28 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class BytesByTier:
+    """The bytes of each memory tier; ``audit`` is tool calls, ``ingestion`` messages that are no memories yet."""
+
+    long_term: int
+    working: int
+    episodic: int
+    procedural: int
+    shared_context: int
+    audit: int
+    blobs: int
+    ingestion: int
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
-    """What is there, and what may be. ``bytes`` are of content and metadata."""
+    """What is there, and what may be. ``bytes`` are of all memory tiers, ``bytes_by_tier`` are the parts of it."""
 
     memories: int
     bytes: int
     stores_this_minute: int
     limits: Limits
+    bytes_by_tier: BytesByTier
 
 
 @dataclass(frozen=True, slots=True)

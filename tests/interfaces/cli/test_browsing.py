@@ -5,9 +5,14 @@ from typing import Any
 
 import pytest
 
+from app.domain.quotas import TIERS
 from app.storage.tiers.tables import TIER_TABLES
 from tests.interfaces.cli.line import Line
 
+DEFAULTS = {
+    "tenant": {"memories": 1_000_000, "bytes": 2 * 1024**3, "stores_per_minute": 6_000},
+    "agent": {"memories": 500_000, "bytes": 1024**3, "stores_per_minute": 3_000},
+}
 NONE = {tier.kind: 0 for tier in TIER_TABLES if tier.counted}
 
 ABSENT = "01K2Z4M1V7Q8T3B5N6C7D8E9FA"
@@ -148,15 +153,25 @@ def test_usage_tells_what_the_api_tells(line: Line) -> None:
     told = line.json("usage", AGENT_MEMORIES="5")
     for usage in (told["tenant"], *told["agents"]):
         assert usage.pop("stores_this_minute") <= 1  # a minute may be over
+    by_tier = {"long_term": 5, **dict.fromkeys(TIERS, 0)}
     assert told == {
-        "tenant": {"memories": 1, "bytes": 5, "limits": {}},
+        "tenant": {"memories": 1, "bytes": 5, "bytes_by_tier": by_tier, "limits": DEFAULTS["tenant"]},
         "kept": {"idempotency_keys": 0, "audit_rows": 1, "agent_settings": 0, "receipts": 0} | NONE,
-        "agents": [{"memories": 1, "bytes": 5, "limits": {"memories": 5}, "agent_id": "bot"}],
+        "agents": [
+            {
+                "memories": 1,
+                "bytes": 5,
+                "bytes_by_tier": by_tier,
+                "limits": DEFAULTS["agent"] | {"memories": 5},
+                "agent_id": "bot",
+            }
+        ],
     }
     head, tenant, agent, *rest = line.ok("usage", AGENT_MEMORIES="5").splitlines()
     assert head.endswith("  stores per minute")
-    assert tenant.startswith("tenant default  1 of unlimited  5 of unlimited  ")
-    assert agent.startswith("agent bot       1 of 5          5 of unlimited  ")
-    assert rest[1:3] == ["kept beside the memories:", "idempotency keys   0"]
+    assert tenant.startswith("tenant default  1 of 1000000  5 of 2147483648  ")
+    assert agent.startswith("agent bot       1 of 5        5 of 1073741824  ")
+    assert rest[1:4] == ["bytes by tier:", "long term          5", "working            0"]
+    assert rest[11:13] == ["kept beside the memories:", "idempotency keys   0"]
     alone = line.json("usage", "--agent", "bot", AGENT_MEMORIES="5")
-    assert (list(alone), alone["agents"][0]["limits"]) == (["agents"], {"memories": 5})
+    assert (list(alone), alone["agents"][0]["limits"]) == (["agents"], DEFAULTS["agent"] | {"memories": 5})

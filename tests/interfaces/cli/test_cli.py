@@ -349,9 +349,9 @@ def test_quotas_are_set_shown_enforced_and_cleared(line: Line) -> None:
     line.ok("migrate")
     kinds = [tier.kind for tier in TIER_TABLES if tier.counted]
     assert line.ok("quota", "show", "--tenant", "default", AGENT_MEMORIES="5").splitlines() == [
-        "memories           0 of unlimited (default)",
-        "bytes              0 of unlimited (default)",
-        "stores per minute  0 of unlimited (default)",
+        "memories           0 of 1000000 (default)",
+        "bytes              0 of 2147483648 (default)",
+        "stores per minute  0 of 6000 (default)",
         "idempotency keys   0",
         "audit rows         0",
         "agent settings     0",
@@ -360,14 +360,16 @@ def test_quotas_are_set_shown_enforced_and_cleared(line: Line) -> None:
     ]
     chosen = ("--tenant", "default", "--agent", "default", "--memories", "1", "--bytes", "unlimited")
     shown = line.json("quota", "set", *chosen, AGENT_MEMORIES="5", AGENT_BYTES="9")
-    assert shown["limits"] == {"memories": 1, "bytes": None, "stores_per_minute": None}
-    assert shown["defaults"] == {"memories": 5, "bytes": 9, "stores_per_minute": None}
+    assert shown["limits"] == {"memories": 1, "bytes": None, "stores_per_minute": 3_000}
+    assert shown["defaults"] == {"memories": 5, "bytes": 9, "stores_per_minute": 3_000}
     line.ok("store", "one", AGENT_BYTES="2")
     assert "agent's limit of 1 memories" in line.fails("store", "two")
     used = line.json("quota", "show", "--tenant", "default")["used"]
     assert (used["memories"], used["bytes"], used["stores_per_minute"] <= 1) == (1, 5, True)  # a minute may be over
     named = ("--tenant", "default", "--agent", "default")
-    assert line.json("quota", "set", *named, "--memories", "default")["limits"]["memories"] is None
+    assert line.json("quota", "set", *named, "--memories", "default")["limits"]["memories"] == 500_000
+    off = line.json("quota", "show", *named, AGENT_BYTES="unlimited", AGENT_STORES_PER_MINUTE="0")
+    assert (off["limits"]["bytes"], off["limits"]["stores_per_minute"]) == (None, 0)
     line.ok("quota", "clear", *named)
     line.ok("store", "two")
 

@@ -50,9 +50,9 @@ async def test_usage_is_told_of_the_tenant_and_of_each_agent(service: Service) -
     await service.store("theirs", tenant="other")
     told = (await service.client.get("/usage", headers=service.credential(admin=True))).json()
     assert (told["tenant"]["memories"], told["tenant"]["bytes"]) == (2, 4 + 2 + 13 + 10)
-    assert told["tenant"]["limits"] == {"bytes": 1000}
+    assert told["tenant"]["limits"] == {"memories": 1_000_000, "bytes": 1000, "stores_per_minute": 6_000}
     assert [(agent["agent_id"], agent["bytes"]) for agent in told["agents"]] == [("much", 23), ("little", 6)]
-    assert told["agents"][0]["limits"] == {"memories": 5}
+    assert told["agents"][0]["limits"] == {"memories": 5, "bytes": 1024**3, "stores_per_minute": 3_000}
     for headers, query in (
         (service.credential(agent="much"), {}),
         (service.credential(agent="much"), {"agent_id": "much"}),

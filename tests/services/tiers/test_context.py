@@ -135,7 +135,7 @@ async def test_a_write_that_is_made_again_is_made_once(bench: Bench) -> None:
     await put(service, "a", "mine", NEW)
     bench.database.run = inner  # type: ignore[method-assign]
     await put(other, "a", "theirs")
-    *_, rows = await bench.database.run(runs[0])
+    *_, rows, _ = await bench.database.run(runs[0])
     assert rows[0]["version"] == 1
     assert (await tier(process(bench)).get("a")).document.content == "theirs"
 

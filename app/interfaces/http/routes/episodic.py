@@ -116,7 +116,7 @@ async def complete_run(caller: Caller, run_id: Annotated[RunId, Path()], request
 @episodic.post(
     "/runs/{run_id}/fail",
     name="fail_run",
-    responses=responses(*_WRITES, NotFound, RunEnded),
+    responses=responses(*_WRITES, NotFound, RunEnded, QuotaExceeded),
 )
 async def fail_run(caller: Caller, run_id: Annotated[RunId, Path()], request: FailRunRequest) -> RunAnswer:
     """End a run with what has gone wrong. The same again is answered the same."""

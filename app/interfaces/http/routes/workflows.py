@@ -173,7 +173,7 @@ async def workflows_picture(request: Request, caller: Caller, query: Annotated[P
 
 @workflows.post(
     "/workflows/select",
-    responses=responses(*ACCESS, *BODY, NotFound, Erasing, *WRITES),
+    responses=responses(*ACCESS, *BODY, NotFound, Erasing, QuotaExceeded, *WRITES),
 )
 async def select_workflow(caller: Caller, request: SelectRequest) -> SelectionAnswer:
     """Select a workflow for a task by Thompson sampling, and note it in the run, where one is named.
@@ -189,7 +189,7 @@ async def select_workflow(caller: Caller, request: SelectRequest) -> SelectionAn
 
 @workflows.post(
     f"{_WORKFLOW}/outcome",
-    responses=responses(*ACCESS, *BODY, NotFound, Erasing, *WRITES),
+    responses=responses(*ACCESS, *BODY, NotFound, Erasing, QuotaExceeded, *WRITES),
 )
 async def record_outcome(caller: Caller, workflow_id: WorkflowId, request: OutcomeRequest) -> OutcomeAnswer:
     """Count how well a run did with a workflow. The same run again, with any score, changes nothing."""

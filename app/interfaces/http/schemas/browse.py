@@ -142,11 +142,25 @@ class LimitsAnswer(Answer):
     stores_per_minute: int | None = None
 
 
+class BytesByTierAnswer(Answer):
+    """Bytes in UTF-8 by tier. Outside long-term memory each row counts 200 more than what was sent and named."""
+
+    long_term: int = Field(description="Content and metadata of memories.")
+    working: int
+    episodic: int = Field(description="Runs and episodes.")
+    procedural: int = Field(description="Workflows and their outcomes.")
+    shared_context: int = Field(description="With the versions that are kept. Of the tenant alone.")
+    audit: int = Field(description="Tool calls of runs.")
+    blobs: int = Field(description="With their objects, and with large values.")
+    ingestion: int = Field(description="Messages that are no memories yet, and operations.")
+
+
 class UsageAnswer(Answer):
     """What is there, and what may be."""
 
     memories: int = Field(description="With those that have expired and are not pruned yet.")
-    bytes: int = Field(description="Of content and metadata, in UTF-8.")
+    bytes: int = Field(description="Of all tiers together: what counts in the limit.")
+    bytes_by_tier: BytesByTierAnswer = Field(description="The parts of `bytes`.")
     stores_this_minute: int
     limits: LimitsAnswer
 

@@ -135,7 +135,17 @@ WANTED: dict[str, Any] = {"source": "call"}
 
 _USAGE: dict[str, Any] = {
     "memories": 81,
-    "bytes": 9720,
+    "bytes": 12_300,
+    "bytes_by_tier": {
+        "long_term": 9720,
+        "working": 1480,
+        "episodic": 1100,
+        "procedural": 0,
+        "shared_context": 0,
+        "audit": 0,
+        "blobs": 0,
+        "ingestion": 0,
+    },
     "stores_this_minute": 2,
     "limits": {"memories": 100, "stores_per_minute": 60},
 }
