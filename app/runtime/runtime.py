@@ -11,7 +11,7 @@ from app.domain.author import Author
 from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import MemoryGatewayError, Unavailable
 from app.indexing.indexer import Indexer
-from app.indexing.jobs.backfill import backfill_claims, backfill_segments
+from app.indexing.jobs.backfill import backfill_claims, backfill_segments, free_tasks
 from app.observability.metrics import Metrics
 from app.runtime.backends import Backends
 from app.runtime.checks import Checks, another_config
@@ -269,14 +269,15 @@ class Runtime:
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def _read_older_memories(self) -> None:
-        """Read what memories state that were stored before statements were read; an outage only delays it."""
+        """Bring memories of older versions up to date, in the background; an outage only delays it."""
         seconds = _RETRY_SECONDS
         while True:
             try:
                 if self._may_work():
-                    read = await backfill_claims(self.backends.database)
-                    if read:
+                    if read := await backfill_claims(self.backends.database):
                         structlog.get_logger().info("statements_read", memories=read)
+                    if freed := await free_tasks(self.backends.database):
+                        structlog.get_logger().info("tasks_freed", memories=freed)
                     return
             except Unavailable as error:
                 structlog.get_logger().warning("backfill_waits", code=error.code, reason=error.detail, seconds=seconds)

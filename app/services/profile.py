@@ -1,6 +1,7 @@
 """A profile: one agent's memory as the constrained API shows it (docs/constrained-api.md)."""
 
 import asyncio
+from datetime import UTC, datetime
 
 from app.domain import limits
 from app.domain.claim import MemoryType
@@ -26,7 +27,7 @@ from app.services.forgetting import Forgetting
 from app.services.gateway import LongTermMemoryGateway
 from app.services.model_answering import ModelAnswering
 from app.services.sessions import SessionDeletion, Sessions
-from app.statements.rules import statements
+from app.statements.tasks import is_passing, last_day
 from app.storage.agents import Agents, agent_settings
 from app.storage.chains import versions
 from app.storage.learned_of import sources
@@ -48,7 +49,8 @@ TASK_DAYS = 7
 """How long a task is kept, where nothing is said and its agent's memories are not kept for a shorter time."""
 
 _DAY_MS = 86_400_000
-_READ_FOR_TYPE = 4000
+_EPOCH = 719_163
+"""The ordinal of the first day of the epoch."""
 _SUMMARISED = 200
 
 
@@ -71,11 +73,12 @@ class ProfileService:
     ) -> Memory:
         """Store a memory and return it; the same content again is the same memory, and is remembered if forgotten.
 
-        A task expires after ``TASK_DAYS``, unless told. Raises as ``LongTermMemoryGateway.store`` does.
+        A task that passes expires after ``TASK_DAYS``, or behind the last day that it names, unless told.
+        Raises as ``LongTermMemoryGateway.store`` does.
         """
         new = NewMemory(content, {}, session_id, occurred_at, expires_at)
-        if expires_at is None and _is_task(content):
-            new = NewMemory(content, {}, session_id, occurred_at, await self._expiry_of_task(agent_id))
+        if expires_at is None and is_passing(content):
+            new = NewMemory(content, {}, session_id, occurred_at, await self._expiry_of_task(agent_id, new))
         id_ = await LongTermMemoryGateway(self._backends).store(agent_id, new)
         database = AgentDatabase(self._backends, agent_id)
         (found,) = await database.run([database.one(id_)])
@@ -205,22 +208,20 @@ class ProfileService:
         database = AgentDatabase(self._backends, agent_id)
         return Forgetting(database, self._backends.author, self._backends.clock())
 
-    async def _expiry_of_task(self, agent_id: str) -> int:
+    async def _expiry_of_task(self, agent_id: str, task: NewMemory) -> int:
         """Return when a task expires that is stored now: after the agent's retention where that is shorter."""
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
         (rows,) = await self._backends.database.run([Agents(self._backends.tenant_id).settings(agent_id)])
         days = agent_settings(rows).retention_days
-        return self._backends.clock() + min(TASK_DAYS, days or TASK_DAYS) * _DAY_MS
+        now = self._backends.clock()
+        named = last_day(task.content, _utc(now if task.occurred_at is None else task.occurred_at))
+        due = 0 if named is None else (named.toordinal() - _EPOCH + 1) * _DAY_MS
+        expires_at = max(now + TASK_DAYS * _DAY_MS, due)
+        return expires_at if days is None else min(expires_at, now + days * _DAY_MS)
 
 
-def _is_task(content: str) -> bool:
-    """Tell whether a content states tasks and nothing else.
-
-    What states the value of a key outlasts a task: "migrations must be approved by Ann". A day is when it is due.
-    """
-    read = statements(content[: _READ_FOR_TYPE + 1])
-    is_read = len(content) <= _READ_FOR_TYPE and bool(read)
-    return is_read and all(one.type == "task" and (one.key is None or one.key.endswith("/day")) for one in read)
+def _utc(moment: int) -> datetime:
+    return datetime.fromtimestamp(moment / 1000, UTC)
 
 
 def _version(row: Row) -> Version:

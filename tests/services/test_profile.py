@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -56,21 +57,43 @@ async def test_what_is_remembered_has_a_type_and_is_recalled_and_listed(bench: B
 
 async def test_a_task_expires_after_seven_days_unless_told(bench: Bench, profiles: ProfileService) -> None:
     now = bench.backends.clock()
-    for content in ("I need to submit the tax form", "I need to file the report by Friday"):
+    for content in ("Submit the tax form", "I need to file the report by Friday", "I must go there tomorrow"):
         task = await profiles.remember("bot", content)
         assert task.type == "task"
         assert task.expires_at is not None
         assert 6 * DAY < task.expires_at - now < 8 * DAY
-    told = await profiles.remember("bot", "I need to renew the passport", expires_at=now + 30 * DAY)
+    told = await profiles.remember("bot", "Renew the passport", expires_at=now + 30 * DAY)
     assert told.expires_at == now + 30 * DAY
     for content in ("I live in Rome", "Schema migrations must be approved by Agnieszka."):
         assert (await profiles.remember("bot", content)).expires_at is None
     assert (await profiles.remember("bot", "I live in Oslo. I need to submit the form.")).expires_at is None
 
 
+LASTING = [
+    "Visitors must sign in at the front desk",
+    "I need to wear glasses",
+    "We have to use the side door",
+    "Releases must be announced on the last Friday of the month",
+    "Ich muss noch eine Brille tragen",
+    "Jag måste ha glasögon",
+    "I have to take the pill every Friday",
+    "I need to be there on Mondays",
+]
+
+
+@pytest.mark.parametrize("content", LASTING)
+async def test_a_duty_without_a_day_is_kept(profiles: ProfileService, content: str) -> None:
+    assert (await profiles.remember("bot", content)).expires_at is None
+
+
+async def test_a_task_is_kept_until_the_day_that_it_names(profiles: ProfileService) -> None:
+    task = await profiles.remember("bot", "We have to file the taxes by 12 October 2999")
+    assert task.expires_at == int(datetime(2999, 10, 13, tzinfo=UTC).timestamp() * 1000)
+
+
 async def test_a_task_is_kept_no_longer_than_its_agents_memories(bench: Bench, profiles: ProfileService) -> None:
     await bench.change("INSERT INTO agent (tenant_id, agent_id, retention_seconds) VALUES ('acme', 'bot', 2 * 86400)")
-    task = await profiles.remember("bot", "I need to submit the tax form")
+    task = await profiles.remember("bot", "I need to submit the tax form by 12 October 2999")
     assert task.expires_at is not None
     assert task.expires_at - bench.backends.clock() <= 2 * DAY
 

@@ -36,6 +36,27 @@ def test_few_expressions_that_mean_a_day_are_left_alone(language: str) -> None:
     assert sum(read(case) == wanted(case) for case in told) >= 0.97 * len(told)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The backup runs on the last Friday of the month",
+        "the last Friday of every quarter",
+        "the last Friday in May",
+        "am letzten Freitag des Monats",
+        "am letzten Freitag jedes Monats",
+        "the last week of the year",
+    ],
+)
+def test_a_day_of_each_month_is_no_date(text: str) -> None:
+    assert resolved(text, TUESDAY) == []
+
+
+@pytest.mark.parametrize("text", ["last Friday in the morning", "letzten Freitag im Büro", "last Friday in Maywood"])
+def test_a_day_in_a_place_or_a_part_of_it_is_a_date(text: str) -> None:
+    (found,) = resolved(text, TUESDAY)
+    assert (found.start, found.end) == (date(2026, 3, 6), date(2026, 3, 6))
+
+
 def test_several_expressions_come_in_their_order_each_with_its_place() -> None:
     text = "Yesterday I called, in three days I fly, and on 14 March 2026 we marry."
     found = resolved(text, TUESDAY)

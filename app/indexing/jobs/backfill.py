@@ -8,9 +8,11 @@ from app.domain.words import segments
 from app.ports.database import Database
 from app.statements.learned import read_learned
 from app.statements.stated import read as read_statements
+from app.statements.tasks import is_passing
 from app.storage.rows import read_rows
 from app.storage.system import unread
 from app.storage.system.segments import READ_BATCH, Unsegmented, write
+from app.storage.system.task_expiries import ExpiringTask, free, read_batch
 from app.storage.system.unread import Unread
 
 _PAUSE_SECONDS = 0.5
@@ -51,6 +53,28 @@ async def backfill_claims(database: Database) -> int:
         read += len(made)
         await asyncio.sleep(_PAUSE_SECONDS if rows else 0)
     return read
+
+
+async def free_tasks(database: Database) -> int:
+    """Free tasks of the expiry that an older version gave them, where they name no day; return how many were freed.
+
+    An expiry that a caller asked for stays. Each batch is one transaction, and may be made twice.
+
+    Raises:
+        Unavailable: the database does not answer.
+    """
+    freed, last = 0, None
+    while rows := (await database.run([read_batch(last)]))[0]:
+        tasks = read_rows(ExpiringTask, rows)
+        last = tasks[-1]
+        lasting = []
+        for task in tasks:
+            lasting += [] if is_passing(task.content) else [task.id]
+            await asyncio.sleep(0)
+        if lasting:
+            await database.run([free(lasting)])
+            freed += len(lasting)
+    return freed
 
 
 def _stated(memory: Unread) -> Stated:

@@ -80,6 +80,11 @@ _CUE = re.compile(
 # Other scripts' digits, and the one capital that becomes two letters when made small: places in the text must stay.
 _PLAIN = {zero + n: str(n) for zero in (0x660, 0x6F0, 0x966, 0xFF10) for n in range(10)} | {0x130: "i"}
 _TO_MONTH = re.compile(rf"\s?(?:[-\u2013]|to|until|till|through)\s?{_MONTH}")
+_OF_A_PERIOD = re.compile(
+    rf"{_GAP}(?:of|in|im|des|jed\w{{1,2}}|i|varje){_GAP}(?:(?:the|a|each|every|any|den|varje){_GAP})?"
+    rf"(?:{_any(name for name, unit in words.UNITS.items() if unit in words.LONG)}\w{{0,2}}|{_any(words.MONTHS)}(?!\w))"
+)
+"""What stands behind a day of each week that is told of a longer period."""
 _NAMED = re.compile(rf"(?:^|\s){_any(words.NUMBERED)}\s$")
 _ORDINAL = re.compile(r"\d(?:st|nd|rd|th)")
 _MONTH_NAME = re.compile(rf"(?<!\w){_any(words.MONTHS)}(?!\w)")
@@ -121,7 +126,7 @@ def spans(query: str) -> Iterator[Span]:
     before: Span | None = None
     for _, match in zip(range(_MAX_CANDIDATES), _SPAN.finditer(lowered), strict=False):
         span = _span(match, before)
-        if _meant(span, query, has_article=match["the"] is not None):
+        if _meant(span, query, lowered, has_article=match["the"] is not None):
             yield span
             before = span
 
@@ -148,10 +153,12 @@ def _span(match: re.Match[str], before: Span | None) -> Span:
     )
 
 
-def _meant(span: Span, query: str, *, has_article: bool) -> bool:
+def _meant(span: Span, query: str, lowered: str, *, has_article: bool) -> bool:
     """Whether the words are about time here: many are names, verbs or plain numbers too."""
     if query[span.begins] in "-\u2013" and not span.follows:
         return False
+    if span.kind in {"which", "weekday"} and _OF_A_PERIOD.match(lowered, span.ends):
+        return False  # "the last Friday of the month" is one of each month
     if span.kind == "which":
         which, thing = span.text.split()
         return thing != "day" and not (which == "this" and _is_verb(span, query))

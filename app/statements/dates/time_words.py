@@ -88,6 +88,9 @@ UNITS = {
     for name in names.split()
 }
 
+LONG = frozenset(("month", "quarter", "year"))
+"""Units that have each day of the week more than once."""
+
 SEASONS = {
     name: month
     for month, names in {

@@ -76,7 +76,7 @@ async def test_nothing_known_is_said_and_nothing_listed_too(service: Service, cl
 
 async def test_a_list_is_of_a_kind_of_a_subject_or_of_the_newest(client: Client) -> None:
     await told(client, "remember", "Always sign mails with Best wishes, Ivar.")
-    task = await told(client, "remember", "I need to call the plumber.")
+    task = await told(client, "remember", "I need to call the plumber tomorrow.")
     assert re.fullmatch(r"Remembered until 20\d\d-\d\d-\d\d\.", task)
     tasks = await told(client, "list", " Tasks. ")
     assert "call the plumber" in tasks

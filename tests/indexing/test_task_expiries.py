@@ -1,0 +1,76 @@
+"""Tasks that an older version let expire, though nobody had asked for it and no day is named, are freed."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from app.domain.memory import NewMemory
+from app.indexing.jobs.backfill import free_tasks
+from tests.support.backends import Backend
+from tests.support.gateways import Bench, bench_on
+
+DAY = 86_400_000
+DUTY = "Visitors must sign in"
+EXPIRIES = "SELECT content, expires_at FROM long_term_memory WHERE agent_id = 'bot' ORDER BY id"
+
+
+@pytest.fixture
+async def bench(tmp_path: Path, backend: Backend) -> AsyncIterator[Bench]:
+    async with bench_on(tmp_path, backend) as made:
+        yield made
+
+
+async def stored(bench: Bench, content: str, after: int, agent: str = "bot") -> int:
+    """Store a memory as an older version did, and return when it expires, so long after the store."""
+    id_ = await bench.gateway.store(agent, NewMemory(content, expires_at=bench.backends.clock() + after))
+    (row,) = await bench.rows(f"SELECT expires_at FROM long_term_memory WHERE id = '{id_}'")
+    return cast("int", row["expires_at"])
+
+
+def week(bench: Bench) -> int:
+    """Return a week from now that ends within a second, as that of the service's clock does."""
+    now: int = bench.backends.clock()
+    return 7 * DAY + 500 - now % 1000
+
+
+async def test_a_duty_of_an_older_version_no_longer_expires(bench: Bench) -> None:
+    await stored(bench, DUTY, week(bench))
+    assert await free_tasks(bench.database) == 1
+    assert [row["expires_at"] for row in await bench.rows(EXPIRIES)] == [None]
+    assert await free_tasks(bench.database) == 0
+
+
+async def test_what_a_caller_asked_for_or_passes_still_expires(bench: Bench) -> None:
+    whole = 7 * DAY - bench.backends.clock() % 1000
+    kept = [
+        await stored(bench, "Deliveries must be signed for", whole),
+        await stored(bench, "I need to wear glasses", 3 * DAY + 500),
+        await stored(bench, "I must pay by Friday", week(bench)),
+        await stored(bench, "Book a table", week(bench)),
+        await stored(bench, "I live in Rome", week(bench)),
+    ]
+    assert await free_tasks(bench.database) == 0
+    assert [row["expires_at"] for row in await bench.rows(EXPIRIES)] == kept
+
+
+async def test_a_duty_that_was_stored_again_is_freed_too(bench: Bench) -> None:
+    await stored(bench, DUTY, week(bench))
+    await bench.change(f"UPDATE long_term_memory SET expires_at = expires_at - {DAY}")
+    await bench.change(f"UPDATE audit SET created_at = created_at - {DAY}")
+    assert await free_tasks(bench.database) == 1
+
+
+async def test_a_freed_duty_is_kept_as_long_as_its_agents_memories(bench: Bench) -> None:
+    await bench.change("INSERT INTO agent (tenant_id, agent_id, retention_seconds) VALUES ('acme', 'bot', 30 * 86400)")
+    expiry = await stored(bench, DUTY, week(bench))
+    assert await free_tasks(bench.database) == 1
+    (row,) = await bench.rows(EXPIRIES)
+    assert expiry + 22 * DAY < cast("int", row["expires_at"]) < expiry + 24 * DAY
+
+
+async def test_many_are_freed_batch_by_batch_in_the_order_in_which_they_expire(bench: Bench) -> None:
+    for number in range(450):
+        await stored(bench, f"Door {number} must be locked", week(bench))
+    assert await free_tasks(bench.database) == 450
