@@ -70,12 +70,14 @@ async def test_a_replica_hears_from_its_next_run_that_the_index_is_made(bench: B
     await bench.gateway.store("bot", NewMemory("first"))
     await end(bench)
     await bench.gateway.store("bot", NewMemory("second"))
+    await bench.backends.deliveries.settle()
     assert sent(bench) == 1
 
 
 async def test_what_was_acknowledged_meanwhile_is_sent_again(bench: Bench) -> None:
     """A call may be under way, in a process that has not heard of it, when the making of an index begins."""
     await bench.gateway.store("bot", NewMemory("on its way"))
+    await bench.backends.deliveries.settle()
     acknowledged = bench.backends.acknowledgements.take(10)
     await begin(bench)
     await end(bench)
