@@ -10,11 +10,12 @@ from app.adapters.local.sqlite_database import SqliteDatabase
 from app.bootstrap.account import Close, open_account, open_short_command, process_name, shard_database_id
 from app.bootstrap.files import open_file
 from app.bootstrap.unusable import UnusableDatabase
-from app.domain.errors import ConfigurationError, DatabaseRejected, ShardUnavailable
+from app.domain.errors import ConfigurationError, DatabaseRejected, ShardUnavailable, Unavailable
 from app.domain.shards import MAIN, Place, Shard
 from app.observability.metrics import Metrics
 from app.ports.database import Database, Statement
 from app.settings import Settings
+from app.storage.migrations.runner import check_current
 from app.storage.system import directory
 
 
@@ -33,14 +34,19 @@ async def open_database(settings: Settings) -> tuple[Database, Close]:
 
 
 @asynccontextmanager
-async def open_databases(settings: Settings, *, leased: bool = False) -> AsyncIterator[Mapping[str, Database]]:
+async def open_databases(
+    settings: Settings, *, leased: bool = False, migrated: bool = True
+) -> AsyncIterator[Mapping[str, Database]]:
     """Open the database of every shard that the directory names, by the shards' names, and close them in the end.
 
-    The database of a shard that cannot be opened raises ``ShardUnavailable`` when it is used.
+    The database of a shard that cannot be opened, or is not ``migrated``, raises ``ShardUnavailable`` when it is used.
 
     ``leased``: with a share of Cloudflare's calls, which is leased in the first one; for work of many calls.
+    ``migrated``: the schema has to be that of this version.
 
     Raises:
+        SchemaTooOld: the first database lacks migrations.
+        SchemaTooNew: the first database has migrations beside which this version cannot run.
         ConfigurationError: a setting is missing; or a share is to be leased, and the first database has no table of
             them yet.
         Unavailable: the directory does not answer.
@@ -48,7 +54,11 @@ async def open_databases(settings: Settings, *, leased: bool = False) -> AsyncIt
     async with AsyncExitStack() as opened:
         opens = await _databases(settings, opened, leased=leased)
         main = opens(None)
-        yield {MAIN: main} | {shard.name: _usable(opens, shard) for shard in await _shards_of(main)}
+        if migrated:
+            await check_current(main)
+        yield {MAIN: main} | {
+            shard.name: await _usable(opens, shard, migrated=migrated) for shard in await _shards_of(main)
+        }
 
 
 async def read_shards(settings: Settings) -> Sequence[Shard]:
@@ -67,6 +77,8 @@ async def open_tenant_database(settings: Settings, tenant_id: str) -> tuple[Data
 
     Raises:
         ConfigurationError: a setting or the shard's file is missing.
+        SchemaTooOld: the database lacks migrations.
+        SchemaTooNew: the database has migrations beside which this version cannot run.
         ShardUnavailable: the directory does not name the shard.
         Unavailable: the directory does not answer.
     """
@@ -75,6 +87,7 @@ async def open_tenant_database(settings: Settings, tenant_id: str) -> tuple[Data
         main = opens(None)
         shard = await _shard_of_tenant(main, tenant_id)
         database = main if shard is None else opens(shard)
+        await check_current(database)
         return database, opened.pop_all().aclose
 
 
@@ -97,11 +110,14 @@ async def _databases(
     return open_local
 
 
-def _usable(opens: Callable[[Shard | None], Database], shard: Shard) -> Database:
+async def _usable(opens: Callable[[Shard | None], Database], shard: Shard, *, migrated: bool) -> Database:
     try:
-        return opens(shard)
-    except ConfigurationError as error:
+        database = opens(shard)
+        if migrated:
+            await check_current(database)
+    except (ConfigurationError, Unavailable) as error:
         return UnusableDatabase(shard.name, error.detail)
+    return database
 
 
 async def _with_share(settings: Settings, opened: AsyncExitStack) -> CloudflareClient:

@@ -68,8 +68,8 @@ def build_shards(settings: Settings, *, embedded: bool = False, command: bool = 
     """Build the service on Cloudflare where its settings are given, else on the embedded default.
 
     With ``embedded`` the memories are kept in DATA_DIR, even if the settings name an account; embedder and models
-    stay. A ``command`` waits for Cloudflare's calls and leaves them to requests. The shards beside the first are opened
-    once the directory is read. Nothing is read, written or called before ``start``.
+    stay. A ``command`` waits for Cloudflare's calls and leaves them to requests, and migrates no data. The shards
+    beside the first are opened once the directory is read. Nothing is read, written or called before ``start``.
 
     Raises:
         ConfigurationError: the settings name half a backend, or a directory or model that cannot be used.
@@ -105,6 +105,7 @@ class _Process:
         """Open it; raises ``ConfigurationError`` as ``build_shards`` does."""
         self._settings = settings
         self._on_cloudflare = on_cloudflare
+        self._command = command
         self._name = process_name()
         self._metrics = metrics = Metrics(of_workers=settings.workers > 1)
         self._breakers = breakers = Breakers(metrics)
@@ -144,6 +145,7 @@ class _Process:
         settings, account = self._settings, self._account
         return Backends(
             database=stack.database,
+            migrates=not self._command,
             presence=places.presence(MAIN),
             shards_seen=places.seen,
             stored_bytes=stack.stored_bytes,

@@ -120,6 +120,11 @@ class Backends:
     limited: bool = True
     """Whether D1's and Vectorize's limits hold for the shard."""
 
+    migrates: bool = True
+    """Whether a start brings the schema up to date, as a service does and a command does not."""
+    watch: Callable[[Database], Database] = lambda database: database
+    """Returns the database so that what a newer version has made of it is seen where it refuses a statement."""
+
     request_turns: RequestTurns = field(default_factory=RequestTurns)
     """Whose request begins next."""
     long_work: LongWork = field(default_factory=LongWork)
@@ -188,7 +193,9 @@ class Backends:
         return TenantBackends(
             tenant_id=tenant_id,
             author=author or Author(),
-            database=TenantDatabase(tenant_id, self.database, lambda: self.reads.take(tenant_id, 1), self.presence),
+            database=TenantDatabase(
+                tenant_id, self.watch(self.database), lambda: self.reads.take(tenant_id, 1), self.presence
+            ),
             clock=self.clock,
             quotas=self.quotas,
             tenant_episodes=self.tenant_episodes,

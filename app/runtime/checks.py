@@ -41,16 +41,17 @@ class Checks:
         self._not_ready = not_ready
         self._reuse_seconds = reuse_seconds
         self._checking = asyncio.Lock()
-        self._parts: tuple[float, list[Part]] | None = None
+        self._parts: tuple[float, MemoryGatewayError | None, list[Part]] | None = None
 
     async def parts(self) -> list[Part]:
         """Check each part that requests need, or return the result of a recent check."""
         async with self._checking:  # one check at a time: the callers that waited for it get its result
             now = asyncio.get_running_loop().time()
-            if self._parts is not None and now - self._parts[0] < self._reuse_seconds:
-                return self._parts[1]
+            why = self._not_ready()
+            if self._parts is not None and now - self._parts[0] < self._reuse_seconds and self._parts[1] is why:
+                return self._parts[2]
             parts = await self._ask()
-            self._parts = (asyncio.get_running_loop().time(), parts)
+            self._parts = (asyncio.get_running_loop().time(), why, parts)
             return parts
 
     async def language_model(self) -> list[Part]:

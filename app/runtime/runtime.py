@@ -9,22 +9,24 @@ import structlog
 
 from app.domain.author import Author
 from app.domain.embedding import EmbeddingConfig
-from app.domain.errors import MemoryGatewayError, Unavailable
+from app.domain.errors import MemoryGatewayError, SchemaTooNew, Unavailable
 from app.indexing.indexer import Indexer
 from app.indexing.jobs.backfill import backfill_claims, backfill_segments, free_tasks
 from app.observability.metrics import Metrics
+from app.runtime.attempts import attempt
 from app.runtime.backends import Backends
 from app.runtime.checks import Checks, another_config
 from app.runtime.ingestions import resume_ingestions
 from app.runtime.language_model import keep_spend, name_missing_models, write_spend
 from app.runtime.recall_log import keep_recalls, write_recalls
+from app.runtime.schema import Schema
 from app.runtime.tenant_services import TenantServices
 from app.runtime.windows import settle_windows
 from app.runtime.words_index import keep_words_merged
 from app.services.credentials import Credentials, Principal
 from app.services.revocations import Revocation
 from app.storage import embedding_configs
-from app.storage.migrations.runner import migrate
+from app.storage.migrations.runner import migrate, prepare_for_command
 from app.storage.rows import read_rows
 from app.storage.system import directory, outbox_status, revocations
 from app.storage.system.outbox_status import OutboxStatus
@@ -43,6 +45,8 @@ class Pace:
     """How long the result of a check of the parts is reused."""
     windows_seconds: float = 30.0
     """The pause between two looks for windows whose turns are to fall out of them."""
+    schema_seconds: float = 60.0
+    """The pause between two looks at the version of the schema."""
     words_seconds: float = 30.0
     """The pause between two merges of the index of words."""
 
@@ -66,7 +70,8 @@ class Runtime:
         pace: Pace | None = None,
     ) -> None:
         """Take the backends, this process's name, the function that prepares the index, and those that close."""
-        self.backends = backends
+        self._schema = Schema(backends.database, self._lose)
+        self.backends = backends = replace(backends, watch=self._schema.watch)
         self.credentials = credentials
         self.metrics = metrics
         self.name = name
@@ -81,7 +86,7 @@ class Runtime:
             holder=name,
             report=lambda status: metrics.outbox(status, backends.shard),
             objects=backends.objects,
-            rests=lambda: self._calls_low,
+            rests=lambda: self._calls_low or isinstance(self._not_ready, SchemaTooNew),
         )
         self.prepare_index = prepare_index
         self.closers = closers
@@ -93,13 +98,16 @@ class Runtime:
         """Migrate the data and check that it can be written and that its embedding config can be served.
 
         Raises:
-            SchemaTooNew: the data belongs to a newer version.
+            SchemaTooNew: a newer version has migrated the data, and this one cannot run beside it.
+            SchemaTooOld: the data has to be migrated, and this runtime does not do it.
             Unavailable: the data cannot be reached or written, or was embedded with another config.
         """
         shares = self.backends.call_shares
         if shares is not None:
             await shares.discover()
-        applied = await migrate(self.backends.database)
+        applied = await (migrate if self.backends.migrates else prepare_for_command)(self.backends.database)
+        if applied:
+            structlog.get_logger().info("migrated", shard=self.backends.shard, migrations=applied)
         if shares is not None:
             await shares.begin()
         await backfill_segments(self.backends.database)
@@ -141,10 +149,12 @@ class Runtime:
         """Prepare the data and start the background work; if the data cannot be reached, wait for it.
 
         Raises:
-            SchemaTooNew: the data belongs to a newer version.
+            SchemaTooNew: a newer version has migrated the data, and this one cannot run beside it.
         """
         try:
             await self.prepare()
+        except SchemaTooNew:
+            raise
         except Unavailable as error:
             self._wait_for_data(error)
         self._background = [
@@ -159,6 +169,7 @@ class Runtime:
                 keep_words_merged(self.backends.database, self._may_work, self.pace.words_seconds), name="words"
             ),
             asyncio.create_task(keep_recalls(self.backends, lambda: self._not_ready is None), name="recall log"),
+            asyncio.create_task(self._keep_looking_at_schema(), name="schema"),
         ]
         if self.backends.model is not None:
             self._background = [
@@ -246,7 +257,8 @@ class Runtime:
         return outbox_status.read(row)
 
     async def _read_revocations(self, since: int) -> list[Revocation]:
-        rows, (state,) = await self.backends.database.run([revocations.read(since), directory.COUNT_SHARDS])
+        database = self._schema.watch(self.backends.database)
+        rows, (state,) = await database.run([revocations.read(since), directory.COUNT_SHARDS])
         self.backends.shards_seen(directory.read_count(state))
         return read_rows(Revocation, rows)
 
@@ -286,6 +298,19 @@ class Runtime:
                 return
             await asyncio.sleep(seconds)
             seconds = min(2 * seconds, _MAX_RETRY_SECONDS)
+
+    async def _keep_looking_at_schema(self) -> None:
+        """Read the schema's version now and then; a version that had to stop goes on where it may again."""
+        while True:
+            await asyncio.sleep(self.pace.schema_seconds)
+            if isinstance(self._not_ready, SchemaTooNew):
+                await self._prepare_or_wait()
+            elif self._not_ready is None:
+                await attempt(self._schema.look, waits="schema_unread")
+
+    def _lose(self, error: SchemaTooNew) -> None:
+        """Refuse every request from now on: a newer version has migrated the database, and has to take over."""
+        self._wait_for_data(error)
 
     async def _prepare_or_wait(self) -> None:
         try:

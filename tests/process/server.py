@@ -74,7 +74,7 @@ class Server:
     """One ``memory-gateway serve``."""
 
     data_dir: Path
-    process: Fork
+    process: "Fork | subprocess.Popen[bytes]"
     log: Path
     url: str = ""
 
@@ -87,7 +87,7 @@ class Server:
             process = Fork(fork_server(), ["serve"], settings, data_dir.parent, streams)
         return cls(data_dir, process, log)
 
-    async def listening(self) -> None:
+    async def listening(self, seconds: float = _WAIT_SECONDS) -> None:
         """Wait until the process takes connections, and note where."""
 
         async def listens() -> bool:
@@ -100,21 +100,21 @@ class Server:
             self.url = f"http://127.0.0.1:{ports[0]}" if ports else ""
             return bool(ports)
 
-        await until(listens)
+        await until(listens, seconds=seconds)
 
     async def readiness(self) -> httpx.Response:
         """Ask once whether the service is ready."""
         async with self.client() as client:
             return await client.get("/readyz")
 
-    async def ready(self) -> None:
+    async def ready(self, seconds: float = _WAIT_SECONDS) -> None:
         """Wait until the service is ready."""
-        await self.listening()
+        await self.listening(seconds)
 
         async def is_ready() -> bool:
             return (await self.readiness()).status_code == 200
 
-        await until(is_ready)
+        await until(is_ready, seconds=seconds)
 
     def client(self, token: str | None = None) -> httpx.AsyncClient:
         """Return a client of the tenant ``test``, with all of its rights unless another token is given."""

@@ -195,3 +195,30 @@ async def test_nothing_can_change_created_at(migrated: SqliteDatabase) -> None:
     await migrated.run([insert()])
     with pytest.raises(DatabaseRejected, match="created_at may not change"):
         await migrated.run([Statement("UPDATE long_term_memory SET created_at = created_at + 1", writes=True)])
+
+
+async def test_every_new_migration_says_which_code_may_run_beside_it(database: SqliteDatabase) -> None:
+    await migrate(database)
+    names = [migration.name for migration in known_migrations()]
+    (rows,) = await database.run([Statement("SELECT name, oldest FROM schema_compatibility")])
+    said = {str(row["name"]): str(row["oldest"]) for row in rows}
+    assert [name for name in names if name >= "0037" and name not in said] == []
+    assert set(said) | set(said.values()) <= set(names)
+    assert all(oldest <= name for name, oldest in said.items())
+
+
+@pytest.mark.parametrize(("oldest", "may"), [("0001_a.sql", True), ("0002_c.sql", False), (None, False)])
+async def test_code_runs_beside_an_unknown_migration_only_if_that_says_so(
+    database: SqliteDatabase, oldest: str | None, *, may: bool
+) -> None:
+    table = "CREATE TABLE schema_compatibility (name TEXT PRIMARY KEY, oldest TEXT NOT NULL)"
+    row = f"INSERT INTO schema_compatibility VALUES ('{SECOND.name}', '{oldest}')"
+    beside = Migration(SECOND.name, (*SECOND.statements, table, *([row] if oldest else [])))
+    await migrate(database, [FIRST, beside])
+    if may:
+        assert await migrate(database, [FIRST]) == []
+        with pytest.raises(SchemaTooNew):  # of two versions that have grown apart neither can be brought up to date
+            await migrate(database, [FIRST, Migration("0002_b.sql", ("CREATE TABLE other (x TEXT)",))])
+    else:
+        with pytest.raises(SchemaTooNew, match=r"0002_c\.sql"):
+            await migrate(database, [FIRST])

@@ -33,6 +33,8 @@
     |   |-- DatabaseUnavailable          the database cannot be read or written
     |   |   |-- StorageFull                no room to write
     |   |   |-- StorageReadOnly            the data may be read, not written
+    |   |-- SchemaTooNew                 a newer version has migrated the database, and this one cannot run beside it
+    |   |-- SchemaTooOld                 the database was not migrated, and a command that reads does not do it
     |   |-- ShardUnavailable             the shard where the tenant lives is missing, or cannot be used
     |   |-- TenantMoved                  the tenant is moving, or has moved, to another shard
     |   |-- TooManyConnections           this server answers as many requests as it may
@@ -53,7 +55,6 @@
     |   |   |-- ModelAnswerRejected          a language model answered twice what cannot be read
     |   |   |-- CursorExpired                a listing has to begin anew
     |-- DatabaseRejected               the database refused a statement: a defect of ours
-    |-- SchemaTooNew                   a newer version of this service has migrated the database
     |-- ConfigurationError             settings that cannot work, found before serving
 
 An adapter maps each failure of what it talks to onto this tree in one place; the HTTP layer turns any
@@ -65,7 +66,6 @@ The classes lie in one module for each subject; the rest of the service imports 
 from app.domain.errors.defects import (
     ConfigurationError,
     DatabaseRejected,
-    SchemaTooNew,
 )
 from app.domain.errors.refusals import (
     AccessRefused,
@@ -107,6 +107,8 @@ from app.domain.errors.unavailable import (
     EmbeddingUnavailable,
     IndexNotProvisioned,
     Overloaded,
+    SchemaTooNew,
+    SchemaTooOld,
     ShardUnavailable,
     StorageFull,
     StorageReadOnly,
@@ -170,6 +172,7 @@ __all__ = [
     "RequestTimeout",
     "RunEnded",
     "SchemaTooNew",
+    "SchemaTooOld",
     "ShardUnavailable",
     "StorageFull",
     "StorageReadOnly",

@@ -10,14 +10,6 @@ class DatabaseRejected(MemoryGatewayError):
     title = "Database rejected a statement"
 
 
-class SchemaTooNew(MemoryGatewayError):
-    """The database has migrations this version does not know."""
-
-    code = "schema_too_new"
-    status = 503
-    title = "Database schema is newer than this service"
-
-
 class ConfigurationError(MemoryGatewayError):
     """Settings that cannot work; the message says which and why."""
 

@@ -21,6 +21,22 @@ class DatabaseUnavailable(Unavailable):
     title = "Database unavailable"
 
 
+class SchemaTooNew(Unavailable):
+    """The database has migrations beside which this version cannot run: a newer one has to take over."""
+
+    code = "schema_too_new"
+    title = "Database schema is newer than this service"
+    retry_after = 5
+
+
+class SchemaTooOld(Unavailable):
+    """The database lacks migrations of this version, and what is asked does not migrate it."""
+
+    code = "schema_too_old"
+    title = "Database schema is older than this service"
+    retry_after = None
+
+
 class StorageFull(DatabaseUnavailable):
     """There is no room to write: the disk, a quota or the database's own size limit."""
 

@@ -24,7 +24,7 @@ async def _migrate(settings: Settings) -> list[str]:
         applied = await apply_migrations(database)
     finally:
         await close()
-    async with open_databases(settings) as databases:
+    async with open_databases(settings, migrated=False) as databases:
         for shard, other in databases.items():
             if shard != MAIN:
                 applied += [f"{name} (shard {shard})" for name in await apply_migrations(other)]

@@ -11,13 +11,13 @@ error says what helps.
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from app.domain.errors import DatabaseRejected, SchemaTooNew
-from app.ports.database import Database, Statement
+from app.domain.errors import DatabaseRejected, SchemaTooNew, SchemaTooOld
+from app.ports.database import Database, Row, Statement
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS d1_migrations (
@@ -27,6 +27,12 @@ CREATE TABLE IF NOT EXISTS d1_migrations (
 )
 """
 
+
+_VERSION_TABLES = Statement.read(
+    "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('d1_migrations', 'schema_compatibility')"
+)
+_NAMES = Statement.read("SELECT name FROM d1_migrations ORDER BY id")
+_OLDEST = Statement.read("SELECT name, oldest FROM schema_compatibility")
 
 _WHAT_HELPS = (
     "Migrating again does not help. Stop the service and set the database back to before this migration: on Cloudflare "
@@ -61,34 +67,116 @@ def split(script: str) -> Iterator[str]:
             start = position + 1
 
 
-async def applied_migrations(database: Database) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class SchemaVersion:
+    """The migrations that a database has, in the order they were applied, and which code may run beside each.
+
+    ``oldest`` has a row for each migration from 0037 on: the migration that code has to know to run beside it.
+    """
+
+    applied: Sequence[str]
+    oldest: Mapping[str, str]
+
+    def unknown(self, known: Sequence[Migration]) -> list[str]:
+        """Return the migrations that are not among the known ones."""
+        return sorted(set(self.applied) - {migration.name for migration in known})
+
+    def missing(self, known: Sequence[Migration]) -> list[Migration]:
+        """Return the known migrations that the database does not have."""
+        return [migration for migration in known if migration.name not in self.applied]
+
+    def check(self, known: Sequence[Migration]) -> None:
+        """Return if code that knows these migrations may run: it knows all, or may run beside the others.
+
+        Raises:
+            SchemaTooNew: it may not.
+        """
+        names = {migration.name for migration in known}
+        unknown = [name for name in self.unknown(known) if self.oldest.get(name) not in names]
+        if unknown:
+            raise too_new(unknown)
+
+
+def too_new(unknown: Sequence[str]) -> SchemaTooNew:
+    """Return the error of a database with migrations beside which this version cannot run."""
+    return SchemaTooNew(
+        f"The database has been migrated by a newer version ({', '.join(unknown)} unknown here). "
+        "Run that version, or a later one."
+    )
+
+
+async def schema_version(database: Database) -> SchemaVersion:
+    """Read the version of the schema.
+
+    Raises:
+        DatabaseUnavailable: the database does not answer.
+    """
+    try:
+        names, oldest = await database.run([_NAMES, _OLDEST])
+    except DatabaseRejected:
+        names, oldest = await _older_version(database)
+    return SchemaVersion([str(row["name"]) for row in names], {str(row["name"]): str(row["oldest"]) for row in oldest})
+
+
+async def _older_version(database: Database) -> tuple[list[Row], list[Row]]:
+    """Read the same of a database that has not all tables of it."""
+    (rows,) = await database.run([_VERSION_TABLES])
+    tables = {str(row["name"]) for row in rows}
+    names = (await database.run([_NAMES]))[0] if "d1_migrations" in tables else []
+    oldest = (await database.run([_OLDEST]))[0] if "schema_compatibility" in tables else []
+    return names, oldest
+
+
+async def applied_migrations(database: Database) -> Sequence[str]:
     """Return the names of the migrations the database has, in the order they were applied."""
-    (tables,) = await database.run([Statement("SELECT name FROM sqlite_master WHERE name = 'd1_migrations'")])
-    if not tables:
-        return []
-    (rows,) = await database.run([Statement("SELECT name FROM d1_migrations ORDER BY id")])
-    return [str(row["name"]) for row in rows]
+    return (await schema_version(database)).applied
+
+
+async def check_current(database: Database) -> None:
+    """Return if the schema is one that this version can use as it is.
+
+    Raises:
+        SchemaTooNew: a newer version has migrated it, and this one cannot run beside that.
+        SchemaTooOld: migrations of this version are missing.
+        DatabaseUnavailable: the database does not answer.
+    """
+    version, known = await schema_version(database), known_migrations()
+    version.check(known)
+    if missing := version.missing(known):
+        first, last = missing[0].name, missing[-1].name
+        names = first if first == last else f"{first} to {last}"
+        raise SchemaTooOld(
+            f"The database's schema is older than this version ({names} missing), and this command does not change it. "
+            "Run: memory-gateway migrate"
+        )
+
+
+async def prepare_for_command(database: Database) -> list[str]:
+    """Check the schema for a command that does not migrate; an empty database gets one. Return the names applied.
+
+    Raises as ``check_current`` and ``migrate`` do.
+    """
+    if not (await schema_version(database)).applied:
+        return await migrate(database)
+    await check_current(database)
+    return []
 
 
 async def migrate(database: Database, migrations: Sequence[Migration] | None = None) -> list[str]:
     """Apply what is missing, each migration as one run with its record, and return the names applied.
 
     Raises:
-        SchemaTooNew: the database has a migration that this version does not know; nothing was applied.
+        SchemaTooNew: the database has a migration beside which this version cannot run; nothing was applied.
         DatabaseUnavailable: the database cannot be read or written.
         DatabaseRejected: a migration does not fit the database, or was half applied before; it was not recorded.
     """
     known = known_migrations() if migrations is None else migrations
-    present = await applied_migrations(database)
-    unknown = sorted(set(present) - {migration.name for migration in known})
-    if unknown:
-        raise SchemaTooNew(
-            f"The database has been migrated by a newer version ({', '.join(unknown)} unknown here). "
-            "Run that version, or a later one."
-        )
-    return [
-        migration.name for migration in known if migration.name not in present and await _apply(database, migration)
-    ]
+    version = await schema_version(database)
+    version.check(known)
+    missing = version.missing(known)
+    if missing and (unknown := version.unknown(known)):  # the two have grown apart
+        raise too_new(unknown)
+    return [migration.name for migration in missing if await _apply(database, migration)]
 
 
 async def _apply(database: Database, migration: Migration) -> bool:

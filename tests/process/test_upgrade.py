@@ -1,0 +1,117 @@
+"""The version that was landed last runs beside the next one, which has migrated the database while it was serving."""
+
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.storage.migrations.runner import known_migrations
+from tests.process.conftest import Start
+from tests.process.memories import Memory, forgotten, held, made, rows, store
+from tests.process.server import Server, environment, until
+
+pytestmark = pytest.mark.thorough
+
+_ROOT = Path(__file__).parents[2]
+_RECORDED = Path(__file__).parent / "previous_version.txt"
+"""Names the commit of the version that was landed last before the newest migration."""
+_COMMAND = "from app.interfaces.cli import main; main()"
+
+
+@pytest.fixture(scope="module")
+def previous(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the code of the version before."""
+    commit = _RECORDED.read_text("utf-8").strip()
+    git = ["git", "-C", str(_ROOT), "archive", "--format=tar", commit, "app"]
+    done = subprocess.run(git, capture_output=True, check=False)
+    if done.returncode != 0:
+        told = done.stderr.decode().strip()
+        pytest.fail(
+            f"The commit {commit}, which {_RECORDED.name} names, cannot be read ({told}). This test runs that version "
+            "beside this one, and needs the history: git fetch --unshallow, or a checkout with all commits."
+        )
+    folder = tmp_path_factory.mktemp("previous")
+    with tarfile.open(fileobj=BytesIO(done.stdout)) as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+@pytest.fixture
+def older(previous: Path, data_dir: Path, tmp_path: Path) -> Iterator[Server]:
+    """Return the version before as a server that has just been started."""
+    log = tmp_path / "older.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-c", _COMMAND, "serve"],
+            cwd=tmp_path,
+            env=environment(data_dir) | {"PYTHONPATH": str(previous)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+        )
+    yield Server(data_dir, process, log)
+    process.kill()
+    process.wait()
+
+
+def migrations(folder: Path) -> set[str]:
+    return {file.name for file in (folder / "app" / "storage" / "migrations").glob("*.sql")}
+
+
+def test_the_version_that_is_recorded_lacks_a_migration_and_has_no_other(previous: Path) -> None:
+    here = {migration.name for migration in known_migrations()}
+    assert migrations(previous) < here, (
+        f"{_RECORDED.name} has to name the version that was landed last before the newest migration: "
+        "git rev-parse main > tests/process/previous_version.txt"
+    )
+
+
+async def test_both_versions_store_recall_delete_and_erase_side_by_side(
+    previous: Path, older: Server, start: Start, data_dir: Path
+) -> None:
+    await older.ready(seconds=90)  # it imports everything: no other process has done so for it
+    async with older.client() as client:
+        for number in range(8):
+            assert (await store(client, made("before", number))).status_code == 201
+    newer = await start()
+    applied = {name for (name,) in rows(data_dir, "SELECT name FROM d1_migrations")}
+    assert applied > migrations(previous), "the next version has migrated the database"
+    async with older.client() as first, newer.client() as second:
+        memories = [made("before", number) for number in range(8)]
+        for number, (here, there) in enumerate([(first, second), (second, first)] * 4):
+            memory = made("beside", number)
+            assert (await store(here, memory)).status_code == 201
+            memories.append(memory)
+            assert await forgotten(there, [memory]) == []
+        for client in (first, second):
+            assert await forgotten(client, memories) == []
+        for here, there, memory in ((first, second, memories[0]), (second, first, memories[1])):
+            await _deleted(here, there, memory)
+        for here, there, agent in ((first, second, "agent-2"), (second, first, "agent-3")):
+            await _erased(here, there, agent)
+        assert held(data_dir) == sorted(memory for memory in memories[2:] if memory.agent_id in {"agent-0", "agent-1"})
+        assert [(await client.get("/readyz")).status_code for client in (first, second)] == [200, 200]
+    assert "Traceback" not in older.log.read_text() + newer.log.read_text()
+
+
+async def _deleted(here: httpx.AsyncClient, there: httpx.AsyncClient, memory: Memory) -> None:
+    listed = await there.get("/memories", params={"agent_id": memory.agent_id, "limit": 100})
+    (id_,) = (each["id"] for each in listed.json()["memories"] if each["content"] == memory.content)
+    assert (await here.delete(f"/memories/{id_}?agent_id={memory.agent_id}")).status_code == 204
+    assert await forgotten(there, [memory]) == [memory]
+
+
+async def _erased(here: httpx.AsyncClient, there: httpx.AsyncClient, agent_id: str) -> None:
+    accepted = await here.delete(f"/agents/{agent_id}")
+    assert accepted.status_code == 202, accepted.text
+    operation = accepted.json()["id"]
+
+    async def finished() -> bool:
+        return bool((await there.get(f"/operations/{operation}")).json()["status"] == "done")
+
+    await until(finished)
