@@ -1,4 +1,4 @@
-"""Circuit breakers: calls to a product that does not answer are refused at once, until it answers again (ADR 0050)."""
+"""Circuit breakers: calls to a product that does not answer are refused at once, until it answers again (ADR 0049)."""
 
 import math
 import time

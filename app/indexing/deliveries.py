@@ -1,4 +1,4 @@
-"""Index writes that go on after their requests were answered: an index that is slow delays no store (ADR 0050)."""
+"""Index writes that go on after their requests were answered: an index that is slow delays no store (ADR 0049)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

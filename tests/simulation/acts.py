@@ -32,7 +32,7 @@ class Act:
     calls: frozenset[str]
     check: Callable[[Scene], None] = lambda _: None
     some: frozenset[str] = frozenset()
-    """Port calls that it makes where the index shows a memory of which nothing is queued."""
+    """Port calls that it makes only at times, such as where the index shows a memory of which nothing is queued."""
 
 
 async def _store(scene: Scene, victim: Replica) -> None:
@@ -117,6 +117,7 @@ _DELETE = frozenset({"database.run", "index.delete"})
 _DELIVER = _DELETE | {"index.upsert"}
 _CONFIRM = frozenset({"database.run", "index.watermark", "index.upsert", "index.held"})
 _ERASE = _DELIVER | _CONFIRM | {"index.sample"}
+_PURGE = frozenset({"database.purge_log"})
 _RECONCILE = _STORE | {"index.list_ids", "index.held"}
 
 ACTS: Mapping[str, Act] = {
@@ -126,8 +127,8 @@ ACTS: Mapping[str, Act] = {
     "forget": Act(corrected, _forget, frozenset({"database.run"})),
     "delete": Act(undelivered, _delete, _DELETE),
     "deliver": Act(undelivered, _deliver, _DELIVER),
-    "confirm": Act(unconfirmed, _confirm, _CONFIRM),
-    "erase agent": Act(damaged, _erase_agent, _ERASE, check=_check_erased),
-    "erase tenant": Act(damaged, _erase_tenant, _ERASE, check=_check_erased),
+    "confirm": Act(unconfirmed, _confirm, _CONFIRM, some=_PURGE),
+    "erase agent": Act(damaged, _erase_agent, _ERASE, check=_check_erased, some=_PURGE),
+    "erase tenant": Act(damaged, _erase_tenant, _ERASE, check=_check_erased, some=_PURGE),
     "reconcile": Act(damaged, _reconcile, _RECONCILE, some=frozenset({"index.agrees", "index.query"})),
 }
