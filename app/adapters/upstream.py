@@ -41,6 +41,8 @@ class Call:
     """The circuit of such calls, which have connections of their own; None for calls that wait for no others."""
     counts: bool = True
     """Whether a time-out of it counts for the circuit."""
+    quotable: bool = True
+    """Whether the reason that a refusal gives may stand in errors; not where it may repeat texts of memories."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,9 +29,13 @@ def one_line(text: str, most: int | None = None) -> str:
     return visible(shown).replace("\n", "\\n").replace("\t", "\\t")
 
 
-def json_text(value: Any) -> str:  # noqa: ANN401 - whatever JSON has
-    """Return JSON without white space, in which the same characters are written as JSON's own escapes."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def json_text(value: Any, *, spaced: bool = False) -> str:  # noqa: ANN401 - whatever JSON has
+    """Return JSON on one line, in which the same characters are written as JSON's own escapes.
+
+    ``spaced``: with a space behind each comma and colon, for people.
+    """
+    separators = (", ", ": ") if spaced else (",", ":")
+    text = json.dumps(value, ensure_ascii=False, separators=separators)
     text, runs = _HIDDEN.subn(lambda run: json.dumps(run[0])[1:-1], text, count=_MANY)
     # Where there are very many, everything beyond ASCII is escaped, which costs far less.
-    return text if runs < _MANY else json.dumps(value, separators=(",", ":"))
+    return text if runs < _MANY else json.dumps(value, separators=separators)

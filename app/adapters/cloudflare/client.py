@@ -166,7 +166,7 @@ class CloudflareClient:
                 if isinstance(body, dict) and body.get("success") is True:
                     seen = response.headers.get(bookmark.HEADER)
                     return CloudflareAnswer(body.get("result"), read_moment(response), body.get("result_info"), seen)
-            raise self._refused(call.operation, response, meaning)
+            raise self._refused(call, response, meaning)
 
     async def call_compatible(self, call: Call, meaning: RefusalMap) -> bytes:
         """Call an endpoint that answers as another vendor's do, without an envelope, and return the body.
@@ -192,7 +192,7 @@ class CloudflareClient:
                 response = await self._send(replace(call, seconds=max(ends - now(), _SHORTEST_SECONDS)))
             if response.is_success:
                 return response.content
-            raise self._refused(call.operation, response, meaning, compatible=True)
+            raise self._refused(call, response, meaning, compatible=True)
 
     def retried(self, operation: str) -> None:
         """Count a retry."""
@@ -219,18 +219,19 @@ class CloudflareClient:
         return response
 
     def _refused(
-        self, operation: str, response: httpx.Response, meaning: RefusalMap | None, *, compatible: bool = False
+        self, call: Call, response: httpx.Response, meaning: RefusalMap | None, *, compatible: bool = False
     ) -> MemoryGatewayError:
         """Map a refusal to an error: by the product's own mapping first, then by that of all of Cloudflare."""
-        refusal = read_refusal(response)
-        said = f"Cloudflare refused {operation} with {refusal.status}/{refusal.code}: {refusal.message}"
+        refusal, operation = read_refusal(response), call.operation
+        reason = f": {refusal.message}" if call.quotable else ""
+        said = f"Cloudflare refused {operation} with {refusal.status}/{refusal.code}{reason}"
         own = None if meaning is None or refusal.code in _BEFORE_ANY_PRODUCT else meaning(refusal)
         if own is not None:
             return own
         if refusal.code == _NO_ROUTE:
             return UpstreamRejected(f"{said}.", cure=self.transport.cures.path)
         if refusal.status == _TOO_MANY:
-            return self._limited(operation, refusal, response.headers.get("retry-after"), compatible=compatible)
+            return self._limited(call, refusal, response.headers.get("retry-after"), compatible=compatible)
         if refusal.status in _CREDENTIALS or refusal.code == _MALFORMED_HEADERS:
             structlog.get_logger().error("credentials_refused", operation=operation, code=refusal.code)
             return CredentialsRefused(
@@ -241,7 +242,7 @@ class CloudflareClient:
             return UpstreamTimeout(f"{said}.")
         return UpstreamUnavailable(f"{said}.") if refusal.status >= _SERVER_ERRORS else UpstreamRejected(f"{said}.")
 
-    def _limited(self, operation: str, refusal: Refusal, retry_after: str | None, *, compatible: bool) -> RateLimited:
+    def _limited(self, call: Call, refusal: Refusal, retry_after: str | None, *, compatible: bool) -> RateLimited:
         """Distinguish the limit on all calls, which blocks all of them, from a limit of one product.
 
         A compatible endpoint may say itself how long its own limit lasts.
@@ -249,10 +250,11 @@ class CloudflareClient:
         seconds = read_retry_after(retry_after)
         of_all = refusal.code == _THROTTLED or _OWN_LIMIT.search(refusal.message)
         if not of_all and (retry_after is None or compatible):
-            said = f"Cloudflare limits {operation} ({refusal.code}): {refusal.message}."
+            reason = f": {refusal.message}" if call.quotable else ""
+            said = f"Cloudflare limits {call.operation} ({refusal.code}){reason}."
             return RateLimited(said, retry_after=_WAIT_SECONDS if retry_after is None else seconds)
         self._call_budget.block(seconds)
-        return CloudflareBlocks(f"Cloudflare has blocked all calls ({operation}).", retry_after=seconds)
+        return CloudflareBlocks(f"Cloudflare has blocked all calls ({call.operation}).", retry_after=seconds)
 
     def _read_rate_limit(self, response: httpx.Response) -> None:
         """Record the state of Cloudflare's limit, and correct the budget by it; not every product returns it."""

@@ -111,6 +111,7 @@ class WorkersAIEmbedder:
             orjson.dumps({field: inputs}),
             seconds=self._seconds[purpose],
             breaker=self._client.breakers.of(f"workers-ai.{purpose}"),
+            quotable=False,
         )
         return _vectors((await self._client.call(call, meaning)).result)
 
@@ -124,13 +125,16 @@ def _vectors(result: Any) -> list[Vector]:  # noqa: ANN401 - whatever JSON holds
 
 
 def meaning(refusal: Refusal) -> MemoryGatewayError | None:
-    """Map the product's codes: both an exhausted allocation and missing capacity have the status 429."""
-    said = f"Workers AI: {refusal.message}"
+    """Map the product's codes: both an exhausted allocation and missing capacity have the status 429.
+
+    The reason that it gives is left out: it may repeat what was sent.
+    """
+    said = f"Workers AI answered {refusal.status}/{refusal.code}: {{}}."
     if refusal.code == _DAILY_ALLOCATION_USED:
         structlog.get_logger().error("quota_exhausted", upstream="workers-ai", code=refusal.code)
-        return QuotaExhausted(said)
+        return QuotaExhausted(said.format("the account's daily allocation is used up"))
     if refusal.code == _OUT_OF_CAPACITY:
-        return UpstreamOverloaded(said)
+        return UpstreamOverloaded(said.format("it has no capacity left"))
     if refusal.code in _TIMEOUTS:
-        return UpstreamTimeout(said)
+        return UpstreamTimeout(said.format("it took too long"))
     return None

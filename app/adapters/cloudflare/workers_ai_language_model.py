@@ -67,10 +67,11 @@ class WorkersAILanguageModel(ChatCompletions):
             max_bytes=MAX_ANSWER_BYTES,
             breaker=post.breaker,
             counts=post.counts,
+            quotable=False,
         )
         try:
             return await self._client.call_compatible(call, lambda refusal: _error(refusal, name))
-        except RateLimited as error:  # its detail may hold Workers AI's message
+        except RateLimited as error:  # whatever limits it, models are not called now
             raise RateLimited(f"{name}: no call is let through now.", retry_after=error.retry_after or 1) from None
 
 

@@ -56,6 +56,7 @@ class WorkersAIReranker:
             orjson.dumps(body),
             seconds=given,
             breaker=self._client.breakers.of("reranker"),
+            quotable=False,
             counts=given >= self._seconds * COUNTED,
         )
         answer = await self._client.call(call, meaning)

@@ -36,7 +36,7 @@ from app.ports.embedder import Embeddings, Purpose
 BASE_URL = "https://api.openai.com/v1"
 CALL_SECONDS = 10.0
 """Of documents."""
-_KEY = re.compile(r"sk-\S+")
+_KIND = re.compile(r"(?!sk-)[A-Za-z0-9_.-]{1,64}")
 
 _NATIVE: Mapping[str, int] = {
     "text-embedding-3-small": 1536,
@@ -93,7 +93,6 @@ class OpenAIEmbedder:
             raise ConfigurationError(f"{model} does not make vectors of {size} dimensions.")
         self._config = EmbeddingConfig("openai", model, size, shortened=native is not None and size != native)
         self._metrics = metrics
-        self._api_key = api_key
         self._meter = CallMeter(calls_per_minute)
         self._seconds: Mapping[Purpose, float] = {"document": seconds, "query": query_seconds}
         self._breakers = breakers or Breakers(metrics)
@@ -148,7 +147,7 @@ class OpenAIEmbedder:
             self._meter.take()
             response = await self._upstream.send(call)
             if not response.is_success:
-                raise _error(response, self._api_key)
+                raise _error(response)
             embedded = _embeddings(self._upstream.read_json(response), len(inputs))
         if embedded.tokens is not None:
             self._metrics.tokens(self._config.model, embedded.tokens)
@@ -176,15 +175,16 @@ def _vector(embedding: str | list[float]) -> Vector:
         return np.array(embedding, np.float32)
 
 
-def _error(response: httpx.Response, api_key: str) -> MemoryGatewayError:
+def _error(response: httpx.Response) -> MemoryGatewayError:
     """Map a refusal to an error. A 429 means too many calls, or no credit left, which waiting does not restore.
+
+    The reason that it gives is left out: it may repeat the texts that were sent, or the key.
 
     https://platform.openai.com/docs/guides/error-codes
     """
     status = response.status_code
-    kind, message = _reason(response)
-    message = _KEY.sub("sk-...", message.replace(api_key, "..."))[:300]  # the message may quote the key
-    said = f"OpenAI answered {status} ({kind or 'no code'}): {message}"
+    kind = _kind(response)
+    said = f"OpenAI answered {status} ({kind})."
     if kind in _UNPAID:
         structlog.get_logger().error("quota_exhausted", upstream="openai", code=kind)
         return QuotaExhausted(said)
@@ -192,9 +192,7 @@ def _error(response: httpx.Response, api_key: str) -> MemoryGatewayError:
         return RateLimited(said, retry_after=_retry_after(response))
     if status in {401, 403}:
         structlog.get_logger().error("credentials_refused", upstream="openai", status=status, code=kind)
-        return CredentialsRefused(
-            f"OpenAI refused the API key ({status}, {kind or 'no code'}).", cure="Check OPENAI_API_KEY."
-        )
+        return CredentialsRefused(f"OpenAI refused the API key ({status}, {kind}).", cure="Check OPENAI_API_KEY.")
     if status == _BUSY:
         return UpstreamOverloaded(said)
     if status in {408, 504}:
@@ -202,14 +200,14 @@ def _error(response: httpx.Response, api_key: str) -> MemoryGatewayError:
     return UpstreamUnavailable(said) if status >= _SERVER_ERRORS else UpstreamRejected(said)
 
 
-def _reason(response: httpx.Response) -> tuple[str, str]:
-    """Return the error's code, or its type where it has none, and its message."""
+def _kind(response: httpx.Response) -> str:
+    """Return the error's code, or its type where it has none, if it is a mere name."""
     try:
         error = orjson.loads(response.content)["error"]
-        kind = error["type"] if error.get("type") in _UNPAID else error.get("code") or error.get("type")
-        return str(kind or ""), str(error.get("message"))
+        kind = str(error["type"] if error.get("type") in _UNPAID else error.get("code") or error.get("type") or "")
     except (ValueError, KeyError, TypeError, AttributeError):
-        return "", "no reason given"
+        return "no code"
+    return kind if _KIND.fullmatch(kind) else "no code"
 
 
 def _retry_after(response: httpx.Response) -> int:

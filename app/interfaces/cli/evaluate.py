@@ -12,6 +12,7 @@ from app.interfaces.cli.evaluation.labelled import read_labelled
 from app.interfaces.cli.evaluation.measuring import Run, Side, measure
 from app.interfaces.cli.evaluation.report import markdown, to_json
 from app.interfaces.cli.parameters import as_json_option, run
+from app.interfaces.text import json_text
 from app.observability.logs import configure_logging
 from app.settings import Settings, load_settings
 
@@ -58,7 +59,7 @@ def evaluate(
     data = to_json(measured, notes)
     if out is not None:
         out.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", "utf-8")
-    click.echo(json.dumps(data, ensure_ascii=False) if as_json else markdown(measured, notes))
+    click.echo(json_text(data, spaced=True) if as_json else markdown(measured, notes))
 
 
 def _progress(line: str) -> None:

@@ -11,6 +11,7 @@ import click
 from app.bootstrap import build_shards
 from app.domain.limits import Bound, is_id
 from app.domain.moments import milliseconds, parse_moment
+from app.interfaces.text import json_text
 from app.observability.logs import configure_logging
 from app.runtime.runtime import Runtime
 from app.settings import Settings, load_settings, notices
@@ -171,7 +172,7 @@ def run(work: Awaitable[T]) -> T:
 
 def print_answer(data: dict[str, Any], text: str, as_json: bool) -> None:  # noqa: FBT001 - a command's flag
     """Print the answer as JSON or as a person reads it."""
-    click.echo(json.dumps(data, ensure_ascii=False) if as_json else text)
+    click.echo(json_text(data, spaced=True) if as_json else text)
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -175,7 +175,7 @@ def _show_problems(report: Report) -> None:
         return
     cutter, shown = LineCutter(), 0
     for chunk in report.chunks():
-        for _, text in cutter.lines(chunk):
+        for _, text, _ in cutter.lines(chunk):
             if text is None or not any(f'"status":"{status}"'.encode() in text for status in ("conflict", "rejected")):
                 continue
             shown += 1

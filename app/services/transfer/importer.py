@@ -126,12 +126,18 @@ class Import:
             await self.flush()
         await self._rows.add(line, row)
 
-    async def reject(self, line: int, detail: str, id_: str | None = None) -> None:
-        """Take a line that cannot be imported, to be reported in its place. Raises as ``flush`` does."""
-        if self._rows.waiting:
-            await self._rows.reject(line, detail, id_)
-            return
-        await self._take(ImportLine(line, told_id=id_, status="rejected", detail=detail), 0)
+    async def reject(self, line: int, detail: str, id_: str | None = None, *, times: int = 1) -> None:
+        """Take a line that cannot be imported, to be reported in its place. Raises as ``flush`` does.
+
+        ``times``: how many lines in a row this says of, the first of which it is.
+        """
+        listed = min(times, self._report.listable)
+        for number in range(line, line + listed):
+            if self._rows.waiting:
+                await self._rows.reject(number, detail, id_)
+            else:
+                await self._take(ImportLine(number, told_id=id_, status="rejected", detail=detail), 0)
+        self._report.count_rejected(times - listed)
 
     async def flush(self) -> None:
         """Store what was taken and report it.

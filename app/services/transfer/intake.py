@@ -1,6 +1,8 @@
 """What an import reads: bytes, cut into lines, taken line by line."""
 
+import re
 from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import NamedTuple
 
 from app.services.transfer.formats import Flaw
 from app.services.transfer.importer import Import
@@ -11,6 +13,18 @@ from app.services.transfer.report import Report
 
 _LINES_AT_ONCE = 8
 """Lines that are read in one part of an import: about a millisecond."""
+_BLANK_LINES = re.compile(rb"(?:[ \t\r]*+\n)+")
+
+
+class CutLine(NamedTuple):
+    """A line of a file: its number from 1, and its text; None where it is over the limit.
+
+    Blank lines in a row are one, with the number of the first of them, and ``times`` says how many they are.
+    """
+
+    number: int
+    text: bytes | None
+    times: int = 1
 
 
 class LineCutter:
@@ -22,26 +36,31 @@ class LineCutter:
         self._rest = bytearray()
         self._too_long = False
 
-    def lines(self, chunk: bytes) -> Iterator[tuple[int, bytes | None]]:
-        """Yield number and text of the lines that end in this chunk; None for one that is over the limit."""
+    def lines(self, chunk: bytes) -> Iterator[CutLine]:
+        """Yield the lines that end in this chunk."""
         start = 0
         while (end := chunk.find(b"\n", start)) >= 0:
             yield self._line(chunk[start:end])
             start = end + 1
+            # A line for each byte would take a thousand times as long as the bytes.
+            if (blank := _BLANK_LINES.match(chunk, start)) is not None:
+                start, times = blank.end(), blank[0].count(b"\n")
+                yield CutLine(self.number + 1, b"", times)
+                self.number += times
         self._keep(chunk[start:])
 
-    def last(self) -> Iterator[tuple[int, bytes | None]]:
+    def last(self) -> Iterator[CutLine]:
         """Yield what stands after the last line's end, where there is anything."""
         if self._rest or self._too_long:
             yield self._line(b"")
 
-    def _line(self, end: bytes) -> tuple[int, bytes | None]:
+    def _line(self, end: bytes) -> CutLine:
         self._keep(end)
         self.number += 1
         line = None if self._too_long else bytes(self._rest)
         self._rest.clear()
         self._too_long = False
-        return self.number, line
+        return CutLine(self.number, line)
 
     def _keep(self, part: bytes) -> None:
         if len(self._rest) + len(part) > LINE_BYTES:
@@ -106,16 +125,16 @@ async def import_lines(chunks: AsyncIterator[bytes], to: Import, report: Report)
     await to.begin()
     cutter, reader = LineCutter(), Reader()
 
-    async def take(lines: Iterable[tuple[int, bytes | None]]) -> None:
-        for number, text in lines:
-            if number % _LINES_AT_ONCE == 0:  # a chunk may hold a line in each byte
+    async def take(lines: Iterable[CutLine]) -> None:
+        for at, (number, text, times) in enumerate(lines, 1):
+            if at % _LINES_AT_ONCE == 0:  # a chunk may hold a line in each two bytes
                 await to.part()
             try:
                 line = reader.read(text)
                 if isinstance(line, Manifest) and line.tenant != to.tenant_id:
                     raise BadLineError("is the manifest of another tenant")  # noqa: TRY301 - one place reports
             except BadLineError as error:
-                await to.reject(number, error.detail, error.id)
+                await to.reject(number, error.detail, error.id, times=times)
                 continue
             if isinstance(line, RowLine):
                 await to.add_row(number, line)

@@ -37,6 +37,8 @@ class Report:
         self.counts: Counter[Status] = Counter()
         self.agents: Counter[str] = Counter()
         """How many memories and rows were imported to each agent; the agents beyond the first thousand are left out."""
+        self.listable = MAX_REJECTED_LISTED
+        """How many rejected lines may still be listed; those beyond are only counted."""
         self.lines = 0
         self.manifest = False
         self.end: End = "missing"
@@ -59,8 +61,10 @@ class Report:
             and (agent_id in self.agents or len(self.agents) < _MAX_AGENTS)
         ):
             self.agents[agent_id] += 1
-        if status == "rejected" and self.counts[status] > MAX_REJECTED_LISTED:
-            return
+        if status == "rejected":
+            if not self.listable:
+                return
+            self.listable -= 1
         told: dict[str, Json] = {"line": line}
         if id_ is not None:
             told["id"] = id_
@@ -68,6 +72,10 @@ class Report:
         if detail is not None:
             told["detail"] = detail
         self._file.write(to_json(told).encode() + b"\n")
+
+    def count_rejected(self, times: int) -> None:
+        """Count rejected lines that are not listed."""
+        self.counts["rejected"] += times
 
     @property
     def summary(self) -> dict[str, Json]:

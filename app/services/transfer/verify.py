@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.services.transfer.intake import LineCutter, Reader
+from app.services.transfer.intake import CutLine, LineCutter, Reader
 from app.services.transfer.lines import BadLineError, End, Manifest, MemoryLine, RowLine
 from app.storage.tiers.tables import TIER_TABLES
 
@@ -31,9 +31,9 @@ class Verdict:
             self.memories += 1
             self.vectors += line.record.vector is not None
 
-    def add(self, flaw: str) -> None:
-        """Count a flaw."""
-        self.flaws += 1
+    def add(self, flaw: str, times: int = 1) -> None:
+        """Count a flaw that lines in a row have, and keep what is said of the first of them."""
+        self.flaws += times
         if len(self.examples) < _SHOWN:
             self.examples.append(flaw)
 
@@ -42,11 +42,11 @@ def verify(chunks: Iterable[bytes]) -> Verdict:
     """Read a whole file and say what is wrong with it."""
     cutter, reader, verdict = LineCutter(), Reader(), Verdict()
     before: tuple[Any, ...] | None = None
-    for number, text in _lines(cutter, chunks):
+    for number, text, times in _lines(cutter, chunks):
         try:
             line = reader.read(text)
         except BadLineError as error:
-            verdict.add(f"line {number} {error.detail}")
+            verdict.add(f"line {number} {error.detail}", times)
             continue
         if isinstance(line, Manifest | End):
             continue
@@ -78,7 +78,7 @@ def _place(line: MemoryLine | RowLine) -> tuple[Any, ...]:
     return 0, line.record.created_at or 0, line.record.id or ""
 
 
-def _lines(cutter: LineCutter, chunks: Iterable[bytes]) -> Iterator[tuple[int, bytes | None]]:
+def _lines(cutter: LineCutter, chunks: Iterable[bytes]) -> Iterator[CutLine]:
     for chunk in chunks:
         yield from cutter.lines(chunk)
     yield from cutter.last()

@@ -17,6 +17,7 @@ from app.domain.errors import (
     CredentialsRefused,
     MemoryGatewayError,
     QuotaExhausted,
+    RateLimited,
     UpstreamOverloaded,
     UpstreamRejected,
     UpstreamTimeout,
@@ -27,6 +28,7 @@ from app.ports.embedder import Purpose
 from tests.adapters.cloudflare.wire import answer, body_of, html, refusal
 from tests.observability.samples import calls
 
+CONTENT = "a secret memory"
 BGE = "@cf/baai/bge-m3"
 QWEN = "@cf/qwen/qwen3-embedding-0.6b"
 SMALL = "@cf/baai/bge-small-en-v1.5"
@@ -117,14 +119,16 @@ async def test_no_texts_are_no_call_and_a_ping_is_one_word(api: respx.MockRouter
 
 
 REFUSALS: list[tuple[httpx.Response, type[MemoryGatewayError], str]] = [
-    (refusal(429, 3036, "daily free allocation used up"), QuotaExhausted, "daily free allocation"),
-    (refusal(429, 3040, "No more capacity"), UpstreamOverloaded, "No more capacity"),
-    (refusal(408, 3007, "Timeout"), UpstreamTimeout, "Timeout"),
-    (refusal(408, 3008, "Aborted"), UpstreamTimeout, "Aborted"),
-    (refusal(400, 5007, "No such model"), UpstreamRejected, "No such model"),
-    (refusal(413, 3006, "Request is too large"), UpstreamRejected, "too large"),
-    (refusal(403, 5018, "Not allowed"), CredentialsRefused, "5018"),
-    (refusal(429, 971, "Please wait", retry_after="9"), CloudflareBlocks, "blocked"),
+    (refusal(429, 3036, f"used up by {CONTENT}"), QuotaExhausted, "daily allocation is used up"),
+    (refusal(429, 3040, f"No more capacity for {CONTENT}"), UpstreamOverloaded, "no capacity left"),
+    (refusal(408, 3007, f"Timeout at {CONTENT}"), UpstreamTimeout, "408/3007: it took too long"),
+    (refusal(408, 3008, f"Aborted at {CONTENT}"), UpstreamTimeout, "408/3008: it took too long"),
+    (refusal(400, 5007, f"No such model for {CONTENT}"), UpstreamRejected, "400/5007"),
+    (refusal(413, 3006, f"Request is too large: {CONTENT}"), UpstreamRejected, "413/3006"),
+    (refusal(500, 5000, f"Cannot read {CONTENT}"), UpstreamUnavailable, "500/5000"),
+    (refusal(429, 3001, f"Too many of {CONTENT}"), RateLimited, "3001"),
+    (refusal(403, 5018, f"Not allowed: {CONTENT}"), CredentialsRefused, "5018"),
+    (refusal(429, 971, f"Please wait with {CONTENT}", retry_after="9"), CloudflareBlocks, "blocked"),
     (html(502), UpstreamUnavailable, "502"),
 ]
 
@@ -139,11 +143,11 @@ async def test_a_refusal_is_mapped_once_and_not_asked_again(
     said: str,
 ) -> None:
     route = api.post(f"/ai/run/{SMALL}").mock(return_value=reply)
-    with pytest.raises(MemoryGatewayError) as caught:
-        await embedder.embed(["a secret memory"], "document")
+    with pytest.raises(MemoryGatewayError) as caught, capture_logs() as logs:
+        await embedder.embed([CONTENT], "document")
     assert type(caught.value) is kind
     assert said in caught.value.detail
-    assert "a secret memory" not in caught.value.detail
+    assert CONTENT not in caught.value.detail + str(logs)
     assert route.call_count == 1
     assert calls(metrics) == {("ai.run", kind.code): 1}
 

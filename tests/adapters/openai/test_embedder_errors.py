@@ -175,9 +175,22 @@ async def test_refused_credentials_name_the_setting_and_not_the_reason_given(
     assert CONTENT not in error.detail + str(logs)
 
 
-async def test_a_long_reason_is_cut_short(route: respx.Route, embedder: OpenAIEmbedder) -> None:
-    route.mock(return_value=refusal(400, message="x" * 10_000))
-    assert len((await failed(embedder)).detail) < 400
+@pytest.mark.parametrize("status", [400, 401, 404, 408, 413, 429, 500, 503])
+@pytest.mark.parametrize("code", ["invalid_value", CONTENT, None, "insufficient_quota"])
+async def test_what_a_server_repeats_of_a_text_is_neither_in_the_error_nor_in_the_log(
+    route: respx.Route, embedder: OpenAIEmbedder, status: int, code: str | None
+) -> None:
+    route.mock(return_value=refusal(status, code=code, message=f"'{CONTENT}' is not valid under any of the schemas"))
+    with capture_logs() as logs:
+        error = await failed(embedder)
+    assert str(status) in error.detail
+    assert CONTENT not in error.detail + repr(error) + str(logs)
+    assert "schemas" not in error.detail
+
+
+async def test_a_long_code_is_left_out(route: respx.Route, embedder: OpenAIEmbedder) -> None:
+    route.mock(return_value=refusal(400, code="x" * 10_000))
+    assert (await failed(embedder)).detail == "OpenAI answered 400 (no code)."
 
 
 async def test_an_api_that_hangs_is_not_asked_again_for_a_while_and_spends_no_calls_of_the_minute(

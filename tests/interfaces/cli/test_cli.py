@@ -10,6 +10,7 @@ from typing import Any
 import jwt
 import pytest
 
+from app.interfaces.text import visible
 from app.storage.migrations.runner import known_migrations
 from app.storage.tiers.tables import TIER_TABLES
 from tests.interfaces.cli.line import Line, misused
@@ -527,3 +528,5 @@ def test_what_a_memory_holds_does_nothing_to_a_terminal(line: Line) -> None:
     assert "red\\x1b[31m \\u202eyes\\u200b\\U000e0041 \\x9b2J\\r fox\n\tend" in line.ok("recall", "fox")
     (entry,) = line.json("recall", "fox")["entries"]
     assert entry["content"] == "red\x1b[31m \u202eyes\u200b\U000e0041 \u009b2J\r fox\n\tend"
+    told = line.ok("recall", "fox", "--json")
+    assert told == visible(told)

@@ -1,6 +1,7 @@
 """A line that cannot be taken is reported for what it is, and the rest is imported."""
 
 import json
+import time
 from collections.abc import Callable
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from app.domain.errors import Erasing
 from app.domain.memory import NewMemory
 from app.domain.query import Query
+from app.services.transfer.intake import CutLine, LineCutter
 from app.services.transfer.lines import LINE_BYTES, Manifest, write_manifest, write_memory
 from app.services.transfer.record import Record
 from app.services.transfer.report import MAX_REJECTED_LISTED
@@ -235,3 +237,40 @@ async def test_of_very_many_rejected_lines_the_first_are_listed_and_all_are_coun
     *report, summary = await imported(bench, b"x\n" * lines)
     assert len(report) == MAX_REJECTED_LISTED
     assert (summary["rejected"], summary["rejected_unlisted"]) == (lines, 500)
+
+
+@EMBEDDED_ALONE
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b" \t \n"], ids=ascii)
+async def test_blank_lines_are_rejected_and_counted_and_cost_next_to_nothing(bench: Bench, end: bytes) -> None:
+    memories = file_of(numbered(500))
+    started = time.process_time()
+    await imported(bench, memories)
+    of_memories, blank = time.process_time() - started, 2 * 1024 * 1024 // len(end)
+    lines = file_of(numbered(4)).splitlines(keepends=True)
+    started = time.process_time()
+    *report, summary = await imported(bench, b"".join([*lines[:3], end * blank, *lines[3:]]))
+    assert time.process_time() - started < of_memories
+    assert (summary["lines"], summary["rejected"], summary["end"]) == (blank + 6, blank, "holds")
+    assert summary["rejected_unlisted"] == blank - MAX_REJECTED_LISTED
+    rejected = [line["line"] for line in report if line["status"] == "rejected"]
+    assert rejected == list(range(4, 4 + MAX_REJECTED_LISTED))
+    verdict = verify([b"".join([*lines[:3], end * blank, *lines[3:]])])
+    assert (verdict.flaws, verdict.lines, verdict.examples) == (blank, blank + 6, ["line 4 is not valid JSON"])
+
+
+def test_blank_lines_are_counted_wherever_chunks_end() -> None:
+    data = b"\n \n" + file_of(numbered(2)).replace(b"\n", b"\n\n\r\n \n") + b"\n \t"
+    assert len(cut([data])) == 2 + 4 * 2 + 1, "blank lines in a row are one"
+    for size in (1, 2, 3, 7):
+        parts = [data[start : start + size] for start in range(0, len(data), size)]
+        assert (
+            sum(line.times for line in cut(parts)) == sum(line.times for line in cut([data])) == data.count(b"\n") + 1
+        )
+        texts = [line.text for line in cut(parts) if (line.text or b"").strip()]
+        assert texts == [line.text for line in cut([data]) if (line.text or b"").strip()]
+
+
+def cut(parts: list[bytes]) -> list[CutLine]:
+    """Cut a file that arrives in parts."""
+    cutter = LineCutter()
+    return [*(line for part in parts for line in cutter.lines(part)), *cutter.last()]
