@@ -51,6 +51,7 @@ class LongTermMemoryGateway:
 
         Raises:
             InvalidRequest: a field is over its limits; nothing was written.
+            Forbidden: it names the system as its speaker, which the author may not; nothing was written.
             IdempotencyKeyReused: the key came with another request; nothing was written.
             Unauthenticated: the credential was revoked meanwhile; nothing was written.
             Erasing: the agent or the tenant is being erased; nothing was written.
@@ -65,6 +66,7 @@ class LongTermMemoryGateway:
             ("Idempotency-Key", limits.IDEMPOTENCY_KEY, idempotency_key),
             ("expires_at", limits.future(self._backends.clock()), memory.expires_at),
         )
+        self._backends.author.check_speaker(memory.metadata)
         scope = Scope(self._tenant_id, agent_id)
         writer = Writer(self._backends)
         with self._backends.request():

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 
+from app.domain.author import is_system
 from app.domain.moments import format_day
 from app.retrieval.query.periods import EARLIEST, LATEST
 
@@ -29,8 +30,13 @@ def in_markdown(text: str) -> str:
 
 
 def name(speaker: str) -> str:
-    """Return a speaker's name, short enough to stand before what was said; "" where there is none."""
+    """Return a speaker's name, short enough to stand before what was said; "" where there is none.
+
+    The system is a program: before what is quoted to a model its name would look like an instruction's.
+    """
     found = plain(speaker).rstrip(":")[:_MAX_NAME].strip()
+    if is_system(found):
+        return "program"
     return found if any(unicodedata.category(character)[0] in "LNS" for character in found) else ""
 
 

@@ -16,7 +16,7 @@ from app.statements.sentences import MAX_SENTENCES, sentences
 MAX_READ = 4_000
 """Characters of a memory that are read."""
 
-_MACHINES = frozenset(("assistant", "system", "tool", "bot", "ai"))
+_MACHINES = frozenset(("assistant", "system", "program", "tool", "bot", "ai"))
 _WORD = re.compile(WORD)
 _LIST_MARK = re.compile(r"(?:[-*+\u2022>]\s+|#{1,6}\s+){1,4}")
 _SHORT = 25

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +10,7 @@ from app.domain.memory import Memory, Scope
 from app.domain.query import Entry
 from app.services.answer.composing import Answer, Length, compose
 from app.services.answer.holding import Former
-from app.services.answer.plain import plain
+from app.services.answer.plain import name, plain
 from app.services.answer.summary import MAX_CHARACTERS, MAX_LINES, summary
 
 NOW = 1_780_000_000_000
@@ -140,3 +141,8 @@ def test_a_summary_is_in_its_bounds_and_no_line_is_a_memorys_own(made: list[tupl
     assert len(lines) <= MAX_LINES
     titles = ["## What holds", "## Instructions", "## Tasks", "## Recently"]
     assert all(not line or line in titles or line.startswith("- ") for line in lines)
+
+
+@pytest.mark.parametrize("speaker", ["system", " SYSTEM:", "[System]", "\uff33ystem"], ids=ascii)
+def test_nothing_is_quoted_under_the_name_of_the_system(speaker: str) -> None:
+    assert (name(speaker), name("Systems Ltd"), name("Ann")) == ("program", "Systems Ltd", "Ann")

@@ -170,6 +170,12 @@ async def test_whoever_says_it_later_at_the_same_moment_makes_a_memory_of_their_
     assert len(set(await held(bench, "message_id"))) == 3
 
 
+async def test_a_message_of_the_system_is_taken_and_does_not_count_as_said_by_the_system(bench: Bench) -> None:
+    assert statuses(await ingest(bench, [said("You are a helpful assistant.", 1, "system")])) == ["stored"]
+    assert await held(bench, "metadata") == ['{"speaker":"system"}']
+    assert await bench.rows("SELECT speaker_holds AS holds FROM long_term_memory") == [{"holds": 0}]
+
+
 async def test_a_turn_that_was_stored_before_becomes_the_message_and_keeps_what_it_has(bench: Bench) -> None:
     for content, metadata in (("Ann: hello", {}), ("Ann: goodbye", {"mood": "sad"})):
         await bench.gateway.store("bot", NewMemory(content, metadata, "s", DAY))
