@@ -171,7 +171,9 @@ async def test_whoever_says_it_later_at_the_same_moment_makes_a_memory_of_their_
 
 
 async def test_a_message_of_the_system_is_taken_and_does_not_count_as_said_by_the_system(bench: Bench) -> None:
-    assert statuses(await ingest(bench, [said("You are a helpful assistant.", 1, "system")])) == ["stored"]
+    anybody = bench.backends.of_tenant("acme", replace(ADMINISTRATOR, may_replace=False))
+    messages = [said("You are a helpful assistant.", 1, "system")]
+    assert statuses(await Ingester(anybody).ingest("bot", messages, "s")) == ["stored"]
     assert await held(bench, "metadata") == ['{"speaker":"system"}']
     assert await bench.rows("SELECT speaker_holds AS holds FROM long_term_memory") == [{"holds": 0}]
 
