@@ -22,6 +22,7 @@ from app.interfaces.admission import ALWAYS_ANSWERED, Admission
 from app.interfaces.asgi import create_app
 from app.interfaces.connections import ConnectionLimits
 from app.interfaces.guarded_http import guarded
+from app.interfaces.http.middleware import IN_NETWORK
 from app.interfaces.mcp.http import PATH as MCP_PATH
 from app.interfaces.process_memory import give_memory_back, keep_freed_memory
 from app.interfaces.workers import ParentConnection, url_of
@@ -117,10 +118,15 @@ def allowed_hosts(settings: Settings) -> list[str]:
     """Return the names that requests may be addressed to; none stands for all.
 
     Those of this machine are always among them: health checks use them, and no page of another site can have them.
+    Where none are set, a service that listens beyond this machine also answers to what stands for it in its network:
+    addresses, names without a dot, such as those of containers, and the machine's own.
     """
-    if "*" in settings.allowed_hosts or not (settings.allowed_hosts or _is_loopback(settings.host)):
+    if "*" in settings.allowed_hosts:
         return []
-    return [*_LOOPBACK, *settings.allowed_hosts, *_written(settings.host)]
+    names = [*_LOOPBACK, *settings.allowed_hosts, *_written(settings.host)]
+    if not (settings.allowed_hosts or _is_loopback(settings.host)):
+        names += [IN_NETWORK, socket.gethostname().lower()]
+    return names
 
 
 def _is_loopback(host: str) -> bool:

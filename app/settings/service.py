@@ -8,6 +8,8 @@ import platformdirs
 from pydantic import BaseModel, Field, field_validator
 from pydantic_settings import NoDecode
 
+from app.settings import secret_strength
+
 _SECRET_BYTES = 32
 _SECRET_CHARACTERS = 8
 _KID = re.compile(r"[A-Za-z0-9._-]{1,32}")
@@ -32,8 +34,9 @@ class ServiceSettings(BaseModel):
     allowed_hosts: Annotated[list[str], NoDecode] = Field(
         default_factory=list,
         description=(
-            "Names that requests may be addressed to, separated by commas; `*` allows all. Empty: on a loopback "
-            "address `localhost`, `127.0.0.1` and `[::1]`, against DNS rebinding, on any other all."
+            "Names that requests may be addressed to, separated by commas; `*` allows all. Empty, against DNS "
+            "rebinding: `localhost`, `127.0.0.1` and `[::1]`, and where HOST is no loopback address also addresses, "
+            "names without a dot and this machine's."
         ),
     )
     max_connections: Annotated[int, Field(ge=2, le=100_000)] = Field(
@@ -57,7 +60,8 @@ class ServiceSettings(BaseModel):
         default_factory=dict,
         description=(
             "Secrets that sign credentials, `kid=secret` separated by commas: the kid 1 to 32 of `A-Z a-z 0-9 . _ -`, "
-            "the secret at least 32 bytes. The first signs, all verify. Empty: one is made in DATA_DIR."
+            "the secret at least 32 bytes without a pattern (`openssl rand -hex 32` draws one). "
+            "The first signs, all verify. Empty: one is made in DATA_DIR."
         ),
         repr=False,
     )
@@ -95,6 +99,9 @@ class ServiceSettings(BaseModel):
                 raise ValueError(f"secret {number} must have at least {_SECRET_BYTES} bytes")
             if len(set(secret)) < _SECRET_CHARACTERS:
                 raise ValueError(f"secret {number} must have at least {_SECRET_CHARACTERS} different characters")
+            if secret_strength.bits(secret) < secret_strength.BITS:
+                weak = "is too easy to guess, since it repeats or continues a pattern: draw one (openssl rand -hex 32)"
+                raise ValueError(f"secret {number} (kid {kid}) {weak}")
         return value
 
     @field_validator("allowed_hosts", mode="before")

@@ -75,6 +75,7 @@ def test_the_container_is_the_image_as_it_is_and_prunes_on_sundays() -> None:
     assert config["triggers"]["crons"] == ["0 3 * * SUN"]
     assert "http://${HOST}/client/v4" in CONTAINER
     assert 'const HOST = "memory.internal"' in CONTAINER
+    assert 'ALLOWED_HOSTS: "*"' in CONTAINER, "the Worker passes its own public name on"
     assert "triggers" not in configuration("wrangler.jsonc")
 
 

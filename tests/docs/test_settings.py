@@ -1,5 +1,7 @@
 import os
+import random
 import re
+import string
 import threading
 from pathlib import Path
 
@@ -7,7 +9,7 @@ import platformdirs
 import pytest
 
 from app.domain.errors import ConfigurationError
-from app.settings import Settings, load_settings, service
+from app.settings import Settings, load_settings, secret_strength, service
 
 ROOT = Path(__file__).parents[2]
 NAMES = {name.upper() for name in Settings.model_fields}
@@ -30,19 +32,24 @@ def test_every_setting_is_in_the_readme_with_its_description() -> None:
     }
 
 
+DRAWN = "9f86d081884c7d659a2feaa0c55ad015"
+
+
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
         ("short", "write each secret as kid=secret|at least 32 bytes"),
         ("xxxxxxxx", "secret 1: write each secret as kid=secret"),
         ("x" * 43 + "=", "secret 1: write each secret as kid=secret"),
-        ("k=" + "x0123456" * 4 + "," + "x" * 20 + "=" + "x" * 20, "secret 2 must have at least 32 bytes"),
+        ("k=" + DRAWN + "," + "x" * 20 + "=" + "x" * 20, "secret 2 must have at least 32 bytes"),
         ("xx xx=" + "x" * 32, "secret 1: write each secret as kid=secret"),
         ("x" * 33 + "=" + "x" * 32, "secret 1: write each secret as kid=secret"),
         ("k=short", "secret 1 must have at least 32 bytes"),
         ("=" + "x" * 32, "write each secret as kid=secret"),
         ("k=" + "abcdefg" * 5, "secret 1 must have at least 8 different characters"),
-        ("k=" + "x0123456" * 4 + ",k=" + "y0123456" * 4, "kid of its own"),
+        ("k=" + DRAWN + ",k=" + DRAWN[::-1], "kid of its own"),
+        ("k=" + DRAWN + ",old=" + "xxxx01234567" * 8, "secret 2 [(]kid old[)] is too easy to guess, since it repeats"),
+        ("k=" + "xxxxabcdefghijklmnopqrstuvwxyz0123456789", "secret 1 [(]kid k[)] is too easy to guess"),
     ],
 )
 def test_a_secret_that_cannot_be_used_is_named_and_not_shown(
@@ -57,7 +64,7 @@ def test_a_secret_that_cannot_be_used_is_named_and_not_shown(
 
 
 def test_several_secrets_are_read_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    new, old = "n0123456" * 4 + "=", "o0123456" * 4
+    new, old = DRAWN + "=", DRAWN[::-1]
     monkeypatch.setenv("AUTH_SECRETS", f"new={new}, old={old}")
     settings = load_settings()
     assert list(settings.auth_secrets.items()) == [("new", new), ("old", old)]
@@ -339,3 +346,24 @@ def test_a_file_is_named_that_sets_read_replicas_for_several_workers(
     monkeypatch.setenv("ENV_FILE", str(file))
     with pytest.raises(ConfigurationError, match=rf"^CLOUDFLARE_D1_READS: .* \(read from {re.escape(str(file))}\)$"):
         load_settings(workers=2)
+
+
+@pytest.mark.parametrize("alphabet", ["0123456789abcdef", string.ascii_letters + string.digits, string.printable[:-6]])
+def test_no_secret_that_was_drawn_counts_as_easy_to_guess(alphabet: str) -> None:
+    chance = random.Random(7)
+    secrets = ["".join(chance.choices(alphabet, k=length)) for length in (32, 43, 64, 200) for _ in range(200)]
+    assert min(map(secret_strength.bits, secrets)) > secret_strength.BITS
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "Xk29!pQz" * 8,
+        "0123456789abcdef" * 2,
+        "password12345678" * 2,
+        "abcdefghijklmnopqrstuvwxyz0123456789",
+        "ab" * 500,
+    ],
+)
+def test_a_secret_that_repeats_or_continues_a_pattern_counts_as_easy_to_guess(secret: str) -> None:
+    assert secret_strength.bits(secret) < secret_strength.BITS

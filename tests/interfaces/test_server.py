@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from app.interfaces.http.middleware import IN_NETWORK
 from app.interfaces.server import allowed_hosts, own_command
 from app.settings import Settings
 
@@ -40,15 +41,19 @@ LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
         ("::ffff:127.0.0.1", "", [*LOOPBACK, "[::ffff:127.0.0.1]"]),
         ("::1", "", LOOPBACK),
         ("localhost", "", LOOPBACK),
-        ("192.0.2.1", "", []),
+        ("192.0.2.1", "", [*LOOPBACK, "192.0.2.1", IN_NETWORK, "box.example"]),
+        ("0.0.0.0", "", [*LOOPBACK, "0.0.0.0", IN_NETWORK, "box.example"]),  # noqa: S104 - as in a container
+        ("::", "", [*LOOPBACK, "[::]", IN_NETWORK, "box.example"]),
+        ("0.0.0.0", "*", []),  # noqa: S104
         ("127.0.0.1", "*", []),
         ("127.0.0.1", "Memory.example, localhost", [*LOOPBACK, "memory.example", "localhost"]),
         ("192.0.2.1", "memory.example", [*LOOPBACK, "memory.example", "192.0.2.1"]),
     ],
 )
-def test_on_a_loopback_address_only_its_names_are_answered_unless_others_are_set(
-    host: str, allowed: str, answered: list[str]
+def test_a_service_answers_to_its_own_names_unless_others_are_set(
+    monkeypatch: pytest.MonkeyPatch, host: str, allowed: str, answered: list[str]
 ) -> None:
+    monkeypatch.setattr("socket.gethostname", lambda: "Box.example")
     assert allowed_hosts(Settings(host=host, allowed_hosts=allowed)) == answered
 
 

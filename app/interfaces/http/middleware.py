@@ -4,6 +4,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Collection, Sequence
+from ipaddress import ip_address
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
@@ -28,7 +29,14 @@ BLOB_BODY = ("POST", "/blobs")
 _UNLIMITED = ("POST", "/import")
 """The one request that is read line by line, each within its own limit, and never as a whole."""
 
+IN_NETWORK = "<in the network>"
+"""Among the names that a service is asked for by: any address, and any name without a dot.
+
+No page of another site has such a name: it would have to be loaded from the service itself.
+"""
+
 _PORT = re.compile(r":\d*$")
+_UNQUALIFIED = re.compile(r"[a-z0-9_-]{1,63}")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 Observe = Callable[[str, str, int, float], None]
 """Takes a request's method, its route, the status of its answer, and how many seconds it took."""
@@ -110,8 +118,20 @@ def _check_host(hosts: Sequence[str], allowed: Collection[str], version: str) ->
     """
     if len(hosts) > 1 or (not hosts and version != "1.0"):
         raise HostNotAllowed("Send one Host header.")
-    if allowed and (not hosts or _PORT.sub("", hosts[0]).lower() not in allowed):
+    if not allowed:
+        return
+    name = _PORT.sub("", hosts[0]).lower() if hosts else ""
+    if name not in allowed and not (IN_NETWORK in allowed and _is_in_network(name)):
         raise HostNotAllowed("This service is not asked for by this name. ALLOWED_HOSTS has those that it takes.")
+
+
+def _is_in_network(name: str) -> bool:
+    """Tell whether a name is an address, or has no dot, so that no registry of names gives it away."""
+    try:
+        ip_address(name[1:-1] if name.startswith("[") and name.endswith("]") else name)
+    except ValueError:
+        return _UNQUALIFIED.fullmatch(name) is not None
+    return True
 
 
 def _as_sent(scope: Scope) -> Scope:

@@ -24,7 +24,7 @@ export class MemoryGateway extends Container<Env> {
   override envVars = {
     CLOUDFLARE_API_BASE_URL: `http://${HOST}/client/v4`,
     CLOUDFLARE_ACCOUNT_ID: "0".repeat(32),
-    CLOUDFLARE_API_TOKEN: "not-asked-for",
+    ...{ CLOUDFLARE_API_TOKEN: "not-asked-for", ALLOWED_HOSTS: "*" }, // it is asked by this Worker alone, by any name
     ...this.env.SETTINGS,
     AUTH_SECRETS: this.env.AUTH_SECRETS,
   };

@@ -201,7 +201,9 @@ async def test_an_index_that_holds_but_a_probe_left_behind_is_proved_and_changed
 
 def env_of(account: Handle) -> dict[str, str]:
     settings = {**settings_of(account), "embedder": "hashing", "filterable_metadata": "project:string"}
-    return {name.upper(): str(value) for name, value in settings.items()} | {"AUTH_SECRETS": f"test={'abcdefgh' * 4}"}
+    return {name.upper(): str(value) for name, value in settings.items()} | {
+        "AUTH_SECRETS": "test=a-secret-of-the-tests-long-enough-to-sign"
+    }
 
 
 @pytest.mark.parametrize("where", ["nowhere/kept.env", "latin-1.env", "pipe"])

@@ -32,7 +32,7 @@ def created(account: Backend, folder: Path, name: str, jurisdiction: str | None)
 
 def environment(account: Backend, line: Line, first: str | None) -> dict[str, str]:
     """Return the variables of an account whose first database this jurisdiction binds."""
-    given = account.settings(line.folder) | {"auth_secrets": "test=" + "abcdefgh" * 4}
+    given = account.settings(line.folder) | {"auth_secrets": "test=a-secret-of-the-tests-long-enough-to-sign"}
     given["cloudflare_d1_database_id"] = created(account, line.folder, "first", first)
     return {name.upper(): str(value) for name, value in given.items() if value != {}}
 
