@@ -434,6 +434,8 @@ async def test_of_connections_too_many_the_oldest_ends_at_once(application: Appl
         silent = [await asyncio.open_connection("127.0.0.1", application.port) for _ in range(LIMITS.spare + 5)]
         assert await silent[0][0].read() == b""
         assert problem(await silent[-1][0].read()) == (503, "too_many_connections")
+        for _, writer in silent:
+            writer.transport.abort()
 
 
 async def test_a_request_that_is_refused_when_it_comes_leaves_the_connection_open(application: Application) -> None:
