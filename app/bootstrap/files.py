@@ -4,33 +4,46 @@ from pathlib import Path
 
 import structlog
 
+from app.adapters.local.database_place import lost, missing
 from app.adapters.local.sqlite_file import SqliteFile, open_to_others
 from app.domain.errors import ConfigurationError
 from app.domain.shards import Shard
 from app.settings import Settings
 
 DATABASE_FILE = "memory.sqlite3"
-
-
 SHARDS_FOLDER = "shards"
+BLOBS_FOLDER = "blobs"
 
 
 def open_file(settings: Settings, shard: Shard | None = None) -> SqliteFile:
     """Open the file of a shard; one beside the first has to be there already.
 
     Raises:
-        ConfigurationError: it is not: memories would seem to be gone. The error names no folder of this machine, since
-            readiness tells everyone of it.
+        ConfigurationError: it is not, or the first was there and is not any more: memories would seem to be gone. The
+            error of another names no folder of this machine, since readiness tells everyone of it.
     """
     path = data_dir(settings) / DATABASE_FILE
-    if shard is not None:
+    if shard is None:
+        _check_there(path)
+    else:
         path = shard_file(settings, shard.name)
-        if not path.exists():
+        if not path.exists() or not path.stat().st_size:
             structlog.get_logger().error("shard_file_missing", shard=shard.name, path=str(path))
-            raise ConfigurationError(f"The file {SHARDS_FOLDER}/{path.name} of DATA_DIR is missing.")
+            raise ConfigurationError(f"The file {SHARDS_FOLDER}/{path.name} of DATA_DIR is missing or empty.")
     if reachable := open_to_others(path):
         structlog.get_logger().warning("data_open_to_others", reachable=reachable)
     return SqliteFile(path)
+
+
+def _check_there(path: Path) -> None:
+    """Raise ``ConfigurationError`` if the database was there, as what lies beside it tells, and is not any more."""
+    others = (path.parent / SHARDS_FOLDER, path.parent / BLOBS_FOLDER)
+    reason = missing(path)
+    if reason is None and not path.exists() and any(folder.is_dir() and any(folder.iterdir()) for folder in others):
+        reason = f"is missing beside {' and '.join(folder.name for folder in others if folder.is_dir())}"
+    if reason is not None:
+        error = lost(path, reason)
+        raise ConfigurationError(f"{error.detail} The folder is {path.parent}.")
 
 
 def shard_file(settings: Settings, name: str) -> Path:

@@ -15,7 +15,7 @@ from app.adapters.local.transformer import TransformerEmbedder
 from app.adapters.objects.folder import FolderObjects
 from app.adapters.objects.r2 import R2Objects
 from app.bootstrap.account import Close, missing, open_account, process_name
-from app.bootstrap.files import data_dir
+from app.bootstrap.files import BLOBS_FOLDER, data_dir
 from app.bootstrap.models import (
     build_language_model,
     build_reranker,
@@ -36,7 +36,7 @@ from app.indexing.rate_limiter import RateLimiter
 from app.observability.audit_metrics import AuditMetrics
 from app.observability.metrics import Metrics
 from app.ports.object_store import NoObjectStore, ObjectStore
-from app.runtime.backends import Backends
+from app.runtime.backends import Backends, LastAnswer
 from app.runtime.maintenance import UNMETERED, Maintenance
 from app.runtime.places import Places
 from app.runtime.runtime import Pace, Runtime
@@ -54,7 +54,6 @@ from app.services.revocations import Revocations
 from app.services.shares import READS, TEXT_CHARACTERS, Shares
 from app.settings import Settings
 
-BLOBS_FOLDER = "blobs"
 _LOCAL_IMPORT_LINES = 50
 """A batch of an import costs no call on this machine, and its steps hold others up: with 50 lines for 4 ms at most."""
 
@@ -149,6 +148,7 @@ class _Process:
             presence=places.presence(MAIN),
             shards_seen=places.seen,
             stored_bytes=stack.stored_bytes,
+            check_room=stack.check_room,
             limited=stack.limited,
             index=stack.open_index(self._embedder.config),
             embedder=self._embedder,
@@ -190,6 +190,7 @@ class _Process:
             index=stack.open_index(self._embedder.config),
             acknowledgements=Acknowledgements(),
             background=Background(),
+            last_answer=LastAnswer(),
             deliveries=Deliveries(),
             scales=self._scales(stack),
             registry=EmbeddingRegistry(stack.open_index, self._open_embedder),
@@ -197,6 +198,7 @@ class _Process:
             presence=places.presence(shard.name),
             shards_seen=lambda _: None,
             stored_bytes=stack.stored_bytes,
+            check_room=stack.check_room,
             revocations=self._revocations(),
             recall_log=self._recall_log(),
             call_shares=None,

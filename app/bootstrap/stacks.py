@@ -32,6 +32,8 @@ class Stack:
     prepare_index: Callable[[EmbeddingConfig], Awaitable[None]]
     close: Close
     pace: Pace
+    check_room: Callable[[], Awaitable[None]] | None = None
+    """Raises ``StorageFull`` where the database cannot grow; None where nobody can tell beforehand."""
     lag: Callable[[], float] = lambda: 0.0
     """Returns by how many seconds what this machine does for it is behind."""
     limited: bool = True
@@ -52,6 +54,7 @@ def local_stack(settings: Settings, shard: Shard | None = None) -> Stack:
         prepare_index=lambda config: open_index(config).prepare(),
         close=file.close,
         pace=Pace(),
+        check_room=file.check_room,
         lag=lambda: file.lag,
         limited=False,
     )

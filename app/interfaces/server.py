@@ -20,10 +20,10 @@ from app.bootstrap import build_shards, wall_clock
 from app.domain.errors import ConfigurationError, MemoryGatewayError
 from app.interfaces.admission import ALWAYS_ANSWERED, Admission
 from app.interfaces.asgi import create_app
-from app.interfaces.connections import ConnectionLimits
 from app.interfaces.guarded_http import guarded
 from app.interfaces.http.middleware import IN_NETWORK
 from app.interfaces.mcp.http import PATH as MCP_PATH
+from app.interfaces.open_files import ACCEPTED_AT_ONCE, AcceptFailures, connection_limits
 from app.interfaces.process_memory import give_memory_back, keep_freed_memory
 from app.interfaces.workers import ParentConnection, url_of
 from app.runtime.runtime import Runtime
@@ -39,8 +39,6 @@ _REFUSALS = {
 }
 _BACKLOG = 2048
 """Connections that wait in the system until they are accepted."""
-_ACCEPTED_AT_ONCE = 16
-"""Connections that are accepted in one round of the event loop: taking in a crowd holds nobody up."""
 _SWITCH_SECONDS = 0.0005
 """After how long a thread that computes in Python makes room for the event loop, which a request needs many times.
 
@@ -91,14 +89,14 @@ async def serve_http(
         host=settings.host,
         port=settings.port,
         http=guarded(
-            ConnectionLimits(settings.max_connections, settings.max_connections // 2),
+            connection_limits(settings.max_connections),
             finished={MCP_PATH},
             always=ALWAYS_ANSWERED,
             refusal=Admission(
                 shards.check_turn, shards.main.metrics.request, passing={*ALWAYS_ANSWERED, MCP_PATH}
             ).refusal,
         ),
-        backlog=_ACCEPTED_AT_ONCE,
+        backlog=ACCEPTED_AT_ONCE,
         ws="none",
         log_config=None,
         access_log=False,
@@ -188,6 +186,7 @@ class _Server(uvicorn.Server):
         self._parent = parent
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        asyncio.get_running_loop().set_exception_handler(AcceptFailures())
         await super().startup(sockets)
         for server in self.servers:
             for listening in server.sockets:

@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 import structlog
 from prometheus_client.multiprocess import mark_process_dead
 
+from app.bootstrap import DATABASE_FILE
 from app.settings import Settings
 
 _LISTENING = b"listening"
@@ -83,6 +84,8 @@ class Workers:
         self._pause = pause
         self._running: set[asyncio.subprocess.Process] = set()
         self._stopping = asyncio.Event()
+        self.listened = False
+        """Whether any ever listened: the data is there."""
 
     def stop(self) -> None:
         """Have all workers end what they do and stop."""
@@ -99,6 +102,7 @@ class Workers:
         await _either(first, listening.wait())
         if not listening.is_set():
             return self._stopping.is_set()
+        self.listened = True
         self._listening()
         keeping = [asyncio.create_task(self._keep(first)), *(self._kept() for _ in range(self._count - 1))]
         await self._stopping.wait()
@@ -182,6 +186,8 @@ async def serve_workers(
 
         async def spawn(connection: socket.socket) -> asyncio.subprocess.Process:
             nonlocal announcing
+            if workers.listened and not settings.on_cloudflare and not (settings.data_dir / DATABASE_FILE).exists():
+                raise FileNotFoundError(f"{DATABASE_FILE} is missing in DATA_DIR, and nothing is made in its place.")
             command = _command(settings, sockets, quickstart=announcing)
             announcing = False
             return await asyncio.create_subprocess_exec(

@@ -1,5 +1,7 @@
 """Holds the backends of the process, and gives each tenant's requests their part of them."""
 
+import math
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -59,6 +61,14 @@ _CONTEXT_BYTES = 16 * 1024 * 1024
 _CONTEXT_SECONDS = 30
 
 
+@dataclass(slots=True)
+class LastAnswer:
+    """When the database last answered a request."""
+
+    at: float = -math.inf
+    """In seconds of ``time.monotonic``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Backends:
     """The backends that all tenants share. ``index`` and ``embedder`` are those of the config in the settings."""
@@ -85,6 +95,9 @@ class Backends:
 
     refusals: Refusals = field(default_factory=Refusals)
     """Who was refused a store a moment ago."""
+
+    last_answer: LastAnswer = field(default_factory=LastAnswer)
+    """When the database last answered a request: readiness is looked at again after that."""
 
     revocations: Revocations = field(default_factory=Revocations)
     """Which credentials hold no longer."""
@@ -117,6 +130,8 @@ class Backends:
     """Is told how many shards there are beside the first, as the first one's database says."""
     stored_bytes: Callable[[], Awaitable[int]] | None = None
     """Returns the size of the database; None where nobody looks at it."""
+    check_room: Callable[[], Awaitable[None]] | None = None
+    """Raises ``StorageFull`` where the database cannot grow; None where nobody can tell beforehand."""
     limited: bool = True
     """Whether D1's and Vectorize's limits hold for the shard."""
 
@@ -173,6 +188,7 @@ class Backends:
         """Return the backends of one tenant's requests; without an author, one who may replace nothing."""
 
         def observe(state: Row) -> EmbeddingConfigs | None:
+            self.last_answer.at = time.monotonic()
             read = request_state(state)
             self.queries.seen(tenant_id, read.epoch)
             self.topics.seen(tenant_id, read.epoch)

@@ -1,6 +1,7 @@
 """Checks the parts of the service: the database, the index, the embedder and what else is set up."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -11,6 +12,9 @@ from app.ports.index_admin import IndexAdmin
 from app.runtime.backends import Backends
 from app.runtime.language_model import model_names
 from app.storage import embedding_configs
+
+_AGAIN_SECONDS = 1.0
+"""After so long a check that failed is made again; then after twice as long, and so on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,25 +38,47 @@ class Checks:
         config: Callable[[], EmbeddingConfig],
         not_ready: Callable[[], MemoryGatewayError | None],
         reuse_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take the backends, the config that is served, why the service is not ready, and how long a result holds."""
+        """Take the backends, the config that is served, why the service is not ready, and how long a result holds.
+
+        The clock tells seconds.
+        """
         self._backends = backends
         self._config = config
         self._not_ready = not_ready
         self._reuse_seconds = reuse_seconds
+        self._clock = clock
         self._checking = asyncio.Lock()
         self._parts: tuple[float, MemoryGatewayError | None, list[Part]] | None = None
+        """The result of the last check, when it was made, and why the service was not ready then."""
+        self._room: tuple[float, MemoryGatewayError | None] | None = None
+        self._failed = 0
+        """How many checks in a row have found the service not ready."""
 
     async def parts(self) -> list[Part]:
         """Check each part that requests need, or return the result of a recent check."""
         async with self._checking:  # one check at a time: the callers that waited for it get its result
-            now = asyncio.get_running_loop().time()
             why = self._not_ready()
-            if self._parts is not None and now - self._parts[0] < self._reuse_seconds and self._parts[1] is why:
+            if self._parts is not None and self._holds(self._parts[0]) and self._parts[1] is why:
                 return self._parts[2]
             parts = await self._ask()
-            self._parts = (asyncio.get_running_loop().time(), why, parts)
+            failed = any(part.error is not None and part.needed_by == "all" for part in parts)
+            self._failed = self._failed + 1 if failed else 0
+            self._parts = (self._clock(), why, parts)
             return parts
+
+    def _holds(self, checked_at: float) -> bool:
+        """Tell whether a check is recent enough.
+
+        One that failed is made again after a second, then less often, and soon after a request was answered.
+        """
+        seconds = self._reuse_seconds
+        if self._failed:
+            answered = self._backends.last_answer.at > checked_at
+            waits = _AGAIN_SECONDS if answered else _AGAIN_SECONDS * 2.0 ** min(self._failed - 1, 10)
+            seconds = min(seconds, waits)
+        return self._clock() - checked_at < seconds
 
     async def language_model(self) -> list[Part]:
         """Ask each stage's model for a word, which costs tokens; nothing is returned where none is set."""
@@ -67,12 +93,12 @@ class Checks:
         return replace(await _ping("blobs", objects.backend, objects.ping), needed_by="none")
 
     async def _ask(self) -> list[Part]:
-        database, index = self._backends.database, self._backends.index_of(self._config())
+        index = self._backends.index_of(self._config())
         embedder = self._backends.embedder
         if self._not_ready() is None:
             embedder = self._backends.embedder_of(self._config())
         return [
-            await _ping("database", database.backend, database.ping),
+            await self._database(),
             await self._index(index),
             await _ping("embedder", embedder.config.provider, embedder.ping),
             *await self._reranker(),
@@ -86,6 +112,17 @@ class Checks:
             return part
         notice = "It is being made, and vectors wait in the outbox. If the command was stopped, run it again."
         return replace(part, notice=notice)
+
+    async def _database(self) -> Part:
+        """Ask the database whether it answers, and whether it can grow: this once a second, since it writes."""
+        database, check_room = self._backends.database, self._backends.check_room
+        part = await _ping("database", database.backend, database.ping)
+        if part.error is not None or check_room is None:
+            return part
+        now = self._clock()
+        if self._room is None or now - self._room[0] >= _AGAIN_SECONDS:
+            self._room = now, (await _ping("database", database.backend, check_room)).error
+        return replace(part, error=self._room[1])
 
     async def _reranker(self) -> list[Part]:
         reranker = self._backends.reranker

@@ -107,6 +107,10 @@ class Server:
         async with self.client() as client:
             return await client.get("/readyz")
 
+    async def is_not_ready(self) -> bool:
+        """Tell whether the service says that it is not ready."""
+        return (await self.readiness()).status_code == 503
+
     async def ready(self, seconds: float = _WAIT_SECONDS) -> None:
         """Wait until the service is ready."""
         await self.listening(seconds)

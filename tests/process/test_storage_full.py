@@ -78,10 +78,12 @@ async def test_a_disk_that_fills_up_loses_nothing_and_the_service_recovers_by_it
     async with server.client() as client:
         assert await forgotten(client, load.acknowledged) == []
         assert (await client.get("/healthz")).status_code == 200
+        await until(server.is_not_ready)
         assert held(data_dir) == sorted(load.acknowledged)
         assert halves(data_dir) == {}
 
         allow_files(server, resource.RLIM_INFINITY)
+        await server.ready()
         answers = await asyncio.gather(*(store(client, memory) for memory in load.refused))
         assert {answer.status_code for answer in answers} == {201}
         assert await forgotten(client, [*load.acknowledged, *load.refused]) == []

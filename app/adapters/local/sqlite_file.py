@@ -5,21 +5,22 @@ wait while one commit reaches the disk go into the next, so that many writers sh
 """
 
 import asyncio
-import os
+import shutil
 import stat
 import threading
 import time
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
 import apsw
 
+from app.adapters.local.database_place import DatabasePlace
 from app.adapters.local.sqlite_errors import closes_connection, mapped, read_only
 from app.adapters.local.sqlite_jobs import Job, Work, tell
 from app.adapters.local.sqlite_readers import Readers
 from app.adapters.local.work_queue import WorkQueue
-from app.domain.errors import ConfigurationError, DatabaseUnavailable
+from app.domain.errors import ConfigurationError, DatabaseUnavailable, StorageFull
 from app.ports.database import RunRefused
 
 T = TypeVar("T")
@@ -43,6 +44,10 @@ _CUT_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 _PURGE_MS = 300
 """For how long reads that see the log are waited for; writes wait meanwhile."""
 _OF_OTHERS = 0o077
+_ROOM_BYTES = 1024 * 1024
+"""What has to be free on the disk for a write to be expected to succeed: some stores, and what SQLite writes beside."""
+_SMALL_WRITE = "PRAGMA user_version = 1"
+"""Writes one page of the file, whatever it was before; nobody reads it."""
 
 # What D1 allows (https://developers.cloudflare.com/d1/platform/limits/), so that SQL which would fail
 # there fails here.
@@ -95,7 +100,8 @@ class SqliteFile:
             raise ConfigurationError(f"SQLite opens no path that is not UTF-8: {str(path)!r}.") from error
         self.path = path
         self._closed = False
-        self._readers = Readers(lambda: _open(path, *_READER))
+        self._place = DatabasePlace(path)
+        self._readers = Readers(lambda: _open(path, *_READER), self._place.check)
         self._writes: WorkQueue[Job[Any]] = WorkQueue()
         self._writer = threading.Thread(target=self._write_forever, name="sqlite-write", daemon=True)
         self._writer.start()
@@ -128,6 +134,21 @@ class SqliteFile:
         job = Job(work)
         self._writes.put(tenant_id, job)
         return await job.future
+
+    async def check_room(self) -> None:
+        """Return if a write can reach the disk, which it is to show by a small one.
+
+        Raises:
+            StorageFull: there is next to no room left, or the write found none.
+            DatabaseUnavailable: the file cannot be written.
+        """
+        try:
+            free = shutil.disk_usage(self.path.parent).free
+        except OSError:  # the write says why the folder cannot be reached
+            free = _ROOM_BYTES
+        if free < _ROOM_BYTES:  # a small write may still fit into the log that there is
+            raise StorageFull(f"The data cannot be written: the disk has {free} bytes left.")
+        await self.write(lambda connection: connection.execute(_SMALL_WRITE))
 
     async def purge_log(self) -> bool:
         """Write the log into the file and cut it off, so that it keeps nothing of what was deleted.
@@ -166,6 +187,7 @@ class SqliteFile:
 
     def _purge_log(self) -> bool:
         try:
+            self._place.check()
             with closing(_open(self.path, _OVERWRITES)) as connection:
                 connection.set_busy_timeout(_PURGE_MS)
                 ((in_use, _, _),) = connection.execute(_CUT_LOG)
@@ -195,6 +217,7 @@ class SqliteFile:
         Return the connection to continue with. Jobs that are not finished have not been reached.
         """
         try:
+            self._place.check()
             if connection is None:
                 connection = _open(self.path, *_WRITER)
             waiting = list(group)
@@ -267,7 +290,6 @@ def _mode(path: Path) -> int | None:
 
 
 def _open(path: Path, *pragmas: str) -> apsw.Connection:
-    _make(path)
     connection = apsw.Connection(str(path))
     try:
         connection.set_busy_timeout(int(_BUSY_SECONDS * 1000))
@@ -279,14 +301,6 @@ def _open(path: Path, *pragmas: str) -> apsw.Connection:
         connection.close()
         raise
     return connection
-
-
-def _make(path: Path) -> None:
-    """Make the file, where it is absent, for this user alone; SQLite gives the files beside it the same mode."""
-    if path.name == ":memory:":  # SQLite's name for no file
-        return
-    with suppress(OSError):  # it is there, or SQLite says why it cannot be
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _execute_patiently(connection: apsw.Connection, statement: str) -> None:

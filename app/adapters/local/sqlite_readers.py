@@ -34,9 +34,10 @@ class Readers:
     interpreter's lock again.
     """
 
-    def __init__(self, open_connection: Callable[[], apsw.Connection]) -> None:
-        """Start the threads; the first read opens a connection."""
+    def __init__(self, open_connection: Callable[[], apsw.Connection], check: Callable[[], None]) -> None:
+        """Start the threads; the first read opens a connection. ``check`` raises where the file is gone."""
         self._open = open_connection
+        self._check = check
         self._idle: deque[apsw.Connection] = deque()
         self._generation = 0
         self._quick: WorkQueue[Job[Any]] = WorkQueue()
@@ -173,6 +174,7 @@ class Readers:
     @contextmanager
     def _snapshot(self) -> Iterator[apsw.Connection]:
         """Give a connection that sees one moment of the data; it is closed where the file has failed."""
+        self._check()
         generation = self._generation
         connection = self._idle_connection() or self._open()
         failed = False

@@ -31,6 +31,7 @@
     |   |-- Forbidden                    a credential that does not reach this far
     |-- Unavailable                    a part the service needs does not answer; try again later
     |   |-- DatabaseUnavailable          the database cannot be read or written
+    |   |   |-- DatabaseLost               its file was there, and is not any more
     |   |   |-- StorageFull                no room to write
     |   |   |-- StorageReadOnly            the data may be read, not written
     |   |-- SchemaTooNew                 a newer version has migrated the database, and this one cannot run beside it
@@ -102,6 +103,7 @@ from app.domain.errors.root import (
     MemoryGatewayError,
 )
 from app.domain.errors.unavailable import (
+    DatabaseLost,
     DatabaseUnavailable,
     EmbeddingConfigMismatch,
     EmbeddingUnavailable,
@@ -141,6 +143,7 @@ __all__ = [
     "ContentTooLarge",
     "CredentialsRefused",
     "CursorExpired",
+    "DatabaseLost",
     "DatabaseRejected",
     "DatabaseUnavailable",
     "EmbeddingConfigMismatch",

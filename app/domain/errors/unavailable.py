@@ -37,6 +37,14 @@ class SchemaTooOld(Unavailable):
     retry_after = None
 
 
+class DatabaseLost(DatabaseUnavailable):
+    """The database that was there is not there any more: an operator has to put it back."""
+
+    code = "database_lost"
+    title = "Database lost"
+    retry_after = None
+
+
 class StorageFull(DatabaseUnavailable):
     """There is no room to write: the disk, a quota or the database's own size limit."""
 
