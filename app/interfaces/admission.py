@@ -14,11 +14,10 @@ from starlette.datastructures import Headers
 from uvicorn._types import HTTPScope
 
 from app.domain.errors import Overloaded
+from app.interfaces.http.anonymous import ALWAYS_ANSWERED
 from app.interfaces.http.middleware import Observe, request_id_of
 from app.interfaces.http.problems import METHODS, error_response
 
-ALWAYS_ANSWERED = frozenset({"/healthz", "/readyz", "/metrics"})
-"""The paths that are answered at any load: who restarts a server because it does not answer makes it worse."""
 _LOG_SECONDS = 1.0
 
 CheckTurn = Callable[[Callable[[], Sequence[str]]], None]

@@ -18,9 +18,10 @@ import uvicorn
 
 from app.bootstrap import build_shards, wall_clock
 from app.domain.errors import ConfigurationError, MemoryGatewayError
-from app.interfaces.admission import ALWAYS_ANSWERED, Admission
+from app.interfaces.admission import Admission
 from app.interfaces.asgi import create_app
 from app.interfaces.guarded_http import guarded
+from app.interfaces.http.anonymous import ALWAYS_ANSWERED
 from app.interfaces.http.middleware import IN_NETWORK
 from app.interfaces.mcp.http import PATH as MCP_PATH
 from app.interfaces.open_files import ACCEPTED_AT_ONCE, AcceptFailures, connection_limits

@@ -9,7 +9,9 @@ from fastapi import FastAPI
 from starlette.routing import BaseRoute
 
 from app.interfaces.http import problems
+from app.interfaces.http.anonymous import AnonymousTurns
 from app.interfaces.http.middleware import RequestContext
+from app.interfaces.http.pages import LatelyMade, Page
 from app.interfaces.http.routes import docs
 from app.interfaces.http.routes.agent_memory import agent_memory
 from app.interfaces.http.routes.assembly import assembly
@@ -34,6 +36,7 @@ from app.interfaces.http.routes.windows import windows
 from app.interfaces.http.routes.workflows import workflows
 from app.interfaces.http.routes.working import working
 from app.interfaces.version import installed_version
+from app.observability.metrics import MEDIA_TYPE
 from app.runtime.shards import Shards
 
 _ROUTERS = (
@@ -43,6 +46,7 @@ _ROUTERS = (
     facts,
 )
 _ROUTES = [route for router in _ROUTERS for route in router.routes]
+METRICS_SECONDS = 1.0
 _TITLE = "Memory Gateway"
 _DESCRIPTION = "Long-term memory for AI agents. The tenant comes from the credential, never from a request."
 
@@ -66,10 +70,13 @@ class Endpoint(Protocol):
         ...
 
 
-def create_http_app(shards: Shards, endpoint: Endpoint, hosts: Collection[str] = ()) -> FastAPI:
+def create_http_app(
+    shards: Shards, endpoint: Endpoint, hosts: Collection[str] = (), *, metrics_seconds: float = METRICS_SECONDS
+) -> FastAPI:
     """Make the application over shards that have started; it closes them when it ends.
 
-    ``hosts`` are the names that it may be asked for by, all where none is said.
+    ``hosts`` are the names that it may be asked for by, all where none is said. Metrics are made anew at most every
+    ``metrics_seconds``.
     """
 
     @asynccontextmanager
@@ -84,11 +91,13 @@ def create_http_app(shards: Shards, endpoint: Endpoint, hosts: Collection[str] =
         description=_DESCRIPTION,
         lifespan=lifespan,
         docs_url=None,
+        openapi_url=None,
         redoc_url=None,
         redirect_slashes=False,
     )
     app.state.shards = shards
-    app.add_middleware(RequestContext, hosts=hosts, observe=shards.main.metrics.request)
+    app.state.metrics = LatelyMade(lambda: Page.of(shards.main.metrics.render(), MEDIA_TYPE), metrics_seconds)
+    app.add_middleware(RequestContext, hosts=hosts, observe=shards.main.metrics.request, anonymous=AnonymousTurns())
     problems.install(app)
     app.router.routes.extend(_ROUTES)  # include_router would make each anew: it takes longer than a hundred requests
     app.router.routes.append(endpoint.route)

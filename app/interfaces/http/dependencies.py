@@ -14,6 +14,7 @@ from starlette.responses import Response
 from app.domain.author import WriteChannel
 from app.domain.errors import FieldError, MalformedRequest, TenantMoved, UnsupportedMediaType
 from app.interfaces.fields import refused
+from app.interfaces.request_state import VERIFIED
 from app.runtime.runtime import Runtime
 from app.runtime.shards import Shards
 from app.runtime.tenant_services import TenantServices
@@ -175,6 +176,7 @@ async def principal_of(request: Request, *, reads_body: bool = False) -> Princip
 
     authorization = request.headers.getlist("authorization")
     principal, request.state.runtime = await shards_of(request).enter(authorization, content)
+    request.scope["state"][VERIFIED] = True
     return principal
 
 

@@ -13,8 +13,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.domain.errors import ContentTooLarge, HostNotAllowed, MemoryGatewayError
 from app.domain.limits import BLOB_BYTES
 from app.interfaces.http import envelope
+from app.interfaces.http.anonymous import AnonymousTurns
 from app.interfaces.http.problems import METHODS, error_response
 from app.interfaces.http.segments import whole_segments
+from app.interfaces.request_state import VERIFIED
 
 BODY_BYTES = 256 * 1024
 """Enough for the largest content and metadata with each character escaped; what is parsed holds up the loop."""
@@ -49,12 +51,20 @@ def _ignore(*_: object) -> None:
 class RequestContext:
     """Pure ASGI, so that it costs little and a body can be refused while it arrives."""
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str] = (), observe: Observe = _ignore) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        hosts: Collection[str] = (),
+        observe: Observe = _ignore,
+        anonymous: AnonymousTurns | None = None,
+    ) -> None:
         """Wrap the application.
 
-        ``hosts`` are the names that it may be asked for by, all where none is said; ``observe`` counts requests.
+        ``hosts`` are the names that it may be asked for by, all where none is said; ``observe`` counts requests;
+        ``anonymous`` has the turns of requests without a verified credential.
         """
         self._app = app
+        self._anonymous = anonymous or AnonymousTurns()
         self._observe = observe
         self._hosts = frozenset(hosts)
 
@@ -69,16 +79,26 @@ class RequestContext:
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
         started = time.perf_counter()
-        status = 0
+        status = sent_bytes = 0
+        address = scope["client"][0] if scope["client"] else ""
+        began: float | None = None
+        """Since when it has the turn of a request without a credential."""
 
         async def send_with_id(message: Message) -> None:
-            nonlocal status
+            nonlocal status, sent_bytes, began
             if message["type"] == "http.response.start":
+                if began is None and VERIFIED not in scope["state"]:
+                    await self._anonymous.wait(address, scope["path"])
+                    began = time.perf_counter()
                 status = int(message["status"])
                 MutableHeaders(scope=message)["X-Request-Id"] = request_id
+            sent_bytes += len(message.get("body", b""))
             await send(message)
 
         try:
+            if "authorization" not in headers:
+                await self._anonymous.wait(address, scope["path"])
+                began = time.perf_counter()
             _check_host(headers.getlist("host"), self._hosts, scope["http_version"])
             scope = _as_sent(scope)
             await self._app(scope, _limited(scope, receive), send_with_id)
@@ -91,6 +111,8 @@ class RequestContext:
             error = MemoryGatewayError("The service failed in a way it should not. The request id finds it in the log.")
             await error_response(error, scope)(scope, receive, send_with_id)
         finally:
+            if began is not None:
+                self._anonymous.ended(time.perf_counter() - began, sent_bytes)
             self._tell(scope, status, time.perf_counter() - started)
 
     def _tell(self, scope: Scope, status: int, seconds: float) -> None:

@@ -13,6 +13,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from app.domain.errors import Forbidden, InvalidRequest, MalformedRequest, MemoryGatewayError, Unauthenticated
 from app.interfaces.mcp.server import Context, error_text, quiet_sdk, tool_server
+from app.interfaces.request_state import VERIFIED
 from app.interfaces.tools.calls import Toolbox
 from app.runtime.shards import Shards
 from app.services.credentials import CHALLENGE
@@ -48,6 +49,7 @@ class McpEndpoint:
         scope["route"] = self.route
         try:
             scope["state"]["toolbox"] = await self._toolbox(Headers(scope=scope))
+            scope["state"][VERIFIED] = True
             await self._sessions.handle_request(scope, await _checked(receive), send)
         except MemoryGatewayError as error:
             await _refused(error)(scope, receive, send)

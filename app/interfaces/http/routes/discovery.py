@@ -9,14 +9,15 @@ leads that host's own ``/.well-known/`` here too: well-known paths count from th
 sender's word; what is made with it goes to that sender alone, unless a cache in front keeps answers without the host.
 """
 
-import hashlib
 import re
+from collections.abc import Callable
 
 from fastapi import APIRouter, Request, Response
 
 from app.domain.errors import FieldError, InvalidRequest
 from app.domain.json_types import to_json
 from app.interfaces.http import llms
+from app.interfaces.http.pages import Page, Pages
 from app.services.credentials import SCOPES
 
 _METHODS = ["GET", "HEAD", "OPTIONS"]
@@ -37,22 +38,23 @@ discovery = APIRouter(include_in_schema=False)
 @discovery.api_route("/llms.txt", methods=_METHODS)
 async def llms_txt(request: Request) -> Response:
     """Describe the service to a language model (https://llmstxt.org)."""
-    return _answer(request, llms.text(_base(request)), "text/plain; charset=utf-8")
+    base = _base(request)
+    return await _answer(request, base, lambda: llms.text(base), "text/plain; charset=utf-8")
 
 
 @discovery.api_route("/.well-known/oauth-protected-resource", methods=_METHODS)
 async def protected_resource(request: Request) -> Response:
     """Return the metadata of the protected resource: how a request carries its credential (RFC 9728)."""
-    return _protected_resource(request, "")
+    return await _protected_resource(request, "")
 
 
 @discovery.api_route("/.well-known/oauth-protected-resource/mcp", methods=_METHODS)
 async def protected_mcp(request: Request) -> Response:
     """Return the metadata of ``/mcp``, at the path where MCP clients look for it."""
-    return _protected_resource(request, "/mcp")
+    return await _protected_resource(request, "/mcp")
 
 
-def _protected_resource(request: Request, path: str) -> Response:
+async def _protected_resource(request: Request, path: str) -> Response:
     base = _base(request)
     # No authorization_servers: credentials come from the operator, and llms.txt says how.
     metadata = {
@@ -62,19 +64,17 @@ def _protected_resource(request: Request, path: str) -> Response:
         "resource_name": request.app.title,
         "resource_documentation": f"{base}/llms.txt",
     }
-    return _answer(request, to_json(metadata), "application/json")
+    return await _answer(request, base, lambda: to_json(metadata), "application/json")
 
 
-def _answer(request: Request, content: str, media_type: str) -> Response:
+async def _answer(request: Request, base: str, make: Callable[[], str], media_type: str) -> Response:
     """Answer a page of any origin, and without the content where the caller has it already."""
     if request.method == "OPTIONS":
         return Response(status_code=204, headers=_HEADERS)
-    etag = f'"{hashlib.sha256(content.encode()).hexdigest()}"'
-    headers = {**_HEADERS, "ETag": etag}
-    known = {each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")}
-    if known & {etag, "*"}:
-        return Response(status_code=304, headers=headers)
-    return Response(content, headers=headers, media_type=media_type)
+    key = f"{request.scope['path']} {base}"
+    pages: Pages = request.app.state.pages_by_host
+    page = await pages.get(key, lambda: Page.of(make().encode(), media_type, _HEADERS))
+    return page.answer(request)
 
 
 def _base(request: Request) -> str:

@@ -1,21 +1,22 @@
 """The OpenAPI document and its page, with every asset served from here."""
 
+import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Path, Request
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRouter
-from fastapi.staticfiles import StaticFiles
-from starlette.responses import HTMLResponse, RedirectResponse
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
-from app.domain.errors import InvalidRequest
+from app.domain.errors import InvalidRequest, NotFound
+from app.interfaces.http.pages import Page, Pages
 from app.interfaces.http.problems import MEDIA_TYPE, Problem, ProblemField, example
 from app.interfaces.http.schemas.agent_memory import AgentMemoryIngestRequest, AgentMemoryMessage
 from app.interfaces.http.schemas.ingest import IngestMessage, IngestRequest
@@ -24,6 +25,13 @@ from app.interfaces.version import installed_version
 _DESCRIBED = (Problem, ProblemField, IngestRequest, IngestMessage, AgentMemoryIngestRequest, AgentMemoryMessage)
 """What no route names as its schema."""
 _ASSETS = "/docs/assets"
+_ASSET_TYPES = {
+    "favicon-32x32.png": "image/png",
+    "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
+    "swagger-ui.css": "text/css; charset=utf-8",
+}
+_CACHED = "public, no-cache"
+"""Kept by who asks, and asked for again by its entity tag: it changes with the version."""
 _SERVERS = [{"url": "/", "description": "The host that this document came from."}]
 router = APIRouter(include_in_schema=False)
 
@@ -35,9 +43,14 @@ async def root(request: Request) -> RedirectResponse:
 
 
 @router.get("/docs")
-async def docs(request: Request) -> HTMLResponse:
+async def docs(request: Request) -> Response:
     """Show the OpenAPI document as a page to read and try."""
-    root = request.scope.get("root_path", "")
+    root = _root(request)
+    page = await pages_of(request).get(f"/docs {root}", lambda: _docs(root))
+    return page.answer(request)
+
+
+def _docs(root: str) -> Page:
     page = get_swagger_ui_html(
         openapi_url=f"{root}/openapi.json",
         title="Memory Gateway",
@@ -46,10 +59,54 @@ async def docs(request: Request) -> HTMLResponse:
         swagger_favicon_url=f"{root}{_ASSETS}/favicon-32x32.png",
         swagger_ui_parameters={"tryItOutEnabled": True},
     )
-    page.headers["Content-Security-Policy"] = _policy(bytes(page.body).decode())
-    page.headers["X-Content-Type-Options"] = "nosniff"
-    page.headers["Referrer-Policy"] = "no-referrer"
-    return page
+    content = bytes(page.body)
+    headers = {
+        "Cache-Control": _CACHED,
+        "Content-Security-Policy": _policy(content.decode()),
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+    }
+    return Page.of(content, "text/html; charset=utf-8", headers)
+
+
+@router.api_route("/openapi.json", methods=["GET", "HEAD"])
+async def openapi_document(request: Request) -> Response:
+    """Return the OpenAPI document."""
+    root, document = _root(request), request.app.openapi
+    page = await pages_of(request).get(f"/openapi.json {root}", lambda: _document(document(), root))
+    return page.answer(request)
+
+
+@router.api_route(f"{_ASSETS}/{{name}}", methods=["GET", "HEAD"])
+async def asset(request: Request, name: Annotated[str, Path()]) -> Response:
+    """Return what the page loads."""
+    if name not in _ASSET_TYPES:
+        raise NotFound("There is no such file.")
+    page = await pages_of(request).get(f"{_ASSETS}/{name}", lambda: _asset(name))
+    return page.answer(request)
+
+
+def _document(document: dict[str, Any], root: str) -> Page:
+    if root:  # the service is served below a path: a client that is not a page knows it by this
+        document = {**document, "servers": [{"url": root}, *document.get("servers", [])]}
+    content = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+    return Page.of(content, "application/json", {"Cache-Control": _CACHED})
+
+
+def _asset(name: str) -> Page:
+    content = (files("fastapi_swagger") / "resources" / name).read_bytes()
+    return Page.of(content, _ASSET_TYPES[name], {"Cache-Control": _CACHED, "X-Content-Type-Options": "nosniff"})
+
+
+def pages_of(request: Request) -> Pages:
+    """Return the pages of the application that a request has reached."""
+    pages: Pages = request.app.state.pages
+    return pages
+
+
+def _root(request: Request) -> str:
+    root: str = request.scope.get("root_path", "")
+    return root.rstrip("/")
 
 
 def _policy(page: str) -> str:
@@ -63,7 +120,7 @@ def _policy(page: str) -> str:
 
 def install(app: FastAPI, document: Callable[[], dict[str, Any]]) -> None:
     """Serve the page, its assets and the OpenAPI document that the function makes when it is first asked for."""
-    app.mount(_ASSETS, StaticFiles(directory=str(files("fastapi_swagger") / "resources")))
+    app.state.pages, app.state.pages_by_host = Pages(), Pages()
     app.router.routes.extend(router.routes)
     app.openapi = document  # type: ignore[method-assign]  # FastAPI's documented way
 

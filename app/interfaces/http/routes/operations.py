@@ -1,14 +1,14 @@
 """The routes for operators: whether the process lives and is ready, and its metrics."""
 
-import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.responses import PlainTextResponse
 
 from app.domain.errors import InvalidRequest
-from app.interfaces.http.dependencies import Named, no_query, no_repeats, principal_of, runtime_of, shards_of
+from app.interfaces.http.dependencies import Named, no_query, no_repeats, principal_of, shards_of
 from app.interfaces.http.failures import ACCESS
+from app.interfaces.http.pages import LatelyMade
 from app.interfaces.http.problems import responses
 from app.interfaces.http.schemas.operations import (
     CircuitAnswer,
@@ -19,7 +19,6 @@ from app.interfaces.http.schemas.operations import (
     ReadinessAnswer,
     ReadinessQuery,
 )
-from app.observability.metrics import MEDIA_TYPE
 from app.runtime.checks import Part
 from app.runtime.runtime import Runtime
 
@@ -61,8 +60,8 @@ async def readyz(request: Request, response: Response, query: Annotated[Readines
 )
 async def metrics(request: Request) -> Response:
     """Tell what was called, how long it took and what is left of the budget, in Prometheus' text form."""
-    text = await asyncio.to_thread(runtime_of(request).metrics.render)
-    return PlainTextResponse(text, media_type=MEDIA_TYPE)
+    made: LatelyMade = request.app.state.metrics
+    return (await made.get()).answer(request)
 
 
 async def _outbox(runtime: Runtime) -> OutboxAnswer:
