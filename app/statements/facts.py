@@ -3,8 +3,8 @@
 Its key is that of the statements which the rules know: a fact (user, lives in, Oslo) and "I live in Rome" are of one
 key, so that the later of both holds. Which relation a predicate names is found by reading it with values of each kind
 in the place of the object: so a subject and a predicate have one key, whatever the object is. A predicate that the
-rules do not know has one value at a time too, unless it is listed among those that have many. A doubtful fact has a key
-of its own kind beside it (``app.domain.claim.PERHAPS``): so it supersedes doubtful ones alone.
+rules do not know keeps all its objects. A doubtful fact has a key of its own kind beside it
+(``app.domain.claim.PERHAPS``): so it supersedes doubtful ones alone.
 """
 
 from collections.abc import Sequence
@@ -90,10 +90,10 @@ def subject_of(subject: str) -> str:
 def _claim(subject: str, predicate: str, said: str) -> tuple[str, str]:
     words = tokens(said)
     plain = _plain(said)
-    if _plain(predicate) in RULES.many:
+    key = _known_key(subject, predicate)
+    if key is None:
         one = f"{_one_key(subject, predicate)}/{_fitting(plain, _MAX_VALUE)}"
         return _listed(subject, predicate, said) or (one, plain)
-    key = _one_key(subject, predicate)
     kind = RULES.kinds.get(key.partition("/")[2], "any")
     return key, (values.value(kind, words, pack_of(words)) if kind != "any" and words else None) or plain
 
@@ -106,14 +106,19 @@ def _listed(subject: str, predicate: str, said: str) -> tuple[str, str] | None:
     return found if _fits(found[0], subject) else None
 
 
-@lru_cache(4096)
 def _one_key(subject: str, predicate: str) -> str:
     """Return the key of a subject and a predicate: that of a relation that the rules know, else one of its own."""
+    told = _plain(predicate).replace(" ", "_").replace("/", "_")
+    return _known_key(subject, predicate) or f"{subject_of(subject)}/{_fitting(told, _MAX_PREDICATE)}"
+
+
+@lru_cache(4096)
+def _known_key(subject: str, predicate: str) -> str | None:
+    """Return the key of the relation of one value that a predicate names; None where the rules know none."""
     told = _plain(predicate)
-    known = (
-        None if told in RULES.many else next(filter(None, (_probed(subject, told, *each) for each in _PROBES)), None)
-    )
-    return known or f"{subject_of(subject)}/{_fitting(told.replace(' ', '_').replace('/', '_'), _MAX_PREDICATE)}"
+    if told in RULES.many:
+        return None
+    return next(filter(None, (_probed(subject, told, *each) for each in _PROBES)), None)
 
 
 def _probed(subject: str, predicate: str, first: str, second: str) -> str | None:

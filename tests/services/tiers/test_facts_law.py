@@ -46,6 +46,11 @@ class Said:
         return Fact(*KEYS[self.key], VALUES[self.key][self.value], sure)
 
     @property
+    def chain(self) -> tuple[int, int]:
+        """What one value holds of at a time: a relation that the rules know, else each object of its own."""
+        return self.key, 0 if TEXTS[self.key] is not None else self.value
+
+    @property
     def is_sure(self) -> bool:
         return self.sureness is None or self.sureness >= 0.5
 
@@ -70,14 +75,14 @@ def expected(told: Sequence[Said]) -> tuple[list[Said], set[Said], set[Said]]:
     """Return what is listed of what holds, newest first, all that holds, and all of the history."""
     listed: list[Said] = []
     holds: set[Said] = set()
-    for key in range(len(KEYS)):
+    for chain in sorted({each.chain for each in told}):
         for sure in (True, False):
             shown = [
                 each
-                for each in standing([each for each in told if each.key == key and each.is_sure == sure])
+                for each in standing([each for each in told if each.chain == chain and each.is_sure == sure])
                 if not each.is_forgotten
             ]
-            if shown and (sure or not any(each.key == key for each in listed)):
+            if shown and (sure or not any(each.chain == chain for each in listed)):
                 listed.append(shown[-1])
                 holds |= {*shown}
     listed.sort(key=lambda each: each.day, reverse=True)
