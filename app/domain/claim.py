@@ -8,6 +8,10 @@ MemoryType: TypeAlias = Literal["fact", "instruction", "event", "task"]
 """What a memory is, by what it states."""
 PERHAPS: Final = "Perhaps "
 """What the key of a doubtful fact begins with (ADR 0035); no other key does, for all are in lower case."""
+CIRCUMSTANCES: Final = "; "
+"""What stands in a key before the circumstances under which its value holds: "review/duration; during sprint"."""
+AS_SAID: Final = "as said"
+"""The value of what may have several at a time, such as days of the week: they hold until one tells a change."""
 
 
 @dataclass(frozen=True, slots=True)

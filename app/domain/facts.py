@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from app.domain.claim import PERHAPS
+from app.domain.claim import AS_SAID, CIRCUMSTANCES, PERHAPS
 from app.domain.errors import InvalidRequest
 from app.domain.json_types import Json
 from app.domain.limits import (
@@ -107,7 +107,12 @@ class Held:
     @property
     def fact(self) -> Fact:
         """The fact as it was told, or as its key says it."""
-        return fact_in(self.metadata) or of_key(self.key, self.value)
+        return fact_in(self.metadata) or self.stated
+
+    @property
+    def stated(self) -> Fact:
+        """The fact as its key says it."""
+        return of_key(self.key, self.content if self.value == AS_SAID else self.value)
 
 
 def fact_in(metadata: Mapping[str, Json]) -> Fact | None:
@@ -132,7 +137,7 @@ def fact_in(metadata: Mapping[str, Json]) -> Fact | None:
 def of_key(key: str, value: str) -> Fact:
     """Return the fact that a claim of this key and value makes: "user/lives_in" is "oslo"."""
     subject, _, relation = key.removeprefix(PERHAPS).partition("/")
-    told = relation.partition("/")[0].replace("_", " ")
+    told = relation.partition("/")[0].partition(CIRCUMSTANCES)[0].replace("_", " ")
     return Fact(subject[:_CLIPPED] or "user", told[:_CLIPPED] or "is", value[: 4 * _CLIPPED] or "?")
 
 

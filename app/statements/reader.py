@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from app.statements import carried, tools
 from app.statements.blocks import asserted, blocked, changes_told, opens_quotation
 from app.statements.carried import SpokenOf
+from app.statements.circumstances import careful
 from app.statements.clauses import Clause, divided
 from app.statements.frames import Frames, changes
 from app.statements.noun_facts import NounFacts
@@ -38,7 +39,8 @@ class Reader:
         if "?" in words:
             return None
         pieces = asserted(words, pack) if blocked(words, pack) else [words]
-        return next((claim for piece in pieces if (claim := self._of_piece(piece, pack))), None)
+        claims = ((piece, claim) for piece in pieces if (claim := self._of_piece(piece, pack)))
+        return next((careful(claim, piece, pack, self._rules) for piece, claim in claims), None)
 
     def _of_piece(self, words: Tokens, pack: Pack) -> tuple[str, str] | None:
         """Return what a sentence sets, or a part of one that stands for itself."""

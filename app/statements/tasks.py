@@ -3,6 +3,7 @@
 from datetime import date, datetime
 from typing import Final
 
+from app.domain.claim import CIRCUMSTANCES
 from app.statements.dates import counted
 from app.statements.dates.days import lowered, resolved
 from app.statements.dates.time_spans import Span, spans
@@ -27,7 +28,10 @@ def is_passing(content: str) -> bool:
         0 < len(content) <= _MAX_READ
         and bool(read)
         and all(
-            one.type == "task" and (one.key is None or one.key.endswith("/day")) and _passes(one.text) for one in read
+            one.type == "task"
+            and (one.key is None or one.key.partition(CIRCUMSTANCES)[0].endswith("/day"))
+            and _passes(one.text)
+            for one in read
         )
     )
 

@@ -8,10 +8,12 @@ import pytest
 from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.indexing.jobs.backfill import backfill_claims
+from app.storage.migrations.runner import known_migrations
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on
 
 CLAIMS = "SELECT key, value, whole, opens, superseded_by, memory_id FROM claim ORDER BY key, happened_at, memory_id"
+HIDDEN = "SELECT content FROM long_term_memory WHERE superseded_at IS NOT NULL ORDER BY id"
 UNREAD = "SELECT count(*) AS n FROM long_term_memory WHERE statements_read IS NULL"
 
 
@@ -59,3 +61,24 @@ async def test_many_memories_are_read_batch_by_batch(bench: Bench) -> None:
     assert await backfill_claims(bench.database) == 130
     (holding,) = await bench.rows("SELECT sum(opens AND superseded_by IS NULL) AS n FROM claim")
     assert holding["n"] == 1
+
+
+async def test_days_that_an_older_version_took_for_corrections_hold_again(bench: Bench) -> None:
+    for content in ("Yoga is on Tuesdays.", "Yoga is on Sundays.", "I live in Rome"):
+        await bench.gateway.store("bot", NewMemory(content))
+    first, last = await bench.rows("SELECT memory_id FROM claim WHERE key = 'yoga/day' ORDER BY memory_id")
+    await bench.change("DELETE FROM claim WHERE key = 'yoga/day'")
+    for memory, value in ((first, "weekday 2"), (last, "weekday 7")):
+        await bench.change(
+            "INSERT INTO claim (tenant_id, agent_id, key, happened_at, memory_id, value, whole) "
+            f"SELECT tenant_id, agent_id, 'yoga/day', happened_at, id, '{value}', 1 FROM long_term_memory "
+            f"WHERE id = '{memory['memory_id']}'"
+        )
+    assert await bench.rows(HIDDEN) == [{"content": "Yoga is on Tuesdays."}]
+    (migration,) = (each for each in known_migrations() if each.name == "0038_moments_read_again.sql")
+    for statement in migration.statements[:-1]:
+        await bench.change(statement)
+    assert await backfill_claims(bench.database) == 2
+    assert await bench.rows(HIDDEN) == []
+    await bench.gateway.store("bot", NewMemory("Yoga has moved to Fridays."))
+    assert len(await bench.rows(HIDDEN)) == 2

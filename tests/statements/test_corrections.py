@@ -4,9 +4,9 @@ import pytest
 
 from tests.statements.replay import CASES, Outcome, cases, crossed, outcomes, table
 
-CAUGHT = {"open": 0.7, "rare": 0.35, "everyday": 0.65}
+CAUGHT = {"open": 0.67, "rare": 0.35, "everyday": 0.64}
 """The share of the superseded texts that the keys find, in each file."""
-REPLACED = {"open": 0.86, "rare": 0.75, "everyday": 0.94, "voices": 0.87}
+REPLACED = {"open": 0.85, "rare": 0.75, "everyday": 0.94, "voices": 0.87}
 """The share that the keys or a recall of the question find."""
 FALSE = {"open": 0.006, "rare": 0.014, "everyday": 0.003, "voices": 0.009}
 """The share of the texts that hold which a recall may take for corrected."""

@@ -57,8 +57,8 @@ def test_what_only_happened_or_is_one_of_several_has_none(text: str) -> None:
 
 
 def test_a_thing_of_one_of_several_speakers_is_theirs() -> None:
-    assert keyed("My alarm is at 7:00.", "Ann") == [("ann alarm/time", "07:00")]
-    assert keyed("My alarm is at 7:00.", "Bo") == [("bo alarm/time", "07:00")]
+    assert keyed("My alarm has moved to 7:00.", "Ann") == [("ann alarm/time", "07:00")]
+    assert keyed("My alarm has moved to 7:00.", "Bo") == [("bo alarm/time", "07:00")]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.domain.claim import AS_SAID
 from app.statements.rules import keys_asked, statements
 from tests.statements.replay import CASES, cases
 
@@ -41,8 +42,8 @@ FACTS = {
     "I changed dentists, Dr. Mistry looks after my teeth now.": ("user/dentist", "mistry"),
     "I have a new boss, she's called Kim Lee.": ("user/boss", "kim lee"),
     "We renamed the project to Kingfisher.": ("project/name", "kingfisher"),
-    "I get up at half past seven.": ("get/time", "07:30"),
-    "Deployments happen on Tuesdays.": ("deployment/day", "weekday 2"),
+    "I get up at half past seven.": ("get/time", AS_SAID),
+    "Deployments happen on Tuesdays.": ("deployment/day", AS_SAID),
     "I write code in Atom.": ("we/editor", "atom"),
     "We traded the Civic in for a Toyota Yaris.": ("user/car", "toyota"),
     "I'm single.": ("user/partner", "none"),

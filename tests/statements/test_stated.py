@@ -2,10 +2,11 @@
 
 import pytest
 
+from app.domain.claim import AS_SAID
 from app.statements.stated import read
 
 SAID = {
-    "Standup time: 10:15": ("standup/time", "10:15"),
+    "Standup time: 10:15": ("standup/time", AS_SAID),
     "Correction: The cache TTL is 5 minutes.": ("cache/ttl", "5 minut"),
     "Note: my rent is 900": ("user/rent", "900"),
     "Caroline: I moved to Oslo.": ("caroline/lives_in", "oslo"),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
-from app.domain.claim import MemoryType
+from app.domain.claim import AS_SAID, MemoryType
 from app.services.answer.asking import stems_asked
 from app.services.answer.dating import with_days
 from app.services.answer.holding import Stated, ends
@@ -95,7 +95,7 @@ def _sorted(newest_first: Iterable[_Sorted]) -> dict[Section, list[_Sorted]]:
     for each in newest_first:
         section = _section(each)
         same: set[object] = {(section, each.said.words)}
-        if each.statement.key:
+        if each.statement.key and each.statement.value != AS_SAID:
             same.add((each.statement.key, each.statement.value))
         if known.isdisjoint(same):
             sections[section].append(each)

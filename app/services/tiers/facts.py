@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from app.domain import limits
 from app.domain.errors import FieldError, InvalidRequest, NotFound
-from app.domain.facts import About, Fact, Held, fact_in, of_key
+from app.domain.facts import About, Fact, Held, fact_in
 from app.domain.memory import NewMemory
 from app.domain.query import Entry, Query
 from app.domain.quotas import Use
@@ -127,7 +127,7 @@ class SemanticMemory:
             (rows,) = await database.run([Facts(database.scope).of_memories(unknown, asked)])
             for held in read_rows(Held, rows):
                 if held.holds:
-                    told[held.memory_id] = told[held.memory_id] or of_key(held.key, held.value)
+                    told[held.memory_id] = told[held.memory_id] or held.stated
         return RecalledFacts([Recalled(entry, told[entry.id]) for entry in found.entries], found.degraded)
 
     async def facts(

@@ -6,6 +6,7 @@ They only read: facts are memories, and are written as these are. Rows are for `
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
+from app.domain.claim import AS_SAID
 from app.domain.facts import About
 from app.domain.json_types import Json
 from app.domain.memory import Scope
@@ -53,16 +54,16 @@ _AFTER = """
 """
 _OF_MEMORIES = "claim.memory_id IN (SELECT value FROM json_each(?1, '$.ids'))"
 _OF_RUN = "memory.metadata ->> '$.fact.learned_from_run_id' = ?1 ->> 'run_id'"
-# Of several that say the same of a key, the last.
+# Of several that say the same of a key, the last; what may have several values at a time says the same of none.
 _LAST = f"""
-{_HOLDS} AND NOT EXISTS (
+{_HOLDS} AND (claim.value = '{AS_SAID}' OR NOT EXISTS (
   SELECT 1 FROM claim AS later CROSS JOIN long_term_memory AS other
   WHERE later.tenant_id = ?1 ->> 'tenant_id' AND later.agent_id = ?1 ->> 'agent_id' AND later.key = claim.key
     AND {stands("later")}
     AND (later.happened_at, later.memory_id) > (claim.happened_at, claim.memory_id)
     AND other.tenant_id = ?1 ->> 'tenant_id' AND other.agent_id = ?1 ->> 'agent_id' AND other.id = later.memory_id
     AND {living("other")} AND other.forgotten_at IS NULL AND {kept_by_no_program("other")}
-)
+))
 """
 _RUN = """
 SELECT 1 AS there FROM agent_runs AS run
