@@ -92,7 +92,7 @@ async def service(
     command = [*own, "serve"] if without is None else [sys.executable, "-m", "bench.ablation", without]
     if stalls is not None:
         command = [sys.executable, "-m", "bench.stalls", str(stalls)]
-    served = {**_UNLIMITED_STORES, **settings, "HOST": HOST, "PORT": str(port), "PYTHONPATH": str(checkout)}
+    served = {**_UNLIMITED_STORES, "HOST": HOST, **settings, "PORT": str(port), "PYTHONPATH": str(checkout)}
     async with _running(command, served, data_dir, port, first) as server:
         yield server
 

@@ -4,6 +4,10 @@ Claude Code runs this with an event as JSON on standard input. ``SessionStart`` 
 of the session. ``PreCompact`` and ``SessionEnd`` hand the transcript to the profile, as often as they come: what the
 service has already, it keeps once.
 
+Where the service is, and the credential, stand in a file that the user alone can read (``memory_hook.py setup`` writes
+it). No variable of the environment says them: the settings of a project that is opened could set it, and so send the
+conversation and the credential elsewhere.
+
 Whatever goes wrong is told in one line on standard error. The exit code is always 0: another would stop Claude Code.
 Python 3.9 and its standard library are enough. ``memory_hook.py profile`` prints the profile of this directory.
 """
@@ -12,10 +16,13 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import ipaddress
 import json
 import os
 import re
+import stat
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.parse
@@ -47,11 +54,104 @@ _INTERRUPTED = re.compile(r"\[Request interrupted by user[^\]\[\n]*\]")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _UNSTORABLE = re.compile("[\ud800-\udfff\0]")
 
+_TRUST = ("SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE")
+"""Variables by which whoever sets the environment would read what is sent."""
+
 Message = Mapping[str, str]
 
 
 class Failed(Exception):
     """What went wrong, in one line for people."""
+
+
+class Pinned:
+    """Where the service is, and the credential, as the user's own file says.
+
+    Attributes:
+        agent: The profile; None: one of the project's directory.
+    """
+
+    def __init__(self, url: object, token: object, agent: object = None) -> None:
+        """Check them.
+
+        Raises:
+            Failed: the address is none, or in the clear beyond this machine; the credential or the profile is none.
+        """
+        if not isinstance(url, str) or not re.fullmatch("https?://[!-~]+", url):
+            raise Failed("url is not an http or https address")
+        try:
+            parts = urllib.parse.urlsplit(url)
+            host, _ = parts.hostname or "", parts.port
+        except ValueError as error:
+            raise Failed(f"url is no address: {error}") from error
+        if not host or "@" in parts.netloc or parts.query or parts.fragment:
+            raise Failed("url is no address of a service")
+        if parts.scheme != "https" and not _is_this_machine(host):
+            raise Failed("url must begin with https: the credential would pass the network in the clear")
+        if not isinstance(token, str) or not re.fullmatch(
+            "[!-~]+", token
+        ):  # the library would show what it cannot send
+            raise Failed("token is no credential")
+        if agent is not None and not (isinstance(agent, str) and agent):
+            raise Failed("agent is no profile")
+        self.url, self.token, self.agent = url.rstrip("/"), token, agent
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def pinned_file() -> Path:
+    """Return the user's file. The account says where their home is, and no variable of the environment."""
+    if os.name == "posix":
+        import pwd  # noqa: PLC0415 - not there elsewhere
+
+        home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    else:
+        home = Path.home()
+    return home / ".config" / "memory-gateway" / "claude-code.json"
+
+
+def read_pinned(path: Path) -> Pinned:
+    """Read the user's file.
+
+    Raises:
+        Failed: it is missing, somebody else may read or write it, or it says something that cannot be used.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        with open(descriptor, "rb") as file:  # noqa: PTH123 - of a descriptor
+            status = os.fstat(descriptor)
+            alone = os.name != "posix" or (status.st_uid == os.getuid() and not status.st_mode & 0o077)
+            if not (stat.S_ISREG(status.st_mode) and alone):
+                raise Failed(f"{path} must be a file of yours that nobody else can read: chmod 600")
+            said = json.load(file)
+    except FileNotFoundError as error:
+        raise Failed(f"{path} is missing: memory_hook.py setup writes it") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise Failed(f"{path} cannot be read ({type(error).__name__})") from error
+    if not isinstance(said, dict):
+        raise Failed(f"{path} is no JSON object")
+    try:
+        return Pinned(said.get("url"), said.get("token"), said.get("agent"))
+    except Failed as failure:
+        raise Failed(f"{path}: {failure}") from failure
+
+
+def write_pinned(path: Path, pinned: Pinned) -> None:
+    """Write the user's file, which is never there in part, or for others to read.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".claude-code.")  # of the mode 0600
+    with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - of a descriptor
+        json.dump({"url": pinned.url, "token": pinned.token, "agent": pinned.agent}, file)
+    os.replace(draft, path)  # noqa: PTH105 - two paths alike
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -64,21 +164,12 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 class Gateway:
     """Calls the service for one profile, until a moment."""
 
-    def __init__(self, environment: Mapping[str, str], profile: str, seconds: float) -> None:
-        """Read where the service is and the credential.
-
-        Raises:
-            Failed: one of them is missing, or no address.
-        """
-        self._url = environment.get("MEMORY_GATEWAY_URL", "").rstrip("/") or "http://127.0.0.1:8000"
-        self._token = environment.get("MEMORY_GATEWAY_TOKEN", "")
-        if not re.fullmatch("[!-~]+", self._token):  # the library would show a header that it cannot send
-            raise Failed("set MEMORY_GATEWAY_TOKEN to a credential")
-        if not self._url.startswith(("http://", "https://")):
-            raise Failed("MEMORY_GATEWAY_URL is not an http or https address")
+    def __init__(self, pinned: Pinned, profile: str, seconds: float) -> None:
+        """Take where the service is, and the credential. No proxy of the environment is asked."""
+        self._url, self._token = pinned.url, pinned.token
         self._profile = urllib.parse.quote(profile, safe=":")
         self._until = time.monotonic() + seconds
-        self._opener = urllib.request.build_opener(_NoRedirect)
+        self._opener = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
 
     def ingest(self, session: str, batch: Sequence[Message]) -> None:
         """Hand messages of a session over; what the service has already, it keeps once.
@@ -139,10 +230,10 @@ def _problem(error: urllib.error.HTTPError) -> str:
         return f"the answer was {error.code}"
 
 
-def profile_of(environment: Mapping[str, str], cwd: str) -> str:
-    """Return the profile: MEMORY_GATEWAY_AGENT, else a name of its own for the project's directory."""
-    if environment.get("MEMORY_GATEWAY_AGENT"):
-        return environment["MEMORY_GATEWAY_AGENT"]
+def profile_of(environment: Mapping[str, str], cwd: str, agent: str | None = None) -> str:
+    """Return the profile: the agent where the user's file names one, else one of the project's directory."""
+    if agent is not None:
+        return agent
     folder = Path(environment.get("CLAUDE_PROJECT_DIR") or cwd).resolve()
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.name)[:30] or "root"
     return f"claude-code:{name}:{hashlib.sha256(os.fsencode(folder)).hexdigest()[:10]}"
@@ -271,7 +362,7 @@ def context(gateway: Gateway) -> str:
     return f"{_NOTICE}\n\n{summary}" if summary.strip() else ""
 
 
-def run(event: Mapping[str, Any], environment: Mapping[str, str]) -> str:
+def run(event: Mapping[str, Any], environment: Mapping[str, str], path: Path) -> str:
     """Do what an event asks for and return what to print.
 
     Raises:
@@ -280,7 +371,9 @@ def run(event: Mapping[str, Any], environment: Mapping[str, str]) -> str:
     name = str(event.get("hook_event_name"))
     if name not in SECONDS:
         raise Failed("there is nothing to do at this event")
-    gateway = Gateway(environment, profile_of(environment, str(event.get("cwd") or ".")), SECONDS[name])
+    pinned = read_pinned(path)
+    profile = profile_of(environment, str(event.get("cwd") or "."), pinned.agent)
+    gateway = Gateway(pinned, profile, SECONDS[name])
     if name != "SessionStart":
         hand_over(gateway, event)
         return ""
@@ -288,10 +381,46 @@ def run(event: Mapping[str, Any], environment: Mapping[str, str]) -> str:
     return json.dumps({"hookSpecificOutput": {"hookEventName": name, "additionalContext": known}}) if known else ""
 
 
+def setup(path: Path, arguments: Sequence[str]) -> str:
+    """Write the user's file: the address and the profile are arguments, the credential is on standard input.
+
+    Raises:
+        Failed: one of them cannot be used, or the file cannot be written.
+    """
+    if not 1 <= len(arguments) <= 2:  # noqa: PLR2004 - the address, and the profile
+        raise Failed("usage: memory-gateway token | memory_hook.py setup URL [AGENT]")
+    try:
+        write_pinned(path, Pinned(arguments[0], sys.stdin.read().strip(), *arguments[1:]))
+    except OSError as error:
+        raise Failed(f"{path} cannot be written: {error.strerror}") from error
+    return f"{path} has the address and the credential, for you alone."
+
+
+def commanded(path: Path, arguments: Sequence[str]) -> str:
+    """Do what the user asks for at the command line, and return what to print.
+
+    Raises:
+        Failed: it could not be done.
+    """
+    if arguments[0] == "setup":
+        return setup(path, arguments[1:])
+    if list(arguments) == ["profile"]:
+        return profile_of(os.environ, ".", read_pinned(path).agent if path.exists() else None)
+    raise Failed("usage: memory_hook.py [--settings PATH] [setup URL [AGENT] | profile]")
+
+
 def main() -> None:
-    """Read the event and act on it."""
-    if sys.argv[1:] == ["profile"]:
-        print(profile_of(os.environ, "."))  # noqa: T201 - what was asked for
+    """Read the event and act on it; ``--settings PATH`` names another file than ``pinned_file`` does."""
+    for name in _TRUST:
+        os.environ.pop(name, None)
+    arguments = sys.argv[1:]
+    path = Path(arguments[1]) if arguments[:1] == ["--settings"] and len(arguments) > 1 else pinned_file()
+    arguments = arguments[2:] if arguments[:1] == ["--settings"] else arguments
+    if arguments:
+        try:
+            print(commanded(path, arguments))  # noqa: T201 - what was asked for
+        except Failed as failure:
+            sys.exit(f"memory_hook: {failure}")
         return
     name = "no event"
     try:
@@ -299,7 +428,7 @@ def main() -> None:
         if not isinstance(event, dict):
             raise Failed("standard input is no event of Claude Code")  # noqa: TRY301 - told below, as all is
         name = str(event.get("hook_event_name"))
-        printed = run(event, os.environ)
+        printed = run(event, os.environ, path)
         if printed:
             print(printed)  # noqa: T201 - Claude Code reads it
     except Exception as error:  # noqa: BLE001 - whatever it is, Claude Code is to go on

@@ -36,22 +36,31 @@ class Project:
     server: Server
     api: MessagesApi
 
-    def say(self, prompt: str, *options: str, **environment: str) -> dict[str, Any]:
-        """Run Claude Code on one prompt, and return what it prints."""
+    @property
+    def pinned(self) -> Path:
+        """The file that says where the service is."""
+        return self.folder.parent / "pinned.json"
+
+    def pin(self, url: str) -> None:
+        """Write it."""
+        token = Credentials({"test": SECRET}).issue("test", now=time.time_ns() // 1_000_000)
+        self.pinned.write_text(json.dumps({"url": url, "token": token, "agent": "coder"}))
+        self.pinned.chmod(0o600)
+
+    def say(self, prompt: str, *options: str, url: str | None = None) -> dict[str, Any]:
+        """Run Claude Code on one prompt, with the service at an address, and return what it prints."""
         ours = {
             "HOME": str(self.folder.parent / "home"),
             "PATH": os.environ["PATH"],
             "ANTHROPIC_BASE_URL": self.api.url,
             "ANTHROPIC_API_KEY": "sk-ant-none",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "MEMORY_GATEWAY_URL": self.server.url,
-            "MEMORY_GATEWAY_TOKEN": Credentials({"test": SECRET}).issue("test", now=time.time_ns() // 1_000_000),
-            "MEMORY_GATEWAY_AGENT": "coder",
         }
+        self.pin(self.server.url if url is None else url)
         done = subprocess.run(
             [CLAUDE_CODE, "-p", prompt, "--output-format", "json", *options],
             cwd=self.folder,
-            env=ours | environment,
+            env=ours,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -76,7 +85,8 @@ async def project(tmp_path: Path, start: Start, api: MessagesApi) -> Project:
     project = Project(tmp_path / "project", await start(EMBEDDER="hashing"), api)
     settings = (FOLDER / "settings.json").read_text("utf-8")
     (project.folder / ".claude").mkdir(parents=True)
-    here = settings.replace("/path/to/memory-gateway/clients/claude-code", str(FOLDER))
+    script = "/path/to/memory-gateway/clients/claude-code/memory_hook.py"
+    here = settings.replace(script, f"{FOLDER / 'memory_hook.py'} --settings {project.pinned}")
     (project.folder / ".claude" / "settings.json").write_text(here)
     (tmp_path / "home").mkdir()
     return project
@@ -86,7 +96,7 @@ async def test_what_a_session_compacts_is_remembered_and_the_next_session_begins
     session = project.say("I live in Oslo")["session_id"]
     assert await project.contents() == {"I live in Oslo", SAID}, "the end of a session hands it over"
     for word in ("tea", "milk", "salt"):
-        project.say(f"The shop has {word}", "--resume", session, MEMORY_GATEWAY_URL="http://127.0.0.1:9")
+        project.say(f"The shop has {word}", "--resume", session, url="http://127.0.0.1:9")
     assert "The shop has salt" not in await project.contents(), "the service was away"
     compacted = project.say("/compact", "--resume", session)
     assert compacted["is_error"] is False
@@ -110,8 +120,8 @@ async def test_a_compaction_alone_hands_the_session_over(project: Project) -> No
 
 
 async def test_claude_code_goes_on_without_the_service(project: Project) -> None:
-    said = project.say("I live in Oslo", MEMORY_GATEWAY_TOKEN="")
+    said = project.say("I live in Oslo", url="http://127.0.0.1:9")
     assert (said["is_error"], said["result"]) == (False, SAID)
-    compacted = project.say("/compact", "--resume", said["session_id"], MEMORY_GATEWAY_URL="http://127.0.0.1:9")
+    compacted = project.say("/compact", "--resume", said["session_id"], url="http://127.0.0.1:9")
     assert compacted["is_error"] is False
     assert await project.contents() == set()
