@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator
+from itertools import count
 from typing import NamedTuple
 
 from app.services.transfer.formats import Flaw
@@ -125,9 +126,11 @@ async def import_lines(chunks: AsyncIterator[bytes], to: Import, report: Report)
     await to.begin()
     cutter, reader = LineCutter(), Reader()
 
+    read = count(1)
+
     async def take(lines: Iterable[CutLine]) -> None:
-        for at, (number, text, times) in enumerate(lines, 1):
-            if at % _LINES_AT_ONCE == 0:  # a chunk may hold a line in each two bytes
+        for number, text, times in lines:
+            if next(read) % _LINES_AT_ONCE == 0:  # a chunk may hold a line in each two bytes
                 await to.part()
             try:
                 line = reader.read(text)
