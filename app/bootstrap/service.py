@@ -145,6 +145,7 @@ class _Process:
         return Backends(
             database=stack.database,
             migrates=not self._command,
+            processes=stack.processes(self._name),
             presence=places.presence(MAIN),
             shards_seen=places.seen,
             stored_bytes=stack.stored_bytes,
@@ -195,6 +196,7 @@ class _Process:
             scales=self._scales(stack),
             registry=EmbeddingRegistry(stack.open_index, self._open_embedder),
             shard=shard.name,
+            processes=stack.processes(self._name),
             presence=places.presence(shard.name),
             shards_seen=lambda _: None,
             stored_bytes=stack.stored_bytes,

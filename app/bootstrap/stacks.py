@@ -2,11 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 
 from app.adapters.cloudflare.d1 import D1Database
 from app.adapters.cloudflare.vectorize import VectorizeIndex
 from app.adapters.coalescing.database import CoalescingDatabase
 from app.adapters.coalescing.index import CoalescingIndex
+from app.adapters.local.processes import LockedProcesses
 from app.adapters.local.sqlite_database import SqliteDatabase
 from app.adapters.local.sqlite_index import SqliteVectorIndex
 from app.bootstrap.account import Close, ProcessAccount, shard_database_id
@@ -15,6 +17,7 @@ from app.domain.embedding import EmbeddingConfig
 from app.domain.shards import Shard
 from app.ports.database import Database
 from app.ports.index_admin import IndexAdmin
+from app.ports.processes import Processes, UnknownProcesses
 from app.runtime.runtime import Pace
 from app.settings import Settings
 
@@ -31,6 +34,8 @@ class Stack:
     open_index: Callable[[EmbeddingConfig], IndexAdmin]
     prepare_index: Callable[[EmbeddingConfig], Awaitable[None]]
     close: Close
+    processes: Callable[[str], Processes]
+    """Makes what tells who else uses the shard's data, for a process of this name."""
     pace: Pace
     check_room: Callable[[], Awaitable[None]] | None = None
     """Raises ``StorageFull`` where the database cannot grow; None where nobody can tell beforehand."""
@@ -53,6 +58,7 @@ def local_stack(settings: Settings, shard: Shard | None = None) -> Stack:
         open_index=open_index,
         prepare_index=lambda config: open_index(config).prepare(),
         close=file.close,
+        processes=partial(LockedProcesses, file.path.with_name(f"{file.path.name}-processes")),
         pace=Pace(),
         check_room=file.check_room,
         lag=lambda: file.lag,
@@ -89,5 +95,6 @@ def cloudflare_stack(settings: Settings, account: ProcessAccount, shard: Shard |
         open_index=lambda config: CoalescingIndex(open_index(config), account.metering),
         prepare_index=prepare_index,
         close=client.close if shard is None else left_open,
+        processes=UnknownProcesses,
         pace=_METERED,
     )

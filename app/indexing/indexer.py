@@ -17,13 +17,15 @@ from app.domain.memory import Scope
 from app.indexing.acknowledgements import Acknowledgements
 from app.indexing.embedding_registry import OpenIndex
 from app.indexing.jobs.erase import Eraser
+from app.indexing.lease_keeper import LeaseKeeper, log_void
 from app.ports.database import Database
 from app.ports.index_admin import Held, IndexAdmin
 from app.ports.object_store import NoObjectStore, ObjectStore
 from app.ports.vector_index import IndexedVector
-from app.storage.request_state import INDEXER
-from app.storage.system import indexer_queue, leases
+from app.storage.lease_rule import LEASE_MS
+from app.storage.system import indexer_queue
 from app.storage.system.indexer_queue import QueuedChange, Work
+from app.storage.system.leases import INDEXER
 from app.storage.system.outbox_status import OutboxStatus
 
 IDLE_ROUNDS = 20
@@ -66,6 +68,8 @@ class Indexer:
         self._index_of = index_of
         self._acknowledgements = acknowledgements
         self._holder = holder
+        self._lease = LeaseKeeper(database, INDEXER, holder)
+        self._lease_ms = LEASE_MS
         self._eraser = Eraser(database, index_of, objects or NoObjectStore())
         self._report = report
         self._rests = rests
@@ -80,6 +84,7 @@ class Indexer:
         raised.
         """
         failures = at_once = 0
+        self._lease_ms = min(LEASE_MS + int(pause * 1000), INDEXER.longest_ms)
         while True:
             if self._rests():
                 structlog.get_logger().info("indexer_rests", seconds=pause)
@@ -101,20 +106,31 @@ class Indexer:
                 await self._acknowledgements.wait(min(delay, pause * IDLE_ROUNDS) - pause)
 
     async def round(self) -> float:
-        """Do the work that is due, and return in how many seconds more may be due."""
+        """Do the work that is due, and return in how many seconds more may be due.
+
+        Work for which the lease is lost is cut off: whoever has it now does it.
+        """
+        began = asyncio.get_running_loop().time()
         work = await self._take()
         if self._report is not None:
             self._report(work.status)
-        if work.leased:
-            await self._send(work)
-            await self._confirm(work)
-            await self._eraser.advance(work.erasures, work.configs.values())
-        self._goes_on = work.leased and self._removes_at_once(work)
+        if work.lease is not None:
+            log_void(work.lease)
+        done = work.leased and await self._lease.keep(self._do(work), since=began, lease_ms=self._lease_ms)
+        self._goes_on = done and self._removes_at_once(work)
         if self._purges and not self._goes_on:
             self._purges = not await self._database.purge_log()
         if self._acknowledgements or work.erasures:
             return 0
-        return float("inf") if work.next_ms is None else max(0, work.next_ms) / 1000
+        next_seconds = float("inf") if work.next_ms is None else max(0, work.next_ms) / 1000
+        if work.status.erasures and not work.leased and work.lease is not None:  # its holder may have died
+            return min(next_seconds, work.lease.left_ms / 1000)
+        return next_seconds
+
+    async def _do(self, work: Work) -> None:
+        await self._send(work)
+        await self._confirm(work)
+        await self._eraser.advance(work.erasures, work.configs.values())
 
     def _removes_at_once(self, work: Work) -> bool:
         """Whether vectors were removed, or are to be, by indexes that need no time for it."""
@@ -124,7 +140,7 @@ class Indexer:
     async def close(self) -> None:
         """Write the acknowledgements and release the lease."""
         acknowledgements = self._acknowledgements.take(_MAX_ACKNOWLEDGEMENTS)
-        await self._database.run([*indexer_queue.write(acknowledgements), leases.release(INDEXER, self._holder)])
+        await self._database.run([*indexer_queue.write(acknowledgements), INDEXER.release(self._holder)])
 
     async def check_writable(self) -> None:
         """Raise ``DatabaseUnavailable`` if the outbox can be read but not written."""
@@ -136,7 +152,7 @@ class Indexer:
         Acknowledgements that could not be written are kept.
         """
         acknowledgements = self._acknowledgements.take(_MAX_ACKNOWLEDGEMENTS)
-        statements = indexer_queue.take(self._holder, acknowledgements)
+        statements = indexer_queue.take(self._holder, acknowledgements, lease_ms=self._lease_ms)
         try:
             return indexer_queue.read(await self._database.run(statements))
         except Unavailable:

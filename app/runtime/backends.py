@@ -21,6 +21,7 @@ from app.ports.embedder import Embedder
 from app.ports.index_admin import IndexAdmin
 from app.ports.language_model import LanguageModel
 from app.ports.object_store import NoObjectStore, ObjectStore
+from app.ports.processes import Processes, UnknownProcesses
 from app.ports.reranker import Reranker
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
@@ -124,6 +125,8 @@ class Backends:
 
     shard: str = MAIN
     """The name of the shard that these are of."""
+    processes: Processes = field(default_factory=lambda: UnknownProcesses("process"))
+    """This process and the others that use the shard's data on this machine."""
     presence: Presence = field(default_factory=Presence)
     """Whether each run checks that its tenant lives in this database."""
     shards_seen: Callable[[int], None] = lambda _: None
@@ -243,6 +246,7 @@ class Backends:
             background=self.background,
             deliveries=self.deliveries,
             recall_part_seconds=self.recall_part_seconds,
+            process=self.processes.name,
             ingest_seconds=self.ingest_seconds,
             ingest_room=lambda size: self.ingest_bodies.take(tenant_id, size),
             reranker=None

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Protocol
 
+import structlog
+
 from app.domain.errors import DatabaseUnavailable
 from app.ports.database import Database
 from app.runtime.attempts import attempt
@@ -156,7 +158,9 @@ class CallShares:
         report = self._report(meanwhile=call_shares.MEANWHILE)
         window_ms, lease_ms = int(self._budget.window * 1000), int(seconds * 1000)
         statements = call_shares.lease(report, self._limits, window_ms=window_ms, lease_ms=lease_ms)
-        *_, rows = await self._database.run(statements)
+        *_, void, rows = await self._database.run(statements)
+        for row in void:
+            structlog.get_logger().warning("lease_void", lease="calls", holder=row["replica"])
         share = call_shares.read_share(rows)
         took = self._clock() - began
         alone = share.calls >= self._limits.calls

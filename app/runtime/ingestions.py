@@ -6,6 +6,7 @@ from collections.abc import Callable
 import structlog
 
 from app.domain.errors import TenantMoved
+from app.indexing.lease_keeper import log_void
 from app.runtime.attempts import attempt
 from app.runtime.backends import Backends
 from app.services.ingest.ingester import Ingester
@@ -45,6 +46,8 @@ async def resume_once(backends: Backends) -> int:
 
     async def resume(one: AbandonedIngestion) -> bool:
         async with turns:
+            if one.lease is not None:
+                log_void(one.lease)
             ingester = Ingester(backends.of_tenant(one.tenant_id, one.author))
             try:
                 return await ingester.resume(one.agent_id, one.session_id, one.id)

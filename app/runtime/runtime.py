@@ -18,6 +18,7 @@ from app.runtime.backends import Backends
 from app.runtime.checks import Checks, another_config
 from app.runtime.ingestions import resume_ingestions
 from app.runtime.language_model import keep_spend, name_missing_models, write_spend
+from app.runtime.processes import look_for_dead, release_all
 from app.runtime.recall_log import keep_recalls, write_recalls
 from app.runtime.schema import Schema
 from app.runtime.tenant_services import TenantServices
@@ -110,6 +111,8 @@ class Runtime:
             structlog.get_logger().info("migrated", shard=self.backends.shard, migrations=applied)
         if shares is not None:
             await shares.begin()
+        self.backends.processes.enter()
+        await release_all(self.backends)
         await backfill_segments(self.backends.database)
         self.config = config = await self._config_to_serve()
         await self.prepare_index(config)
@@ -160,6 +163,7 @@ class Runtime:
         self._background = [
             asyncio.create_task(self._work(), name="indexer"),
             asyncio.create_task(self._read_older_memories(), name="backfill"),
+            asyncio.create_task(look_for_dead(self.backends, self._may_work), name="processes"),
             asyncio.create_task(resume_ingestions(self.backends, self._may_work), name="ingestions"),
             asyncio.create_task(
                 settle_windows(self.backends, self._may_work, self.pace.windows_seconds),
@@ -191,6 +195,7 @@ class Runtime:
             await self._write_recalls()
             await self._close_indexer()
             await self.backends.scales.close()
+            self.backends.processes.leave()
             if self.backends.call_shares is not None:
                 await self.backends.call_shares.end()
         finally:

@@ -7,9 +7,6 @@ from app.ports.database import Row
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
 
-INDEXER = "indexer"
-"""The name of the indexer's lease."""
-
 # The view ``service_state`` is about all tenants; no caller is shown it.
 _READ = """
 SELECT (SELECT count(*) + count(receipt) FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id') AS epoch, state.*

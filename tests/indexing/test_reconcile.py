@@ -14,7 +14,7 @@ from app.indexing.jobs.reconcile import Findings, Progress, Reconcile
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.index_admin import IdPage
 from app.ports.vector_index import IndexedVector
-from app.storage.system import leases, reconcile
+from app.storage.system import reconcile
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on
 
@@ -182,7 +182,7 @@ async def test_a_listing_whose_cursor_has_expired_begins_anew(bench: Bench) -> N
 
 async def test_two_at_once_do_not_disturb_each_other(bench: Bench) -> None:
     await settled(bench, "a")
-    await bench.database.run([leases.hold(reconcile.LEASE, "another")])
+    await bench.database.run([reconcile.LEASE.hold("another")])
     with pytest.raises(Conflict):
         await comparison(bench, repair=False).run()
     await bench.change("UPDATE lease SET expires_at = 0")

@@ -101,3 +101,32 @@ async def test_two_processes_started_at_once_on_an_empty_directory_share_it(
 
 def secrets_in(data_dir: Path) -> list[Path]:
     return list(data_dir.glob("auth-secret*"))
+
+
+async def test_an_erasure_goes_on_at_once_where_the_process_that_held_the_lease_was_killed(
+    spawn: Spawn, data_dir: Path
+) -> None:
+    first = spawn()
+    await first.ready()
+    async with first.client() as client:
+        assert (await store(client, made("gone", 1))).status_code == 201
+
+    async def leased() -> bool:
+        return bool(rows(data_dir, "SELECT holder FROM lease WHERE name = 'indexer'"))
+
+    await until(leased)
+    second = spawn()
+    await second.ready()
+    first.kill()
+
+    async def released() -> bool:
+        return "leases_of_dead_process" in second.log.read_text()
+
+    await until(released)
+    async with second.client() as client:
+        operation = (await client.delete(f"/agents/{made('gone', 1).agent_id}")).json()
+
+        async def erased() -> bool:
+            return bool((await client.get(f"/operations/{operation['id']}")).json().get("receipt"))
+
+        await until(erased)

@@ -22,8 +22,12 @@ class InlineFile(SqliteFile):
         It is declared deterministic so that SQLite asks it once for a statement, as it does its own.
         """
         self.path = Path(":memory:")
+        self.ahead_ms = 0
+        """By how much the database's clock is ahead."""
         self.connection = _open(self.path)
-        self.connection.create_scalar_function("julianday", _julian_day(clock), deterministic=True)
+        self.connection.create_scalar_function(
+            "julianday", _julian_day(lambda: clock() + self.ahead_ms), deterministic=True
+        )
 
     async def read(self, work: Work[T], tenant_id: str = "", *, seconds: float | None = None) -> T:
         del tenant_id, seconds

@@ -38,7 +38,7 @@ class BlobEraser:
         Raises:
             Unavailable: the database does not answer; the next call continues.
         """
-        (rows,) = await self._database.run([blobs.of_erasure(erasure)])
+        _, rows = await self._database.run(blobs.of_erasure(erasure))
         found = read_rows(ErasedBlob, rows)
         ids = [blob.id for blob in found if not blob.on_its_way]
         if ids and not await self._removed(erasure, ids):

@@ -22,6 +22,7 @@ from app.indexing.jobs.carry import Carrier, MoveSide
 from app.indexing.jobs.leftovers import Leftovers
 from app.indexing.jobs.noting import note_changes
 from app.indexing.jobs.one_config import one_config
+from app.indexing.lease_keeper import log_void
 from app.ports.database import Database, RunRefused
 from app.ports.embedder import Embedder
 from app.storage.system import carried, directory, moving
@@ -138,7 +139,9 @@ class Move:
         return Leftovers(self._mover, *sides, tables, self._renew)
 
     async def _lease(self, to: Place) -> StartedMove:
-        (rows,) = await self._directory.run([self._mover.lease(self._source.shard, to)])
+        before, rows = await self._directory.run([self._mover.read_lease(), self._mover.lease(self._source.shard, to)])
+        if (lease := moving.read_lease(before)) is not None:
+            log_void(lease)
         started = moving.read_move(rows)
         if started is None:
             raise await self._not_ours()
@@ -146,12 +149,12 @@ class Move:
 
     async def _not_ours(self) -> Conflict:
         (rows,) = await self._directory.run([self._mover.read_lease()])
-        left_ms = moving.read_lease(rows)
-        if left_ms is None:
+        lease = moving.read_lease(rows)
+        if lease is None:
             return Conflict("Another command has just moved this tenant. See: memory-gateway shard list")
         return Conflict(
             "Another command is moving this tenant, or was until less than a minute ago. "
-            f"If it has stopped, try again in {left_ms // 1000 + 1} seconds."
+            f"If it has stopped, try again in {lease.left_ms // 1000 + 1} seconds."
         )
 
     async def _has_gone(self, to: Place) -> bool:

@@ -14,15 +14,17 @@ from app.domain.embedding import Vector
 from app.domain.errors import Conflict, CursorExpired, VectorRefused
 from app.domain.json_types import Json
 from app.indexing.jobs.compare_vectors import VectorComparison
+from app.indexing.lease_keeper import log_void
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Database, Row, Statement
 from app.ports.embedder import Embedder
 from app.ports.index_admin import Held, IndexAdmin
 from app.storage.outbox import encode
 from app.storage.rows import read_row, read_rows
-from app.storage.system import index_build, indexer_queue, leases
+from app.storage.system import index_build, indexer_queue
 from app.storage.system import reconcile as statements
 from app.storage.system.indexer_queue import QueuedChange
+from app.storage.system.leases import read_leases
 from app.storage.system.reconcile import ComparedMemory, Content, MemoryWindow, ReconcileState, UnindexedMemory
 
 _RECENT_MS = 600_000
@@ -311,7 +313,10 @@ class Reconcile:
 
     async def _step(self, *work: Statement) -> list[list[Row]]:
         """Renew the lease and run the statements; return their rows."""
-        leased, *results = await self._run([leases.hold(statements.LEASE, self._holder), *work])
+        lease = statements.LEASE
+        found, leased, *results = await self._run([lease.read(), lease.hold(self._holder), *work])
+        for each in read_leases(found):
+            log_void(each)
         if not leased:
             raise Conflict("Another process is comparing the index with the database.")
         return results

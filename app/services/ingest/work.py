@@ -36,7 +36,7 @@ class Work:
     scope: Scope
     session_id: str
     ingestion_id: str
-    holder: str = field(default_factory=lambda: str(ULID()))
+    holder: str = field(init=False)
     lost: bool = False
     learns: bool = False
     """Whether a language model is to read the messages."""
@@ -51,7 +51,8 @@ class Work:
     """Set once every message is a memory, and what is left is to learn of them."""
 
     def __post_init__(self) -> None:
-        """Make what calls the model: what it has found out about the model holds for all stages."""
+        """Name the holder, and make what calls the model: what it finds out about the model holds for all stages."""
+        self.holder = f"{self.backends.process}/{ULID()}"
         self.model = ModelCalls(self.backends.model, self.scope.agent_id)
 
     @property

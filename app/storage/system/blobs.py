@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from app.ports.database import NOW, Statement
 from app.storage.erasures import OF_SCOPE
+from app.storage.lease_rule import void
 from app.storage.system.erasing import RunningErasure
 
 ON_ITS_WAY_MS = 300_000
@@ -22,6 +23,10 @@ _ERASURE = "erasure.tenant_id = ?1 ->> 'tenant_id' AND erasure.id = ?1 ->> 'id'"
 _OF_ERASURE = f"""
 SELECT blob.id, blob.state = 'writing' AND blob.created_at > {NOW} - {ON_ITS_WAY_MS} AS on_its_way
 FROM blob WHERE {_SCOPE} ORDER BY on_its_way, blob.id LIMIT {MAX_ERASED}
+"""
+# Begun while the database's clock was ahead: its object may still come as if it had begun just now.
+_DATE_ANEW = f"""
+UPDATE blob SET created_at = {NOW} WHERE {_SCOPE} AND blob.state = 'writing' AND {void("blob.created_at", 0)}
 """
 _COUNT_ERASED = f"""
 UPDATE erasure SET advanced_at = {NOW},
@@ -77,9 +82,10 @@ class BlobRow:
     settled: bool
 
 
-def of_erasure(erasure: RunningErasure) -> Statement:
-    """Read the next blobs of an erasure, as ``ErasedBlob``; those that are on their way come last."""
-    return Statement.read(_OF_ERASURE, **erasure.argument)
+def of_erasure(erasure: RunningErasure) -> list[Statement]:
+    """Read the next blobs of an erasure, as ``ErasedBlob``, with the last statement; those on their way come last."""
+    argument = erasure.argument
+    return [Statement.write(_DATE_ANEW, repeatable=True, **argument), Statement.read(_OF_ERASURE, **argument)]
 
 
 def erased(erasure: RunningErasure, ids: Sequence[str]) -> list[Statement]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.ports.database import NOW, Row, Statement
+from app.storage.lease_rule import void
 from app.storage.rows import read_rows
 
 MEANWHILE = 8
@@ -29,7 +30,7 @@ UPDATE call_share SET expires_at = {NOW} + ?1 ->> 'lease_ms', spent = (
   SELECT json_group_array(
     json_array((value ->> 0) - (call_share.expires_at - {NOW} - ?1 ->> 'lease_ms'), value ->> 1)
   ) FROM json_each(call_share.spent)
-) WHERE expires_at > {NOW} + ?1 ->> 'lease_ms'
+) WHERE {void("expires_at", "?1 ->> 'lease_ms'")} RETURNING replica
 """
 # Of one that is gone count the calls that it has told of, until they leave the window, and those that it may have made
 # since. They count for a lease longer than a window, because a machine that was suspended learns late of its end.

@@ -9,6 +9,7 @@ from app.ports.database import NOW, Row, Statement
 from app.storage.embedding_configs import READ_ALL, read_all
 from app.storage.erasures import KINDS, LAST_AGENT, OF_SCOPE, scope_of
 from app.storage.learned_of import with_learned
+from app.storage.lease_rule import void
 from app.storage.outbox import QUEUED_AGAIN, RESET
 from app.storage.rows import read_row
 from app.storage.tiers.tables import TIER_TABLES, TierTable
@@ -123,6 +124,12 @@ SELECT id, tenant_id, agent_id FROM (
 ORDER BY turn, advanced_at, id LIMIT {_MAX_ERASURES}
 """)
 """Reads the erasures that have something to do, in the order in which they are served."""
+
+DATE_ANEW = Statement.write(f"""
+UPDATE erasure SET advanced_at = {NOW} - {_LOOKED_AT_MS}
+WHERE erasure.receipt IS NULL AND {void("erasure.advanced_at", 0)}
+""")
+"""Lets erasures go on that were advanced while the database's clock was ahead."""
 
 _QUEUE_STRAYS = f"""
 INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, due_at)

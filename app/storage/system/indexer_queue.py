@@ -15,12 +15,13 @@ from app.ports.database import NOW, Row, Statement
 from app.ports.vector_index import IndexedVector
 from app.storage.embedding_configs import READ_ALL, read_all
 from app.storage.idempotency import KEPT_MS
+from app.storage.lease_rule import holds, void
 from app.storage.outbox import decode
-from app.storage.request_state import INDEXER
 from app.storage.rows import read_row, read_rows
-from app.storage.system import leases, outbox_status
-from app.storage.system.erasing import READY, RunningErasure
+from app.storage.system import outbox_status
+from app.storage.system.erasing import DATE_ANEW, READY, RunningErasure
 from app.storage.system.index_build import BUILDING
+from app.storage.system.leases import INDEXER, Lease, read_leases
 from app.storage.system.outbox_status import OutboxStatus
 
 NEVER = 2**53 - 1
@@ -30,6 +31,8 @@ _LINGER_MS = 60_000
 """How long a confirmed row is still scored: a recall asks the index before the database, and takes less time."""
 _WAIT_MS = 60_000
 _MAX_REFUSALS = 3
+_LONGEST_WAIT_MS = 600_000
+"""More than any index needs to show a write, and than all waits here."""
 _MAX_SEND = 500
 _MAX_CONFIRM = 1000
 _MAX_RANKED = 5000
@@ -99,10 +102,15 @@ DELETE FROM outbox WHERE due_at <= {NOW} AND (
   OR NOT EXISTS (SELECT 1 FROM embedding_config AS config WHERE config.index_name = outbox.index_name)
 )
 """)
+# Nothing is due so late. What is was queued while the database's clock was ahead, and would wait for that long.
+_DATE_ROWS_ANEW = Statement.write(
+    f"UPDATE outbox SET due_at = {NOW} WHERE {void('outbox.due_at', _LONGEST_WAIT_MS)} AND outbox.due_at < {NEVER}"
+)
 _DELETE_OLD_KEYS = Statement.write(f"DELETE FROM idempotency WHERE created_at <= {NOW} - {KEPT_MS}")
 
 _LEASE_HELD = f"""EXISTS (
-  SELECT 1 FROM lease WHERE lease.name = ?1 ->> 'name' AND lease.holder = ?1 ->> 'holder' AND lease.expires_at > {NOW}
+  SELECT 1 FROM lease WHERE lease.name = ?1 ->> 'name' AND lease.holder = ?1 ->> 'holder'
+    AND {holds("lease.expires_at", INDEXER.longest_ms)}
 )"""
 # Tenants take turns: the first of each, then the second of each, and so on, of the rows that have been due the longest
 # and of those that have just become due. So a tenant's thousands neither hold up another tenant's few, which are among
@@ -205,6 +213,7 @@ class Work:
 
     Attributes:
         leased: Whether this process holds the lease; if not, there is nothing to do.
+        lease: The lease as it was found, if there was one.
         unsent: Changes to send.
         sent: Changes to confirm, without their vectors.
         last_sent: The last upsert sent to each index, with its vector.
@@ -215,6 +224,7 @@ class Work:
     """
 
     leased: bool
+    lease: Lease | None
     unsent: Sequence[QueuedChange]
     sent: Sequence[QueuedChange]
     last_sent: Sequence[QueuedChange]
@@ -238,16 +248,19 @@ class _NextDue:
     milliseconds: int | None
 
 
-def take(holder: str, acknowledgements: Sequence[Acknowledgement]) -> list[Statement]:
+def take(holder: str, acknowledgements: Sequence[Acknowledgement], *, lease_ms: int) -> list[Statement]:
     """Write acknowledgements, take or renew the lease and read the work that is due; ``read`` reads the results."""
     return [
         *write(acknowledgements),
-        leases.hold(INDEXER, holder),
+        INDEXER.read(),
+        INDEXER.hold(holder, lease_ms),
+        _DATE_ROWS_ANEW,
+        DATE_ANEW,
         _FINISH_DELETES,
         _FINISH_STORES,
         _DELETE_CONFIRMED,
         _DELETE_OLD_KEYS,
-        *(Statement.read(sql, name=INDEXER, holder=holder) for sql in (_UNSENT, _SENT, _LAST_SENT)),
+        *(Statement.read(sql, name=INDEXER.name, holder=holder) for sql in (_UNSENT, _SENT, _LAST_SENT)),
         READ_ALL,
         READY,
         _NEXT_DUE,
@@ -255,15 +268,18 @@ def take(holder: str, acknowledgements: Sequence[Acknowledgement]) -> list[State
     ]
 
 
-_RESULTS = 12
+_RESULTS = 15
 """How many results of ``take`` follow those of ``write``."""
 
 
 def read(results: Sequence[list[Row]]) -> Work:
     """Read the results of ``take``."""
-    leased, _, _, _, _, unsent, sent, last_sent, configs, erasures, (next_due,), (status,) = results[-_RESULTS:]
+    found, leased, _, _, _, _, _, _, unsent, sent, last_sent, configs, erasures, (next_due,), (status,) = results[
+        -_RESULTS:
+    ]
     return Work(
         leased=bool(leased),
+        lease=next(iter(read_leases(found)), None),
         unsent=read_rows(QueuedChange, unsent),
         sent=read_rows(QueuedChange, sent),
         last_sent=read_rows(QueuedChange, last_sent),

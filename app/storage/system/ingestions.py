@@ -1,14 +1,15 @@
 """Finds ingestions that nobody works on any more. It crosses tenants; no request imports it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from app.domain.author import Author, WriteChannel
-from app.ports.database import Row, Statement
+from app.ports.database import NOW, Row, Statement
 from app.storage.ingestions import MAX_PAUSE_MS
-from app.storage.lease_rule import holds
+from app.storage.lease_rule import LEASE_MS, holds, void
 from app.storage.rows import read_rows
+from app.storage.system.leases import Lease, read_leases
 
 _MAX_INGESTIONS = 32
 _TAKEN_MS = 120_000
@@ -16,7 +17,10 @@ _TAKEN_MS = 120_000
 
 # Tenants take turns.
 READ_ABANDONED = Statement.read(f"""
-SELECT id, tenant_id, agent_id, session_id, written_by, written_through, issued_at, speakers FROM (
+SELECT id, tenant_id, agent_id, session_id, written_by, written_through, issued_at, speakers,
+  'ingestion' AS name, coalesce(lease_holder, '') AS holder, coalesce(lease_expires_at, 0) - {NOW} AS left_ms,
+  {void("lease_expires_at", f"iif(lease_holder IS NULL, {MAX_PAUSE_MS}, {LEASE_MS})")} AS void
+FROM (
   SELECT ingestion.*, row_number() OVER (PARTITION BY tenant_id ORDER BY id) AS turn FROM ingestion
   WHERE finished_at IS NULL AND NOT CASE
     WHEN staged_at IS NULL THEN {holds(f"(accepted_at + {_TAKEN_MS})", _TAKEN_MS)}
@@ -40,6 +44,7 @@ class AbandonedIngestion:
     written_through: str
     issued_at: int | None
     speakers: Sequence[str] | None
+    lease: Lease | None = None
 
     @property
     def author(self) -> Author:
@@ -50,4 +55,5 @@ class AbandonedIngestion:
 
 def read_abandoned(rows: Sequence[Row]) -> list[AbandonedIngestion]:
     """Read the rows of ``READ_ABANDONED``."""
-    return read_rows(AbandonedIngestion, rows)
+    both = zip(read_rows(AbandonedIngestion, rows), read_leases(rows), strict=True)
+    return [replace(abandoned, lease=lease) for abandoned, lease in both]

@@ -1,25 +1,88 @@
-"""Statements of leases: a lease lets one process at a time do a named work, and expires if it is not renewed."""
+"""Statements of named leases: each lets one process at a time do a named work, by the rule of all (``lease_rule``)."""
 
-from app.ports.database import NOW, Statement
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-SECONDS = 60
-"""How long a lease holds that is not renewed."""
+from app.ports.database import NOW, Row, Statement
+from app.storage.lease_rule import LEASE_MS, holds, void
+from app.storage.rows import read_rows
 
+_LONGEST = "?1 ->> 'longest_ms'"
 _HOLD = f"""
 INSERT INTO lease (name, holder, expires_at)
-VALUES (?1 ->> 'name', ?1 ->> 'holder', {NOW} + {SECONDS * 1000})
+VALUES (?1 ->> 'name', ?1 ->> 'holder', {NOW} + ?1 ->> 'lease_ms')
 ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
-WHERE lease.expires_at <= {NOW} OR lease.holder = excluded.holder
+WHERE NOT {holds("lease.expires_at", _LONGEST)} OR lease.holder = excluded.holder
 RETURNING expires_at
 """
 _RELEASE = "DELETE FROM lease WHERE lease.name = ?1 ->> 'name' AND lease.holder = ?1 ->> 'holder'"
+_READ = f"""
+SELECT name, holder, lease.expires_at - {NOW} AS left_ms, {void("lease.expires_at", _LONGEST)} AS void
+FROM lease WHERE lease.name = ?1 ->> 'name'
+"""
+# Whatever a process holds it holds under its name, or under a name that contains it.
+_OF_THE_DEAD = (
+    "DELETE FROM lease WHERE lease.holder = ?1 ->> 'process' RETURNING name",
+    f"""
+UPDATE ingestion SET lease_holder = NULL, lease_expires_at = {NOW}
+WHERE ingestion.finished_at IS NULL AND substr(ingestion.lease_holder, 1, length(?1 ->> 'process') + 1)
+  = (?1 ->> 'process') || '/'
+RETURNING id
+""",
+    f"""
+UPDATE tenant_moves SET leased_until = 0
+WHERE instr(tenant_moves.mover, ':' || (?1 ->> 'process') || ':') > 0 AND {holds("tenant_moves.leased_until", 60_000)}
+RETURNING tenant_id
+""",
+)
 
 
-def hold(name: str, holder: str) -> Statement:
-    """Take or renew the lease; returns a row if the holder has it."""
-    return Statement.write(_HOLD, name=name, holder=holder)
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A lease as it is found."""
+
+    name: str
+    holder: str
+    left_ms: int
+    """Until it ends."""
+    void: bool
+    """Whether it ends further ahead than it can: the database's clock was ahead when it was taken."""
 
 
-def release(name: str, holder: str) -> Statement:
-    """Release the lease if the holder has it."""
-    return Statement.write(_RELEASE, name=name, holder=holder)
+@dataclass(frozen=True, slots=True)
+class NamedLease:
+    """The lease of one work; ``longest_ms``: for how long any process may take it."""
+
+    name: str
+    longest_ms: int = LEASE_MS
+
+    def hold(self, holder: str, lease_ms: int | None = None) -> Statement:
+        """Take or renew it, for so long or the longest time; returns a row if the holder has it."""
+        return Statement.write(
+            _HOLD, name=self.name, holder=holder, lease_ms=lease_ms or self.longest_ms, longest_ms=self.longest_ms
+        )
+
+    def read(self) -> Statement:
+        """Read it as it is found, for ``read_leases``."""
+        return Statement.read(_READ, name=self.name, longest_ms=self.longest_ms)
+
+    def release(self, holder: str) -> Statement:
+        """Release it if the holder has it."""
+        return Statement.write(_RELEASE, name=self.name, holder=holder)
+
+
+INDEXER = NamedLease("indexer", 45_000)
+"""It lasts for the pause between two rounds, which is at most 30 s, and for as long as any lease."""
+
+
+def read_leases(rows: Sequence[Row]) -> list[Lease]:
+    """Read the rows of ``NamedLease.read``."""
+    return read_rows(Lease, rows)
+
+
+def release_dead(process: str) -> list[Statement]:
+    """Release every lease of a process that has died: named ones, those of ingestions and those of moves.
+
+    Each statement returns a row for each lease.
+    """
+    return [Statement.write(sql, repeatable=True, process=process) for sql in _OF_THE_DEAD]

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 
 from app.domain.shards import Place
 from app.ports.database import NOW, Row, Statement
+from app.storage.lease_rule import holds, void
 from app.storage.rows import read_row
 from app.storage.system.carried import Values
+from app.storage.system.leases import Lease
 
 LEASE_SECONDS = 60
 """How long another process leaves a move alone that its own has not renewed."""
@@ -17,6 +19,7 @@ FENCE_SECONDS = 5
 """How long a tenant's requests write nothing at most, while a move ends: then the old place serves again."""
 
 _FOR_EVER = 2**53 - 1
+_LEASED = holds("tenant_moves.leased_until", LEASE_SECONDS * 1000)
 _LEASE = f"""
 INSERT INTO tenant_moves (tenant_id, source, target, epoch, mover, leased_until)
 SELECT ?1 ->> 'tenant_id', ?1 ->> 'source', ?1 ->> 'target', ?1 ->> 'epoch', ?1 ->> 'mover',
@@ -24,13 +27,17 @@ SELECT ?1 ->> 'tenant_id', ?1 ->> 'source', ?1 ->> 'target', ?1 ->> 'epoch', ?1 
 WHERE EXISTS (SELECT 1 FROM tenant_moves WHERE tenant_id = ?1 ->> 'tenant_id')
   OR NOT EXISTS (SELECT 1 FROM tenant_places WHERE tenant_id = ?1 ->> 'tenant_id' AND epoch >= ?1 ->> 'epoch')
 ON CONFLICT (tenant_id) DO UPDATE SET mover = excluded.mover, leased_until = excluded.leased_until
-WHERE (tenant_moves.leased_until <= {NOW} OR tenant_moves.mover = excluded.mover)
+WHERE (NOT {_LEASED} OR tenant_moves.mover = excluded.mover)
   AND (tenant_moves.source, tenant_moves.target, tenant_moves.epoch)
     = (excluded.source, excluded.target, excluded.epoch)
 RETURNING source, target, epoch, phase, progress
 """
 _READ_MOVE = "SELECT source, target, epoch, phase, progress FROM tenant_moves WHERE tenant_id = ?1 ->> 'tenant_id'"
-_READ_LEASE = f"SELECT max(0, leased_until - {NOW}) AS left_ms FROM tenant_moves WHERE tenant_id = ?1 ->> 'tenant_id'"
+_READ_LEASE = f"""
+SELECT 'move' AS name, mover AS holder, max(0, leased_until - {NOW}) AS left_ms,
+  {void("tenant_moves.leased_until", LEASE_SECONDS * 1000)} AS void
+FROM tenant_moves WHERE tenant_id = ?1 ->> 'tenant_id'
+"""
 _SAVE = f"""
 UPDATE tenant_moves SET progress = ?1 ->> 'progress', leased_until = {NOW} + {LEASE_SECONDS * 1000}
 WHERE tenant_id = ?1 ->> 'tenant_id' AND mover = ?1 ->> 'mover' RETURNING 1 AS held
@@ -72,7 +79,8 @@ WHERE tenant_id = ?1 ->> 'tenant_id' AND epoch = ?1 ->> 'epoch' AND state = 'arr
 """
 _GO = f"""
 UPDATE tenant_epochs SET state = 'gone', to_shard = ?1 ->> 'target', to_epoch = ?1 ->> 'epoch', fenced_until = 0
-WHERE {_OWN} AND state = 'leaving' AND fenced_until = ?1 ->> 'fence' AND fenced_until > {NOW}
+WHERE {_OWN} AND state = 'leaving' AND fenced_until = ?1 ->> 'fence'
+  AND {holds("fenced_until", FENCE_SECONDS * 1000)}
   AND NOT EXISTS (SELECT 1 FROM tenant_changes WHERE tenant_changes.tenant_id = ?1 ->> 'tenant_id')
 RETURNING 1 AS gone
 """
@@ -281,9 +289,9 @@ def read_move(rows: Sequence[Row]) -> StartedMove | None:
     return read_row(StartedMove, rows[0]) if rows else None
 
 
-def read_lease(rows: Sequence[Row]) -> int | None:
-    """Read for how many milliseconds a process has the move for itself, if there is one."""
-    return int(rows[0]["left_ms"] or 0) if rows else None
+def read_lease(rows: Sequence[Row]) -> Lease | None:
+    """Read for how long a process has the move for itself, if there is one."""
+    return read_row(Lease, rows[0]) if rows else None
 
 
 def read_state(rows: Sequence[Row]) -> TenantState | None:

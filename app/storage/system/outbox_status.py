@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from app.ports.database import NOW, Row, Statement
-from app.storage.request_state import INDEXER
+from app.storage.lease_rule import holds
 from app.storage.rows import read_row
+from app.storage.system.leases import INDEXER
 
 READ = Statement.read(f"""
 SELECT count(*) FILTER (WHERE acknowledged_at IS NULL AND dead IS NULL) AS undelivered,
@@ -15,7 +16,8 @@ SELECT count(*) FILTER (WHERE acknowledged_at IS NULL AND dead IS NULL) AS undel
     AS oldest_undelivered_seconds,
   coalesce(max(confirmed_at - revision), 0) / 1000.0 AS delivery_lag_seconds,
   (SELECT count(*) FROM erasure WHERE receipt IS NULL) AS erasures,
-  (SELECT holder FROM lease WHERE lease.name = '{INDEXER}' AND lease.expires_at > {NOW}) AS lease_holder
+  (SELECT holder FROM lease WHERE lease.name = '{INDEXER.name}' AND {holds("lease.expires_at", INDEXER.longest_ms)})
+    AS lease_holder
 FROM outbox
 """)
 

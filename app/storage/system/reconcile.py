@@ -12,10 +12,11 @@ from app.domain.memory import Scope
 from app.ports.database import NOW, Statement
 from app.ports.index_admin import Expected
 from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
-from app.storage.system import leases
 from app.storage.system.index_build import BUILDING
+from app.storage.system.leases import NamedLease
 
-LEASE = "reconcile"
+LEASE = NamedLease("reconcile", 60_000)
+"""Renewed with each step, of which one may be a call of an embedder and a wait for the next call."""
 _MAX_WINDOW = 5000
 _MAX_CLEARED = 10_000
 _MAX_COMPARED = 100
@@ -270,4 +271,4 @@ def queue_deletes(orphans: Sequence[Mapping[str, Json]], config: EmbeddingConfig
 
 def end(holder: str) -> list[Statement]:
     """Delete the progress and release the lease."""
-    return [_END, leases.release(LEASE, holder)]
+    return [_END, LEASE.release(holder)]

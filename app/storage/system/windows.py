@@ -4,13 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.ports.database import NOW, Row, Statement
+from app.storage.lease_rule import holds
 from app.storage.rows import read_rows
+from app.storage.tiers.windows import BUSY_SECONDS
 
 _MAX_WINDOWS = 32
 _AGAIN_MS = 240_000
 """For so long one that was tried is left alone: others come first."""
 
-_FREE = f"window.busy_until <= {NOW} AND window.tried_at <= {NOW} - {_AGAIN_MS}"
+_FREE = f"""
+NOT {holds("window.busy_until", BUSY_SECONDS * 1000)} AND NOT {holds(f"(window.tried_at + {_AGAIN_MS})", _AGAIN_MS)}
+"""
 # Tenants take turns. The indexes end each part where nothing is due.
 READ_DUE = Statement.read(f"""
 SELECT tenant_id, agent_id, instance FROM (

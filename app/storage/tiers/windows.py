@@ -12,6 +12,7 @@ from app.domain.memory import Scope
 from app.domain.messages import NewMessage, Role
 from app.ports.database import NOW
 from app.storage.filters import living
+from app.storage.lease_rule import holds
 from app.storage.scoped import ScopedStatement
 
 BUSY_SECONDS = 60
@@ -62,7 +63,8 @@ ORDER BY turn.place
 """
 _CLAIM = f"""
 UPDATE working_window AS own SET busy_until = {NOW} + {BUSY_SECONDS * 1000}, tried_at = {NOW}
-WHERE {_WINDOW.format(table="own")} AND {_DUE} AND own.busy_until <= {NOW} RETURNING expires_at
+WHERE {_WINDOW.format(table="own")} AND {_DUE} AND NOT {holds("own.busy_until", BUSY_SECONDS * 1000)}
+RETURNING expires_at
 """
 _RELEASE = f"UPDATE working_window AS own SET busy_until = 0 WHERE {_WINDOW.format(table='own')}"
 _FALLING = f"""

@@ -1,0 +1,89 @@
+"""The processes that use a file of this machine: each locks a file of its own, and its death unlocks it."""
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+import structlog
+
+if sys.platform != "win32":  # there leases of the dead end by themselves
+    import fcntl
+
+_NEW = ".new"
+
+
+class LockedProcesses:
+    """Implements ``app.ports.processes`` by ``flock``.
+
+    A lock belongs to an open file. So it says who lives whatever a process id means in which container, and after a
+    restart of the machine.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        """Take the folder of the lock files, which all processes share, and this process's name."""
+        self.name = name
+        self._folder = folder
+        self._own: int | None = None
+        self._dead: dict[str, int] = {}
+        """The open lock files of the dead: nobody else releases what they held meanwhile."""
+
+    def enter(self) -> None:
+        """Make this process's lock file, locked from the moment at which others can see it.
+
+        Where none can be made, others wait until what this process holds has expired.
+        """
+        if sys.platform == "win32" or self._own is not None:
+            return
+        path = self._path(self.name)
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            new = path.with_name(path.name + _NEW)
+            own = os.open(new, os.O_RDWR | os.O_CREAT, 0o600)
+            fcntl.flock(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            new.rename(path)
+        except OSError as error:
+            structlog.get_logger().warning("process_not_seen", reason=error.strerror)
+        else:
+            self._own = own
+
+    def dead(self) -> Sequence[str]:
+        """Return the names of the locks that nobody holds any more."""
+        if sys.platform == "win32":
+            return ()
+        with suppress(OSError):
+            for path in self._folder.iterdir():
+                name = unquote(path.name)
+                if not path.name.endswith(_NEW) and name != self.name and name not in self._dead:
+                    self._look_at(path, name)
+        return list(self._dead)
+
+    def _look_at(self, path: Path, name: str) -> None:
+        with suppress(FileNotFoundError):
+            other = os.open(path, os.O_RDWR)
+            try:
+                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:  # it lives, or another process is releasing what it held
+                os.close(other)
+            else:
+                self._dead[name] = other
+
+    def forget(self, name: str) -> None:
+        """Remove the lock file of one that has died."""
+        self._path(name).unlink(missing_ok=True)
+        os.close(self._dead.pop(name))
+
+    def leave(self) -> None:
+        """Remove this process's lock file; what it knows of the dead, others find out."""
+        if self._own is not None:
+            self._path(self.name).unlink(missing_ok=True)
+            os.close(self._own)
+            self._own = None
+        for other in self._dead.values():
+            os.close(other)
+        self._dead.clear()
+
+    def _path(self, name: str) -> Path:
+        return self._folder / quote(name, safe=":")

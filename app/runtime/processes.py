@@ -1,0 +1,42 @@
+"""Releases what processes of this machine held that have died, so that others go on with their work at once."""
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from app.runtime.attempts import attempt
+from app.runtime.backends import Backends
+from app.runtime.ingestions import resume_once
+from app.storage.system.leases import release_dead
+
+LOOK_SECONDS = 1.0
+"""Between two looks for processes that have died, which read a folder and no database."""
+
+
+async def release_all(backends: Backends) -> int:
+    """Release the leases of all that have died, and return how many there were.
+
+    Raises:
+        Unavailable: the database does not answer; they are released with the next call.
+    """
+    count = 0
+    for name in backends.processes.dead():
+        leases = sum(map(len, await backends.database.run(release_dead(name))))
+        backends.processes.forget(name)
+        structlog.get_logger().warning("leases_of_dead_process", process=name, leases=leases)
+        count += leases
+    return count
+
+
+async def look_for_dead(backends: Backends, ready: Callable[[], bool]) -> None:
+    """Release what the dead held, and go on with their work, again after a while, until cancelled."""
+
+    async def release() -> None:
+        if ready() and await release_all(backends):
+            backends.acknowledgements.wake()  # the indexer takes its lease
+            await resume_once(backends)
+
+    while True:
+        await attempt(release, waits="leases_wait")
+        await asyncio.sleep(LOOK_SECONDS)
