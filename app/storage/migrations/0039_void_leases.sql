@@ -48,4 +48,4 @@ BEGIN
   );
 END;
 
-INSERT INTO schema_compatibility (name, oldest) VALUES ('0039_void_leases.sql', '0038_moments_read_again.sql');
+INSERT INTO schema_compatibility (name, oldest) VALUES ('0039_void_leases.sql', '0037_compatibility.sql');
