@@ -31,6 +31,7 @@ from app.storage.system.outbox_status import OutboxStatus
 IDLE_ROUNDS = 20
 """An idle indexer runs one round in so many pauses."""
 
+_DAMAGED = "The queued vector is damaged: it has another length than its embedding config says."
 _MAX_BACK_OFF = 60.0
 _MAX_AT_ONCE = 4
 """Rounds without a pause between them, where an erasure goes on."""
@@ -192,7 +193,13 @@ class Indexer:
                 self._acknowledge_sent(index, group, at)
 
     async def _upsert(self, index: IndexAdmin, config: EmbeddingConfig, changes: Sequence[QueuedChange]) -> None:
-        """Send vectors; where the index refuses some of them, find out which by halving the batch."""
+        """Send vectors; where the index refuses some of them, find out which by halving the batch.
+
+        What is damaged in the outbox is not sent: it is refused for ever, and made again by ``reconcile --repair``.
+        """
+        damaged = [change for change in changes if not change.is_readable(config.dimensions)]
+        self._acknowledge(damaged, "refused", reason=_DAMAGED)
+        changes = [change for change in changes if change not in damaged] if damaged else changes
         if not changes:
             return
         try:
@@ -214,7 +221,8 @@ class Indexer:
             index = self._index_of(config)
             visible = await self._visible(index, changes)
             if len(visible) < len(changes):
-                vectors = [change.to_index(config.dimensions) for change in last_sent.get(config, [])]
+                last = [change for change in last_sent.get(config, []) if change.is_readable(config.dimensions)]
+                vectors = [change.to_index(config.dimensions) for change in last]
                 await _send_again(index, vectors, changes[-1])
             if visible:
                 await self._compare(index, visible)

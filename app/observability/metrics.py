@@ -233,6 +233,12 @@ class _OutboxGauges:
         self._erasures = Gauge(
             "memory_gateway_erasures", "Erasures under way.", multiprocess_mode=_NEWEST, registry=registry
         )
+        self._words_missing = Gauge(
+            "memory_gateway_words_missing",
+            "Shards whose index of words is damaged, or is made again: recalls say lexical_unavailable.",
+            multiprocess_mode=_NEWEST,
+            registry=registry,
+        )
         self._holders: set[str] = set()
         self._lease = Gauge(
             "memory_gateway_indexer_lease",
@@ -250,6 +256,7 @@ class _OutboxGauges:
         self._oldest.set(max(each.oldest_undelivered_seconds for each in every))
         self._lag.set(max(each.delivery_lag_seconds for each in every))
         self._erasures.set(sum(each.erasures for each in every))
+        self._words_missing.set(sum(each.words_missing for each in every))
         holders = {each.lease_holder for each in every if each.lease_holder is not None}
         for holder in self._holders - holders:
             self._lease.labels(holder).set(0)

@@ -72,6 +72,10 @@ class RunRefused(DatabaseRejected):
         self.reason = reason
 
 
+class WordsDamaged(DatabaseRejected):
+    """The blocks of the index of words cannot be read; nothing was changed. All else in the database can be used."""
+
+
 class Database(Protocol):
     """Runs statements, all or nothing.
 
@@ -96,6 +100,8 @@ class Database(Protocol):
             Unavailable: it cannot be reached, read or written; nothing was changed, unless the error is
                 ``UpstreamTimeout``, ``UpstreamUnavailable`` or ``UpstreamRejected``: after these it may have been.
             RunRefused: a trigger refused a statement with ``RAISE(ABORT, reason)``; nothing was changed.
+            WordsDamaged: a statement asks the index of words, which is damaged; nothing was changed. Of a write of
+                memories, whose triggers keep this index, it is not raised: it is made without them.
             DatabaseRejected: a statement is wrong or breaks a constraint; nothing was changed.
         """
         ...

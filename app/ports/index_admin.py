@@ -1,5 +1,6 @@
 """The part of a vector index that crosses scopes: for the indexer, the eraser, reconcile and re-embedding."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -35,10 +36,27 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class IdPage:
-    """A page of the ids an index holds, of every scope. ``cursor`` asks for the next page; None: this was the last."""
+    """A page of the ids an index holds, of every scope. ``cursor`` asks for the next page; None: this was the last.
+
+    ``unreadable`` are those of them whose vectors are damaged; a search leaves these out.
+    """
 
     ids: Sequence[str]
     cursor: str | None
+    unreadable: Sequence[str] = ()
+
+
+class CountsUnreadable(ABC):
+    """An index whose vectors may be damaged: one that lies in a file. An adapter says so by its base class."""
+
+    @abstractmethod
+    async def count_unreadable(self) -> int:
+        """Return how many vectors, of all scopes, have another length than all.
+
+        Raises:
+            Unavailable: the index cannot be asked.
+        """
+        ...
 
 
 class IndexAdmin(VectorIndex, Protocol):

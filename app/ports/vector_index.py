@@ -45,11 +45,13 @@ class Hits:
             False when the index could not apply a part of the filter and has given as much as it gives: the
             database then has to look for what matches.
         more: Asking for more would find more.
+        unreadable: How many vectors of the scope were left out because they are damaged: of another length than all.
     """
 
     hits: Sequence[Hit]
     filtered: bool = True
     more: bool = False
+    unreadable: int = 0
 
 
 @dataclass(slots=True, eq=False)

@@ -15,6 +15,7 @@ from app.storage import embedding_configs
 
 _AGAIN_SECONDS = 1.0
 """After so long a check that failed is made again; then after twice as long, and so on."""
+_WORDS_MISSING = "The index of words is damaged, and is made again: until then recalls say lexical_unavailable."
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +40,18 @@ class Checks:
         not_ready: Callable[[], MemoryGatewayError | None],
         reuse_seconds: float,
         clock: Callable[[], float] = time.monotonic,
+        words_missing: Callable[[], bool] = lambda: False,
     ) -> None:
         """Take the backends, the config that is served, why the service is not ready, and how long a result holds.
 
-        The clock tells seconds.
+        The clock tells seconds. ``words_missing``: whether the index of words was last seen to lack memories.
         """
         self._backends = backends
         self._config = config
         self._not_ready = not_ready
         self._reuse_seconds = reuse_seconds
         self._clock = clock
+        self._words_missing = words_missing
         self._checking = asyncio.Lock()
         self._parts: tuple[float, MemoryGatewayError | None, list[Part]] | None = None
         """The result of the last check, when it was made, and why the service was not ready then."""
@@ -138,7 +141,7 @@ class Checks:
         try:
             data = await embedding_configs.current(self._backends.database)
             if data is None or data.active == settings:
-                return Part("data", name)
+                return Part("data", name, notice=_WORDS_MISSING if self._words_missing() else None)
             self._backends.embedder_of(data.active)
         except MemoryGatewayError as error:
             return Part("data", name, error)

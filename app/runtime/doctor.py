@@ -7,15 +7,19 @@ from app.domain.embedding import EmbeddingConfig
 from app.domain.errors import ConfigurationError, MemoryGatewayError
 from app.domain.memory import NewMemory
 from app.domain.query import Query
+from app.indexing.jobs.rebuild_words import count_missing_words
+from app.ports.index_admin import CountsUnreadable
 from app.runtime.checks import Part
 from app.runtime.runtime import Runtime
 from app.storage.migrations.runner import applied_migrations
+from app.storage.system import outbox_status
 from app.storage.system.clock import database_time
 
 _TENANT = "memory-gateway.doctor"
 _AGENT = "doctor"
 _SENTENCE = "The doctor looks in from time to time."
 _MAX_SKEW_MS = 60_000
+_REPAIR = "Run: memory-gateway reconcile --repair"
 
 _WITHOUT_MEANING = {"hashing"}
 _NO_MEANING = (
@@ -73,6 +77,8 @@ async def diagnose(runtime: Runtime, parts: Sequence[Part] | None = None) -> lis
         ("migrations", _migrations),
         ("index made for this service", _index),
         ("clock", _clock),
+        ("index of words", _words),
+        ("vectors", _vectors),
     ]
     looks = [await _check(name, runtime, look) for name, look in deeper]
     if ready and all(check.ok for check in looks):
@@ -115,6 +121,25 @@ async def _clock(runtime: Runtime) -> str:
     if abs(skew) > _MAX_SKEW_MS:
         raise ConfigurationError(f"This machine's clock is {skew / 1000:.0f} s off the database's.")
     return f"within {_MAX_SKEW_MS // 1000} s of the database's"
+
+
+async def _words(runtime: Runtime) -> str:
+    missing = await count_missing_words(runtime.backends.database)
+    if missing:
+        raise MemoryGatewayError(f"{missing} memories are missing in it, and are not found by their words. {_REPAIR}")
+    return "it has all memories"
+
+
+async def _vectors(runtime: Runtime) -> str:
+    """Count the vectors that are damaged, in the index and in the outbox."""
+    config = runtime.config
+    ((row,),) = await runtime.backends.database.run([outbox_status.read_unreadable(config)])
+    unreadable, index = int(str(row["unreadable"])), runtime.backends.index_of(config)
+    if isinstance(index, CountsUnreadable):
+        unreadable += await index.count_unreadable()
+    if unreadable:
+        raise MemoryGatewayError(f"{unreadable} vectors are damaged, and recalls leave them out. {_REPAIR}")
+    return "none is damaged"
 
 
 async def _round_trip(runtime: Runtime) -> str:

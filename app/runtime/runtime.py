@@ -80,19 +80,27 @@ class Runtime:
         """The config that is served: the data's where there is data, else that of the settings."""
         self.pace = pace or Pace()
         self._retry_seconds = _RETRY_SECONDS
+        self._lacks_words = False
+        self._words_missing = asyncio.Event()
         self.indexer = Indexer(
             backends.database,
             backends.index_of,
             backends.acknowledgements,
             holder=name,
-            report=lambda status: metrics.outbox(status, backends.shard),
+            report=self._report,
             objects=backends.objects,
             rests=lambda: self._calls_low or isinstance(self._not_ready, SchemaTooNew),
         )
         self.prepare_index = prepare_index
         self.closers = closers
         self._not_ready: MemoryGatewayError | None = Unavailable("The service has not started yet.")
-        self.checks = Checks(backends, lambda: self.config, lambda: self._not_ready, self.pace.look_again_seconds)
+        self.checks = Checks(
+            backends,
+            lambda: self.config,
+            lambda: self._not_ready,
+            self.pace.look_again_seconds,
+            words_missing=lambda: self._lacks_words,
+        )
         self._background: Sequence[asyncio.Task[None]] = ()
 
     async def prepare(self) -> None:
@@ -170,7 +178,8 @@ class Runtime:
                 name="windows",
             ),
             asyncio.create_task(
-                keep_words_merged(self.backends.database, self._may_work, self.pace.words_seconds), name="words"
+                keep_words_merged(self.backends.database, self._may_work, self.pace.words_seconds, self._words_missing),
+                name="words",
             ),
             asyncio.create_task(keep_recalls(self.backends, lambda: self._not_ready is None), name="recall log"),
             asyncio.create_task(self._keep_looking_at_schema(), name="schema"),
@@ -236,6 +245,12 @@ class Runtime:
     @property
     def _calls_low(self) -> bool:
         return self.backends.calls is not None and self.backends.calls.low()
+
+    def _report(self, status: OutboxStatus) -> None:
+        self.metrics.outbox(status, self.backends.shard)
+        self._lacks_words = status.words_missing
+        if status.words_missing:
+            self._words_missing.set()
 
     def _may_work(self) -> bool:
         """Tell whether work in the background may begin."""

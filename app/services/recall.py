@@ -238,6 +238,8 @@ class Recaller:
             structlog.get_logger().error("lexical_away", code=error.code, reason=error.detail)
             state, pending, rows, known = await self._read(scope, replace(wanted, search_words=False), vectors.awaited)
             degraded.append("lexical_unavailable")
+        if state["words_missing"] and not degraded:
+            degraded.append("lexical_unavailable")
         seen = self._backends.observe(state)
         if state["disabled"]:
             raise LongTermDisabled

@@ -46,6 +46,8 @@ class VectorSearch:
         self._note = note
         self._query = _Search()
         self._hypothetical = _Search()
+        self._unreadable = 0
+        """Of the queued vectors."""
 
     @property
     def hits(self) -> Hits:
@@ -64,8 +66,12 @@ class VectorSearch:
 
     @property
     def degraded(self) -> Sequence[str]:
-        """What did not answer for the hypothetical answer."""
-        return [] if self._hypothetical.away is None else [self._hypothetical.away.what]
+        """What did not answer for the hypothetical answer, and whether vectors are damaged, which are left out."""
+        away = [] if self._hypothetical.away is None else [self._hypothetical.away.what]
+        unreadable = self.hits.unreadable + self._unreadable
+        if unreadable:
+            structlog.get_logger().warning("vectors_unreadable", vectors=unreadable)
+        return [*away, "vectors_unreadable"] if unreadable else away
 
     @property
     def scale(self) -> CosineScale:
@@ -157,6 +163,8 @@ class VectorSearch:
         self, search: "_Search", pending: Sequence[Row], present: Collection[str] | None
     ) -> Mapping[str, float]:
         queued = {} if search.vector is None else score(pending, search.vector)
+        if search is self._query and search.vector is not None:
+            self._unreadable = len(pending) - len(queued)
         exact = self._backends.index_of(self.config).visible_at_once
         cosines = vector.cosines_of(search.hits.hits, queued, exact=exact)
         return cosines if present is None else {id_: cosines[id_] for id_ in present if id_ in cosines}

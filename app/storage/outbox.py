@@ -120,14 +120,17 @@ def scored(rows: Sequence[Row]) -> tuple[list[Row], bool]:
 
 
 def score(rows: Sequence[Row], query: Vector) -> dict[str, float]:
-    """Return the cosine similarity of each pending row to the query, by id."""
+    """Return the cosine similarity of each pending row to the query, by id; a damaged vector is left out."""
+    dimensions = len(query)
+    sizes = lengths(dimensions)
+    rows = [row for row in rows if len(str(row["vector"])) in sizes]
     if not rows:
         return {}
-    values = np.empty((len(rows), len(query)), np.float32)
+    values = np.empty((len(rows), dimensions), np.float32)
     for number, row in enumerate(rows):
-        values[number] = _kept(str(row["vector"]), len(query))
-    lengths = np.sqrt(np.einsum("ij,ij->i", values, values))  # rounding has moved them a little
-    scores = np.clip(values @ query / lengths, -1, 1).tolist()
+        values[number] = _kept(str(row["vector"]), dimensions)
+    norms = np.sqrt(np.einsum("ij,ij->i", values, values))  # rounding has moved them a little
+    scores = np.clip(values @ query / norms, -1, 1).tolist()
     return dict(zip((str(row["id"]) for row in rows), scores, strict=True))
 
 
@@ -137,8 +140,26 @@ def encode(vector: Vector) -> str:
 
 
 def decode(text: str, dimensions: int) -> Vector:
-    """Read what ``encode`` wrote."""
+    """Read what ``encode`` wrote.
+
+    Raises:
+        ValueError: the text has another length.
+    """
+    if len(text) not in lengths(dimensions):
+        raise ValueError(f"A queued vector of {len(text)} characters is damaged.")
     return _kept(text, dimensions).astype(np.float32)
+
+
+def lengths(dimensions: int) -> tuple[int, int]:
+    """Return how many characters a vector has that ``encode`` wrote, and one that was kept before it was halved.
+
+    One with another length is damaged.
+    """
+    return (_base64(2 * dimensions), _base64(4 * dimensions))
+
+
+def _base64(size: int) -> int:
+    return 4 * -(-size // 3)
 
 
 def _kept(text: str, dimensions: int) -> npt.NDArray[np.floating]:

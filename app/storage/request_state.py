@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from app.domain.memory import Scope, Tenant
 from app.ports.database import Row
+from app.storage.damaged_words import ALL_INDEXED
 from app.storage.rows import read_row
 from app.storage.scoped import ScopedStatement
 
@@ -12,12 +13,12 @@ _READ = """
 SELECT (SELECT count(*) + count(receipt) FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id') AS epoch, state.*
 FROM service_state AS state
 """
-_READ_FOR_RECALL = """
+_READ_FOR_RECALL = f"""
 SELECT (SELECT count(*) + count(receipt) FROM erasure WHERE erasure.tenant_id = ?1 ->> 'tenant_id') AS epoch, state.*,
   EXISTS (
     SELECT 1 FROM agent WHERE agent.tenant_id = ?1 ->> 'tenant_id' AND agent.agent_id = ?1 ->> 'agent_id'
       AND NOT agent.long_term_enabled
-  ) AS disabled
+  ) AS disabled, (SELECT indexed_to <> {ALL_INDEXED} FROM words_index) AS words_missing
 FROM service_state AS state
 """
 
@@ -43,7 +44,10 @@ def read(tenant: Tenant) -> ScopedStatement:
 
 
 def read_for_recall(scope: Scope) -> ScopedStatement:
-    """Read the request state, and whether the agent's long-term memory is ``disabled``."""
+    """Read the request state, whether the agent's long-term memory is ``disabled``, and whether ``words_missing``.
+
+    That is so while the index of words does not have all memories.
+    """
     return ScopedStatement.read(scope, _READ_FOR_RECALL)
 
 

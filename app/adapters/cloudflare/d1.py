@@ -31,8 +31,9 @@ from app.domain.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
-from app.ports.database import Row, RunRefused, Statement
+from app.ports.database import Row, RunRefused, Statement, WordsDamaged
 from app.ports.vector_index import AwaitedHits
+from app.storage.damaged_words import run_despite_damage
 
 # https://developers.cloudflare.com/d1/platform/limits/
 _MAX_STATEMENTS = 100
@@ -77,6 +78,8 @@ _OVERLOADED = (
 _QUOTA = ("exceeded D1's free tier", "exceeded its daily")
 # A trigger's RAISE(ABORT, reason); a broken constraint says more than one word.
 _REFUSED = re.compile(r"\A([a-z_]+): SQLITE_CONSTRAINT\b.*")
+_WORDS_DAMAGED = ("SQLITE_CORRUPT_VTAB", "invalid fts5 file format")
+"""Of virtual tables there is the index of words alone."""
 _FULL = ("SQLITE_FULL", "maximum DB size")
 
 
@@ -119,8 +122,9 @@ class D1Database:
         It is not documented that a REST batch is one transaction, so the statements of a run are in an order
         in which every prefix is harmless (docs/architecture.md).
         """
-        if not statements:
-            return []
+        return await run_despite_damage(self._run, statements) if statements else []
+
+    async def _run(self, statements: Sequence[Statement]) -> list[list[Row]]:
         batch = _batch(statements)
         attempts = _ATTEMPTS if all(s.repeatable or not s.writes for s in statements) else 1
         awaited = {id(each.awaits): each.awaits for each in statements if each.awaits is not None}
@@ -209,6 +213,8 @@ class D1Database:
         detail = f"D1: {refusal.message}"
         error = _unavailable(refusal.message, detail)
         refused = refusal.status == _INVALID_REQUEST and (refusal.code == _SQL_ERROR or "SQLITE_" in refusal.message)
+        if error is None and refused and any(text in refusal.message for text in _WORDS_DAMAGED):
+            return WordsDamaged(detail)
         if error is None and refused and (reason := _REFUSED.fullmatch(refusal.message)):
             return RunRefused(reason[1])
         if error is None and refused:

@@ -13,6 +13,7 @@ from app.domain.memory import Scope
 Matrix = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.int64]
 
+_BYTES_PER_NUMBER = 4
 _BYTES_PER_ID = 100
 _BYTES_PER_SCOPE = 1000
 _FIRST_CAPACITY = 64
@@ -22,12 +23,13 @@ _FIRST_CAPACITY = 64
 class Snapshot:
     """The vectors at one moment: column ``i`` of ``values`` is memory ``ids[i]``, written as number ``numbers[i]``.
 
-    ``ids`` may have grown past the snapshot; ``numbers`` is ascending.
+    ``ids`` may have grown past the snapshot; ``numbers`` is ascending. So many vectors were ``unreadable``.
     """
 
     numbers: Numbers
     ids: list[str]
     values: Matrix
+    unreadable: int
 
 
 @dataclass(slots=True)
@@ -44,6 +46,8 @@ class ScopeVectors:
     numbers: Numbers = field(default_factory=lambda: np.empty(0, np.int64))
     ids: list[str] = field(default_factory=list)
     values: Matrix = field(init=False)
+    unreadable: list[int] = field(default_factory=list)
+    """The numbers of vectors that are damaged, ascending: they have another length than all others."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -53,7 +57,8 @@ class ScopeVectors:
     @property
     def last(self) -> int:
         """Return the highest number, 0 when empty."""
-        return int(self.numbers[self.count - 1]) if self.count else 0
+        readable = int(self.numbers[self.count - 1]) if self.count else 0
+        return max(readable, self.unreadable[-1]) if self.unreadable else readable
 
     @property
     def size(self) -> int:
@@ -62,10 +67,12 @@ class ScopeVectors:
 
     def snapshot(self) -> Snapshot:
         """Return the current vectors; later changes do not affect the snapshot."""
-        return Snapshot(self.numbers[: self.count], self.ids, self.values[:, : self.count])
+        return Snapshot(self.numbers[: self.count], self.ids, self.values[:, : self.count], len(self.unreadable))
 
     def append(self, rows: list[tuple[int, str, bytes]]) -> None:
         """Add rows of number, id and vector, numbers ascending and above ``last``."""
+        rows, unreadable = sorted_out(rows, self.dimensions)
+        self.unreadable += unreadable
         end = self.count + len(rows)
         if end > len(self.numbers):
             self._grow(max(end, self.count + self.count // 8, _FIRST_CAPACITY))
@@ -81,6 +88,9 @@ class ScopeVectors:
         self.values = self.values[:, : self.count][:, kept]
         self.numbers = self.numbers[: self.count][kept]
         self.count = len(self.ids)
+        if self.unreadable:
+            present = set(numbers.tolist())
+            self.unreadable = [number for number in self.unreadable if number in present]
 
     def _grow(self, capacity: int) -> None:
         values = np.empty((self.dimensions, capacity), np.float32)
@@ -132,6 +142,13 @@ class ScopeCache:
         return _BYTES_PER_SCOPE + vectors * _bytes_per_vector(self._dimensions) <= self._budget
 
 
+def sorted_out(rows: list[tuple[int, str, bytes]], dimensions: int) -> tuple[list[tuple[int, str, bytes]], list[int]]:
+    """Return the rows whose vectors have so many dimensions, and the numbers of the others, which are damaged."""
+    size = dimensions * _BYTES_PER_NUMBER
+    unreadable = [row[0] for row in rows if len(row[2]) != size]
+    return ([row for row in rows if len(row[2]) == size] if unreadable else rows), unreadable
+
+
 def columns(vectors: Sequence[bytes], dimensions: int) -> Matrix:
     """Return a matrix whose columns are these vectors, of which each is the bytes of float32 numbers."""
     return np.frombuffer(b"".join(vectors), "<f4").reshape(-1, dimensions).T
@@ -150,4 +167,4 @@ def cosines(queries: Matrix, values: Matrix) -> Sequence[Matrix]:
 
 
 def _bytes_per_vector(dimensions: int) -> int:
-    return dimensions * 4 + _BYTES_PER_ID
+    return dimensions * _BYTES_PER_NUMBER + _BYTES_PER_ID

@@ -6,6 +6,7 @@ import apsw
 
 from app.adapters.local.sqlite_file import SqliteFile
 from app.ports.database import Row, Statement
+from app.storage.damaged_words import run_despite_damage
 
 _READ_SECONDS = 2.0
 
@@ -27,6 +28,9 @@ class SqliteDatabase:
 
     async def run(self, statements: Sequence[Statement]) -> list[list[Row]]:
         """Run the statements as one transaction, on a snapshot if none of them writes."""
+        return await run_despite_damage(self._run, statements)
+
+    async def _run(self, statements: Sequence[Statement]) -> list[list[Row]]:
         tenant_id = next((statement.tenant_id for statement in statements), "")
 
         def work(connection: apsw.Connection) -> list[list[Row]]:

@@ -5,7 +5,7 @@ import re
 import apsw
 
 from app.domain.errors import DatabaseRejected, DatabaseUnavailable, MemoryGatewayError, StorageFull, StorageReadOnly
-from app.ports.database import RunRefused
+from app.ports.database import RunRefused, WordsDamaged
 
 _UNAVAILABLE: dict[int, type[DatabaseUnavailable]] = {
     apsw.SQLITE_FULL: StorageFull,
@@ -22,6 +22,8 @@ _UNAVAILABLE: dict[int, type[DatabaseUnavailable]] = {
 }
 # SQLite reports FULL only for ENOSPC: a disk quota or a limit on file sizes appears as a failed write.
 _NO_ROOM = {apsw.SQLITE_IOERR_WRITE, apsw.SQLITE_IOERR_SHMSIZE}
+_OTHER_FORMAT = "invalid fts5 file format"
+"""What FTS5 says where its own settings are lost; it gives no code of its own then."""
 _REASON = re.compile("[a-z_]+")
 _SAYS = {
     StorageFull: "The data cannot be written: the disk, or a limit on it, is full.",
@@ -53,6 +55,8 @@ def _of_sqlite(error: apsw.Error) -> MemoryGatewayError:
         return RunRefused(str(error))
     if interrupted(error):
         return too_slow()
+    if words_damaged(error):
+        return WordsDamaged(f"The index of words is damaged: {error}")
     kind = _kind(error)
     if kind is None:
         return DatabaseRejected(f"The database refused a statement: {error}")
@@ -64,6 +68,12 @@ def interrupted(error: apsw.Error) -> bool:
     return _code(error) == apsw.SQLITE_INTERRUPT
 
 
+def words_damaged(error: Exception) -> bool:
+    """Return whether FTS5 could not read its blocks: the index of words is the only virtual table."""
+    corrupt = getattr(error, "extendedresult", None) == apsw.SQLITE_CORRUPT_VTAB
+    return corrupt or (isinstance(error, apsw.Error) and _OTHER_FORMAT in str(error))
+
+
 def too_slow() -> DatabaseUnavailable:
     """Return the error of a read that took too long."""
     return DatabaseUnavailable("The read took too long and was stopped. Ask for less.")
@@ -71,7 +81,7 @@ def too_slow() -> DatabaseUnavailable:
 
 def closes_connection(error: Exception) -> bool:
     """Return whether the file failed rather than the statement, so that it should be reopened."""
-    return not isinstance(error, apsw.Error) or _code(error) in _UNAVAILABLE
+    return not isinstance(error, apsw.Error) or (_code(error) in _UNAVAILABLE and not words_damaged(error))
 
 
 def read_only(error: Exception) -> bool:

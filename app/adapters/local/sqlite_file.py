@@ -222,7 +222,7 @@ class SqliteFile:
                 connection = _open(self.path, *_WRITER)
             waiting = list(group)
             while waiting and not _commit(connection, waiting):
-                waiting = [job for job in waiting if job.error is None]
+                waiting = [job for job in waiting if not job.finished]
         except Exception as error:  # noqa: BLE001 - goes to everyone who waits; the thread goes on
             for job in group:
                 if not job.finished:
@@ -243,6 +243,7 @@ def _commit(connection: apsw.Connection, jobs: list[Job[Any]]) -> bool:
     job = jobs[0]
     ends = time.thread_time() + _GROUP_SECONDS
     reached = 0
+    is_made = False
     try:
         _execute_patiently(connection, "BEGIN IMMEDIATE")
         for job in jobs:
@@ -250,13 +251,18 @@ def _commit(connection: apsw.Connection, jobs: list[Job[Any]]) -> bool:
             reached += 1
             if time.thread_time() > ends:
                 break
+        is_made = True
         connection.execute("COMMIT")
     except Exception as error:
         if isinstance(error, apsw.Error) and closes_connection(error):
             raise
-        job.fail(error)
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+        if is_made and reached > 1:  # FTS5 writes its blocks now, and does not tell whose words it could not write
+            for each in jobs[:reached]:
+                _commit(connection, [each])
+        else:
+            job.fail(error)
         return False
     for job in jobs[:reached]:
         job.finished = True

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 import apsw
 import numpy as np
@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from app.adapters.local import removed_vectors
 from app.adapters.local.coalescer import Coalescer
-from app.adapters.local.scope_vectors import Numbers, ScopeCache, ScopeVectors, columns, cosines
+from app.adapters.local.scope_vectors import Numbers, ScopeCache, ScopeVectors, columns, cosines, sorted_out
 from app.adapters.local.sqlite_file import SqliteFile
 from app.domain.embedding import EmbeddingConfig, Vector, same_text
 from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope
 from app.domain.query import Filter
-from app.ports.index_admin import Expected, Held, IdPage
+from app.ports.index_admin import CountsUnreadable, Expected, Held, IdPage
 from app.ports.vector_index import Hit, Hits, IndexedVector
 from app.storage import filters
 
@@ -106,8 +106,12 @@ SELECT id, tenant_id, agent_id, created_at, metadata, vector FROM local_vector
 WHERE index_name = ?1 ->> 'index_name' AND id IN (SELECT value FROM json_each(?1, '$.ids'))
 """
 _LISTED = """
-SELECT DISTINCT id FROM local_vector
-WHERE index_name = ?1 ->> 'index_name' AND id > ?1 ->> 'after' ORDER BY id LIMIT ?1 ->> 'most'
+SELECT id, max(length(vector) <> 4 * ?1 ->> 'dimensions') FROM local_vector
+WHERE index_name = ?1 ->> 'index_name' AND id > ?1 ->> 'after' GROUP BY id ORDER BY id LIMIT ?1 ->> 'most'
+"""
+_UNREADABLE = """
+SELECT count(*) FROM local_vector
+WHERE index_name = ?1 ->> 'index_name' AND length(vector) <> 4 * ?1 ->> 'dimensions'
 """
 
 _DESTROY = (
@@ -122,6 +126,7 @@ _DESTROY = (
 _LIST_IDS = 1000
 _STREAMED = 4096
 _FLOATS = npt.NDArray[np.float32]
+_Block: TypeAlias = tuple[Numbers, list[str], _FLOATS, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +136,7 @@ class _ScopeSearch:
     where: Filter
 
 
-class SqliteVectorIndex:
+class SqliteVectorIndex(CountsUnreadable):
     """Searches vectors of the file exactly, in memory. Implements ``app.ports.vector_index.VectorIndex``.
 
     The first search of a scope loads its vectors, which are kept within a budget; every search first reads the
@@ -156,7 +161,7 @@ class SqliteVectorIndex:
         self._filter_seconds = filter_seconds
         self._config = config
         self._cache = ScopeCache(config.dimensions, cache_bytes)
-        self._searches: Coalescer[Scope, _ScopeSearch, list[Hit]] = Coalescer(self._answer)
+        self._searches: Coalescer[Scope, _ScopeSearch, Hits] = Coalescer(self._answer)
 
     async def prepare(self) -> None:
         """Create the tables of the index where they are absent."""
@@ -170,8 +175,7 @@ class SqliteVectorIndex:
         """
         search = _ScopeSearch(vector, top_k, where)
         # A filter may take long: only its own caller waits for it.
-        hits = (await self._answer(scope, [search]))[0] if where else await self._searches.ask(scope, search)
-        return Hits(hits, more=len(hits) == top_k)
+        return (await self._answer(scope, [search]))[0] if where else await self._searches.ask(scope, search)
 
     async def upsert(self, vectors: Sequence[IndexedVector]) -> int:
         """Write the vectors in one transaction."""
@@ -208,10 +212,15 @@ class SqliteVectorIndex:
         return {id_: Held(Scope(tenant, agent), revision, self._config.label) for id_, tenant, agent, revision in rows}
 
     async def vectors(self, tenant_id: str, ids: Sequence[str]) -> Mapping[str, Vector]:
-        """Read the vectors from the file."""
+        """Read the vectors from the file; one that is damaged is left out."""
         argument = to_json({"tenant_id": tenant_id, "index_name": self._config.index_name, "ids": list(ids)})
         rows = await self._file.read(lambda connection: _rows(connection, _BY_ID, argument), tenant_id)
-        return {id_: np.frombuffer(values, "<f4").astype(np.float32, copy=False) for id_, values in rows}
+        size = 4 * self._config.dimensions
+        return {
+            id_: np.frombuffer(values, "<f4").astype(np.float32, copy=False)
+            for id_, values in rows
+            if len(values) == size
+        }
 
     async def agrees(self, expected: Sequence[Expected]) -> Mapping[str, bool]:
         """Compare the rows of the vectors; all have the config of this index."""
@@ -222,10 +231,18 @@ class SqliteVectorIndex:
 
     async def list_ids(self, cursor: str | None = None) -> IdPage:
         """Return the ids that follow the cursor, which is an id itself and never expires."""
-        argument = to_json({"index_name": self._config.index_name, "after": cursor or "", "most": _LIST_IDS})
+        page: dict[str, Json] = {"after": cursor or "", "most": _LIST_IDS, "dimensions": self._config.dimensions}
+        argument = to_json({"index_name": self._config.index_name, **page})
         rows = await self._file.read(lambda connection: _rows(connection, _LISTED, argument))
-        ids = [id_ for (id_,) in rows]
-        return IdPage(ids, ids[-1] if len(ids) == _LIST_IDS else None)
+        ids = [id_ for id_, _ in rows]
+        unreadable = [id_ for id_, is_unreadable in rows if is_unreadable]
+        return IdPage(ids, ids[-1] if len(ids) == _LIST_IDS else None, unreadable)
+
+    async def count_unreadable(self) -> int:
+        """Look at the length of each vector of this config."""
+        argument = to_json({"index_name": self._config.index_name, "dimensions": self._config.dimensions})
+        ((unreadable,),) = await self._file.read(lambda connection: _rows(connection, _UNREADABLE, argument))
+        return int(unreadable)
 
     async def sample(self, tenant_id: str, agent_id: str | None = None) -> Sequence[str]:
         """Read ids from the file, because a search scores every vector in it."""
@@ -252,29 +269,32 @@ class SqliteVectorIndex:
         """Read from the index's tables."""
         await self._file.read(lambda connection: connection.execute("SELECT 1 FROM local_vector LIMIT 1").fetchone())
 
-    async def _answer(self, scope: Scope, searches: Sequence[_ScopeSearch]) -> list[list[Hit]]:
+    async def _answer(self, scope: Scope, searches: Sequence[_ScopeSearch]) -> list[Hits]:
         seconds = self._filter_seconds if any(search.where for search in searches) else None
         return await self._file.read(
             lambda connection: self._search(connection, scope, searches), scope.tenant_id, seconds=seconds
         )
 
-    def _search(self, connection: apsw.Connection, scope: Scope, searches: Sequence[_ScopeSearch]) -> list[list[Hit]]:
+    def _search(self, connection: apsw.Connection, scope: Scope, searches: Sequence[_ScopeSearch]) -> list[Hits]:
         """Answer concurrent searches of one scope together, with one pass over its vectors."""
         # Taken before the first read, so that a removal meanwhile also evicts the vectors that this search loads.
         vectors = self._cache.get(scope)
         allowed = [self._passing(connection, scope, s.where) if s.where else None for s in searches]
         queries = np.stack([search.vector for search in searches])
         best: list[list[tuple[float, int, str]]] = [[] for _ in searches]
-        for numbers, ids, values in self._blocks(connection, scope, vectors):
+        unreadable = 0
+        for numbers, ids, values, left_out in self._blocks(connection, scope, vectors):
+            unreadable += left_out
             for found, search, passing, scores in zip(best, searches, allowed, cosines(queries, values), strict=True):
                 positions = None if passing is None else np.flatnonzero(np.isin(numbers, passing))
                 found.extend(_best(numbers, ids, scores, positions, search.top_k))
-        return [_hits(found, search.top_k) for found, search in zip(best, searches, strict=True)]
+        return [_hits(found, search.top_k, unreadable) for found, search in zip(best, searches, strict=True)]
 
-    def _blocks(
-        self, connection: apsw.Connection, scope: Scope, vectors: ScopeVectors
-    ) -> Iterator[tuple[Numbers, list[str], _FLOATS]]:
-        """Yield the scope's current vectors as columns: in one block from memory, or in several from the file."""
+    def _blocks(self, connection: apsw.Connection, scope: Scope, vectors: ScopeVectors) -> Iterator[_Block]:
+        """Yield the scope's current vectors as columns: in one block from memory, or in several from the file.
+
+        The last of each block is how many vectors were left out of it, because they are damaged.
+        """
         argument = _argument(self._config, scope, after=0)
         if not vectors.count and not self._cache.fits(connection.execute(_COUNT, (argument,)).get):
             self._cache.forget(scope)
@@ -287,7 +307,7 @@ class SqliteVectorIndex:
             yield from self._streamed(connection.execute(_VECTORS, (argument,)))
             return
         self._cache.resized(scope, vectors.size)
-        yield snapshot.numbers, snapshot.ids, snapshot.values
+        yield snapshot.numbers, snapshot.ids, snapshot.values, snapshot.unreadable
 
     def _refresh(self, connection: apsw.Connection, scope: Scope, vectors: ScopeVectors) -> bool:
         """Update the vectors from the file.
@@ -307,10 +327,11 @@ class SqliteVectorIndex:
             vectors.append(added)
         return True
 
-    def _streamed(self, cursor: apsw.Cursor) -> Iterator[tuple[Numbers, list[str], _FLOATS]]:
-        while rows := list(islice(cursor, _STREAMED)):
+    def _streamed(self, cursor: apsw.Cursor) -> Iterator[_Block]:
+        while read := list(islice(cursor, _STREAMED)):
+            rows, unreadable = sorted_out(read, self._config.dimensions)
             values = columns([row[2] for row in rows], self._config.dimensions)
-            yield np.array([row[0] for row in rows], np.int64), [row[1] for row in rows], values
+            yield np.array([row[0] for row in rows], np.int64), [row[1] for row in rows], values, len(unreadable)
 
     def _passing(self, connection: apsw.Connection, scope: Scope, where: Filter) -> Numbers:
         """Return the numbers of the scope's vectors that pass the filter."""
@@ -342,9 +363,10 @@ def _highest(scores: _FLOATS, count: int) -> npt.NDArray[np.intp]:
     return np.concatenate([above, equal[len(above) - count :]])
 
 
-def _hits(found: list[tuple[float, int, str]], top_k: int) -> list[Hit]:
+def _hits(found: list[tuple[float, int, str]], top_k: int, unreadable: int) -> Hits:
     """Sort the vectors found by score; of equal scores the newest is first."""
-    return [Hit(id_, score) for score, _, id_ in sorted(found, reverse=True)[:top_k]]
+    hits = [Hit(id_, score) for score, _, id_ in sorted(found, reverse=True)[:top_k]]
+    return Hits(hits, more=len(hits) == top_k, unreadable=unreadable)
 
 
 def _argument(config: EmbeddingConfig, scope: Scope, **more: Json) -> str:
@@ -355,7 +377,9 @@ def _is_as(expected: Expected, tenant_id: str, agent_id: str, created_at: int, m
     shown = (Scope(tenant_id, agent_id), created_at, json.loads(metadata))
     if shown != (expected.scope, expected.created_at, dict(expected.metadata)):
         return False
-    return expected.values is None or same_text(np.frombuffer(values, "<f4"), expected.values)
+    if expected.values is None:
+        return True
+    return len(values) == 4 * len(expected.values) and same_text(np.frombuffer(values, "<f4"), expected.values)
 
 
 def _filtered(vector: IndexedVector) -> dict[str, Json]:

@@ -3,28 +3,35 @@
 import asyncio
 from collections.abc import Collection
 
+from app.indexing.jobs.rebuild_words import rebuild_words
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Database
 from app.storage.system import words_index
-from app.storage.system.words_index import has_merged
+from app.storage.system.words_index import has_merged, read_state
 
 _MAX_STEPS = 20
 _PAUSE_SECONDS = 0.1
 """Between steps: requests go first."""
 
 
-async def merge_words(database: Database) -> int:
+async def merge_words(database: Database, *, pause: float = _PAUSE_SECONDS) -> int:
     """Merge b-trees of the index of words until there are few, and return the number of steps, 20 at most.
 
     A search looks into each b-tree. After ten thousand stores there are up to fifteen, and after a merge two to four.
-    Blocks that an older version wrote may hold the words of deleted memories; once, they are written anew.
+    Blocks that an older version wrote may hold the words of deleted memories; once, they are written anew. Where the
+    index is damaged, or memories are missing in it, it is made again instead, with so many seconds between steps.
 
     Raises:
         Unavailable: the database does not answer.
+        WordsDamaged: the index was damaged while it was made again.
     """
     for step in range(_MAX_STEPS):
         answers = await database.run(words_index.MERGE_STEP)
-        if not has_merged(answers) and not await _go_on_with_old_blocks(database, words_index.old_blocks(answers)):
+        state = read_state(answers[0])
+        if not state.complete:
+            await rebuild_words(database, RateLimiter(60 / pause).spend)
+            return step
+        if not has_merged(answers) and not await _go_on_with_old_blocks(database, state.old_blocks):
             return step
         await asyncio.sleep(_PAUSE_SECONDS)
     return _MAX_STEPS
@@ -42,7 +49,9 @@ async def write_words_anew(database: Database, rate_limiter: RateLimiter) -> Non
 
     Raises:
         Unavailable: the database does not answer.
+        WordsDamaged: the index was damaged while it was made again.
     """
+    await rebuild_words(database, rate_limiter.spend)
     await rate_limiter.spend()
     answers = await database.run(words_index.WRITE_ANEW)
     while has_merged(answers):
@@ -68,23 +77,31 @@ class DeletedWords:
     async def gone_of(self, erasures: Collection[str]) -> set[str]:
         """Take the writing further, and return for which of the erasures, whose memories are deleted, it is finished.
 
+        While the index is damaged none is: its blocks keep what they have until it is made again.
+
         Raises:
             Unavailable: the database does not answer; the next call continues.
         """
         for erasure in erasures:
             self._needed.setdefault(erasure, self._begun + 1)
-        for step in range(_MAX_STEPS):
-            if all(self._needed[erasure] <= self._finished for erasure in erasures):
+        for _ in range(_MAX_STEPS):
+            if all(self._needed[erasure] <= self._finished for erasure in erasures) or not await self._step():
                 break
-            begins = self._begun == self._finished
-            if step:
-                await asyncio.sleep(0)
-            answers = await self._database.run(words_index.WRITE_ANEW if begins else words_index.GO_ON_WRITING)
-            self._begun += begins
-            if not has_merged(answers):
-                self._finished = self._begun
         return {erasure for erasure in erasures if self._needed[erasure] <= self._finished}
 
     def forget(self, erasure: str) -> None:
         """Keep nothing of an erasure that has its receipt."""
         self._needed.pop(erasure, None)
+
+    async def _step(self) -> bool:
+        """Begin to write the index anew, or go on with that; return whether it could be written."""
+        begins = self._begun == self._finished
+        answers = await self._database.run(words_index.WRITE_ANEW if begins else words_index.GO_ON_WRITING)
+        if read_state(answers[0]).damaged:
+            self._finished = self._begun  # what was begun counts for nobody any more
+            self._needed = dict.fromkeys(self._needed, self._begun + 1)
+            return False
+        self._begun += begins
+        if not has_merged(answers):
+            self._finished = self._begun
+        return True

@@ -14,6 +14,7 @@ from app.domain.embedding import Vector
 from app.domain.errors import Conflict, CursorExpired, VectorRefused
 from app.domain.json_types import Json
 from app.indexing.jobs.compare_vectors import VectorComparison
+from app.indexing.jobs.rebuild_words import count_missing_words, rebuild_words
 from app.indexing.lease_keeper import log_void
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Database, Row, Statement
@@ -41,9 +42,10 @@ class Findings:
     """The findings so far: counts, and a few example ids of each kind.
 
     ``missing`` memories have no vector, ``orphans`` are vectors without a memory, ``stale`` memories were embedded
-    with a config that is not in use; ``foreign`` vectors were not written by this service and are not touched.
-    ``hidden`` vectors are there by id and no search of their scope finds them; ``changed`` ones have other values or
-    metadata than their memories.
+    with a config that is not in use; ``unreadable`` vectors are damaged, in the index or in the outbox; ``foreign``
+    ones were not written by this service and are not touched. ``hidden`` vectors are there by id and no search of their
+    scope finds them; ``changed`` ones have other values or metadata than their memories. ``words`` memories are not
+    found by their words.
     """
 
     listed: int = 0
@@ -51,10 +53,12 @@ class Findings:
     missing: int = 0
     orphans: int = 0
     stale: int = 0
+    unreadable: int = 0
     foreign: int = 0
     compared: int = 0
     hidden: int = 0
     changed: int = 0
+    words: int = 0
     repaired: int = 0
     examples: dict[str, list[str]] = field(default_factory=dict)
 
@@ -129,6 +133,7 @@ class Reconcile:
             Unavailable: the database, the index or the embedder does not answer; running it again continues from there.
         """
         state = await self._begin()
+        await self._check_words()
         if state.phase == "listing":
             await self._check_index(state.cursor)
             state = replace(state, phase="missing", cursor=None)
@@ -174,6 +179,7 @@ class Reconcile:
             stale = read_rows(UnindexedMemory, stale_rows)
             self._findings.add("stale", [memory.id for memory in stale])
             await self._embed_again(stale)
+            await self._found_unreadable(page.unreadable)
             self._report_progress()
             if page.cursor is None:
                 return
@@ -188,7 +194,9 @@ class Reconcile:
                 *statements.read_missing(after, self._embedder.config),
             )
             missing = await self._without_visible(read_rows(UnindexedMemory, rows), started_at)
-            self._findings.add("missing", [memory.id for memory in missing])
+            self._findings.add("missing", [memory.id for memory in missing if not memory.unreadable])
+            if unreadable := [memory.id for memory in missing if memory.unreadable]:
+                self._findings.add("unreadable", unreadable)
             await self._embed_again(missing)
             window = read_row(MemoryWindow, window_row)
             self._findings.walked += window.memories
@@ -250,7 +258,7 @@ class Reconcile:
         """Return the memories without those whose vectors have become visible since their page was listed."""
         recent = [memory.id for memory in memories if memory.created_at > started_at - _RECENT_MS]
         shown = await self._held(recent) if recent else {}
-        return [memory for memory in memories if memory.id not in shown]
+        return [memory for memory in memories if memory.unreadable or memory.id not in shown]
 
     async def _held(self, ids: Sequence[str]) -> dict[str, Held]:
         await self._rate_limiter.spend(-(-len(ids) // _MAX_IDS_PER_CALL))
@@ -269,6 +277,21 @@ class Reconcile:
         orphans: list[dict[str, Json]] = [{"id": id_, **held[id_].scope.argument} for id_ in ours]
         await self._step(statements.queue_deletes(orphans, self._embedder.config))
         self._findings.repaired += len(ours)
+
+    async def _found_unreadable(self, ids: Sequence[str]) -> None:
+        """Count vectors that are damaged, and make those again whose memories exist; the others are orphans."""
+        if not ids:
+            return
+        self._findings.add("unreadable", ids)
+        (rows,) = await self._step(statements.read_memories(ids))
+        await self._embed_again(read_rows(UnindexedMemory, rows))
+
+    async def _check_words(self) -> None:
+        """Count the memories that the index of words lacks; to repair that, make this index again."""
+        await self._step()
+        self._findings.words = await count_missing_words(self._database)
+        if self._findings.words and self._repair:
+            await rebuild_words(self._database, self._step, anew=True)
 
     async def _embed_again(self, memories: Sequence[UnindexedMemory]) -> None:
         """Embed memories, queue their vectors and send them; the indexer confirms them, or sends them again."""

@@ -27,7 +27,7 @@ rate_option = click.option(
 
 
 @click.command()
-@click.option("--repair", is_flag=True, help="Embed what is missing or stale, and remove orphans.")
+@click.option("--repair", is_flag=True, help="Embed what is missing, stale or damaged, and remove orphans.")
 @click.option(
     "--values/--no-values",
     default=True,
@@ -37,7 +37,7 @@ rate_option = click.option(
 @rate_option
 @as_json_option
 def reconcile(*, repair: bool, values: bool, calls_per_minute: float, as_json: bool) -> None:
-    """Compare the index, and the object store, with the database.
+    """Compare the index, the index of words, and the object store, with the database.
 
     It goes id by id, and asks the index through the filter of recalls. What was stopped goes on where it was.
     """
@@ -54,7 +54,7 @@ def reconcile(*, repair: bool, values: bool, calls_per_minute: float, as_json: b
 def rebuild(*, yes: bool, poll_seconds: float, calls_per_minute: float, as_json: bool) -> None:
     """Make a lost index again from the database alone.
 
-    The index is created where it is absent, and every memory is embedded and sent to it.
+    The index is created where it is absent, and every memory is embedded and sent to it. So is the index of words.
     """
     if not yes:
         raise click.UsageError("Every memory whose vector is gone is embedded again. Add --yes to do it.")
@@ -69,6 +69,8 @@ async def _rebuild(poll_seconds: float, calls_per_minute: float) -> Findings:
         for shard in await read_shards(settings):
             await provision_index(settings, poll_seconds, shard)
     async with open_maintenance(settings, calls_per_minute) as shards:
+        for prepared in shards:
+            await prepared.rebuild_words()
         return await _compared(shards, repair=True, values=False)
 
 
@@ -139,11 +141,19 @@ def _report(findings: Findings, *, repair: bool) -> str:
         ("stale", "memories embedded with another config"),
         ("hidden", "vectors that no search finds"),
         ("changed", "vectors with other values or metadata than their memories"),
+        ("unreadable", "vectors that are damaged"),
         ("foreign", "vectors of another writer, left alone"),
     ):
         lines.append(_line(getattr(findings, kind), said, findings.examples.get(kind, [])))
+    if findings.words:
+        lines.append(f"{findings.words} memories missing in the index of words{', which was made again' * repair}.")
     if repair:
         lines.append(f"{findings.repaired} repaired; the index shows them within minutes.")
-    elif any((findings.missing, findings.orphans, findings.stale, findings.hidden, findings.changed)):
+    elif any(
+        (
+            *(findings.missing, findings.orphans, findings.stale, findings.hidden, findings.changed),
+            *(findings.unreadable, findings.words),
+        )
+    ):
         lines.append("Nothing was changed. Run again with --repair.")
     return "\n".join(lines)

@@ -22,7 +22,7 @@ from app.services.transfer.lines import (
 from app.services.transfer.record import Record
 from app.services.transfer.retry_budget import RetryBudget
 from app.storage.batches import BEFORE_ALL, PAGE_ROWS, Bulk
-from app.storage.outbox import decode, waiting
+from app.storage.outbox import decode, lengths, waiting
 from app.storage.rows import read_memory
 from app.storage.tiers import rows as tier_rows
 from app.storage.tiers.tables import TIER_TABLES, TierTable
@@ -148,7 +148,8 @@ class Export:
             return shown
         statement = waiting(Tenant(self._tenant_id), missing, config.index_name)
         (queued,) = await self._retry_budget.of(lambda: self._backends.database.run([statement]))
-        return {**shown, **{str(row["id"]): decode(str(row["vector"]), config.dimensions) for row in queued}}
+        readable = [row for row in queued if len(str(row["vector"])) in lengths(config.dimensions)]
+        return {**shown, **{str(row["id"]): decode(str(row["vector"]), config.dimensions) for row in readable}}
 
 
 def _weight(row: Row) -> int:

@@ -16,7 +16,7 @@ from app.ports.vector_index import IndexedVector
 from app.storage.embedding_configs import READ_ALL, read_all
 from app.storage.idempotency import KEPT_MS
 from app.storage.lease_rule import holds, void
-from app.storage.outbox import decode
+from app.storage.outbox import decode, lengths
 from app.storage.rows import read_row, read_rows
 from app.storage.system import outbox_status
 from app.storage.system.erasing import DATE_ANEW, READY, RunningErasure
@@ -195,8 +195,16 @@ class QueuedChange:
         """Return the scope of the memory."""
         return Scope(self.tenant_id, self.agent_id)
 
+    def is_readable(self, dimensions: int) -> bool:
+        """Return whether its vector has so many dimensions, or it has none; else it is damaged."""
+        return self.vector is None or len(self.vector) in lengths(dimensions)
+
     def to_index(self, dimensions: int) -> IndexedVector:
-        """Return the vector as it is sent to the index."""
+        """Return the vector as it is sent to the index.
+
+        Raises:
+            ValueError: it is damaged.
+        """
         return IndexedVector(
             scope=self.scope,
             id=self.id,

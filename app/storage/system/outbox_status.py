@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 
+from app.domain.embedding import EmbeddingConfig
 from app.ports.database import NOW, Row, Statement
+from app.storage.damaged_words import ALL_INDEXED
 from app.storage.lease_rule import holds
+from app.storage.outbox import lengths
 from app.storage.rows import read_row
 from app.storage.system.leases import INDEXER
 
@@ -16,10 +19,17 @@ SELECT count(*) FILTER (WHERE acknowledged_at IS NULL AND dead IS NULL) AS undel
     AS oldest_undelivered_seconds,
   coalesce(max(confirmed_at - revision), 0) / 1000.0 AS delivery_lag_seconds,
   (SELECT count(*) FROM erasure WHERE receipt IS NULL) AS erasures,
+  (SELECT indexed_to <> {ALL_INDEXED} FROM words_index) AS words_missing,
   (SELECT holder FROM lease WHERE lease.name = '{INDEXER.name}' AND {holds("lease.expires_at", INDEXER.longest_ms)})
     AS lease_holder
 FROM outbox
 """)
+
+_UNREADABLE = """
+SELECT count(*) AS unreadable FROM outbox
+WHERE index_name = ?1 ->> 'index_name' AND operation = 'upsert'
+  AND length(vector) NOT IN (SELECT value FROM json_each(?1, '$.lengths'))
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +38,7 @@ class OutboxStatus:
 
     ``oldest_undelivered_seconds`` is the age of the oldest row that the index has not accepted;
     ``delivery_lag_seconds`` is the longest time from being queued to being known visible, of the rows that became
-    visible in the last minute.
+    visible in the last minute. ``words_missing``: not all memories are in the index of words, which is made again.
     """
 
     undelivered: int
@@ -38,9 +48,15 @@ class OutboxStatus:
     oldest_undelivered_seconds: float
     delivery_lag_seconds: float
     erasures: int
+    words_missing: bool
     lease_holder: str | None
 
 
 def read(row: Row) -> OutboxStatus:
     """Read the row that ``READ`` returned."""
     return read_row(OutboxStatus, row)
+
+
+def read_unreadable(config: EmbeddingConfig) -> Statement:
+    """Count the vectors queued for a config's index that are ``unreadable``: they have another length than all."""
+    return Statement.read(_UNREADABLE, index_name=config.index_name, lengths=list(lengths(config.dimensions)))

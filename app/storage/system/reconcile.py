@@ -11,7 +11,7 @@ from app.domain.learned import Learned, embedded_text
 from app.domain.memory import Scope
 from app.ports.database import NOW, Statement
 from app.ports.index_admin import Expected
-from app.storage.outbox import GRACE_MS, QUEUED_AGAIN
+from app.storage.outbox import GRACE_MS, QUEUED_AGAIN, lengths
 from app.storage.system.index_build import BUILDING
 from app.storage.system.leases import NamedLease
 
@@ -53,18 +53,25 @@ WHERE memory.id = value
     SELECT config.provider, config.model, config.dimensions FROM embedding_config AS config
   )
 """
+# A vector that is queued and has another length than ``app.storage.outbox.encode`` gives it.
+_UNREADABLE = """
+(outbox.operation = 'upsert' AND length(outbox.vector) NOT IN (SELECT value FROM json_each(?1, '$.lengths')))
+"""
 _MISSING = f"""
-SELECT memory.id, {_BYTES} AS bytes, memory.created_at FROM (
+SELECT memory.id, {_BYTES} AS bytes, memory.created_at, coalesce({_UNREADABLE}, FALSE) AS unreadable FROM (
   SELECT id, tenant_id, agent_id, content, learned, created_at FROM long_term_memory
   WHERE id > ?1 ->> 'after' ORDER BY id LIMIT {_MAX_WINDOW}
 ) AS memory
-WHERE NOT EXISTS (SELECT 1 FROM reconcile_listed AS listed WHERE listed.id = memory.id)
-  AND NOT EXISTS (
-    SELECT 1 FROM outbox
-    WHERE outbox.tenant_id = memory.tenant_id AND outbox.agent_id = memory.agent_id AND outbox.id = memory.id
-      AND outbox.index_name = ?1 ->> 'index_name'
-  )
+LEFT JOIN outbox ON outbox.tenant_id = memory.tenant_id AND outbox.agent_id = memory.agent_id
+  AND outbox.id = memory.id AND outbox.index_name = ?1 ->> 'index_name'
+WHERE {_UNREADABLE} OR (
+  outbox.id IS NULL AND NOT EXISTS (SELECT 1 FROM reconcile_listed AS listed WHERE listed.id = memory.id)
+)
 ORDER BY memory.id
+"""
+_MEMORIES = f"""
+SELECT memory.id, {_BYTES} AS bytes FROM json_each(?1, '$.ids') CROSS JOIN long_term_memory AS memory
+WHERE memory.id = value
 """
 _READ_WINDOW = f"""
 SELECT max(id) AS last, count(*) AS memories FROM (
@@ -159,6 +166,8 @@ class UnindexedMemory:
     id: str
     bytes: int
     created_at: int = 0
+    unreadable: bool = False
+    """Whether a vector is queued for it that is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,9 +238,12 @@ def add_listed(ids: Sequence[str], config: EmbeddingConfig) -> list[Statement]:
 
 
 def read_missing(after: str, config: EmbeddingConfig) -> list[Statement]:
-    """Read the memories of the next window that are neither listed nor queued; then the ``MemoryWindow``."""
+    """Read the memories of the next window that are neither listed nor queued, or queued with a damaged vector.
+
+    Then read the ``MemoryWindow``.
+    """
     return [
-        Statement.read(_MISSING, after=after, index_name=config.index_name),
+        Statement.read(_MISSING, after=after, index_name=config.index_name, lengths=list(lengths(config.dimensions))),
         Statement.read(_READ_WINDOW, after=after),
     ]
 
@@ -246,6 +258,11 @@ def read_compared(cursor: str | None, config: EmbeddingConfig) -> Statement:
 def read_compared_again(ids: Sequence[str], config: EmbeddingConfig) -> Statement:
     """Read memories, those that still exist, as rows of ``ComparedMemory``."""
     return Statement.read(_COMPARED_AGAIN, index_name=config.index_name, ids=list(ids))
+
+
+def read_memories(ids: Sequence[str]) -> Statement:
+    """Read those of the memories that exist, as rows of ``UnindexedMemory``."""
+    return Statement.read(_MEMORIES, ids=list(ids))
 
 
 def read_contents(ids: Sequence[str]) -> Statement:

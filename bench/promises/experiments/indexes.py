@@ -16,7 +16,7 @@ from bench.promises.checkout import Checkout
 from bench.promises.measurement import Measurement
 
 _ERASED = tuple(f"zq{number:02}xerasedword" for number in range(40))
-_RECALLS, _DELETES, _OTHERS = 40, 10, 60
+_MEMORIES, _RECALLS, _DELETES, _OTHERS = 50, 40, 10, 60
 _LOOKS, _COMMAND_SECONDS = 150, 60.0
 _DAMAGES: Mapping[str, tuple[str, ...]] = {
     "damaged blocks": ("UPDATE memory_words_data SET block = zeroblob(length(block)) WHERE id > 10",),
@@ -70,18 +70,17 @@ async def _damaged(checkout: Checkout, damage: tuple[str, ...]) -> tuple[int, in
     """Return how many recalls and deletes were answered, and the exit codes of doctor before and after a repair."""
     with tempfile.TemporaryDirectory() as folder:
         async with _served(checkout, folder) as client:
-            ids = [await _store(client, "assistant", f"Delivery {number} reached the harbour") for number in range(50)]
+            for number in range(_MEMORIES):
+                await _store(client, "assistant", f"Delivery {number} reached the harbour")
+            listed = await client.get("/memories", params={"agent_id": "assistant", "limit": _MEMORIES})
+            ids = [str(memory["id"]) for memory in listed.json()["memories"]]
         _change(Path(folder), damage)
         before = await _run(checkout, folder, "doctor")
         async with _served(checkout, folder) as client:
+            deleted = [await _delete(client, id_) for id_ in ids[-_DELETES - 1 : -1]]
             answers = [await client.post("/recall", json=_recall(number)) for number in range(_RECALLS)]
         _change(Path(folder), damage)
-        async with _served(checkout, folder) as client:
-            deleted = [await _delete(client, id_) for id_ in ids[20 : 20 + _DELETES]]
-        _change(Path(folder), damage)
         await _run(checkout, folder, "reconcile", "--repair")
-        async with _served(checkout, folder):  # whose indexer writes what was queued
-            await asyncio.sleep(2)
         after = await _run(checkout, folder, "doctor")
     return sum(map(_answered, answers)), sum(map(_answered, deleted)), before, after
 
@@ -98,11 +97,9 @@ def _recall(number: int) -> dict[str, object]:
     return {"agent_id": "assistant", "query": f"which delivery {number} reached the harbour?"}
 
 
-async def _store(client: httpx.AsyncClient, agent: str, content: str) -> str:
+async def _store(client: httpx.AsyncClient, agent: str, content: str) -> None:
     answer = await client.post("/store", json={"agent_id": agent, "content": content})
     answer.raise_for_status()
-    listed = (await client.get("/memories", params={"agent_id": agent, "limit": 1})).json()
-    return str(listed["memories"][0]["id"])
 
 
 @asynccontextmanager

@@ -200,10 +200,11 @@ class RecallAnswer(Answer):
         exclude_if=_is_empty,
         description=(
             "Present when the answer may not be all there is: why. `index_unavailable`, `embedder_unavailable`, "
-            "`lexical_unavailable`: this did not answer, and the other channels did. `reranker_unavailable`: the "
-            "reranker did not answer in time, and the answer is the one without it. `pending_bound`: of what is new "
-            "only the newest was compared. `filter_beyond_index`: the last entries match the filter, or are what "
-            "`for_model` leaves, but their vectors were not compared with the query's."
+            "`lexical_unavailable`: this did not answer, and the other channels did. `vectors_unreadable`: damaged "
+            "vectors were left out. `reranker_unavailable`: the reranker did not answer in time, and the answer is the "
+            "one without it. `pending_bound`: of what is new only the newest was compared. `filter_beyond_index`: the "
+            "last entries match the filter, or are what `for_model` leaves, but their vectors were not compared with "
+            "the query's."
         ),
     )
 
