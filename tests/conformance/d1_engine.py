@@ -74,7 +74,7 @@ def _migrations() -> bytes:
     """Return the request that sends all that ``migrate`` sends to an empty database."""
     recorder = _Recorder()
     asyncio.run(migrate(recorder))
-    batch = [{"sql": each.sql, "params": each.parameters} for each in recorder.statements]
+    batch = [{"sql": each.sql, "params": each.parameters} for each in recorder.statements if each.writes]
     return json.dumps({"batch": batch}).encode()
 
 
