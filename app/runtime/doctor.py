@@ -124,7 +124,7 @@ async def _clock(runtime: Runtime) -> str:
 
 
 async def _words(runtime: Runtime) -> str:
-    missing = await count_missing_words(runtime.backends.database)
+    missing = await count_missing_words(runtime.backends.database.run)
     if missing:
         raise MemoryGatewayError(f"{missing} memories are missing in it, and are not found by their words. {_REPAIR}")
     return "it has all memories"

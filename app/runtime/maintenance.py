@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from app.domain.embedding import EmbeddingConfig
 from app.indexing.jobs.parity import Side
-from app.indexing.jobs.rebuild_words import rebuild_words
+from app.indexing.jobs.rebuild_words import limited, rebuild_words
 from app.indexing.jobs.reconcile import Progress, Reconcile
 from app.indexing.jobs.reconcile_blobs import ReconcileBlobs
 from app.indexing.jobs.reembed import Reembedding
@@ -54,7 +54,7 @@ class Maintenance:
 
     async def rebuild_words(self) -> None:
         """Make the shard's index of words again from its memories."""
-        await rebuild_words(self.runtime.backends.database, self.rate_limiter.spend, anew=True)
+        await rebuild_words(limited(self.runtime.backends.database, self.rate_limiter), anew=True)
 
     def blobs(self, *, repair: bool) -> ReconcileBlobs:
         """Return a comparison of the object store, which all shards share, with the rows of blobs in all of them."""

@@ -78,7 +78,7 @@ async def check_deletes_and_stores_go_on(bench: Bench, ids: list[str]) -> None:
 
 async def check_all_is_found_again(bench: Bench) -> None:
     await merge_words(bench.database, pause=1e-6)
-    assert await count_missing_words(bench.database) == 0
+    assert await count_missing_words(bench.database.run) == 0
     assert await degraded(bench) == []
     assert await is_found_by_words(bench, "zeppelin")
     assert len(await bench.rows("SELECT 1 FROM memory_words WHERE memory_words MATCH 'parcel'")) == COUNT - 10
@@ -112,7 +112,7 @@ async def test_writes_that_are_committed_together_all_succeed_where_the_words_ar
         )
         assert await bench.memories() == COUNT
         await merge_words(bench.database, pause=1e-6)
-        assert await count_missing_words(bench.database) == 0
+        assert await count_missing_words(bench.database.run) == 0
 
 
 async def test_an_erasure_and_a_prune_end_where_the_words_are_damaged(tmp_path: Path) -> None:
@@ -129,19 +129,19 @@ async def test_an_erasure_and_a_prune_end_where_the_words_are_damaged(tmp_path: 
         await Prune(bench.database, audit_days=1, episode_days=1, rate_limiter=limiter, report=lambda _: None).run()
         await bench.quiet(rounds=3)
         assert (await bench.gateway.erasure(accepted.id)).receipt is not None
-        assert await count_missing_words(bench.database) == 0
+        assert await count_missing_words(bench.database.run) == 0
         assert await degraded(bench) == []
 
 
 async def test_words_that_were_lost_unnoticed_are_found_missing_and_made_again(bench: Bench) -> None:
     await filled(bench)
     await bench.change(EMPTIED)
-    assert await count_missing_words(bench.database) == COUNT
+    assert await count_missing_words(bench.database.run) == COUNT
     found = await reconcile(bench, repair=False)
     assert found.words == COUNT
-    assert await count_missing_words(bench.database) == COUNT
+    assert await count_missing_words(bench.database.run) == COUNT
     await merge_words(bench.database, pause=1e-6)
-    assert await count_missing_words(bench.database) == 0
+    assert await count_missing_words(bench.database.run) == 0
     await bench.change(EMPTIED)
     assert (await reconcile(bench)).words == COUNT
     assert (await reconcile(bench)).words == 0
@@ -151,7 +151,7 @@ async def test_words_that_were_lost_unnoticed_are_found_missing_and_made_again(b
 async def test_what_is_stored_and_deleted_while_words_are_made_again_is_as_it_should_be(bench: Bench) -> None:
     ids = await filled(bench)
     middle = (await bench.rows(f"SELECT number FROM memory_number WHERE id = '{ids[11]}'"))[0]["number"]
-    await rebuild_words(bench.database, RateLimiter(1e9).spend, anew=True)
+    await rebuild_words(bench.database.run, anew=True)
     await bench.change(
         "INSERT INTO memory_words (memory_words, rowid, scope, content, segments) "
         f"SELECT 'delete', number, scope, content, segments FROM memory_words_source WHERE number > {middle}"
@@ -162,7 +162,7 @@ async def test_what_is_stored_and_deleted_while_words_are_made_again_is_as_it_sh
     await bench.gateway.delete("bot", ids[20])
     await bench.gateway.store("bot", NewMemory("a zeppelin was sighted"))
     await merge_words(bench.database, pause=1e-6)
-    assert await count_missing_words(bench.database) == 0
+    assert await count_missing_words(bench.database.run) == 0
     assert len(await bench.rows("SELECT 1 FROM memory_words WHERE memory_words MATCH 'parcel'")) == COUNT - 2
     assert await is_found_by_words(bench, "zeppelin")
 
@@ -174,7 +174,7 @@ async def test_an_index_of_words_that_was_made_again_is_as_the_migrations_make_i
     async with bench_on(tmp_path) as bench:
         before = {" ".join(str(row["made"]).split()) for row in await bench.rows(sql)}
         assert len(before) == 5
-        await rebuild_words(bench.database, RateLimiter(1e9).spend, anew=True)
+        await rebuild_words(bench.database.run, anew=True)
         assert {" ".join(str(row["made"]).split()) for row in await bench.rows(sql)} == before
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Collection
 
-from app.indexing.jobs.rebuild_words import rebuild_words
+from app.indexing.jobs.rebuild_words import limited, rebuild_words
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.database import Database
 from app.storage.system import words_index
@@ -29,7 +29,7 @@ async def merge_words(database: Database, *, pause: float = _PAUSE_SECONDS) -> i
         answers = await database.run(words_index.MERGE_STEP)
         state = read_state(answers[0])
         if not state.complete:
-            await rebuild_words(database, RateLimiter(60 / pause).spend)
+            await rebuild_words(limited(database, RateLimiter(60 / pause)))
             return step
         if not has_merged(answers) and not await _go_on_with_old_blocks(database, state.old_blocks):
             return step
@@ -51,12 +51,11 @@ async def write_words_anew(database: Database, rate_limiter: RateLimiter) -> Non
         Unavailable: the database does not answer.
         WordsDamaged: the index was damaged while it was made again.
     """
-    await rebuild_words(database, rate_limiter.spend)
-    await rate_limiter.spend()
-    answers = await database.run(words_index.WRITE_ANEW)
+    run = limited(database, rate_limiter)
+    await rebuild_words(run)
+    answers = await run(words_index.WRITE_ANEW)
     while has_merged(answers):
-        await rate_limiter.spend()
-        answers = await database.run(words_index.GO_ON_WRITING)
+        answers = await run(words_index.GO_ON_WRITING)
 
 
 class DeletedWords:

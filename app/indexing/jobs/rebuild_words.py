@@ -1,10 +1,12 @@
 """Makes the index of words again from the memories, in bounded steps. Crosses tenants; no request imports it."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Sequence
 
 import structlog
 
-from app.ports.database import Database, WordsDamaged
+from app.indexing.rate_limiter import RateLimiter
+from app.ports.database import Database, Row, Statement, WordsDamaged
+from app.storage.damaged_words import Run
 from app.storage.rows import read_row
 from app.storage.system import words_index
 from app.storage.system.words_index import WordsCount, read_state
@@ -15,39 +17,44 @@ _CHECKED = 1_000_000
 """Up to so many memories the blocks are checked, which takes about three seconds."""
 
 
-async def rebuild_words(
-    database: Database, before_each: Callable[[], Awaitable[object]], *, anew: bool = False
-) -> None:
+def limited(database: Database, rate_limiter: RateLimiter) -> Run:
+    """Return what runs statements on a database, each run when the rate limiter lets it through."""
+
+    async def run(statements: Sequence[Statement]) -> list[list[Row]]:
+        await rate_limiter.spend()
+        return await database.run(statements)
+
+    return run
+
+
+async def rebuild_words(run: Run, *, anew: bool = False) -> None:
     """Index the memories that are not in the index of words; where it is damaged, or ``anew``, all of them.
 
     Meanwhile a store writes its words itself or leaves them to this. Where it stops, the next one goes on.
-    ``before_each`` is awaited before each run of the database.
+    ``run`` runs the statements of each step on the database.
 
     Raises:
         Unavailable: the database does not answer.
         WordsDamaged: the index was damaged while it was made.
     """
     log = structlog.get_logger()
-    await before_each()
-    (rows,) = await database.run([words_index.READ_STATE])
+    (rows,) = await run([words_index.READ_STATE])
     state = read_state(rows)
     if state.damaged or anew:
         log.warning("words_made_again", lost=state.lost)
-        await before_each()
-        *_, rows = await database.run([*words_index.RESET, words_index.READ_STATE])
+        *_, rows = await run([*words_index.RESET, words_index.READ_STATE])
         state = read_state(rows)
     elif state.complete:
         return
     while not state.complete:
-        await before_each()
-        *_, rows = await database.run(words_index.REFILL_STEP)
+        *_, rows = await run(words_index.REFILL_STEP)
         state = read_state(rows)
         if state.damaged:
             raise WordsDamaged("The index of words was damaged while it was made again.")
     log.info("words_complete")
 
 
-async def count_missing_words(database: Database) -> int:
+async def count_missing_words(run: Run) -> int:
     """Return how many memories are not in the index of words: all of them where it is damaged, which is then marked.
 
     FTS5 compares the words of up to 50,000 memories, and of up to a million checks the blocks alone.
@@ -55,13 +62,13 @@ async def count_missing_words(database: Database) -> int:
     Raises:
         Unavailable: the database does not answer.
     """
-    ((row,),) = await database.run([words_index.COUNT])
+    ((row,),) = await run([words_index.COUNT])
     count = read_row(WordsCount, row)
     if count.missing or count.memories > _CHECKED:
         return count.missing
     check = words_index.CHECK_WORDS if count.memories <= _COMPARED else words_index.CHECK_BLOCKS
     try:
-        await database.run([check])
+        await run([check])
     except WordsDamaged:
         return count.memories
     return 0

@@ -288,10 +288,9 @@ class Reconcile:
 
     async def _check_words(self) -> None:
         """Count the memories that the index of words lacks; to repair that, make this index again."""
-        await self._step()
-        self._findings.words = await count_missing_words(self._database)
+        self._findings.words = await count_missing_words(self._steps)
         if self._findings.words and self._repair:
-            await rebuild_words(self._database, self._step, anew=True)
+            await rebuild_words(self._steps, anew=True)
 
     async def _embed_again(self, memories: Sequence[UnindexedMemory]) -> None:
         """Embed memories, queue their vectors and send them; the indexer confirms them, or sends them again."""
@@ -343,6 +342,9 @@ class Reconcile:
         if not leased:
             raise Conflict("Another process is comparing the index with the database.")
         return results
+
+    async def _steps(self, run: Sequence[Statement]) -> list[list[Row]]:
+        return await self._step(*run)
 
     async def _run(self, run: Sequence[Statement]) -> list[list[Row]]:
         await self._rate_limiter.spend()
