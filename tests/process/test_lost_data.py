@@ -29,14 +29,15 @@ def empty(data_dir: Path) -> None:
 
 def remove(data_dir: Path) -> None:
     for path in data_dir.glob("memory.sqlite3*"):
-        if not path.name.endswith("-made"):
+        if path.is_file() and not path.name.endswith("-made"):
             path.unlink()
 
 
 def remove_with_its_mark(data_dir: Path) -> None:
     """Leave what else is there: blobs, as an older version left them."""
     for path in data_dir.glob("memory.sqlite3*"):
-        path.unlink()
+        if path.is_file():
+            path.unlink()
     (data_dir / "blobs" / "one").mkdir(parents=True)
 
 

@@ -99,4 +99,4 @@ async def test_a_shard_that_is_missing_is_named_with_the_reason(tmp_path: Path) 
     assert list(ready(said)) == ["main"]
     (failed,) = [each for each in said if each["event"] == "shard_failed"]
     assert (failed["shard"], failed["log_level"]) == ("east", "error")
-    assert failed["reason"] == "The file shards/east.sqlite3 of DATA_DIR is missing."
+    assert failed["reason"] == "The file shards/east.sqlite3 of DATA_DIR is missing or empty."

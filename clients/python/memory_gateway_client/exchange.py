@@ -28,9 +28,10 @@ _LEAST_SECONDS = 0.01
 LASTING = frozenset(
     {
         "cursor_expired",
+        "database_lost",
         "model_answer_rejected",
         "quota_exhausted",
-        "schema_too_new",
+        "schema_too_old",
         "upstream_credentials_refused",
         "upstream_rejected",
         "vector_refused",

@@ -33,7 +33,7 @@ def services(bench: Bench, tenant: str = "acme", author: Author = ADMINISTRATOR)
 
 FACTS = [
     ("facts", "The customer lives in Oslo"),
-    ("facts", "customer plan - Business"),
+    ("facts", "customer employer - Acme"),
     ("facts", "Perhaps customer shoe size - 43"),
 ]
 
@@ -48,8 +48,8 @@ async def furnish(bench: Bench) -> str:
     said = [NewMessage("user", "Where is my invoice?"), NewMessage("assistant", "I look.")]
     await own.windows.append("bot", "i", said, ttl_seconds=3600)
     await bench.gateway.store("bot", NewMemory("The customer lives in Oslo"))
-    await own.semantic.learn("bot", Fact("customer", "plan", "Team"))
-    await own.semantic.learn("bot", Fact("customer", "plan", "Business"))
+    await own.semantic.learn("bot", Fact("customer", "employer", "Initech"))
+    await own.semantic.learn("bot", Fact("customer", "employer", "Acme"))
     await own.semantic.learn("bot", Fact("customer", "shoe size", "43", confidence=0.3))
     return run.id
 
