@@ -121,7 +121,7 @@ async def test_a_tenant_that_is_just_moving_is_told_to_try_again(tmp_path: Path)
     async with sharded(tmp_path) as service:
         await placed(service, "acme", "east")
         east = service.shards.runtimes["east"].backends.database
-        await east.run([Statement("UPDATE tenant_epochs SET fenced_until = 9000000000000", writes=True)])
+        await east.run([Statement("UPDATE tenant_epochs SET fenced_until = unixepoch() * 1000 + 5000", writes=True)])
         answer = await service.post("/store", {"agent_id": "bot", "content": "a fox"})
         assert (answer.status_code, answer.json()["code"]) == (503, "tenant_moved")
         assert answer.headers["retry-after"] == "1"
@@ -147,7 +147,10 @@ async def test_a_missing_shard_concerns_its_own_tenants_alone(tmp_path: Path) ->
         assert ready.status_code == 200
         (part,) = [part for part in ready.json()["parts"] if part["name"] == "shard east"]
         assert (part["status"], part["code"]) == ("failing", "shard_unavailable")
-        assert part["detail"] == "The shard east cannot be used: The file shards/east.sqlite3 of DATA_DIR is missing."
+        assert (
+            part["detail"]
+            == "The shard east cannot be used: The file shards/east.sqlite3 of DATA_DIR is missing or empty."
+        )
 
 
 def test_the_path_of_a_missing_shard_is_in_the_log(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "quota": ("quota.quota", "Show and set what a tenant or an agent may hold and store."),
         "prune": ("prune.prune", "Delete what has expired or is too old, of all tenants."),
         "outbox": ("outbox.outbox", "Look at vectors that wait for the index; retry or drop them."),
-        "reconcile": ("reconcile.reconcile", "Compare the index, and the object store, with the database."),
+        "reconcile": ("reconcile.reconcile", "Compare the indexes and the object store with the database."),
         "rebuild": ("reconcile.rebuild", "Make a lost index again from the database alone."),
         "reembed": ("reembed.reembed", "Move the data to another embedding model, step by step."),
         "shard": ("shard.shard", "Spread tenants over several databases: add, list, move."),

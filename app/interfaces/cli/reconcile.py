@@ -37,7 +37,7 @@ rate_option = click.option(
 @rate_option
 @as_json_option
 def reconcile(*, repair: bool, values: bool, calls_per_minute: float, as_json: bool) -> None:
-    """Compare the index, the index of words, and the object store, with the database.
+    """Compare the indexes and the object store with the database.
 
     It goes id by id, and asks the index through the filter of recalls. What was stopped goes on where it was.
     """

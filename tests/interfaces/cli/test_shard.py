@@ -255,7 +255,7 @@ def test_a_shard_that_is_missing_is_named_and_the_others_are_pruned(line: Line) 
     assert [told for told in done.stderr.splitlines() if told.startswith("...")] == [
         f"... shard {name}" for name in ("main", "east", "west")
     ]
-    said = "Error: The shard east cannot be used: The file shards/east.sqlite3 of DATA_DIR is missing."
+    said = "Error: The shard east cannot be used: The file shards/east.sqlite3 of DATA_DIR is missing or empty."
     assert f"{said} The others were pruned." in done.stderr
     assert said in line.fails("outbox", "list")
     assert said in line.fails("migrate")

@@ -8,6 +8,7 @@ import random
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,11 +29,12 @@ RATES = (0.2, 0.35, 0.5, 0.65, 0.8)
 ROUNDS = 1_000
 CHANGE, AFTER = 300, 300
 Rewards = npt.NDArray[np.int64]
+UNLIMITED: dict[str, Any] = {"tenant_stores_per_minute": 10_000_000, "agent_stores_per_minute": 10_000_000}
 
 
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
-    async with bench_on(tmp_path) as made:
+    async with bench_on(tmp_path, **UNLIMITED) as made:
         await made.change(runs_sql(range(max(ROUNDS, CHANGE + AFTER))))
         yield made
 
@@ -141,7 +143,7 @@ def as_the_textbook(rounds: int, directory: Path) -> None:
     """Play fewer rounds, where each takes long."""
 
     async def play() -> None:
-        async with bench_on(directory) as made:
+        async with bench_on(directory, **UNLIMITED) as made:
             await made.change(runs_sql(range(rounds)))
             table = rewards(RATES, rounds, 0)
             chosen = await played(ProceduralMemory(made.backends.of_tenant("acme", ADMINISTRATOR)), "t", table, 0)
@@ -162,7 +164,7 @@ def counted_alike(posted: list[tuple[int, float]], chance: random.Random, direct
 
     async def ends() -> None:
         with running_on(on) as backend:
-            async with bench_on(directory, backend) as made:
+            async with bench_on(directory, backend, **UNLIMITED) as made:
                 await made.change(runs_sql(range(10)))
                 memory = ProceduralMemory(made.backends.of_tenant("acme", ADMINISTRATOR))
                 for name in ("in-order", "shuffled"):
