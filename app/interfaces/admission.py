@@ -6,7 +6,6 @@ little: it does not reach the application, and the log has a line a second for a
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from http import HTTPStatus
 from typing import Any
 
 import structlog
@@ -16,7 +15,7 @@ from uvicorn._types import HTTPScope
 from app.domain.errors import Overloaded
 from app.interfaces.http.anonymous import ALWAYS_ANSWERED
 from app.interfaces.http.middleware import Observe, request_id_of
-from app.interfaces.http.problems import METHODS, error_response
+from app.interfaces.http.problems import METHODS, answer_bytes, error_response
 
 _LOG_SECONDS = 1.0
 
@@ -72,7 +71,4 @@ def _answer(error: Overloaded, scope: HTTPScope, request_id: str) -> bytes:
     """Return the bytes of an answer, in the form that the path has."""
     given: dict[str, Any] = {**scope, "state": {"request_id": request_id}}
     response = error_response(error, given)
-    headers = [*response.raw_headers, (b"x-request-id", request_id.encode())]
-    lines = [f"HTTP/1.1 {response.status_code} {HTTPStatus(response.status_code).phrase}".encode()]
-    lines += [name + b": " + value for name, value in headers]
-    return b"\r\n".join([*lines, b"", b"" if scope["method"] == "HEAD" else bytes(response.body)])
+    return answer_bytes(response, (b"x-request-id", request_id.encode()), head=scope["method"] == "HEAD")

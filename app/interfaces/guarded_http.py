@@ -6,11 +6,9 @@ figures.
 """
 
 import asyncio
-import fcntl
 import socket
-import termios
+import sys
 from collections.abc import Callable, Collection
-from http import HTTPStatus
 from typing import Any
 from uuid import uuid4
 
@@ -20,8 +18,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from app.domain.errors import HeadersTooLarge, MalformedHttp, MemoryGatewayError, RequestTimeout, TooManyConnections
 from app.interfaces.connections import ConnectionLimits, Connections
-from app.interfaces.http.problems import problem_response
+from app.interfaces.http.problems import answer_bytes, problem_response
 from app.interfaces.upgrades import SentAhead, parser_of_body
+
+if sys.platform != "win32":
+    import fcntl
+    import termios
 
 _NO_ROOM = "This server has as many connections as it may."
 _NOTHING = bytes(4)
@@ -116,7 +118,9 @@ class GuardedHttp(HttpToolsProtocol):
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing has arrived that is not read yet."""
+        """Whether nothing has arrived that is not read yet; Windows does not tell."""
+        if sys.platform == "win32":
+            return True
         own = self.transport.get_extra_info("socket")
         return own is None or fcntl.ioctl(own.fileno(), termios.FIONREAD, _NOTHING) == _NOTHING
 
@@ -353,10 +357,7 @@ class GuardedHttp(HttpToolsProtocol):
 
     def _tell(self, error: MemoryGatewayError) -> None:
         response = problem_response(error, uuid4().hex)
-        headers = [*response.raw_headers, (b"connection", b"close")]
-        lines = [f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}".encode()]
-        lines += [name + b": " + value for name, value in headers]
-        self.transport.write(b"\r\n".join([*lines, b"", bytes(response.body)]))
+        self.transport.write(answer_bytes(response, (b"connection", b"close")))
 
     def _linger(self) -> None:
         """End the connection once the answer has been read: closed while something arrives, it would be reset."""

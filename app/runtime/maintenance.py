@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from app.domain.embedding import EmbeddingConfig
+from app.indexing.jobs.findings import Progress
 from app.indexing.jobs.parity import Side
 from app.indexing.jobs.rebuild_words import limited, rebuild_words
-from app.indexing.jobs.reconcile import Progress, Reconcile
+from app.indexing.jobs.reconcile import Reconcile
 from app.indexing.jobs.reconcile_blobs import ReconcileBlobs
 from app.indexing.jobs.reembed import Reembedding
 from app.indexing.rate_limiter import RateLimiter

@@ -137,7 +137,7 @@ async def test_an_erasure_is_sent_again_only_where_it_was_never_sent(connect: Co
         problem(500, "internal_error", 1),
         problem(502, "upstream_rejected"),
         problem(503, "quota_exhausted"),
-        problem(503, "schema_too_new"),
+        problem(503, "schema_too_old"),
         httpx.Response(429, html="<h1>Too Many Requests</h1>"),
         httpx.Response(404, html="<h1>Not Found</h1>"),
         httpx.Response(200, html="<h1>Log in</h1>"),

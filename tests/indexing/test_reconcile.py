@@ -10,7 +10,8 @@ import pytest
 from app.domain.errors import Conflict, CursorExpired, DatabaseUnavailable
 from app.domain.memory import NewMemory, Scope
 from app.indexing.jobs import reconcile as reconcile_module
-from app.indexing.jobs.reconcile import Findings, Progress, Reconcile
+from app.indexing.jobs.findings import Findings, Progress
+from app.indexing.jobs.reconcile import Reconcile
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.index_admin import IdPage
 from app.ports.vector_index import IndexedVector

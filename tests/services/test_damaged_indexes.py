@@ -9,10 +9,11 @@ import pytest
 from app.domain.errors import UpstreamUnavailable
 from app.domain.memory import NewMemory
 from app.domain.query import Query
+from app.indexing.jobs.findings import Findings
 from app.indexing.jobs.merge_words import merge_words
 from app.indexing.jobs.prune import Prune
 from app.indexing.jobs.rebuild_words import count_missing_words, rebuild_words
-from app.indexing.jobs.reconcile import Findings, Reconcile
+from app.indexing.jobs.reconcile import Reconcile
 from app.indexing.rate_limiter import RateLimiter
 from tests.support.backends import Backend
 from tests.support.gateways import Bench, bench_on

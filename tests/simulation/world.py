@@ -19,7 +19,8 @@ from app.indexing.acknowledgements import Acknowledgements
 from app.indexing.cosine_scales import CosineScales
 from app.indexing.embedding_registry import EmbeddingRegistry
 from app.indexing.indexer import Indexer
-from app.indexing.jobs.reconcile import Findings, Reconcile
+from app.indexing.jobs.findings import Findings
+from app.indexing.jobs.reconcile import Reconcile
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.embedder import Embedder
 from app.ports.index_admin import IndexAdmin

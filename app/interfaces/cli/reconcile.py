@@ -10,7 +10,7 @@ from app.adapters.cloudflare.account import Placement
 from app.bootstrap import build_provisioning, open_maintenance, read_shards
 from app.domain.errors import MemoryGatewayError
 from app.domain.shards import Shard
-from app.indexing.jobs.reconcile import Findings, Progress, together
+from app.indexing.jobs.findings import Findings, Progress, together
 from app.indexing.jobs.reconcile_blobs import BlobFindings
 from app.interfaces.cli.parameters import as_json_option, poll_option, print_answer, quiet_settings, run, tell_shard
 from app.interfaces.cli.progress import progress_bar

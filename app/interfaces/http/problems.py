@@ -95,6 +95,16 @@ def problem_response(error: MemoryGatewayError, request_id: str) -> Response:
     return Response(_problem(error, request_id).model_dump_json(), error.status, _headers(error), MEDIA_TYPE)
 
 
+def answer_bytes(response: Response, *headers: tuple[bytes, bytes], head: bool = False) -> bytes:
+    """Return a whole HTTP/1.1 answer with further headers, for who answers without the application.
+
+    ``head``: whether the request was HEAD, whose answer has no body.
+    """
+    lines = [f"HTTP/1.1 {response.status_code} {HTTPStatus(response.status_code).phrase}".encode()]
+    lines += [name + b": " + value for name, value in (*response.raw_headers, *headers)]
+    return b"\r\n".join([*lines, b"", b"" if head else bytes(response.body)])
+
+
 def _problem(error: MemoryGatewayError, request_id: str) -> Problem:
     return Problem(
         type=f"urn:memory-gateway:problem:{error.code}",

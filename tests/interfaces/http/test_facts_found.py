@@ -11,8 +11,6 @@ from tests.support.service import Service, serving
 pytestmark = pytest.mark.thorough
 
 DATA = Path(__file__).parents[2] / "data/facts"
-FOUND = 0.94
-"""Of how many questions the fact is among the first five, at least; tests/data/facts/ORIGIN.md has the figures."""
 
 
 def lines(name: str) -> list[dict[str, Any]]:
@@ -43,10 +41,11 @@ async def missed(service: Service, questions: list[dict[str, Any]]) -> list[str]
     return without
 
 
-@pytest.mark.parametrize(("runs", "asked"), [(4, 20), pytest.param(10, 50, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("runs", "asked", "found"), [(4, 20, 0.95), pytest.param(10, 50, 0.9, marks=pytest.mark.long)])
 async def test_a_question_in_natural_words_finds_its_fact_among_the_first_five(
-    tmp_path: Path, runs: int, asked: int
+    tmp_path: Path, runs: int, asked: int, found: float
 ) -> None:
+    """``found``: of how many questions at least; tests/data/facts/ORIGIN.md has the figures."""
     facts = [fact for fact in lines("facts.jsonl") if fact["run"] <= runs]
     known = {fact["fact_id"] for fact in facts}
     questions = [each for each in lines("open.jsonl") + lines("sealed.jsonl") if each["fact_id"] in known]
@@ -54,4 +53,4 @@ async def test_a_question_in_natural_words_finds_its_fact_among_the_first_five(
         await teach(service, facts, runs)
         without = await missed(service, questions)
     assert len(questions) == asked
-    assert len(without) <= (1 - FOUND) * len(questions), without
+    assert len(questions) - len(without) >= found * len(questions), without
