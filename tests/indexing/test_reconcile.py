@@ -164,6 +164,30 @@ async def test_what_was_stopped_goes_on_where_it_was(bench: Bench, monkeypatch: 
     assert findings.walked == 9
 
 
+@pytest.mark.parametrize("before", [[False], [True, False]], ids=["only looked", "repaired, then looked"])
+async def test_a_repair_does_not_go_on_with_what_only_looked(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, before: list[bool]
+) -> None:
+    ids = await settled(bench, "a", "b")
+
+    async def stops(_: Any) -> dict[str, bool]:
+        raise DatabaseUnavailable("Stopped.")
+
+    with monkeypatch.context() as stopping:
+        stopping.setattr(bench.index.inner, "agrees", stops)
+        for repair in before[:-1]:
+            with pytest.raises(DatabaseUnavailable):
+                await comparison(bench, repair=repair).run()
+        await bench.change("UPDATE reconcile SET phase = 'listing', cursor = NULL WHERE singleton = 1")
+        await lose(bench, ids[:1])
+        with pytest.raises(DatabaseUnavailable):
+            await comparison(bench, repair=before[-1]).run()
+    findings = await comparison(bench, repair=True).run()
+    assert (findings.missing, findings.repaired) == (1, 1)
+    await bench.quiet()
+    assert set(await bench.index.held(ids)) == set(ids)
+
+
 async def test_a_listing_whose_cursor_has_expired_begins_anew(bench: Bench) -> None:
     await settled(bench, "a", "b", "c")
     inner, asked = bench.index.inner.list_ids, []

@@ -90,11 +90,14 @@ class Reconcile:
 
     async def _begin(self) -> ReconcileState:
         name = self._embedder.config.index_name
-        building, _, (row,) = await self._step(index_build.read(self._embedder.config), *statements.begin(name))
+        building, _, (row,) = await self._step(
+            index_build.read(self._embedder.config), *statements.begin(name, repairs=self._repair)
+        )
         if building:
             raise Conflict("The index is being made. If that was stopped, run: memory-gateway rebuild --yes")
         state = read_row(ReconcileState, row)
-        if state.index_name != name:  # a reconcile of an index that is no longer in use
+        only_looked = self._repair and not state.repairs  # what it has found would stay as it is
+        if state.index_name != name or only_looked:  # or a reconcile of an index that is no longer in use
             await self._run(statements.end(self._holder))
             return await self._begin()
         self._findings = Findings(**state.findings)

@@ -22,11 +22,12 @@ _MAX_CLEARED = 10_000
 _MAX_COMPARED = 100
 
 _BEGIN = f"""
-INSERT INTO reconcile (singleton, index_name, started_at, phase, findings)
-VALUES (1, ?1 ->> 'index_name', {NOW}, 'listing', '{{}}') ON CONFLICT DO NOTHING
+INSERT INTO reconcile (singleton, index_name, started_at, phase, findings, repairs)
+VALUES (1, ?1 ->> 'index_name', {NOW}, 'listing', '{{}}', ?1 ->> 'repairs')
+ON CONFLICT (singleton) DO UPDATE SET repairs = reconcile.repairs AND excluded.repairs
 """
 _READ_STATE = Statement.read("""
-SELECT index_name, started_at, phase, cursor, findings, (SELECT count(*) FROM long_term_memory) AS memories
+SELECT index_name, started_at, phase, cursor, findings, repairs, (SELECT count(*) FROM long_term_memory) AS memories
 FROM reconcile
 """)
 _SAVE = "UPDATE reconcile SET phase = ?1 ->> 'phase', cursor = ?1 ->> 'cursor', findings = ?1 ->> 'findings'"
@@ -148,7 +149,7 @@ class ReconcileState:
     """The progress of a reconcile, which another process can continue.
 
     ``phase`` is ``listing``, ``missing`` or ``comparing``; ``cursor`` is that of the index's listing, the last id that
-    was checked, or that of the last memory that was compared.
+    was checked, or that of the last memory that was compared. ``repairs``: whether all that was found is repaired.
     """
 
     index_name: str
@@ -156,6 +157,7 @@ class ReconcileState:
     phase: str
     cursor: str | None
     findings: dict[str, Any]
+    repairs: bool
     memories: int
 
 
@@ -214,9 +216,9 @@ class Content:
         return embedded_text(self.content, self.learned)
 
 
-def begin(index_name: str) -> list[Statement]:
+def begin(index_name: str, *, repairs: bool) -> list[Statement]:
     """Begin a reconcile unless one is under way; the second statement returns its ``ReconcileState``."""
-    return [Statement.write(_BEGIN, index_name=index_name), _READ_STATE]
+    return [Statement.write(_BEGIN, index_name=index_name, repairs=repairs), _READ_STATE]
 
 
 def save(phase: str, cursor: str | None, findings: Mapping[str, Json]) -> Statement:
