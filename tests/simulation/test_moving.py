@@ -29,7 +29,7 @@ _SEEDS = range(int(os.environ.get("SOAK_SEEDS", "1")))
 _OPERATIONS = 150 if generation.LONG else 50
 _CALLS_PER_MINUTE = 240
 _AGAIN_SECONDS = 5.0
-_STAYS_SECONDS = (60.0, 400.0)
+_STAYS_SECONDS = (60.0, 250.0)
 _KILLED_SECONDS = 60.0
 
 

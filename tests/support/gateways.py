@@ -97,5 +97,6 @@ async def bench_on(data_dir: Path, backend: Backend | None = None, **overrides: 
     try:
         yield Bench(gateway, database, index, embedder, indexer, backends)
     finally:  # a law makes many, and one that finds a counterexample goes on
+        await backends.deliveries.close(seconds=1.0)
         for close in runtime.closers:
             await close()
