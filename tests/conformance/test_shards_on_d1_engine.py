@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.adapters.cloudflare.d1 import D1Database
+from app.adapters.local.database_place import DatabasePlace
 from app.adapters.local.sqlite_file import SqliteFile
 from app.domain.shards import MAIN
 from tests.conformance.conftest import client_of
@@ -30,7 +31,7 @@ async def _sharded_on(engine: D1Engine, data_dir: Path) -> AsyncIterator[Service
     async with AsyncExitStack() as closing:
 
         def opened(file: SqliteFile) -> D1Database:
-            file.path.write_bytes(b"on the engine")  # a shard's file without bytes is taken for a lost one
+            DatabasePlace(file.path).check()  # makes it: a shard's file without bytes is taken for a lost one
             database = databases[file.path]
             client = client_of(database)
             closing.push_async_callback(client.close)
