@@ -59,6 +59,11 @@ class LeasedBudget(Protocol):
         """Whether it lacks calls."""
         ...
 
+    @property
+    def probes(self) -> bool:
+        """Whether all calls are blocked, and one is due that finds out whether they still are."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ProcessCalls:
@@ -143,7 +148,9 @@ class CallShares:
         await attempt(self.give_back, waits="call_share_left")
 
     async def renew(self) -> None:
-        """Report what was spent, and take the share that is due. Where no calls are counted, do nothing.
+        """Report what was spent, and take the share that is due. While Cloudflare blocks, it is asked now and then.
+
+        Where no calls are counted there is nothing to report, and no other call is made.
 
         Raises:
             Unavailable: the database does not answer. Then few calls more are made, until it does.
@@ -151,6 +158,8 @@ class CallShares:
         if self._budget.limit is not None:
             async with self._one:
                 await self._renew()
+        elif self._budget.probes:
+            await self._database.ping()
 
     async def _renew(self) -> None:
         seconds = self._budget.window * LEASE

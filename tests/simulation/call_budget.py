@@ -135,6 +135,11 @@ class Replica:
         """When it renews its share, unless it does so before."""
         self.renewals = 0
 
+    @property
+    def calls(self) -> int:
+        """How many calls it may make in a window."""
+        return self.budget.limit or 0
+
     async def call(self, tenants: Sequence[str] = ()) -> None:
         """Make one call of the account for these tenants."""
         await self.budget.admit()
@@ -152,7 +157,9 @@ class Replica:
         self.budget.record()
         self._count()
         self.renewals += 1
-        return await self.directory.run(statements)
+        rows = await self.directory.run(statements)
+        self.budget.answered()
+        return rows
 
     async def ping(self) -> None:
         """Do nothing."""
@@ -205,13 +212,17 @@ class Simulation:
         self._number += 1
         heapq.heappush(self._events, (self.now + seconds, self._number, event))
 
+    def begin(self, agents: Sequence[Agent]) -> None:
+        """Let agents ask from now on."""
+        for agent in agents:
+            self.at(self.random.random(), lambda agent=agent: self._ask(agent))  # type: ignore[misc]
+
     async def run(self, until: float) -> None:
         for replica in self.replicas:
             if self.now == 0.0:
                 await self._renew(replica)
         if self.now == 0.0:
-            for agent in self.agents:
-                self.at(self.random.random(), lambda agent=agent: self._ask(agent))  # type: ignore[misc]
+            self.begin(self.agents)
         while self._events and self._events[0][0] <= until:
             at, _, event = heapq.heappop(self._events)
             self.now = at

@@ -65,6 +65,31 @@ async def test_whatever_comes_first_two_windows_are_used_up_and_who_waits_is_ser
         assert in_vain([await used_up(anywhere(agents), seed, least=0.94)]) <= 0.04
 
 
+@pytest.mark.parametrize("replicas", [2, 3])
+@pytest.mark.parametrize("busy", [4, 16])
+async def test_an_idle_replica_that_wakes_is_served_at_once_and_has_its_even_part_or_what_is_unspent_in_two_renewals(
+    replicas: int, busy: int
+) -> None:
+    simulation = Simulation(replicas, [Agent(f"t{n}", 4.0 if busy < 16 else 0.0) for n in range(busy)])
+    await simulation.run(WINDOW)
+    limit, (asked, waking, *idle) = LIMIT - RESERVE, simulation.replicas
+    assert waking.calls >= limit / replicas / 4, "an idle one keeps so much even beside one that lacks calls"
+    woken = [Agent(f"w{n}", 0.0, place=1) for n in range(16)]
+    simulation.begin(woken)
+    unspent = limit
+    for second in range(1, 61):
+        await simulation.run(WINDOW + second)
+        assert sum(replica.calls for replica in simulation.replicas) <= limit
+        if second == 2:
+            assert sum(agent.done for agent in woken) >= len(woken)
+        if second == WINDOW * RENEWAL:
+            unspent -= sum(calls for _, calls in asked.budget.spent()) + sum(each.calls for each in idle)
+        if second == 2 * WINDOW * RENEWAL:
+            assert waking.calls >= min(limit / replicas, unspent) * 0.9
+    assert simulation.account.blocks == 0
+    assert simulation.account.within() <= LIMIT
+
+
 async def test_few_agents_that_wait_at_the_same_time_lose_no_calls() -> None:
     simulation = Simulation(1, [Agent(f"t{n}", 0.0) for n in range(8)], limit=180)
     await simulation.run(2 * WINDOW)
@@ -138,9 +163,23 @@ async def test_a_block_of_others_making_is_waited_out_by_all() -> None:
     before = len(simulation.account.calls)
     await simulation.run(100.0 + WINDOW - 1)
     assert len(simulation.account.calls) == before
-    assert simulation.account.while_blocked <= len(simulation.replicas), "each finds out by one call"
+    looks = 1 + WINDOW / 30
+    assert simulation.account.while_blocked <= looks * len(simulation.replicas), "each looks again every 30 seconds"
     await simulation.run(100.0 + 2 * WINDOW)
     assert len(simulation.account.calls) > before
+
+
+async def test_after_a_single_refusal_calls_are_made_again_within_a_minute() -> None:
+    simulation = Simulation(3, alike())
+    await simulation.run(100.0)
+    for replica in simulation.replicas:
+        replica.budget.block(WINDOW)
+    before = len(simulation.account.calls)
+    await simulation.run(129.0)
+    assert len(simulation.account.calls) == before
+    await simulation.run(160.0)
+    assert {replica.budget.blocked_for() for replica in simulation.replicas} == {0}
+    assert len(simulation.account.calls) > before + len(simulation.replicas)
 
 
 @pytest.mark.thorough

@@ -198,12 +198,36 @@ def shares_after(renewals: int, processes: list[Process], sharing: Sharing) -> l
     return [process.budget.left() for process in processes]
 
 
-def test_replicas_that_ask_for_little_have_the_same() -> None:
+def test_replicas_that_ask_for_little_have_the_same_and_leave_most_to_whoever_needs_it() -> None:
     sharing = Sharing()
     processes = [Process(number, sharing) for number in range(3)]
     shares = shares_after(8, processes, sharing)
     assert max(shares) - min(shares) <= 2
-    assert sum(shares) >= LIMIT - 3
+    assert LIMIT * 2 / 5 <= sum(shares) <= LIMIT / 2
+
+
+def test_a_replica_that_is_asked_much_beside_an_idle_one_has_most_calls_before_it_lacks_any() -> None:
+    sharing = Sharing()
+    idle, busy = processes = [Process(number, sharing) for number in range(2)]
+    shares_after(8, processes, sharing)
+    sharing.call(busy, LIMIT // 2)
+    assert not busy.budget.lacks_calls
+    assert busy.budget.limit is not None
+    assert busy.budget.limit >= LIMIT * 7 / 10
+    assert idle.budget.left() >= LIMIT / 5
+    sharing.no_window_holds_more_than_the_limit()
+
+
+def test_replicas_that_are_all_asked_much_have_the_same() -> None:
+    sharing = Sharing()
+    processes = [Process(number, sharing) for number in range(3)]
+    for _ in range(20):
+        shares_after(1, processes, sharing)
+        for process in processes:
+            sharing.call(process, 3)
+    limits = [process.budget.limit or 0 for process in processes]
+    assert max(limits) - min(limits) <= LIMIT / 20
+    assert sum(limits) >= LIMIT - 3
 
 
 def test_a_command_has_calls_at_once_where_servers_hold_all_and_takes_none_of_theirs() -> None:
@@ -213,6 +237,7 @@ def test_a_command_has_calls_at_once_where_servers_hold_all_and_takes_none_of_th
     commands = [Process(number, sharing, command=True) for number in (2, 3)]
     for server in servers:
         server.budget.refuse()
+    shares_after(2, servers, sharing)
     first, second, *others = shares_after(1, [*commands, *servers], sharing)
     assert first == FOR_COMMANDS
     assert sum(others) >= LIMIT - second - 2
@@ -243,7 +268,7 @@ def test_what_a_dead_one_may_have_spent_unseen_is_left_to_it() -> None:
     shares_after(8, sharing.alive, sharing)
     sharing.what_a_dead_one_has_not_spent_is_the_others_within_a_lease(1)
     (dead, _), (living,) = sharing.gone[0], sharing.alive
-    assert (len(dead.calls), len(living.calls)) == (9, LIMIT - 10)
+    assert (len(dead.calls), len(living.calls)) == (7, LIMIT - 8)
     sharing.no_window_holds_more_than_the_limit()
 
 

@@ -40,6 +40,10 @@ _UNPLANNED = 0.01
 """The part of a window that is not planned with: for what was promised, and comes a little late."""
 _FOR_REPORTS = 1
 """Of the calls that may be made before a report: so many are left to the report itself, which is a call too."""
+_PROBE = 1 / 10
+"""Of a window: how often a call is made while Cloudflare blocks, to see whether it still does."""
+_PROBED = 1 / 60
+"""Of a window: by when such a call was made and answered."""
 _STEPS = 30
 """A window has so many steps, by which calls are reported, and looked ahead."""
 
@@ -50,7 +54,7 @@ def for_commands(limit: int) -> int:
 
 
 class CallBudget:
-    """Allows at most ``limit`` calls in any ``window`` seconds, and none while Cloudflare blocks.
+    """Allows at most ``limit`` calls in any ``window`` seconds, and while Cloudflare blocks one in a tenth of it.
 
     Where processes share the limit, ``lease`` sets this one's share of it, and how much of that it may spend before it
     reports again. Once a lease has ended, another process may have the share: no call is made before the next lease.
@@ -80,6 +84,10 @@ class CallBudget:
         """By how much the clock that processes share is ahead of this one's."""
         self._passed: deque[float] = deque()
         self._blocked_until = -math.inf
+        self._probe_at = math.inf
+        """When the next call is made that finds out whether Cloudflare still blocks."""
+        self._probing = False
+        """Whether such a call is under way."""
         self._refused_at = -math.inf
         self._made = 0
         self._reported = 0
@@ -147,17 +155,40 @@ class CallBudget:
     def record(self) -> None:
         """Count a call that is made even if nothing is left, because it asks for this process's share.
 
+        While Cloudflare blocks, one in a while is made all the same: a block may be over before its time, and a single
+        refusal may have been no block at all. ``answered`` ends the block.
+
         Raises:
-            CloudflareBlocks: Cloudflare blocks.
+            CloudflareBlocks: Cloudflare blocks, and the next such call is not due.
         """
-        self.check_block()
+        now = self._clock()
+        if self.probes:
+            self._probe_at = now + self.window * _PROBE
+            self._probing = True
+        else:
+            self.check_block()
+        if self.limit is None:
+            return
         self._passed.append(self._clock())
         self._made += 1
 
     def block(self, seconds: float) -> None:
         """Refuse every call for so long, because Cloudflare blocks."""
         structlog.get_logger().error("cloudflare_blocks", seconds=seconds)
-        self._blocked_until = max(self._blocked_until, self._clock() + seconds)
+        now = self._clock()
+        self._blocked_until = max(self._blocked_until, now + seconds)
+        self._probe_at, self._probing = now + self.window * _PROBE, False
+
+    @property
+    def probes(self) -> bool:
+        """Whether Cloudflare blocks, and a call is due that finds out whether it still does (``record``)."""
+        return self._probe_at <= self._clock() < self._blocked_until
+
+    def answered(self) -> None:
+        """Note that a call was answered that ``record`` has counted: if it was a probe, the block is over."""
+        if self._probing:
+            structlog.get_logger().info("cloudflare_blocks_no_more")
+            self._blocked_until, self._probing = -math.inf, False
 
     def record_announced_limit(self, policy: str, remaining: int, reset_seconds: int) -> None:
         """Record what Cloudflare says in an answer: all users of the token have so many calls left until a reset.
@@ -264,11 +295,20 @@ class CallBudget:
         return max(0.0, least)
 
     def check_block(self) -> None:
-        """Raise ``CloudflareBlocks`` while Cloudflare blocks; it says when the block ends."""
-        now = self._clock()
-        if now < self._blocked_until:
-            wait = math.ceil(self._blocked_until - now)
+        """Raise ``CloudflareBlocks`` while Cloudflare blocks; it says when to ask again."""
+        if (wait := self.blocked_for()) > 0:
             raise CloudflareBlocks("Cloudflare has blocked all calls.", retry_after=wait)
+
+    def blocked_for(self) -> int:
+        """Return after how many seconds it is known again whether Cloudflare blocks: at the end, or by a probe before.
+
+        Probes are made by who reports; where nobody does, it is the end.
+        """
+        now = self._clock()
+        ends = self._blocked_until
+        if now < ends and self._report is not None:
+            ends = min(ends, max(self._probe_at, now) + self.window * _PROBED)
+        return max(0, math.ceil(ends - now)) if ends > now else 0
 
     @property
     def _may_call_unreported(self) -> bool:

@@ -164,6 +164,8 @@ class CloudflareClient:
             if response.is_success:
                 body = self._upstream.read_json(response)
                 if isinstance(body, dict) and body.get("success") is True:
+                    if for_share:
+                        self._call_budget.answered()
                     seen = response.headers.get(bookmark.HEADER)
                     return CloudflareAnswer(body.get("result"), read_moment(response), body.get("result_info"), seen)
             raise self._refused(call, response, meaning)
@@ -254,7 +256,8 @@ class CloudflareClient:
             said = f"Cloudflare limits {call.operation} ({refusal.code}){reason}."
             return RateLimited(said, retry_after=_WAIT_SECONDS if retry_after is None else seconds)
         self._call_budget.block(seconds)
-        return CloudflareBlocks(f"Cloudflare has blocked all calls ({call.operation}).", retry_after=seconds)
+        wait = self._call_budget.blocked_for()
+        return CloudflareBlocks(f"Cloudflare has blocked all calls ({call.operation}).", retry_after=wait)
 
     def _read_rate_limit(self, response: httpx.Response) -> None:
         """Record the state of Cloudflare's limit, and correct the budget by it; not every product returns it."""

@@ -12,6 +12,12 @@ MEANWHILE = 8
 _UNREPORTED = 20
 """A replica reports again before it has made so great a part of its share: the share divided by this."""
 
+_IDLE_PART = 4
+"""A replica that uses no more than this part of the even one is idle. So much it keeps even if another lacks calls:
+what it is asked when it wakes is served until it has its even part again."""
+_KEPT_PART = 2
+"""An idle replica keeps this part of the even one where nobody lacks calls."""
+
 _FORGET = f"DELETE FROM call_share WHERE expires_at <= {NOW} - ?1 ->> 'gone_ms'"
 # A share that had expired has gone back to the others: what was spent is all that is left of it.
 _REPORT = f"""
@@ -35,21 +41,24 @@ UPDATE call_share SET expires_at = {NOW} + ?1 ->> 'lease_ms', spent = (
 # Of one that is gone count the calls that it has told of, until they leave the window, and those that it may have made
 # since. They count for a lease longer than a window, because a machine that was suspended learns late of its end.
 # Commands divide `for_commands` calls that servers never have. What commands hold beyond these is taken from `limit`.
-# All who lack calls get the same, and those who lack none keep what they use. Where nobody lacks any, each gets the
-# even part, or what it uses and an eighth more, so that one that is asked a little more does not lack calls first.
+# All who lack calls get the same, and those who lack none keep what they use, or a quarter of the even part. Where
+# nobody lacks any, a replica that uses next to nothing keeps half of the even one, and the others divide the rest
+# evenly, also if it holds less than that now: what an idle replica held would reach one that needs it only after both
+# have renewed. One that uses more than that has an eighth more, so that it does not lack calls first if it is asked a
+# little more.
 # Of what is free one that lacks none takes half, so that the next one finds some too; so does one that has no share
 # yet, or none any more, as all have after a block. A process gives way slowly, so that calls that it has promised can
 # be made. It never has more than `room`, what the others leave of the limit.
 _DECIDE = f"""
 WITH reported AS (
-  SELECT max(calls, used) AS held, hungry, command, expires_at > {NOW} AS alive,
+  SELECT max(calls, used) AS held, used, hungry, command, expires_at > {NOW} AS alive,
     max(calls / {_UNREPORTED}, {MEANWHILE}) + (
       SELECT coalesce(sum(value ->> 1), 0) FROM json_each(spent) WHERE value ->> 0 > {NOW} - ?1 ->> 'window_ms'
     ) AS spent
   FROM call_share WHERE replica <> ?1 ->> 'replica'
 ),
 other AS (
-  SELECT iif(alive, held, min(held, spent)) AS held, alive AND hungry AS hungry, command, alive FROM reported
+  SELECT iif(alive, held, min(held, spent)) AS held, used, alive AND hungry AS hungry, command, alive FROM reported
 ),
 others AS (
   SELECT coalesce(sum(alive), 0) AS living, coalesce(sum(hungry), 0) AS hungry, coalesce(sum(held), 0) AS held,
@@ -61,12 +70,22 @@ whole AS (
   SELECT others.*, ?1 ->> 'limit' + iif(?1 ->> 'command', ?1 ->> 'for_commands', min(commands, ?1 ->> 'for_commands'))
     AS calls FROM others
 ),
+even AS (
+  SELECT (calls - gone) / (1 + living) AS part FROM whole
+),
+idle AS (
+  SELECT count(*) AS replicas, coalesce(sum(max(held, part / {_KEPT_PART})), 0) AS held FROM other CROSS JOIN even
+  WHERE alive AND NOT hungry AND NOT command AND used <= part / {_IDLE_PART}
+),
 due AS (
-  SELECT calls - held AS room, iif(?1 ->> 'command', max(?1 ->> 'for_commands' - commands, 0), 0) AS own, CASE
-    WHEN ?1 ->> 'hungry' THEN (calls - content) / (1 + hungry)
-    WHEN hungry THEN min(?1 ->> 'used', (calls - gone) / (1 + living))
-    ELSE max((calls - gone) / (1 + living), ?1 ->> 'used' * 9 / 8) END AS calls
-  FROM whole
+  SELECT calls - whole.held AS room, iif(?1 ->> 'command', max(?1 ->> 'for_commands' - commands, 0), 0) AS own, CASE
+    WHEN ?1 ->> 'hungry' THEN (calls - content) / (1 + whole.hungry)
+    WHEN whole.hungry THEN min(max(?1 ->> 'used', iif(?1 ->> 'command', 0, part / {_IDLE_PART})), part)
+    ELSE max(?1 ->> 'used' * 9 / 8, CASE
+      WHEN living = 0 OR ?1 ->> 'command' THEN part
+      WHEN ?1 ->> 'used' <= part / {_IDLE_PART} THEN part / {_KEPT_PART}
+      ELSE (calls - gone - idle.held) / (1 + living - idle.replicas) END) END AS calls
+  FROM whole CROSS JOIN even CROSS JOIN idle
 )
 UPDATE call_share SET calls = (
   SELECT max(0, min(room, max(own, min(

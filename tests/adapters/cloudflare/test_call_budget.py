@@ -356,3 +356,46 @@ def passing(budget: CallBudget) -> int:
         except DatabaseUnavailable:
             return passed
     return 100
+
+
+def test_in_a_block_one_call_in_thirty_seconds_finds_out_whether_it_is_over() -> None:
+    clock = Clock()
+    budget = CallBudget(100, clock=clock)
+    budget.block(300)
+    clock.now += 29
+    assert not budget.probes
+    clock.now += 1
+    assert budget.probes
+    budget.record()
+    with pytest.raises(CloudflareBlocks):
+        budget.record()
+    budget.block(270)  # it is not
+    clock.now += 30
+    budget.record()
+    assert refused(budget) == 240
+    budget.answered()
+    budget.take()
+
+
+def test_what_was_asked_before_a_block_and_is_answered_in_it_ends_no_block() -> None:
+    budget = CallBudget(100, clock=Clock())
+    budget.record()
+    budget.block(300)
+    budget.answered()
+    assert refused(budget) == 300
+
+
+def test_where_a_block_is_looked_at_those_who_are_refused_are_told_when() -> None:
+    clock = Clock()
+    budget = CallBudget(None, clock=clock)
+
+    async def report() -> None:
+        """Do nothing."""
+
+    budget.report_by(report)
+    budget.block(300)
+    assert refused(budget) == 35
+    clock.now += 280
+    assert refused(budget) == 5
+    budget.block(10)
+    assert refused(budget) == 20
