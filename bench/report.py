@@ -123,7 +123,7 @@ def circumstances(seconds: float) -> dict[str, object]:
     """Return when, on what and of which commit something was measured, and how long it took."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="minutes"),
-        "commit": _commit(),
+        "commit": commit(Path(__file__).parent),
         "python": platform.python_version(),
         "cpus": os.cpu_count(),
         "cpu": _cpu_model(),
@@ -135,14 +135,14 @@ def _number(value: float) -> str:
     return f"{value:.3g}" if value < 100 else f"{value:.0f}"  # noqa: PLR2004 - three digits say enough
 
 
-def _commit() -> str | None:
-    """Name the commit, with "-dirty" where files differ from it; None outside a checkout."""
+def commit(checkout: Path) -> str | None:
+    """Name the commit of a checkout, with "-dirty" where files differ from it; None outside one."""
     git = shutil.which("git")
     if git is None:
         return None
     told = subprocess.run(
         [git, "describe", "--always", "--dirty", "--exclude=*"],
-        cwd=Path(__file__).parent,
+        cwd=checkout,
         capture_output=True,
         text=True,
         check=False,

@@ -13,7 +13,7 @@ from pathlib import Path
 from bench.promises import experiments, ordinary
 from bench.promises.checkout import Checkout
 from bench.promises.measurement import Measurement
-from bench.report import RESULTS, aligned, circumstances
+from bench.report import RESULTS, aligned, circumstances, commit
 
 _HERE = Path(__file__).parents[2]
 _HEAD = ("figure", "unit", "before", "now", "wanted")
@@ -42,7 +42,7 @@ def main() -> None:
     table = aligned([_HEAD, *rows])
     print(table)
     if not given.names:
-        measured = {**circumstances(time.monotonic() - started), "before": before.root.name}
+        measured = {**circumstances(time.monotonic() - started), "before": commit(before.root)}
         lines = "\n".join(f"- {key}: {value}" for key, value in measured.items())
         (RESULTS / "promises.md").write_text(f"# Promises, before and now\n\n{table}\n\n{lines}\n", "utf-8")
         records = {**measured, "figures": [dict(zip(_HEAD, row, strict=True)) for row in rows]}
