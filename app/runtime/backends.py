@@ -53,6 +53,7 @@ from app.services.shares import (
 from app.services.tiers.objects import TenantObjects
 from app.services.topics import TopicCache
 from app.storage import embedding_configs
+from app.storage.migrations.runner import Migration, known_migrations
 from app.storage.presence import Presence
 from app.storage.request_state import request_state
 from app.storage.scoped import TenantDatabase
@@ -140,6 +141,8 @@ class Backends:
 
     migrates: bool = True
     """Whether a start brings the schema up to date, as a service does and a command does not."""
+    migrations: Sequence[Migration] = field(default_factory=known_migrations)
+    """Those that this version knows."""
     watch: Callable[[Database], Database] = lambda database: database
     """Returns the database so that what a newer version has made of it is seen where it refuses a statement."""
 

@@ -71,7 +71,7 @@ class Runtime:
         pace: Pace | None = None,
     ) -> None:
         """Take the backends, this process's name, the function that prepares the index, and those that close."""
-        self._schema = Schema(backends.database, self._lose)
+        self._schema = Schema(backends.database, self._lose, backends.migrations)
         self.backends = backends = replace(backends, watch=self._schema.watch)
         self.credentials = credentials
         self.metrics = metrics
@@ -114,7 +114,7 @@ class Runtime:
         shares = self.backends.call_shares
         if shares is not None:
             await shares.discover()
-        applied = await (migrate if self.backends.migrates else prepare_for_command)(self.backends.database)
+        applied = await self._bring_schema_up_to_date()
         if applied:
             structlog.get_logger().info("migrated", shard=self.backends.shard, migrations=applied)
         if shares is not None:
@@ -138,6 +138,12 @@ class Runtime:
             embedding_config=str(config),
             cloudflare_calls=None if shares is None else shares.described,
         )
+
+    async def _bring_schema_up_to_date(self) -> Sequence[str]:
+        """Migrate as a service does, or check as a command does; return the names of the migrations applied."""
+        if self.backends.migrates:
+            return await migrate(self.backends.database, self.backends.migrations)
+        return await prepare_for_command(self.backends.database)
 
     async def _config_to_serve(self) -> EmbeddingConfig:
         """Return the config the data has, where there is any, else the one in the settings.
@@ -324,9 +330,20 @@ class Runtime:
         while True:
             await asyncio.sleep(self.pace.schema_seconds)
             if isinstance(self._not_ready, SchemaTooNew):
-                await self._prepare_or_wait()
+                await attempt(self._go_on_if_set_back, waits="schema_unread")
             elif self._not_ready is None:
                 await attempt(self._schema.look, waits="schema_unread")
+
+    async def _go_on_if_set_back(self) -> None:
+        """Prepare again. While the database does not answer, what is known of its schema holds.
+
+        Raises:
+            Unavailable: it does not answer.
+        """
+        try:
+            await self.prepare()
+        except SchemaTooNew as error:
+            self._wait_for_data(error)
 
     def _lose(self, error: SchemaTooNew) -> None:
         """Refuse every request from now on: a newer version has migrated the database, and has to take over."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from app.domain.errors import DatabaseRejected, SchemaTooNew, Unavailable
 from app.ports.database import Database, Row, RunRefused, Statement
-from app.storage.migrations.runner import known_migrations, schema_version, too_new
+from app.storage.migrations.runner import Migration, schema_version, too_new
 
 _LOOK_AGAIN_SECONDS = 1.0
 """For so long a version that was read explains the statements that are refused."""
@@ -18,9 +18,12 @@ class Schema:
     ``lose`` is told when this version can no longer run on it.
     """
 
-    def __init__(self, database: Database, lose: Callable[[SchemaTooNew], None]) -> None:
-        """Take the database, and what is told."""
+    def __init__(
+        self, database: Database, lose: Callable[[SchemaTooNew], None], migrations: Sequence[Migration]
+    ) -> None:
+        """Take the database, what is told, and the migrations that this version knows."""
         self._database = database
+        self._migrations = migrations
         self._lose = lose
         self._reading = asyncio.Lock()
         self._read_at = float("-inf")
@@ -37,7 +40,7 @@ class Schema:
             Unavailable: the database does not answer.
         """
         try:
-            (await schema_version(self._database)).check(known_migrations())
+            (await schema_version(self._database)).check(self._migrations)
         except SchemaTooNew as error:
             self._lose(error)
 
@@ -50,7 +53,7 @@ class Schema:
             now = asyncio.get_running_loop().time()
             if now >= self._read_at + _LOOK_AGAIN_SECONDS:
                 try:
-                    self._unknown = (await schema_version(self._database)).unknown(known_migrations())
+                    self._unknown = (await schema_version(self._database)).unknown(self._migrations)
                 except Unavailable:
                     return refusal
                 self._read_at = now

@@ -2,15 +2,19 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from app.bootstrap import stacks
+from app.domain.errors import DatabaseUnavailable
 from app.ports.database import Statement
+from app.runtime.backends import Backends
 from app.runtime.runtime import Pace
 from app.storage.migrations.runner import known_migrations
+from tests.support.doubles import FailingDatabase
 from tests.support.problem_shape import assert_problem
 from tests.support.service import Service, serving
 
@@ -86,6 +90,31 @@ async def test_a_version_that_had_to_stop_goes_on_once_the_database_was_set_back
             while await ready(service) != 200:
                 await asyncio.sleep(0.01)
         await service.store("after")
+
+
+@pytest.mark.usefixtures("often")
+async def test_an_outage_hides_no_schema_that_is_too_new_and_keeps_nobody_from_going_on(
+    tmp_path: Path,
+) -> None:
+    files: list[FailingDatabase] = []
+
+    def failing(backends: Backends) -> Backends:
+        files.append(FailingDatabase(backends.database))
+        return replace(backends, database=files[0])
+
+    async with serving(tmp_path, change=failing) as service, asyncio.timeout(20):
+        await migrated(service, oldest=NEXT, changes=[BREAKS])
+        while await ready(service) != 503:
+            await asyncio.sleep(0.01)
+        (file,) = files
+        file.error, looks = DatabaseUnavailable("It is away."), len(file.runs)
+        while len(file.runs) < looks + 3:
+            await asyncio.sleep(0.01)
+        assert_problem(await service.post("/recall", {"agent_id": "bot", "query": "x"}), 503, "schema_too_new")
+        file.error = None
+        await set_back(service)
+        while await ready(service) != 200:
+            await asyncio.sleep(0.01)
 
 
 @pytest.mark.usefixtures("often")

@@ -12,7 +12,7 @@ import pytest
 
 from tests.simulation import clock
 from tests.simulation.trace import Trace
-from tests.simulation.weather import calm, storm, watch
+from tests.simulation.weather import beside, calm, storm, watch
 from tests.simulation.workload import Agent
 from tests.simulation.world import Kind, World, world
 from tests.support import generation
@@ -55,18 +55,8 @@ async def _simulate(kind: Kind, seed: int, operations: int) -> Outcome:
 
 
 async def _work(made: World, agents: list[Agent], times: int) -> None:
-    background = [asyncio.create_task(task) for task in (storm(made), watch(made), _erase_some(made, agents))]
-    callers = [asyncio.create_task(agent.act(times)) for agent in agents for _ in range(_CALLERS)]
-    try:
-        pending = {*callers, *background}
-        while pending & set(callers):
-            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-    finally:
-        for task in (*background, *callers):
-            task.cancel()
-        await asyncio.gather(*background, *callers, return_exceptions=True)
+    callers = [agent.act(times) for agent in agents for _ in range(_CALLERS)]
+    await beside([storm(made), watch(made), _erase_some(made, agents)], callers)
 
 
 async def _erase_some(made: World, agents: list[Agent]) -> None:

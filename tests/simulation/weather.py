@@ -1,7 +1,8 @@
 """What happens to the replicas meanwhile: the index goes away, processes are killed and others take their place."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any
 
 from app.domain.errors import Conflict, Unavailable
 from tests.simulation.index import LateIndex
@@ -24,6 +25,21 @@ _BEHIND_SECONDS = 600.0
 """At most: it does not catch up, and what is left to do has to be done in the quiet."""
 _LOOKS_SECONDS = 30.0
 _LOSES = 0.02
+
+
+async def beside(background: Sequence[Coroutine[Any, Any, None]], callers: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Let callers act to their end beside what goes on without one, and raise what any of all raises."""
+    others, waited = [{asyncio.create_task(each) for each in some} for some in (background, callers)]
+    try:
+        pending = others | waited
+        while pending & waited:
+            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+    finally:
+        for task in others | waited:
+            task.cancel()
+        await asyncio.gather(*others, *waited, return_exceptions=True)
 
 
 async def storm(world: World) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 from unittest.mock import patch
 
 import structlog
@@ -171,16 +171,26 @@ class World:
         await self.file.close()
 
 
+W = TypeVar("W", bound=World)
+
+
 @asynccontextmanager
 async def world(kind: Kind, seed: int) -> AsyncIterator[World]:
     """Make a world, migrated and without faults yet, in which the seed decides everything."""
+    async with world_of(World, kind, seed) as made:
+        yield made
+
+
+@asynccontextmanager
+async def world_of(make: type[W], kind: Kind, seed: int) -> AsyncIterator[W]:
+    """Make such a world of this type."""
     seeded = random.Random(seed)
     trace = Trace()
     file = InlineFile(clock.now_ms)
     migrated.load(file.connection)
     index = await index_of(kind, file, seeded, CONFIG)
     other = await index_of(kind, file, random.Random(seed), OTHER)
-    made = World(kind, seeded, trace, Network(seeded, trace), file, index, other, _PAUSES_SECONDS[seed % 3])
+    made = make(kind, seeded, trace, Network(seeded, trace), file, index, other, _PAUSES_SECONDS[seed % 3])
     ids = ulid.ULIDGenerator(randomness=lambda _: seeded.randbytes(10), policy=ulid.PureRandomPolicy())
     with patch.object(ulid, "default_generator", ids):
         random.seed(seed)  # should the product ever roll dice
