@@ -5,6 +5,7 @@ from app.bootstrap.databases import open_database, open_databases, open_tenant_d
 from app.bootstrap.files import DATABASE_FILE, shard_file
 from app.bootstrap.models import build_embedder
 from app.bootstrap.provisioning import build_provisioning, make_shard
+from app.bootstrap.rooms import file_rooms, vacuum_files
 from app.bootstrap.service import (
     build_credentials,
     build_objects,
@@ -24,6 +25,7 @@ __all__ = [
     "build_provisioning",
     "build_runtime",
     "build_shards",
+    "file_rooms",
     "make_shard",
     "open_database",
     "open_databases",
@@ -31,5 +33,6 @@ __all__ = [
     "open_tenant_database",
     "read_shards",
     "shard_file",
+    "vacuum_files",
     "wall_clock",
 ]

@@ -15,8 +15,8 @@ SHARDS_FOLDER = "shards"
 BLOBS_FOLDER = "blobs"
 
 
-def open_file(settings: Settings, shard: Shard | None = None) -> SqliteFile:
-    """Open the file of a shard; one beside the first has to be there already.
+def open_file(settings: Settings, shard: Shard | None = None, *, bulk: bool = False) -> SqliteFile:
+    """Open the file of a shard; one beside the first has to be there already. ``bulk`` is as for ``SqliteFile``.
 
     Raises:
         ConfigurationError: it is not, or the first was there and is not any more: memories would seem to be gone. The
@@ -32,7 +32,7 @@ def open_file(settings: Settings, shard: Shard | None = None) -> SqliteFile:
             raise ConfigurationError(f"The file {SHARDS_FOLDER}/{path.name} of DATA_DIR is missing or empty.")
     if reachable := open_to_others(path):
         structlog.get_logger().warning("data_open_to_others", reachable=reachable)
-    return SqliteFile(path)
+    return SqliteFile(path, bulk=bulk)
 
 
 def _check_there(path: Path) -> None:

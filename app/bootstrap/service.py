@@ -56,6 +56,12 @@ from app.settings import Settings
 
 _LOCAL_IMPORT_LINES = 50
 """A batch of an import costs no call on this machine, and its steps hold others up: with 50 lines for 4 ms at most."""
+_COMMAND_IMPORT_LINES = 500
+"""A command holds nobody up but writes of another process, for a fifth of a second. A commit writes each page once,
+however many of its lines are in it."""
+_LOCAL_WINDOW_LINES, _COMMAND_WINDOW_LINES = 2_000, 10_000
+"""Lines with ids near each other go to the same pages of the file's indexes, of which a batch else changes as many as
+it has lines."""
 
 
 def build_runtime(settings: Settings, *, embedded: bool = False) -> Runtime:
@@ -134,7 +140,7 @@ class _Process:
     def open_stack(self, shard: Shard | None = None) -> Stack:
         """Open the database and the indexes of a shard; without one, those of the settings."""
         if self._account is None:
-            stack = local_stack(self._settings, shard)
+            stack = local_stack(self._settings, shard, command=self._command)
             self._turns.watch(lambda _: stack.lag())
             return stack
         return cloudflare_stack(self._settings, self._account, shard)
@@ -153,7 +159,8 @@ class _Process:
             limited=stack.limited,
             index=stack.open_index(self._embedder.config),
             embedder=self._embedder,
-            import_lines=IMPORT_LINES if self._on_cloudflare else _LOCAL_IMPORT_LINES,
+            import_lines=self._import_lines,
+            import_window=self._import_window,
             queries=QueryCache(settings.query_cache_bytes),
             acknowledgements=Acknowledgements(),
             clock=wall_clock,
@@ -218,6 +225,18 @@ class _Process:
             closers=closers,
             pace=_pace(self._settings, stack.pace),
         )
+
+    @property
+    def _import_lines(self) -> int:
+        if self._on_cloudflare:
+            return IMPORT_LINES
+        return _COMMAND_IMPORT_LINES if self._command else _LOCAL_IMPORT_LINES
+
+    @property
+    def _import_window(self) -> int:
+        if self._on_cloudflare:
+            return IMPORT_LINES
+        return _COMMAND_WINDOW_LINES if self._command else _LOCAL_WINDOW_LINES
 
     @property
     def _shares_file(self) -> bool:

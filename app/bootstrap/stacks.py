@@ -45,9 +45,9 @@ class Stack:
     """Whether D1's and Vectorize's limits hold for it."""
 
 
-def local_stack(settings: Settings, shard: Shard | None = None) -> Stack:
+def local_stack(settings: Settings, shard: Shard | None = None, *, command: bool = False) -> Stack:
     """Open the file of a shard; without one, that of the service."""
-    file = open_file(settings, shard)
+    file = open_file(settings, shard, bulk=command)
 
     def open_index(config: EmbeddingConfig) -> SqliteVectorIndex:
         return SqliteVectorIndex(file, config, cache_bytes=settings.index_cache_bytes)

@@ -98,6 +98,40 @@ class AsksWithin(ABC):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class NewVector:
+    """The vector of a memory that is written in the same run, named by its agent, its id and its content's hash."""
+
+    agent_id: str
+    id: str
+    content_hash: str
+    values: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """A statement that writes vectors, and its values; ``tenant_id`` is added to them."""
+
+    sql: str
+    index_name: str
+    vectors: Sequence[Json]
+
+
+class WritesWithin(ABC):
+    """An index in the database's own file: the run that writes new memories can write their vectors too.
+
+    Nothing is queued for it then, and nothing has to be confirmed. An adapter may be one; no index has to be.
+    """
+
+    @abstractmethod
+    def insertions(self, vectors: Sequence[NewVector]) -> Sequence[Insertion]:
+        """Return statements that add the vectors of those memories that then exist.
+
+        They come behind the statement that inserts the memories. A vector that the index has under an id stays.
+        """
+        ...
+
+
 class VectorIndex(Protocol):
     """Nearest vectors within one scope. There is no way to search without a scope.
 

@@ -152,6 +152,8 @@ class Backends:
     """When the next part of imports and exports begins."""
     import_lines: int = IMPORT_LINES
     """Lines of an import in one batch."""
+    import_window: int = IMPORT_LINES
+    """Lines of an import that are read before they are written, in the order of their ids."""
     reads: Shares = field(default_factory=lambda: Shares(READS))
     """What each tenant reads at once."""
     index_queries: Shares = field(default_factory=lambda: Shares(INDEX_QUERIES))
@@ -246,6 +248,7 @@ class Backends:
             request=self.long_work.request,
             part=lambda: self.long_work.part(tenant_id),
             import_lines=self.import_lines,
+            import_window=max(self.import_lines, self.import_window),
             background=self.background,
             deliveries=self.deliveries,
             recall_part_seconds=self.recall_part_seconds,

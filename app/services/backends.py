@@ -15,7 +15,15 @@ from app.indexing.deliveries import Deliveries
 from app.indexing.delivery import AcknowledgementSink
 from app.ports.database import Row
 from app.ports.embedder import Embedder
-from app.ports.vector_index import AsksWithin, AwaitedHits, Hits, IndexedVector, VectorIndex
+from app.ports.vector_index import (
+    AsksWithin,
+    AwaitedHits,
+    Hits,
+    IndexedVector,
+    NewVector,
+    VectorIndex,
+    WritesWithin,
+)
 from app.retrieval.channels.channel import Channel
 from app.services.background import Background
 from app.services.context_cache import ContextCache
@@ -28,7 +36,7 @@ from app.services.refusals import Refusals
 from app.services.reranking import TenantReranker
 from app.services.tiers.objects import TenantObjects
 from app.services.topics import TopicCache
-from app.storage.scoped import TenantDatabase
+from app.storage.scoped import ScopedStatement, TenantDatabase
 
 Clock = Callable[[], int]
 """Returns now, in milliseconds since the epoch."""
@@ -98,6 +106,16 @@ class TenantIndex:
             return None
         index = self._index
         return index.ask_within(scope, vector, top_k=top_k, where=where) if isinstance(index, AsksWithin) else None
+
+    def insertions(self, vectors: Sequence[NewVector]) -> Sequence[ScopedStatement] | None:
+        """Return what writes vectors in the run of their memories; None where the index cannot (``WritesWithin``)."""
+        if not isinstance(self._index, WritesWithin) or self._building():
+            return None
+        tenant = Tenant(self._tenant_id)
+        return [
+            ScopedStatement.write(tenant, insertion.sql, index_name=insertion.index_name, vectors=insertion.vectors)
+            for insertion in self._index.insertions(vectors)
+        ]
 
     async def upsert(self, vectors: Sequence[IndexedVector]) -> int:
         """Add or replace vectors; see ``VectorIndex.upsert``."""
@@ -176,6 +194,8 @@ class TenantBackends:
     """Waits until the tenant's long work may go on for some milliseconds."""
     import_lines: int = IMPORT_LINES
     """Lines of an import that are looked up, embedded and written together."""
+    import_window: int = IMPORT_LINES
+    """Lines of an import that are read before they are written, in the order of their ids."""
     background: Background = field(default_factory=Background)
     """What goes on after its request was answered."""
     deliveries: Deliveries = field(default_factory=Deliveries)

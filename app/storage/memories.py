@@ -56,9 +56,9 @@ SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', line.value ->> 'id', line.
   line.value ->> 'before'
 FROM json_each(?1, '$.lines') AS line
 """
-# For each index where the memory is new, where its vector has not been delivered, and where the index filters on
-# metadata that has changed; a null in place of the keys says on all. Should the run stop behind it, a queued vector
-# without a memory is found by nobody.
+# For each index where the memory is new and its vector is not written within the run, where its vector has not been
+# delivered, and where the index filters on metadata that has changed; a null in place of the keys says on all. Should
+# the run stop behind it, a queued vector without a memory is found by nobody.
 _QUEUE = f"""
 INSERT INTO outbox (tenant_id, agent_id, id, index_name, operation, revision, vector, due_at, in_bulk)
 SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', coalesce(present.id, line.value ->> 'id'), made.key, 'upsert',
@@ -71,7 +71,8 @@ LEFT JOIN outbox AS queued
   ON queued.tenant_id = ?1 ->> 'tenant_id' AND queued.agent_id = present.agent_id AND queued.id = present.id
   AND queued.index_name = made.key
 WHERE {_MAY_BE_WRITTEN} AND (
-  present.id IS NULL OR (queued.id IS NOT NULL AND queued.acknowledged_at IS NULL) OR EXISTS (
+  (present.id IS NULL AND NOT (?1 ->> 'within' AND line.value ->> 'undoes' = 0))
+  OR (queued.id IS NOT NULL AND queued.acknowledged_at IS NULL) OR EXISTS (
     SELECT 1 FROM json_each(?1, '$.filterable') AS key
     WHERE iif(key.value IS NULL, present.metadata <> line.value ->> 'metadata',
       present.metadata -> ('$."' || key.value || '"')
@@ -215,6 +216,8 @@ class Batch:
     """Whose messages the lines are."""
     beside: Sequence[ScopedStatement] = ()
     """What is written in the same run, once the memories are there."""
+    insertions: Sequence[ScopedStatement] | None = None
+    """What writes the vectors of new memories in the same run; None: they are queued for the index."""
     leaving_bytes: int = 0
     """What the messages count that the memories take the place of, as long as these are on their way."""
 
@@ -249,6 +252,7 @@ def write(batch: Batch) -> list[ScopedStatement]:
             _QUEUE,
             is_store=batch.is_store,
             in_bulk=int(not batch.is_store),
+            within=batch.insertions is not None,
             filterable=[None] if batch.filterable is None else sorted(batch.filterable),
             lines=[_named(line) | _queued(line) for line in lines],
         ),
@@ -261,6 +265,7 @@ def write(batch: Batch) -> list[ScopedStatement]:
             is_store=batch.is_store,
             remembers=batch.is_store and batch.ingestion is None,
         ),
+        *(batch.insertions or []),
         ScopedStatement.write(
             tenant,
             _AUDIT,
@@ -377,7 +382,7 @@ def _signed(author: Author, now: int) -> dict[str, Json]:
 
 def _queued(line: Line) -> dict[str, Json]:
     vectors: dict[str, Json] = {index_name: encode(vector) for index_name, vector in line.vectors.items()}
-    return {"metadata": line.memory.metadata_json, "vectors": vectors}
+    return {"metadata": line.memory.metadata_json, "vectors": vectors, "undoes": line.undoes}
 
 
 def _written(line: Line, author: Author) -> dict[str, Json]:

@@ -142,6 +142,7 @@ def copied(source: sqlite3.Connection) -> sqlite3.Connection:
     source.backup(connection)
     connection.row_factory = sqlite3.Row
     connection.create_function("julianday", 1, lambda _: NOW)
+    connection.create_function("unhex", 1, bytes.fromhex)  # the standard library's SQLite may be older
     return connection
 
 

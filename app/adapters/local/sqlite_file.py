@@ -35,6 +35,10 @@ _BUSY_AGAIN_SECONDS = 0.001
 _OWN_PATIENCE = "PRAGMA busy_timeout = 0"
 """SQLite's own way to wait for another process's commit sleeps for up to 100 ms at a time, and so often comes last."""
 _WRITER = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", _OVERWRITES, _OWN_PATIENCE)
+_BULK = ("PRAGMA wal_autocheckpoint = 16000", "PRAGMA cache_size = -16000")
+"""A page that many commits change is written into the log with each, and into the file with each checkpoint: with 64 MB
+of log there are fewer of these than with 4 MB. The cache has room for what a commit changes: else it is written twice.
+"""
 _READER = ("PRAGMA query_only = ON", "PRAGMA cache_size = -8000", "PRAGMA temp_store = MEMORY")
 """A recall reads more pages than fit SQLite's 2 MB by default, and would copy many of them anew each time.
 
@@ -88,8 +92,10 @@ class SqliteFile:
     recovers by itself once a full disk or a lost permission is over.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, bulk: bool = False) -> None:
         """Start the threads; the first operation opens the file, and creates it where it is absent.
+
+        ``bulk``: for a command that may write much, and that nobody waits for.
 
         Raises:
             ConfigurationError: the path is not UTF-8, which SQLite cannot open.
@@ -99,6 +105,7 @@ class SqliteFile:
         except UnicodeEncodeError as error:
             raise ConfigurationError(f"SQLite opens no path that is not UTF-8: {str(path)!r}.") from error
         self.path = path
+        self._pragmas = (*_WRITER, *(_BULK if bulk else ()))
         self._closed = False
         self._place = DatabasePlace(path)
         self._readers = Readers(lambda: _open(path, *_READER), self._place.check)
@@ -219,7 +226,7 @@ class SqliteFile:
         try:
             self._place.check()
             if connection is None:
-                connection = _open(self.path, *_WRITER)
+                connection = _open(self.path, *self._pragmas)
             waiting = list(group)
             while waiting and not _commit(connection, waiting):
                 waiting = [job for job in waiting if not job.finished]

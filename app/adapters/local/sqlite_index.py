@@ -19,8 +19,9 @@ from app.domain.embedding import EmbeddingConfig, Vector, same_text
 from app.domain.json_types import Json, to_json
 from app.domain.memory import Scope
 from app.domain.query import Filter
+from app.ports.database import NOW
 from app.ports.index_admin import CountsUnreadable, Expected, Held, IdPage
-from app.ports.vector_index import Hit, Hits, IndexedVector
+from app.ports.vector_index import Hit, Hits, IndexedVector, Insertion, NewVector, WritesWithin
 from app.storage import filters
 
 _SCHEMA = (
@@ -96,6 +97,16 @@ VALUES (
 )
 ON CONFLICT DO NOTHING
 """
+# In the run that writes the memories: those of a batch that were written, and nothing of others.
+_INSERT_WRITTEN = f"""
+INSERT INTO local_vector (tenant_id, agent_id, index_name, id, revision, created_at, metadata, vector)
+SELECT memory.tenant_id, memory.agent_id, ?1 ->> 'index_name', memory.id, {NOW}, memory.created_at, memory.metadata,
+  unhex(line.value ->> 'vector')
+FROM json_each(?1, '$.vectors') AS line CROSS JOIN long_term_memory AS memory
+WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = line.value ->> 'agent_id'
+  AND memory.content_hash = line.value ->> 'content_hash' AND memory.id = line.value ->> 'id'
+ON CONFLICT DO NOTHING
+"""
 # These two cross scopes: they return the scope of an id, and the ids that exist.
 _HELD = """
 SELECT id, tenant_id, agent_id, revision FROM local_vector
@@ -124,6 +135,10 @@ _DESTROY = (
 )
 
 _LIST_IDS = 1000
+_ARGUMENT_BYTES = 1_500_000
+"""Of the 2 MB that a value may have."""
+_NAMES_BYTES = 300
+_FLOAT_BYTES = 4
 _STREAMED = 4096
 _FLOATS = npt.NDArray[np.float32]
 _Block: TypeAlias = tuple[Numbers, list[str], _FLOATS, int]
@@ -136,7 +151,7 @@ class _ScopeSearch:
     where: Filter
 
 
-class SqliteVectorIndex(CountsUnreadable):
+class SqliteVectorIndex(CountsUnreadable, WritesWithin):
     """Searches vectors of the file exactly, in memory. Implements ``app.ports.vector_index.VectorIndex``.
 
     The first search of a scope loads its vectors, which are kept within a budget; every search first reads the
@@ -188,6 +203,14 @@ class SqliteVectorIndex(CountsUnreadable):
         if vectors:
             await self._file.write(work, vectors[0].scope.tenant_id)
         return await self.watermark()
+
+    def insertions(self, vectors: Sequence[NewVector]) -> Sequence[Insertion]:
+        """Return a statement for each chunk of vectors that fits into one argument."""
+        size = max(1, _ARGUMENT_BYTES // (2 * _FLOAT_BYTES * self._config.dimensions + _NAMES_BYTES))
+        return [
+            Insertion(_INSERT_WRITTEN, self._config.index_name, [*map(_written, vectors[start : start + size])])
+            for start in range(0, len(vectors), size)
+        ]
 
     async def delete(self, scope: Scope, ids: Sequence[str]) -> int:
         """Remove the vectors in one transaction; where there are several, as in an erasure, no copy stays in memory.
@@ -380,6 +403,11 @@ def _is_as(expected: Expected, tenant_id: str, agent_id: str, created_at: int, m
     if expected.values is None:
         return True
     return len(values) == 4 * len(expected.values) and same_text(np.frombuffer(values, "<f4"), expected.values)
+
+
+def _written(vector: NewVector) -> Json:
+    values = vector.values.astype("<f4", copy=False).tobytes().hex()
+    return {"agent_id": vector.agent_id, "id": vector.id, "content_hash": vector.content_hash, "vector": values}
 
 
 def _filtered(vector: IndexedVector) -> dict[str, Json]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from app.adapters.cloudflare.account import Placement
-from app.bootstrap import build_provisioning, build_shards
+from app.bootstrap import build_provisioning, build_shards, file_rooms
 from app.domain.errors import ConfigurationError, MemoryGatewayError
 from app.interfaces.cli.env_file import write_settings
 from app.interfaces.cli.parameters import (
@@ -22,6 +22,10 @@ from app.interfaces.cli.parameters import (
 from app.observability.logs import configure_logging
 from app.runtime.doctor import Check, diagnose
 from app.settings import Settings, load_settings
+
+_MUCH_FREE = 0.2
+_SMALL_FILE = 4_000_000
+"""Bytes: of a smaller file it does not matter how much is free."""
 
 
 @click.command()
@@ -105,6 +109,22 @@ async def _provision(
         await close()
 
 
+async def _rooms(settings: Settings) -> list[Check]:
+    """Warn of files of which much is free: SQLite uses that again, and gives none of it back."""
+    rooms = {} if settings.on_cloudflare else await file_rooms(settings)
+    return [
+        Check(
+            "file" if len(rooms) == 1 else f"file of shard {name}",
+            ok=True,
+            finding=f"{room.share:.0%} of its {room.size / 1e6:.1f} MB is free. To give it back to the disk, stop the "
+            "service and run: memory-gateway vacuum",
+            warning=True,
+        )
+        for name, room in rooms.items()
+        if room.share >= _MUCH_FREE and room.size > _SMALL_FILE
+    ]
+
+
 async def _diagnose(settings: Settings) -> list[Check]:
     try:
         shards = build_shards(settings, command=True)
@@ -112,7 +132,7 @@ async def _diagnose(settings: Settings) -> list[Check]:
         return [Check("settings", ok=False, finding=error.detail)]
     try:
         await shards.start()
-        return await diagnose(shards.main, await shards.parts())
+        return [*await diagnose(shards.main, await shards.parts()), *await _rooms(settings)]
     except MemoryGatewayError as error:
         return [Check("data", ok=False, finding=error.detail)]
     finally:

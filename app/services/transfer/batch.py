@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.domain.embedding import Vector
@@ -18,7 +18,11 @@ from app.storage.scoped import ScopedStatement
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _TO_CROCKFORD = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", _CROCKFORD.encode())
 _TIME_CHARACTERS = 10
+BATCH_BYTES = 800_000
+"""Of the lines of one batch, as their sizes tell."""
 _CANDIDATES = 3
+_ORDERED_BYTES = 5
+"""Of a content's hash: what is left of the random part of an id tells tenants and agents apart."""
 
 
 @dataclass(slots=True)
@@ -37,6 +41,10 @@ class ImportLine:
     """The revision of the deletion under way that storing it undoes; 0: of none."""
     vector: Vector | None = None
     embedded: bool = False
+    size: int = 0
+    """What it takes in a statement, in bytes, about."""
+    at: int = 0
+    """When it is stored, unless the record says so (ms since the epoch)."""
     moved: bool = False
     """Whether the line names another agent than the one that its memory is imported to."""
 
@@ -64,6 +72,29 @@ class Known:
         return id_ not in self.taken and (id_ not in self.removed or self.removed[id_][0] == agent_id)
 
 
+def batches(entries: Sequence[ImportLine], lines: int) -> Iterator[list[ImportLine]]:
+    """Group entries into batches; where there are several, in the order of their ids, so that each has ids in a row.
+
+    Those with the same content or the same id stay in the order of the file, since the first of them is the one that is
+    stored.
+    """
+    if len(entries) > lines:
+        firsts: dict[tuple[str, str], str] = {}
+        contents = [("", "") if entry.record is None else _content(entry.record) for entry in entries]
+        keys = [firsts.setdefault(one, entry.candidates[0]) for one, entry in zip(contents, entries, strict=True)]
+        entries = [entries[number] for number in sorted(range(len(entries)), key=keys.__getitem__)]
+    batch: list[ImportLine] = []
+    size = 0
+    for entry in entries:
+        if batch and (len(batch) == lines or size + entry.size > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(entry)
+        size += entry.size
+    if batch:
+        yield batch
+
+
 def candidates(tenant_id: str, record: Record, *, moved: bool = False) -> list[str]:
     """Return the ids a memory may be stored under, in the order in which they are tried.
 
@@ -72,15 +103,30 @@ def candidates(tenant_id: str, record: Record, *, moved: bool = False) -> list[s
     Where a memory is ``moved`` from one agent to another, it follows from the other agent too.
     """
     whose = (tenant_id, record.agent_id) if moved else (tenant_id,)
-    if record.id is None:
-        moment = 0 if record.created_at is None else max(0, min(record.created_at, 2**48 - 1))
-        first = _ulid(moment, tenant_id, record.agent_id, record.content_hash)
-    else:
-        first = record.id
-    ids = [first]
+    ids = [_id_of(tenant_id, record) if record.id is None else record.id]
     while len(ids) < _CANDIDATES:
         ids.append(ids[-1][:_TIME_CHARACTERS] + _random_part(*whose, ids[-1]))
-    return ids
+    return ids if record.id is not None else [*ids, _earlier_id_of(tenant_id, record)]
+
+
+def _id_of(tenant_id: str, record: Record) -> str:
+    """Return the id of a memory that brings none: its moment, the beginning of its content's hash, and who has it.
+
+    Memories in the order of such ids are in that of their contents' hashes too, by which another index has them.
+    """
+    own = _random_part(tenant_id, record.agent_id, record.content_hash)
+    ordered = _crockford(bytes.fromhex(record.content_hash)[:_ORDERED_BYTES])
+    return _time(record) + ordered + own[: len(own) - len(ordered)]
+
+
+def _earlier_id_of(tenant_id: str, record: Record) -> str:
+    """Return the id that versions before gave it, under which it may be there."""
+    return _time(record) + _random_part(tenant_id, record.agent_id, record.content_hash)
+
+
+def _time(record: Record) -> str:
+    moment = 0 if record.created_at is None else max(0, min(record.created_at, 2**48 - 1))
+    return "".join(_CROCKFORD[moment >> shift & 31] for shift in range(45, -1, -5))
 
 
 def look_up(bulk: Bulk, entries: Sequence[ImportLine]) -> list[ScopedStatement]:
@@ -127,6 +173,10 @@ def judge(entries: Sequence[ImportLine], known: Known) -> list[ImportLine]:
     return list(new.values())
 
 
+def _content(record: Record) -> tuple[str, str]:
+    return record.agent_id, record.content_hash
+
+
 def _against(entry: ImportLine, earlier: ImportLine | None) -> tuple[Status, str | None]:
     """Compare an entry with what has its id: another memory, or an earlier line of the batch."""
     if earlier is not None and earlier.record is not None and entry.record is not None:
@@ -158,12 +208,11 @@ def _is_there(entry: ImportLine, known: Known) -> bool:
     return False
 
 
-def _ulid(moment: int, *what: str) -> str:
-    time = "".join(_CROCKFORD[moment >> shift & 31] for shift in range(45, -1, -5))
-    return time + _random_part(*what)
-
-
 def _random_part(*what: str) -> str:
     """Return 80 bits that follow from what is given, as the second part of a ULID."""
     digest = hashlib.sha256("\0".join(what).encode()).digest()
-    return base64.b32encode(digest[:10]).translate(_TO_CROCKFORD).decode()
+    return _crockford(digest[:10])
+
+
+def _crockford(data: bytes) -> str:
+    return base64.b32encode(data).translate(_TO_CROCKFORD).decode()

@@ -4,18 +4,19 @@ import asyncio
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import structlog
 
-from app.domain.embedding import EmbeddingConfigs
+from app.domain.embedding import EmbeddingConfig, EmbeddingConfigs
 from app.domain.errors import Erasing
 from app.domain.json_types import to_json
 from app.domain.memory import Tenant
 from app.indexing.deliveries import BATCH_SECONDS
 from app.ports.database import Row
-from app.ports.vector_index import IndexedVector
+from app.ports.vector_index import IndexedVector, NewVector
 from app.services.backends import EmbeddingConfigChanged, TenantBackends, settled
-from app.services.transfer.batch import ImportLine, candidates, judge, known, look_up
+from app.services.transfer.batch import BATCH_BYTES, ImportLine, batches, candidates, judge, known, look_up
 from app.services.transfer.export import RETRY_SECONDS
 from app.services.transfer.lines import BadLineError, RowLine
 from app.services.transfer.record import Record
@@ -26,10 +27,12 @@ from app.services.transfer.storing import settle, to_store
 from app.services.write import Writer
 from app.storage.batches import Bulk
 from app.storage.erasures import Erasures
-from app.storage.memories import Batch
+from app.storage.memories import Batch, Line
 from app.storage.scoped import ScopedStatement
 
-_BATCH_BYTES = 800_000
+_WINDOW_LINE_BYTES = 1_600
+"""What a line that is read before it is written takes, about: of longer ones fewer are read."""
+_REPORTED_AT_ONCE = 200
 _LINE_BYTES = 400
 """What a line takes in a statement beside its texts and its vector."""
 _EMBED_TEXTS = 100
@@ -67,6 +70,7 @@ class Import:
         self._entries: list[ImportLine] = []
         self._bytes = 0
         self._vectors: list[IndexedVector] = []
+        self._last_at = 0
         self._config = backends.configs.active
         """What the vectors that wait for the index were made with."""
         self._embedded_with = self._config
@@ -116,8 +120,9 @@ class Import:
         if record.learned is not None:
             size += len(record.learned.json.encode())
         size += _LINE_BYTES + self._used.active.dimensions * 8 // 3
-        if self._bytes + size > _BATCH_BYTES:
+        if self._bytes + size > max(BATCH_BYTES, self._backends.import_window * _WINDOW_LINE_BYTES):
             await self.flush()
+        entry.size = size
         await self._take(entry, size)
 
     async def add_row(self, line: int, row: RowLine) -> None:
@@ -149,12 +154,15 @@ class Import:
         """
         await self._rows.flush()
         entries, self._entries, self._bytes = self._entries, [], 0
-        asked = [entry for entry in entries if entry.status is None]
-        # The index takes the last batch while this one is looked up and embedded.
-        new, _ = await asyncio.gather(self._new(asked), self._deliver())
-        if new:
-            await settled(lambda: self._store(new))
-        for entry in entries:
+        self._date(entries)
+        for asked in batches([entry for entry in entries if entry.status is None], self._backends.import_lines):
+            # The index takes the last batch while this one is looked up and embedded.
+            new, _ = await asyncio.gather(self._new(asked), self._deliver())
+            if new:
+                await settled(partial(self._store, new))
+        for position, entry in enumerate(entries, 1):
+            if position % _REPORTED_AT_ONCE == 0:
+                await self.part()
             self._report.add(
                 entry.number,
                 entry.status or "rejected",
@@ -168,6 +176,12 @@ class Import:
         await self.flush()
         await self._deliver()
 
+    def _date(self, entries: Sequence[ImportLine]) -> None:
+        """Give each entry the moment when it is stored: of two the later in the file is the newer, in all of it."""
+        first = self._backends.clock() - (len(entries) if len(entries) > self._backends.import_lines else 0)
+        for position, entry in enumerate(entries):
+            self._last_at = entry.at = max(self._last_at + 1, first + position)
+
     async def _new(self, asked: Sequence[ImportLine]) -> list[ImportLine]:
         """Settle what is there already, and return the others with their vectors."""
         if not asked:
@@ -180,7 +194,7 @@ class Import:
     async def _take(self, entry: ImportLine, size: int) -> None:
         self._entries.append(entry)
         self._bytes += size
-        if len(self._entries) == self._backends.import_lines:
+        if len(self._entries) == self._backends.import_window:
             await self.flush()
 
     def _check(self, record: Record) -> None:
@@ -230,11 +244,13 @@ class Import:
         used, now = self._used, self._backends.clock()
         if self._embedded_with != used.active:
             raise EmbeddingConfigChanged
-        lines = [line async for line in to_store(self._backends, entries, used.active, now)]
+        lines = [line async for line in to_store(self._backends, entries, used.active)]
         await self.part()
         batch = Batch(
             Tenant(self._tenant_id), lines, used, now, self._backends.quotas, self._backends.author, is_store=False
         )
+        index = self._backends.index_of(used.active)
+        batch = replace(batch, insertions=index.insertions(_new_vectors(lines, used.active)))
         outcomes = await Writer(self._backends, self._run).write(batch)
         self._config = used.active
         for entry, line, outcome in zip(entries, lines, outcomes, strict=True):
@@ -257,6 +273,15 @@ class Import:
         await self._backends.deliveries.deliver(
             index, name, vectors, self._backends.acknowledgements, first_time=True, wait_seconds=BATCH_SECONDS
         )
+
+
+def _new_vectors(lines: Sequence[Line], config: EmbeddingConfig) -> list[NewVector]:
+    """Return the vectors that the run of the lines may write; those of a deletion under way wait for its end."""
+    return [
+        NewVector(line.memory.scope.agent_id, line.memory.id, line.memory.content_hash, line.vectors[config.index_name])
+        for line in lines
+        if not line.undoes
+    ]
 
 
 def _groups(texts: Sequence[tuple[ImportLine, str]]) -> Iterator[list[tuple[ImportLine, str]]]:

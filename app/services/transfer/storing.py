@@ -17,15 +17,12 @@ _READ_AT_ONCE = 256
 
 
 async def to_store(
-    backends: TenantBackends, entries: Sequence[ImportLine], config: EmbeddingConfig, now: int
+    backends: TenantBackends, entries: Sequence[ImportLine], config: EmbeddingConfig
 ) -> AsyncIterator[Line]:
-    """Yield what is to be written, in parts of an import.
-
-    Of memories whose moment nobody knows the later in the file is the newer.
-    """
+    """Yield what is to be written, in parts of an import."""
     characters = 0
-    for position, entry in enumerate(entries):
-        line = _line(entry, backends.tenant_id, config, now + position)
+    for entry in entries:
+        line = _line(entry, backends.tenant_id, config)
         line = replace(line, stated=permitted(line.memory, backends.author))
         characters += len(line.memory.content) + len(line.memory.segments)  # reading these takes the time
         yield line
@@ -34,7 +31,7 @@ async def to_store(
             await backends.part()
 
 
-def _line(entry: ImportLine, tenant_id: str, config: EmbeddingConfig, now: int) -> Line:
+def _line(entry: ImportLine, tenant_id: str, config: EmbeddingConfig) -> Line:
     """Return what is to be written of an entry that was judged to be new."""
     record, vector = entry.record, entry.vector
     assert record is not None and vector is not None  # noqa: PT018, S101 - judged to be new
@@ -45,7 +42,7 @@ def _line(entry: ImportLine, tenant_id: str, config: EmbeddingConfig, now: int) 
         record.metadata,
         record.session_id,
         record.occurred_at,
-        now if record.created_at is None else record.created_at,
+        entry.at if record.created_at is None else record.created_at,
         record.expires_at,
         superseded_at=record.superseded_at,
         forgotten_at=record.forgotten_at,

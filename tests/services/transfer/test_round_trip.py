@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -152,6 +153,7 @@ async def test_an_outage_ends_an_import_with_an_error_and_made_again_it_ends_the
     data = file_of(numbered(450))
     report = Report()
     failing = bench.embedder if part == "embedder" else bench.database
+    backends = replace(bench.backends.of_tenant("acme"), import_window=50)  # it is stored while it is read
 
     async def chunks() -> AsyncIterator[bytes]:
         async for chunk in in_chunks(data):
@@ -160,7 +162,7 @@ async def test_an_outage_ends_an_import_with_an_error_and_made_again_it_ends_the
                 failing.error = Unavailable("away")
 
     with pytest.raises(Unavailable):
-        await import_lines(chunks(), Import(bench.backends.of_tenant("acme"), report), report)
+        await import_lines(chunks(), Import(backends, report), report)
     report.close()
     failing.error = None
     assert await bench.memories() == 200

@@ -1,0 +1,37 @@
+"""The room in the files of the embedded default."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from app.adapters.local.vacuum import FileRoom, Vacuumed, file_room, vacuum
+from app.bootstrap.databases import read_shards
+from app.bootstrap.files import DATABASE_FILE, data_dir, shard_file
+from app.domain.errors import ConfigurationError
+from app.domain.shards import MAIN
+from app.settings import Settings
+
+
+async def vacuum_files(settings: Settings) -> Mapping[str, Vacuumed]:
+    """Write the file of each shard anew without free room; return what became of each, by the shards' names.
+
+    Raises:
+        ConfigurationError: there is no database yet.
+        Conflict: another process has a file open.
+        StorageFull: there is no room to do it.
+        DatabaseUnavailable: a file cannot be read or written.
+    """
+    return {name: await asyncio.to_thread(vacuum, path) for name, path in (await _files(settings)).items()}
+
+
+async def file_rooms(settings: Settings) -> Mapping[str, FileRoom]:
+    """Return how much of the file of each shard is free, by the shards' names; raises as ``vacuum_files`` does."""
+    return {name: await asyncio.to_thread(file_room, path) for name, path in (await _files(settings)).items()}
+
+
+async def _files(settings: Settings) -> Mapping[str, Path]:
+    main = data_dir(settings) / DATABASE_FILE
+    if not main.exists():
+        raise ConfigurationError(f"There is no database in {main.parent} yet.")
+    shards = await read_shards(settings)
+    return {MAIN: main} | {shard.name: shard_file(settings, shard.name) for shard in shards}
