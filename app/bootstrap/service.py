@@ -59,7 +59,7 @@ _LOCAL_IMPORT_LINES = 50
 _COMMAND_IMPORT_LINES = 500
 """A command holds nobody up but writes of another process, for a fifth of a second. A commit writes each page once,
 however many of its lines are in it."""
-_LOCAL_WINDOW_LINES, _COMMAND_WINDOW_LINES = 2_000, 10_000
+_LOCAL_WINDOW_LINES, _COMMAND_WINDOW_LINES = 2_000, 20_000
 """Lines with ids near each other go to the same pages of the file's indexes, of which a batch else changes as many as
 it has lines."""
 

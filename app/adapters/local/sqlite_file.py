@@ -39,6 +39,11 @@ _BULK = ("PRAGMA wal_autocheckpoint = 16000", "PRAGMA cache_size = -16000")
 """A page that many commits change is written into the log with each, and into the file with each checkpoint: with 64 MB
 of log there are fewer of these than with 4 MB. The cache has room for what a commit changes: else it is written twice.
 """
+_UNDOES_IN_MEMORY = "PRAGMA temp_store = MEMORY"
+"""A statement that changes more than 64 kB, as those of an import do, else writes what undoes it to a temporary file.
+
+A tenant's statements are bounded. A migration's are not, and may change or sort whole tables: it comes before those.
+"""
 _READER = ("PRAGMA query_only = ON", "PRAGMA cache_size = -8000", "PRAGMA temp_store = MEMORY")
 """A recall reads more pages than fit SQLite's 2 MB by default, and would copy many of them anew each time.
 
@@ -106,6 +111,7 @@ class SqliteFile:
             raise ConfigurationError(f"SQLite opens no path that is not UTF-8: {str(path)!r}.") from error
         self.path = path
         self._pragmas = (*_WRITER, *(_BULK if bulk else ()))
+        self._undoes_in_memory = False
         self._closed = False
         self._place = DatabasePlace(path)
         self._readers = Readers(lambda: _open(path, *_READER), self._place.check)
@@ -211,22 +217,31 @@ class SqliteFile:
     def _write_forever(self) -> None:
         connection: apsw.Connection | None = None
         while taken := self._writes.take(_MAX_GROUP):
-            connection = self._write_group(connection, [job for _, job in taken])
+            connection = self._write_group(
+                connection, [job for _, job in taken], of_tenants=any(tenant for tenant, _ in taken)
+            )
             tell([job for _, job in taken if job.finished])
             if left := [each for each in taken if not each[1].finished]:
                 self._writes.put_first(left)
         if connection is not None:
             connection.close()
 
-    def _write_group(self, connection: apsw.Connection | None, group: list[Job[Any]]) -> apsw.Connection | None:
+    def _write_group(
+        self, connection: apsw.Connection | None, group: list[Job[Any]], *, of_tenants: bool
+    ) -> apsw.Connection | None:
         """Commit the jobs together; one that fails is left out, and the others are made without it.
 
-        Return the connection to continue with. Jobs that are not finished have not been reached.
+        Return the connection to continue with. Jobs that are not finished have not been reached. ``of_tenants``: one
+        of them is a tenant's.
         """
         try:
             self._place.check()
             if connection is None:
                 connection = _open(self.path, *self._pragmas)
+                self._undoes_in_memory = False
+            if of_tenants and not self._undoes_in_memory:
+                connection.execute(_UNDOES_IN_MEMORY)
+                self._undoes_in_memory = True
             waiting = list(group)
             while waiting and not _commit(connection, waiting):
                 waiting = [job for job in waiting if not job.finished]

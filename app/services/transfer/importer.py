@@ -69,6 +69,7 @@ class Import:
         self._rows = RowImport(backends, report, self._retry_budget, only_agent=only_agent, to_agent=to_agent)
         self._entries: list[ImportLine] = []
         self._bytes = 0
+        self._in_order, self._last_id = True, ""
         self._vectors: list[IndexedVector] = []
         self._last_at = 0
         self._config = backends.configs.active
@@ -154,6 +155,7 @@ class Import:
         """
         await self._rows.flush()
         entries, self._entries, self._bytes = self._entries, [], 0
+        self._in_order, self._last_id = True, ""
         self._date(entries)
         for asked in batches([entry for entry in entries if entry.status is None], self._backends.import_lines):
             # The index takes the last batch while this one is looked up and embedded.
@@ -194,7 +196,11 @@ class Import:
     async def _take(self, entry: ImportLine, size: int) -> None:
         self._entries.append(entry)
         self._bytes += size
-        if len(self._entries) == self._backends.import_window:
+        if entry.candidates:
+            self._in_order &= self._last_id <= entry.candidates[0]
+            self._last_id = entry.candidates[0]
+        # Lines that come in the order of their ids, as an export has them, gain nothing from others behind them.
+        if len(self._entries) == (self._backends.import_lines if self._in_order else self._backends.import_window):
             await self.flush()
 
     def _check(self, record: Record) -> None:
@@ -262,6 +268,7 @@ class Import:
                 memory, vector = line.memory, line.vectors[used.active.index_name]
                 indexed = IndexedVector(memory.scope, memory.id, vector, memory.created_at, revision, memory.metadata)
                 self._vectors.append(indexed)
+            entry.vector = None  # of the lines that were read with it, many are yet to be stored
 
     async def _deliver(self) -> None:
         """Bring the last batch's vectors to the index; what fails is left to the indexer."""

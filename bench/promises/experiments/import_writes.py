@@ -33,7 +33,7 @@ def _measured(checkout: Checkout) -> list[Measurement]:
         file.write_text("\n".join(_memories()), "utf-8")
         written = _imported(checkout, Path(folder), file)
         size = sum(one.stat().st_size for one in Path(folder, "data").glob("memory.sqlite3*"))
-    return [Measurement(f"bytes written by an import of {_MEMORIES:,}", "times its file", written / size, "at most 7")]
+    return [Measurement(f"bytes written by an import of {_MEMORIES:,}", "times its file", written / size, "at most 5")]
 
 
 def _memories() -> Iterator[str]:

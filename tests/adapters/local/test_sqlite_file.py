@@ -14,6 +14,8 @@ from app.domain.errors import ConfigurationError, DatabaseRejected, DatabaseUnav
 from app.domain.memory import NewMemory
 from tests.support.gateways import bench_on
 
+_WRITTEN = Path("/proc/self/io")
+
 
 async def test_a_file_that_is_closing_takes_no_more_work_and_finishes_what_it_took(tmp_path: Path) -> None:
     file = SqliteFile(tmp_path / "test.sqlite3")
@@ -51,6 +53,30 @@ async def test_what_the_work_itself_raises_reaches_its_caller_and_leaves_nothing
             await file.write(broken)
     assert await file.read(lambda connection: connection.execute("SELECT count(*) FROM t").fetchone()) == (0,)
     await file.close()
+
+
+@pytest.mark.skipif(not _WRITTEN.exists(), reason="only Linux counts what a process writes")
+async def test_what_undoes_a_tenants_statement_is_kept_in_memory_and_what_undoes_a_migrations_in_a_file(
+    tmp_path: Path,
+) -> None:
+    file = SqliteFile(tmp_path / "test.sqlite3")
+    rows = [(number, bytes(3000)) for number in range(300)]  # too few for a checkpoint
+    await file.write(lambda connection: connection.execute("CREATE TABLE t (x UNIQUE, y)").fetchall())
+    await file.write(lambda connection: connection.executemany("INSERT INTO t VALUES (?, ?)", rows).fetchall())
+    twice, once = [await _written_by_a_change(file, tenant_id) for tenant_id in ("", "acme")]
+    assert once * 1.5 < twice
+    await file.close()
+
+
+async def _written_by_a_change(file: SqliteFile, tenant_id: str) -> int:
+    """Return the bytes that are written to change each row of a table."""
+    before = _written()
+    await file.write(lambda connection: connection.execute("UPDATE t SET x = x + 1000").fetchall(), tenant_id)
+    return _written() - before
+
+
+def _written() -> int:
+    return int(dict(line.split(": ") for line in _WRITTEN.read_text("utf-8").splitlines())["wchar"])
 
 
 @pytest.mark.parametrize("mode", [0o022, 0o000])
