@@ -2,6 +2,7 @@
 
 import json
 import random
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,12 +62,13 @@ async def test_lines_that_come_in_the_order_of_their_ids_are_stored_batch_by_bat
 ) -> None:
     records = [replace(record, id=f"01K2Z4M1V7Q8T3B5N6C7D8E9F{n}") for n, record in enumerate(numbered(5))]
     backends = replace(bench.backends.of_tenant("acme"), import_lines=2, import_window=100)
-    importing = Import(backends, Report())
-    await importing.begin()
-    for line, record in enumerate(records if in_order else reversed(records)):
-        await importing.add(line, record)
-    assert await bench.memories() == stored
-    await importing.finish()
+    with closing(Report()) as report:
+        importing = Import(backends, report)
+        await importing.begin()
+        for line, record in enumerate(records if in_order else reversed(records)):
+            await importing.add(line, record)
+        assert await bench.memories() == stored
+        await importing.finish()
     assert await bench.memories() == 5
 
 
@@ -118,12 +120,12 @@ async def test_a_memory_without_an_id_that_an_older_version_imported_is_found(be
     memories = [replace(record, id=older, created_at=5)]
     assert (await imported(bench, file_of(memories)))[-1]["imported"] == 1
     for _ in range(2):
-        report = Report()
-        importing = Import(bench.backends.of_tenant("acme"), report)
-        await importing.begin()
-        await importing.add(1, record)
-        await importing.finish()
-        assert report.counts["unchanged"] == 1
+        with closing(Report()) as report:
+            importing = Import(bench.backends.of_tenant("acme"), report)
+            await importing.begin()
+            await importing.add(1, record)
+            await importing.finish()
+            assert report.counts["unchanged"] == 1
 
 
 def test_ids_of_memories_that_bring_none_are_in_the_order_of_their_contents_hashes_and_differ_by_tenant() -> None:
