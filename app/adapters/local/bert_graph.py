@@ -1,22 +1,32 @@
 """Describes the forward pass of a BERT encoder as a graph of OpenVINO."""
 
+from typing import Protocol
+
 import numpy as np
 import numpy.typing as npt
 
-from app.adapters.local.bert_weights import BertShape, Matrix, Weights
+from app.adapters.local.bert_weights import BertShape, Matrix
 from app.adapters.local.inference import Graph, Node, Package, openvino
 
 _MASKED = np.float32(-1e30)
 """Added to the score of two tokens of different sequences: exp makes 0 of it."""
 
 
-def bert_graph(shape: BertShape, weights: Weights) -> Graph:
+class TensorSource(Protocol):
+    """Where the weights of an encoder come from."""
+
+    def tensor(self, name: str, *expected: int) -> Matrix:
+        """Return a tensor as float32; raises ``ConfigurationError`` where it is absent or has another shape."""
+        ...
+
+
+def bert_graph(shape: BertShape, weights: TensorSource) -> Graph:
     """Return a graph that takes sequences laid end to end, and computes the last layer's row of each token.
 
     Its inputs are one int32 for each token: its id, its position in its sequence, and the number of its sequence.
     """
     package = openvino()
-    steps = _Steps(package.opset15, shape, weights)
+    steps = EncoderSteps(package.opset15, shape, weights)
     ops = steps.ops
     ids, positions, numbers = (ops.parameter([-1], np.int32, name=name) for name in ("ids", "positions", "numbers"))
     rows = steps.embedded(ids, positions)
@@ -26,21 +36,26 @@ def bert_graph(shape: BertShape, weights: Weights) -> Graph:
     return package.Model([ops.result(rows)], [ids, positions, numbers])
 
 
-class _Steps:
+class EncoderSteps:
     """The steps of a forward pass. Each takes nodes of a graph, and returns the node of what it computes."""
 
-    def __init__(self, ops: Package, shape: BertShape, weights: Weights) -> None:
+    def __init__(self, ops: Package, shape: BertShape, weights: TensorSource) -> None:
+        """Take OpenVINO's operations, and the shape and weights of an encoder."""
         self.ops = ops
         self._shape = shape
         self._weights = weights
 
-    def embedded(self, ids: Node, positions: Node) -> Node:
-        """Return what the first layer takes."""
+    def embedded(self, ids: Node, positions: Node, types: Node | None = None) -> Node:
+        """Return what the first layer takes; without types all tokens are of the first."""
         shape = self._shape
         words = self._weights.tensor("embeddings.word_embeddings.weight", shape.vocabulary, shape.hidden)
         position_rows = self._weights.tensor("embeddings.position_embeddings.weight", shape.positions, shape.hidden)
         type_rows = self._weights.tensor("embeddings.token_type_embeddings.weight", shape.types, shape.hidden)
-        rows = self.ops.add(self._gathered(words, ids), self._gathered(position_rows + type_rows[0], positions))
+        if types is None:
+            rows = self.ops.add(self._gathered(words, ids), self._gathered(position_rows + type_rows[0], positions))
+        else:
+            placed = self.ops.add(self._gathered(position_rows, positions), self._gathered(type_rows, types))
+            rows = self.ops.add(self._gathered(words, ids), placed)
         return self._norm(rows, "embeddings.LayerNorm")
 
     def mask(self, numbers: Node) -> Node:
@@ -75,8 +90,12 @@ class _Steps:
         context = ops.scaled_dot_product_attention(queries, keys, values, mask, scale)
         return ops.reshape(ops.transpose(context, _axes(0, 2, 1, 3)), _axes(-1, hidden), special_zero=False)
 
+    def weight(self, name: str, outputs: int, inputs: int) -> Node:
+        """Return the matrix of a linear layer."""
+        return self._constant(self._weights.tensor(name, outputs, inputs))
+
     def _linear(self, rows: Node, name: str, inputs: int, outputs: int) -> Node:
-        weight = self._constant(self._weights.tensor(f"{name}.weight", outputs, inputs))
+        weight = self.weight(f"{name}.weight", outputs, inputs)
         bias = self._constant(self._weights.tensor(f"{name}.bias", outputs))
         return self.ops.add(self.ops.matmul(rows, weight, transpose_a=False, transpose_b=True), bias)
 

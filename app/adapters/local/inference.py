@@ -34,13 +34,18 @@ def openvino() -> Package:
     return package
 
 
-def compiled(graph: Graph, *, passes: int, exact: bool) -> CompiledGraph:
+_GROUP = 64
+"""Activations that are rounded to int8 together, where weights are of int8."""
+
+
+def compiled(graph: Graph, *, passes: int, exact: bool, quantised: bool = False) -> CompiledGraph:
     """Return a graph ready to be computed, of which as many passes as told are computed at a time, on a thread each.
 
     Args:
         graph: what to compute.
         passes: how many; OpenVINO takes no more than there are processors.
         exact: True computes in float32; otherwise products are of bfloat16 where the processor multiplies it.
+        quantised: True multiplies weights of int8 with activations that are rounded to int8.
 
     Raises:
         ConfigurationError: OpenVINO cannot compute it on this machine.
@@ -56,6 +61,7 @@ def compiled(graph: Graph, *, passes: int, exact: bool) -> CompiledGraph:
                 "INFERENCE_NUM_THREADS": passes,
                 "INFERENCE_PRECISION_HINT": "bf16" if rounded else "f32",
                 "ENABLE_CPU_PINNING": False,  # other processes serve beside this one
+                "DYNAMIC_QUANTIZATION_GROUP_SIZE": _GROUP if quantised else 0,
             },
         )
     except RuntimeError as error:  # all that OpenVINO raises

@@ -2,15 +2,17 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from app.domain.embedding import Vector
 from app.domain.turns import Turns
 
-Sequences = Sequence[Sequence[int]]
+_Tokens = TypeVar("_Tokens", bound=Sized)
+"""The tokens of a text, as many as its length says."""
+_Computed = TypeVar("_Computed")
+"""What a pass computes of them."""
 Run = Callable[..., Awaitable[Any]]
 """Runs a function with its arguments on a thread."""
 
@@ -23,12 +25,12 @@ _KEPT_FREE_SECONDS = 2.0
 
 
 @dataclass(slots=True, eq=False)
-class _Call:
+class _Call(Generic[_Tokens, _Computed]):
     tenant_id: str
-    future: "asyncio.Future[list[Vector]]"
-    waiting: deque[Sequences]
+    future: "asyncio.Future[list[_Computed]]"
+    waiting: deque[Sequence[_Tokens]]
     """What is not computed yet: for each of its passes the sequences."""
-    vectors: list[Vector] = field(default_factory=list)
+    computed: list[_Computed] = field(default_factory=list)
     long: bool = field(init=False)
     """Whether it has more than ``_SHORT_TOKENS``."""
 
@@ -45,10 +47,10 @@ class _Call:
         return self.future.done()
 
 
-class Passes:
+class Passes(Generic[_Tokens, _Computed]):
     """Computes token sequences. Short calls share a pass; a long call waits for its turn before each of its passes."""
 
-    def __init__(self, encode: Callable[[Sequences], list[Vector]], run: Run, threads: int) -> None:
+    def __init__(self, encode: Callable[[Sequence[_Tokens]], list[_Computed]], run: Run, threads: int) -> None:
         """Take what computes a pass, and what runs it on one of so many threads."""
         self._encode = encode
         self._run = run
@@ -57,7 +59,7 @@ class Passes:
         """How many threads compute passes of long calls, and of short ones."""
         self._asked_at: dict[str, float] = {}
         """When a tenant asked last, of those that did so lately."""
-        self._waiting: Turns[_Call] = Turns()
+        self._waiting: Turns[_Call[_Tokens, _Computed]] = Turns()
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -65,8 +67,8 @@ class Passes:
         """Seconds that the call taken last had waited for its pass; 0 where none waits now."""
         return self._waiting.lag
 
-    async def encode(self, tenant_id: str, sequences: Sequences) -> list[Vector]:
-        """Return the sequences' vectors, once the tenant has had its turns."""
+    async def encode(self, tenant_id: str, sequences: Sequence[_Tokens]) -> list[_Computed]:
+        """Return what is computed of each sequence, once the tenant has had its turns."""
         if not sequences:
             return []
         loop = asyncio.get_running_loop()
@@ -88,7 +90,7 @@ class Passes:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    def _may_begin(self, call: _Call) -> bool:
+    def _may_begin(self, call: _Call[_Tokens, _Computed]) -> bool:
         """Tell whether a call may have a free thread.
 
         While a pass of short calls is under way the next ones gather, and share the pass after it: two passes at once
@@ -99,35 +101,35 @@ class Passes:
         others = len(self._asked_at) > (call.tenant_id in self._asked_at)
         return not (others and 0 < self._threads - 1 <= self._long)
 
-    def _count(self, call: _Call, more: int) -> None:
+    def _count(self, call: _Call[_Tokens, _Computed], more: int) -> None:
         if call.long:
             self._long += more
         else:
             self._short += more
 
-    async def _turn(self, call: _Call) -> None:
+    async def _turn(self, call: _Call[_Tokens, _Computed]) -> None:
         """Compute a call's next part, and the short calls that may share its pass."""
         calls = [call, *self._company(call)]
         parts = [each.waiting[0] for each in calls]
         try:
-            vectors = await self._run(self._encode, [tokens for part in parts for tokens in part])
+            computed = await self._run(self._encode, [tokens for part in parts for tokens in part])
         except Exception as error:  # noqa: BLE001 - goes to everyone who asked
             for each in calls:
                 if not each.gone:
                     each.future.set_exception(error)
         else:
-            remaining = iter(vectors)
+            remaining = iter(computed)
             for each, part in zip(calls, parts, strict=True):
                 self._continue(each, list(islice(remaining, len(part))))
         finally:
             self._count(call, -1)
             self._dispatch()
 
-    def _company(self, call: _Call) -> Iterator[_Call]:
+    def _company(self, call: _Call[_Tokens, _Computed]) -> Iterator[_Call[_Tokens, _Computed]]:
         """Take the calls that may share a call's pass."""
         tokens = call.tokens
 
-        def fits(other: _Call) -> bool:
+        def fits(other: _Call[_Tokens, _Computed]) -> bool:
             return not other.long and tokens + other.tokens <= _PASS_TOKENS
 
         while taken := self._waiting.take(fits):
@@ -135,19 +137,19 @@ class Passes:
                 tokens += taken[1].tokens
                 yield taken[1]
 
-    def _continue(self, call: _Call, vectors: Sequence[Vector]) -> None:
-        """Keep the vectors of a call's part. Answer the call after its last part, else queue it for the next one."""
-        call.vectors += vectors
+    def _continue(self, call: _Call[_Tokens, _Computed], computed: Sequence[_Computed]) -> None:
+        """Keep what was computed of a call's part. Answer the call after its last part, else queue it for the next."""
+        call.computed += computed
         call.waiting.popleft()
         if call.waiting:
             self._waiting.put(call.tenant_id, call)
         elif not call.gone:
-            call.future.set_result(call.vectors)
+            call.future.set_result(call.computed)
 
 
-def _parts(sequences: Sequences) -> Iterator[Sequences]:
+def _parts(sequences: Sequence[_Tokens]) -> Iterator[Sequence[_Tokens]]:
     """Group sequences, in their order, into what one pass takes."""
-    part: list[Sequence[int]] = []
+    part: list[_Tokens] = []
     for tokens in sequences:
         if part and sum(map(len, part)) + len(tokens) > _PASS_TOKENS:
             yield part

@@ -81,12 +81,17 @@ class WordPiece:
 
     def ids(self, text: str) -> list[int]:
         """Return the ids of a text's pieces, without the first and the last control token of a sequence."""
+        return [piece for word in self.words(text) for piece in self.pieces(word)]
+
+    def words(self, text: str) -> list[str]:
+        """Return the words and marks of a text as the vocabulary knows them, without accents where it has none."""
         text = text.translate(self._cleaning)
         if self._strip_accents and not text.isascii():
             text = normalised(text, "NFD")
-        return [piece for word in text.translate(self._folding).split() for piece in self._pieces(word)]
+        return text.translate(self._folding).split()
 
-    def _pieces(self, word: str) -> list[int]:
+    def pieces(self, word: str) -> list[int]:
+        """Return the ids of the pieces of one of the ``words``."""
         if len(word) > _LONGEST_WORD:
             return [self._unknown]
         pieces: list[int] = []

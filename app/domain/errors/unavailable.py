@@ -103,6 +103,13 @@ class EmbeddingUnavailable(Unavailable):
     title = "Embedding unavailable"
 
 
+class ReaderUnavailable(Unavailable):
+    """The reader failed, or had no time; what needs it goes on without, or fails."""
+
+    code = "reader_unavailable"
+    title = "Reader unavailable"
+
+
 class EmbeddingConfigMismatch(Unavailable):
     """The stored vectors were made with another embedding config than the one in the settings."""
 

@@ -2,16 +2,19 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
 
-from app.adapters.local.passes import Passes, Sequences
+from app.adapters.local.passes import Passes
 from app.domain.embedding import Vector
 
 LONG = [[1] * 250]
 SHORT = [[2] * 10]
+
+
+Sequences: TypeAlias = Sequence[Sequence[int]]
 
 
 class Model:
@@ -117,7 +120,7 @@ class Threads:
 
     def __init__(self, threads: int) -> None:
         self.running: list[tuple[int, asyncio.Event]] = []
-        self.passes = Passes(
+        self.passes: Passes[Sequence[int], Vector] = Passes(
             lambda sequences: [np.full(1, len(each), np.float32) for each in sequences], self.run, threads
         )
 

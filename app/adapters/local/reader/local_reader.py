@@ -1,0 +1,160 @@
+"""Reads with the weights that the package carries, on threads of its own."""
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from app.adapters.local.bert_weights import BertShape, Weights
+from app.adapters.local.passes import Passes
+from app.adapters.local.reader.encoder import ReaderEncoder
+from app.adapters.local.reader.tokens import MAX_TOKENS, ReaderTokens, Task, TokenSequence
+from app.adapters.local.reader.weights import WORDS, ReaderCard, ReaderWeights, reader_shape
+from app.adapters.local.wordpiece import WordPiece
+from app.domain.errors import ConfigurationError, ReaderUnavailable
+from app.domain.reading import Kinds, Relation, Thresholds
+from app.ports.reader import MAX_CHARACTERS
+
+_T = TypeVar("_T")
+_Probabilities = npt.NDArray[np.float64]
+
+PACKAGED: Final = Path(__file__).parent / "model"
+"""Where the package has the weights."""
+_YES = 1
+"""The number of the answer "yes" of a task that asks whether."""
+_CACHED = 20_000
+"""Answers that are kept, each of about 300 bytes: what is asked again is mostly the same."""
+_INLINE_CHARACTERS = 4096
+"""Texts up to this length are tokenized faster than a thread hop takes."""
+
+
+class LocalReader:
+    """A reader on this machine's CPU; tenants take turns at its passes (ADR 0020)."""
+
+    def __init__(self, trunk: Path, directory: Path = PACKAGED, *, threads: int = 1) -> None:
+        """Load the weights.
+
+        Args:
+            trunk: the directory of the embedding model whose word embeddings they were trained with.
+            directory: where the weights are.
+            threads: how many passes run concurrently.
+
+        Raises:
+            ConfigurationError: they are missing, truncated, of another version, or made for another trunk.
+        """
+        card = self._card = ReaderCard.read(directory)
+        shape = BertShape.read(trunk / "config.json")
+        self._tokens = ReaderTokens(WordPiece.from_directory(trunk))
+        with Weights(trunk / "model.safetensors") as words:
+            found = trunk_digest(words, shape)
+            if found != card.trunk:
+                raise ConfigurationError(
+                    f"The reader in {directory} was trained with other word embeddings than {trunk} has."
+                )
+            own = reader_shape(shape, MAX_TOKENS)
+            self._encoder = ReaderEncoder(own, ReaderWeights(directory, words, shape), card, passes=threads)
+        self._executor = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="reader")
+        self._passes: Passes[TokenSequence, _Probabilities] = Passes(self._encoder.read, self._run, threads)
+        self._cache: OrderedDict[bytes, _Probabilities] = OrderedDict()
+
+    @property
+    def version(self) -> str:
+        """The name of the weights."""
+        return self._card.version
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """Those that came with the weights."""
+        return self._card.thresholds
+
+    async def relations(
+        self, pairs: Sequence[tuple[str, str]], *, tenant_id: str = "", seconds: float | None = None
+    ) -> Sequence[Relation]:
+        """Return for each pair of an older and a newer statement how the newer one bears on the older."""
+        rows = await self._read(Task.RELATION, pairs, tenant_id, seconds)
+        return [Relation(*map(float, row)) for row in rows]
+
+    async def relevance(
+        self, question: str, texts: Sequence[str], *, tenant_id: str = "", seconds: float | None = None
+    ) -> Sequence[float]:
+        """Return for each text how likely it answers the question, or did."""
+        rows = await self._read(Task.RELEVANCE, [(question, text) for text in texts], tenant_id, seconds)
+        return [float(row[_YES]) for row in rows]
+
+    async def kinds(
+        self, texts: Sequence[str], *, tenant_id: str = "", seconds: float | None = None
+    ) -> Sequence[Kinds]:
+        """Return for each text how likely it is of each kind."""
+        rows = await self._read(Task.KIND, [(text, None) for text in texts], tenant_id, seconds)
+        return [Kinds(*map(float, row)) for row in rows]
+
+    async def follows(
+        self, claims: Sequence[tuple[str, str]], *, tenant_id: str = "", seconds: float | None = None
+    ) -> Sequence[float]:
+        """Return for each pair of sources and a claim how likely it follows from them."""
+        rows = await self._read(Task.FOLLOWS, claims, tenant_id, seconds)
+        return [float(row[_YES]) for row in rows]
+
+    async def ping(self) -> None:
+        """Return if a thread runs work."""
+        await self._run(bool)
+
+    async def close(self) -> None:
+        """Stop the threads after their current passes."""
+        await asyncio.to_thread(self._executor.shutdown)
+
+    async def _read(
+        self, task: Task, texts: Sequence[tuple[str, str | None]], tenant_id: str, seconds: float | None
+    ) -> Sequence[_Probabilities]:
+        """Return the answers to a task, of which some are known; raises ``ReaderUnavailable``."""
+        keys = [_key(task, first, second) for first, second in texts]
+        found = {key: self._cache[key] for key in keys if key in self._cache}
+        missing = {key: pair for key, pair in zip(keys, texts, strict=True) if key not in found}
+        if missing:
+            try:
+                async with asyncio.timeout(seconds):
+                    sequences = await self._sequences(task, list(missing.values()))
+                    computed = await self._passes.encode(tenant_id, sequences)
+            except TimeoutError as error:
+                raise ReaderUnavailable("The reader had no time to read.") from error
+            found |= zip(missing, computed, strict=True)
+        for key in found:
+            self._cache[key] = found[key]
+            self._cache.move_to_end(key)
+        while len(self._cache) > _CACHED:
+            self._cache.popitem(last=False)
+        return [found[key] for key in keys]
+
+    async def _sequences(self, task: Task, texts: Sequence[tuple[str, str | None]]) -> list[TokenSequence]:
+        def made() -> list[TokenSequence]:
+            return [self._tokens.sequence(task, first, second) for first, second in texts]
+
+        characters = sum(min(len(text or ""), MAX_CHARACTERS) for pair in texts for text in pair)
+        return made() if characters <= _INLINE_CHARACTERS else await self._run(made)
+
+    async def _run(self, work: Callable[..., _T], *arguments: object) -> _T:
+        try:
+            future = asyncio.get_running_loop().run_in_executor(self._executor, work, *arguments)
+        except RuntimeError as error:  # an executor raises it when it was shut down
+            raise ReaderUnavailable("The reader is not running.") from error
+        return await future
+
+
+def trunk_digest(words: Weights, shape: BertShape) -> str:
+    """Return the SHA-256 of an embedding model's word embeddings, of every hundredth row of them."""
+    rows = words.tensor(WORDS, shape.vocabulary, shape.hidden)[::100]
+    return hashlib.sha256(np.ascontiguousarray(rows, np.float32).tobytes()).hexdigest()
+
+
+def _key(task: Task, first: str, second: str | None) -> bytes:
+    digest = hashlib.blake2b(bytes([task, second is not None]), digest_size=16)
+    for text in (first, second or ""):
+        part = text[:MAX_CHARACTERS].encode("utf-8", "surrogatepass")
+        digest.update(len(part).to_bytes(4, "little") + part)
+    return digest.digest()

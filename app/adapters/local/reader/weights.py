@@ -1,0 +1,123 @@
+"""The files of a trained reader: its weights as int8, and what is known of them."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from app.adapters.local.bert_weights import BertShape, Matrix, Weights
+from app.adapters.local.model_files import read_json
+from app.adapters.local.reader.tokens import TYPES, Task
+from app.domain.errors import ConfigurationError
+from app.domain.reading import Thresholds
+
+FORMAT: Final = 1
+"""Of the files; others are refused."""
+TENSORS, CARD = "reader.safetensors", "reader.json"
+WORDS: Final = "embeddings.word_embeddings.weight"
+_SCALE = ".scale"
+_LEVELS = 127
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderCard:
+    """What is known of weights: what they are called, what they need, and how far they are to be believed."""
+
+    version: str
+    trunk: str
+    """The SHA-256 of the embedding model's word embeddings, with which they were trained and are used."""
+    temperatures: Mapping[str, float]
+    """By the name of a task, what its logits are divided by."""
+    thresholds: Thresholds
+
+    @classmethod
+    def read(cls, directory: Path) -> "ReaderCard":
+        """Read the card of a directory.
+
+        Raises:
+            ConfigurationError: it is absent or incomplete, or of another format.
+        """
+        path = directory / CARD
+        content = read_json(path)
+        if content.get("format") != FORMAT:
+            raise ConfigurationError(f"{path} has the format {content.get('format')!r}; this version reads {FORMAT}.")
+        try:
+            return cls(
+                str(content["version"]),
+                str(content["trunk"]),
+                {task.name.lower(): float(content["temperatures"][task.name.lower()]) for task in Task},
+                Thresholds(**{name: float(value) for name, value in content["thresholds"].items()}),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ConfigurationError(f"{path} is incomplete: {error!r}") from error
+
+    def write(self, directory: Path, more: Mapping[str, Any]) -> None:
+        """Write the card, with what else is known of the weights."""
+        content = {"format": FORMAT, **asdict(self), **more}
+        (directory / CARD).write_text(json.dumps(content, indent=1) + "\n", "utf-8")
+
+
+class ReaderWeights:
+    """The tensors of a reader; its word embeddings are those of the embedding model."""
+
+    def __init__(self, directory: Path, words: Weights, shape: BertShape) -> None:
+        """Read the tensors.
+
+        Raises:
+            ConfigurationError: the file is absent, truncated, or not what this version computes.
+        """
+        self._path = directory / TENSORS
+        self._words, self._shape = words, shape
+        try:
+            with safe_open(self._path, framework="numpy") as file:
+                self._tensors: dict[str, npt.NDArray[Any]] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except (OSError, SafetensorError) as error:
+            raise ConfigurationError(f"{self._path} cannot be read: {error}. READER=none serves without it.") from error
+
+    def tensor(self, name: str, *expected: int) -> Matrix:
+        """Return one tensor as float32; raises ``ConfigurationError`` where it is absent or has another shape."""
+        if name == WORDS:
+            return self._words.tensor(name, *expected)
+        values = self.quantised(name, *expected) if name + _SCALE in self._tensors else None
+        if values is not None:
+            return np.asarray(values[0] * values[1], np.float32)
+        return np.asarray(self._found(name, *expected), np.float32)
+
+    def quantised(self, name: str, *expected: int) -> tuple[npt.NDArray[np.int8], Matrix] | None:
+        """Return a matrix as int8 with the scale of each row; None where it is not held so."""
+        if name + _SCALE not in self._tensors:
+            return None
+        return self._found(name, *expected), self._found(name + _SCALE, expected[0], 1)
+
+    def _found(self, name: str, *expected: int) -> npt.NDArray[Any]:
+        values = self._tensors.get(name)
+        if values is None or values.shape != expected:
+            shape = None if values is None else values.shape
+            raise ConfigurationError(f"{self._path}: {name} has the shape {shape}, not {expected}.")
+        return values
+
+
+def reader_shape(trunk: BertShape, positions: int) -> BertShape:
+    """Return the shape of a reader with this trunk: it has types of its own, and reads shorter texts."""
+    return BertShape(
+        trunk.hidden, trunk.heads, trunk.layers, trunk.intermediate, trunk.vocabulary, positions, TYPES, trunk.epsilon
+    )
+
+
+def write_tensors(directory: Path, tensors: Mapping[str, Matrix]) -> None:
+    """Write tensors: matrices of linear layers as int8 with a scale for each row, all others as float16."""
+    content: dict[str, npt.NDArray[Any]] = {}
+    for name, values in tensors.items():
+        if values.ndim == 2 and name.startswith("encoder."):  # noqa: PLR2004 - a matrix
+            scale = np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-8) / _LEVELS
+            content[name] = np.round(values / scale).astype(np.int8)
+            content[name + _SCALE] = scale.astype(np.float32)
+        else:
+            content[name] = values.astype(np.float32 if values.ndim == 1 else np.float16)
+    save_file(content, directory / TENSORS)

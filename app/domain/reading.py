@@ -1,0 +1,66 @@
+"""What a reader tells of texts: how two statements bear on each other, and what kind of statement one is."""
+
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from app.domain.claim import MemoryType
+
+RelationName: TypeAlias = Literal["holds", "replaces", "ends", "restates"]
+"""What a newer statement does to an older one.
+
+``holds``: both hold; ``replaces``: the same thing has another value now; ``ends``: the older one holds no longer, and
+nothing of its kind takes its place; ``restates``: it says the same again.
+"""
+RELATION_NAMES: Final[tuple[RelationName, ...]] = ("holds", "replaces", "ends", "restates")
+KIND_NAMES: Final[tuple[MemoryType, ...]] = ("fact", "event", "instruction", "task")
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """How likely each relation of a newer statement to an older one is; the probabilities add up to 1."""
+
+    holds: float
+    replaces: float
+    ends: float
+    restates: float
+
+    @property
+    def update(self) -> float:
+        """How likely it is that the older statement holds no longer."""
+        return self.replaces + self.ends
+
+    @property
+    def name(self) -> RelationName:
+        """The likeliest relation."""
+        return max(RELATION_NAMES, key=lambda name: getattr(self, name))
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """How likely a text is of each kind; the probabilities add up to 1."""
+
+    fact: float
+    event: float
+    instruction: float
+    task: float
+
+    @property
+    def name(self) -> MemoryType:
+        """The likeliest kind."""
+        return max(KIND_NAMES, key=lambda name: getattr(self, name))
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Probabilities from which on a reader is believed; they come with its weights (docs/reader.md)."""
+
+    hide: float
+    """Of an update: the older statement is not returned any more."""
+    newer_first: float
+    """Of an update: both statements are returned, the newer one first."""
+    tells: float
+    """Of relevance: a text is told as the answer to a question."""
+    follows: float
+    """Of a claim: it follows from its sources."""
+    task: float
+    """Of a kind: a text is called a task, which may expire."""

@@ -1,0 +1,1 @@
+"""Trains the model that reads what is said (docs/reader.md)."""

@@ -1,0 +1,154 @@
+"""Checks scenes, trains the reader with them, and measures it: ``python -m training.reader --help``."""
+
+import asyncio
+import json
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from app.adapters.local.reader.local_reader import PACKAGED
+from app.adapters.local.reader.tokens import ReaderTokens
+from app.adapters.local.transformer import TransformerEmbedder, packaged_model_dir
+from app.adapters.local.wordpiece import WordPiece
+from training.reader.examples import Examples
+from training.reader.figures import Figures, figures
+from training.reader.scenes import TRAINING, UnreadableScene, files, read_scenes
+
+_KEPT_ASIDE = "03"
+"""The number of each writer's file that thresholds are set with; nothing is trained on it."""
+_DRAW = 7
+
+
+def main() -> None:
+    """Run one of the commands."""
+    parser = ArgumentParser(prog="python -m training.reader", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    check = commands.add_parser("check", help="read scenes and say which line is none")
+    check.add_argument("files", nargs="*", type=Path)
+    check.set_defaults(run=_check)
+    train = commands.add_parser("train", help="train, and write weights for export; needs PyTorch")
+    train.add_argument("out", type=Path, help="the file to write")
+    train.add_argument("--scenes", type=Path, default=TRAINING)
+    train.add_argument("--epochs", type=int, default=2)
+    train.add_argument("--seed", type=int, default=1)
+    train.add_argument("--rate", type=float, default=8e-5)
+    train.add_argument("--fraction", type=float, default=1.0, help="of the files, for a trial")
+    train.set_defaults(run=_train)
+    export = commands.add_parser("export", help="make the service's files of weights that were trained; needs PyTorch")
+    export.add_argument("weights", type=Path, nargs="+", help="what train wrote; several are averaged")
+    export.add_argument("--version", required=True)
+    export.add_argument("--out", type=Path, default=PACKAGED)
+    export.add_argument("--scenes", type=Path, default=TRAINING)
+    export.set_defaults(run=_export)
+    measure = commands.add_parser("measure", help="measure the service's files on scenes")
+    measure.add_argument("--weights", type=Path, default=PACKAGED)
+    measure.add_argument("--scenes", type=Path, required=True)
+    measure.set_defaults(run=_measure)
+    given = parser.parse_args()
+    given.run(given)
+
+
+def _check(given: Namespace) -> None:
+    try:
+        scenes = read_scenes(given.files or files(TRAINING))
+    except UnreadableScene as error:
+        sys.exit(str(error))
+    counts = {
+        "scenes": len(scenes),
+        "memories": sum(len(scene.memories) for scene in scenes),
+        "relations": sum(len(scene.relations) for scene in scenes),
+        "questions": sum(len(scene.questions) for scene in scenes),
+        "claims": sum(len(scene.claims) for scene in scenes),
+    }
+    print(json.dumps(counts))
+
+
+def _train(given: Namespace) -> None:
+    from training.reader.train import Plan, Trainer, digest, digest_of, save  # noqa: PLC0415 - it needs PyTorch
+
+    trunk = _trunk()
+    trained, aside = _divided(given.scenes)
+    trained = trained[: max(1, round(len(trained) * given.fraction))]
+    data = digest(path.read_bytes() for path in trained)
+    print(f"{len(trained)} files to train with, {len(aside)} kept aside; data {data}")
+    vectors, tokens = _Embedded(trunk), ReaderTokens(WordPiece.from_directory(trunk))
+    trainer = Trainer(trunk, tokens, Plan(epochs=given.epochs, seed=given.seed, rate=given.rate))
+    kept = Examples(read_scenes(aside), vectors).epoch(_DRAW)
+    begun = time.monotonic()
+    for number, loss, found in trainer.train(Examples(read_scenes(trained), vectors), kept):
+        print(f"epoch {number}: loss {loss:.4f}, {(time.monotonic() - begun) / 60:.1f} minutes")
+        _print(found)
+    weights = trainer.result()
+    save(weights, given.out, data=data, seed=given.seed, epochs=given.epochs)
+    print(f"weights {digest_of(weights)} in {given.out}")
+
+
+def _export(given: Namespace) -> None:
+    from training.reader.computed import ComputedReader  # noqa: PLC0415
+    from training.reader.export import calibrated, write_files  # noqa: PLC0415
+    from training.reader.train import averaged  # noqa: PLC0415 - it needs PyTorch
+
+    trunk = _trunk()
+    tensors, history = averaged(given.weights)
+    write_files(given.out, given.version, trunk, tensors)
+    aside = Examples(read_scenes(_divided(given.scenes)[1]), _Embedded(trunk)).epoch(_DRAW)
+    rows = ComputedReader(trunk, given.out).read(aside)
+    write_files(given.out, given.version, trunk, tensors, *calibrated(aside, rows), {"trained": history})
+    _print(figures(aside, ComputedReader(trunk, given.out).read(aside)))
+
+
+def _measure(given: Namespace) -> None:
+    from training.reader.computed import ComputedReader  # noqa: PLC0415
+
+    trunk = _trunk()
+    reader, vectors = ComputedReader(trunk, given.weights), _Embedded(trunk)
+    scenes = read_scenes(files(given.scenes))
+    for language in ("all", *sorted({scene.language for scene in scenes})):
+        chosen = [scene for scene in scenes if language in ("all", scene.language)]
+        examples = Examples(chosen, vectors).epoch(_DRAW)
+        print(f"{language}: {len(chosen)} scenes")
+        _print(figures(examples, reader.read(examples)))
+
+
+def _trunk() -> Path:
+    directory = packaged_model_dir()
+    if directory is None:
+        sys.exit("The embedding model is not installed: make run installs it.")
+    return directory
+
+
+def _divided(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Return the files to train with, and those that thresholds are set with."""
+    paths = files(folder)
+    aside = [path for path in paths if path.stem.endswith(_KEPT_ASIDE)]
+    return [path for path in paths if path not in aside], aside
+
+
+def _print(found: Figures) -> None:
+    for name, value in found.items():
+        print(f"  {name}: {value:.4g}", flush=True)
+
+
+class _Embedded:
+    """Embeds texts with the embedding model; a text once."""
+
+    def __init__(self, directory: Path) -> None:
+        self._runner = asyncio.Runner()
+        self._embedder = TransformerEmbedder(directory)
+        self._vectors: dict[str, npt.NDArray[np.float32]] = {}
+
+    def __call__(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        if missing:
+            found = self._runner.run(self._embedder.embed(missing, "document")).vectors
+            self._vectors |= dict(zip(missing, found, strict=True))
+        return np.array([self._vectors[text] for text in texts])
+
+
+if __name__ == "__main__":
+    main()

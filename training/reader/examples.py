@@ -1,0 +1,112 @@
+"""Makes examples of scenes: two texts, or one, what is asked about them, and what is to be answered."""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from app.adapters.local.reader.tokens import Task
+from training.reader.scenes import KINDS, RELATIONS, Scene
+
+RELATION_NAMES: Final = tuple(RELATIONS.values())
+_NEAREST_PAIRS, _OTHER_PAIRS = 8, 4
+"""Pairs without a mark that a scene gives in each epoch: those that are most alike, and any."""
+_NEAREST_NEGATIVES, _OTHER_NEGATIVES = 2, 1
+_NEGATIVES_OF_ABSENT = 5
+"""Memories beside which a question that nothing answers is asked."""
+
+Vectors = Callable[[Sequence[str]], npt.NDArray[np.float32]]
+"""Returns the unit vectors of texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """What is asked about two texts, or one, and the number of the answer."""
+
+    task: Task
+    first: str
+    second: str | None
+    answer: int
+    hard: bool = False
+    """Whether its writer has marked it as one that seems to have another answer."""
+
+
+class Examples:
+    """The examples of scenes; those that are not marked are drawn anew for each epoch."""
+
+    def __init__(self, scenes: Sequence[Scene], vectors: Vectors) -> None:
+        """Find out what is near what in each scene."""
+        self._scenes = [_Nearness(scene, vectors) for scene in scenes]
+
+    def epoch(self, seed: int) -> list[Example]:
+        """Return the examples of an epoch."""
+        draw = random.Random(seed)  # noqa: S311 - no secret
+        return [example for scene in self._scenes for example in scene.examples(draw)]
+
+
+class _Nearness:
+    """A scene, with the order in which its memories are near each other and near its questions."""
+
+    def __init__(self, scene: Scene, vectors: Vectors) -> None:
+        self._scene = scene
+        self._ids = list(scene.memories)
+        self._text = {id_: memory.text for id_, memory in scene.memories.items()}
+        memories = vectors([self._text[id_] for id_ in self._ids])
+        cosines = memories @ memories.T
+        marked = {(one.older, one.newer) for one in scene.relations}
+        pairs = [
+            (-float(cosines[older, newer]), self._ids[older], self._ids[newer])
+            for newer in range(len(self._ids))
+            for older in range(newer)
+            if (self._ids[older], self._ids[newer]) not in marked
+        ]
+        self._pairs = [(older, newer) for _, older, newer in sorted(pairs)]
+        asked = vectors([question.text for question in scene.questions]) @ memories.T
+        self._near = [[self._ids[number] for number in np.argsort(-row)] for row in asked]
+
+    def examples(self, draw: random.Random) -> Iterator[Example]:
+        yield from self._relations(draw)
+        yield from self._relevances(draw)
+        for memory in self._scene.memories.values():
+            yield Example(Task.KIND, memory.text, None, KINDS.index(memory.kind))
+        yield from self._claims(draw)
+
+    def _relations(self, draw: random.Random) -> Iterator[Example]:
+        text = self._text
+        for one in self._scene.relations:
+            yield Example(
+                Task.RELATION,
+                text[one.older],
+                text[one.newer],
+                RELATION_NAMES.index(one.name),
+                hard=one.name == "holds",
+            )
+        nearest, others = self._pairs[:_NEAREST_PAIRS], self._pairs[_NEAREST_PAIRS:]
+        for older, newer in [*nearest, *draw.sample(others, min(_OTHER_PAIRS, len(others)))]:
+            yield Example(Task.RELATION, text[older], text[newer], 0)
+
+    def _relevances(self, draw: random.Random) -> Iterator[Example]:
+        for question, near in zip(self._scene.questions, self._near, strict=True):
+            for ids, answer, hard in (
+                (question.answers, 1, False),
+                (question.stale, 1, False),
+                (question.near, 0, True),
+            ):
+                for id_ in ids:
+                    yield Example(Task.RELEVANCE, question.text, self._text[id_], answer, hard)
+            told = {*question.answers, *question.stale, *question.near}
+            rest = [id_ for id_ in near if id_ not in told]
+            nearest = _NEAREST_NEGATIVES if question.answers else _NEGATIVES_OF_ABSENT
+            for id_ in [*rest[:nearest], *draw.sample(rest[nearest:], min(_OTHER_NEGATIVES, len(rest[nearest:])))]:
+                yield Example(Task.RELEVANCE, question.text, self._text[id_], 0, hard=not question.answers)
+
+    def _claims(self, draw: random.Random) -> Iterator[Example]:
+        for claim in self._scene.claims:
+            sources = "\n".join(self._text[id_] for id_ in claim.sources)
+            yield Example(Task.FOLLOWS, sources, claim.text, int(claim.follows), hard=not claim.follows)
+            others = [id_ for id_ in self._ids if id_ not in claim.sources]
+            if claim.follows:
+                yield Example(Task.FOLLOWS, self._text[draw.choice(others)], claim.text, 0)
