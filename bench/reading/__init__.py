@@ -1,0 +1,1 @@
+"""Measures what the service understands of language, over HTTP, on data that nothing was fitted to (docs/reader.md)."""
