@@ -25,8 +25,12 @@ async def vacuum_files(settings: Settings) -> Mapping[str, Vacuumed]:
 
 
 async def file_rooms(settings: Settings) -> Mapping[str, FileRoom]:
-    """Return how much of the file of each shard is free, by the shards' names; raises as ``vacuum_files`` does."""
-    return {name: await asyncio.to_thread(file_room, path) for name, path in (await _files(settings)).items()}
+    """Return how much of the file of each shard is free, by the names of the shards that have one.
+
+    Raises as ``vacuum_files`` does.
+    """
+    files = {name: path for name, path in (await _files(settings)).items() if path.exists()}
+    return {name: await asyncio.to_thread(file_room, path) for name, path in files.items()}
 
 
 async def _files(settings: Settings) -> Mapping[str, Path]:

@@ -124,7 +124,7 @@ class _Process:
         self._embedder = with_prefixes(settings, plain)
         self._reranker = build_reranker(settings, client, metrics, breakers)
         self._model = build_language_model(settings, client, metrics, breakers)
-        self._turns = RequestTurns()
+        self._turns = RequestTurns(wait_seconds=settings.request_wait_seconds)
         self._reads, self._texts = Shares(READS), Shares(TEXT_CHARACTERS)
         for lag in (self._reads.lag, self._texts.lag):
             self._turns.watch(lag)

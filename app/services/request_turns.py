@@ -11,11 +11,8 @@ from dataclasses import dataclass
 from app.domain.errors import Overloaded
 from app.domain.turns import Turns
 
-MAX_WAIT_SECONDS = 1.0
-"""How long a request waits for its turn at most."""
-_FULL_SECONDS = MAX_WAIT_SECONDS / 2
-"""A request that is expected to wait longer is refused when it comes, if the one before it has waited so long, and in
-any case where half as long again is expected: one that waits in vain costs more than one that is refused at once."""
+_WAIT_SECONDS = 1.0
+"""How long a request waits for its turn at most, where nobody says otherwise."""
 BEHIND_SECONDS = 0.05
 """No request begins while a queue behind this one, of this machine or of the tenant, is behind by more."""
 _ROUND_SECONDS = 0.005
@@ -55,11 +52,14 @@ class _Line:
             self.place_seconds += (now - self.began_at - self.place_seconds) * weight
         self.waited, self.began_at = now - asked_at, now
 
-    @property
-    def is_too_long(self) -> bool:
-        """Whether one more would wait for too long: by the pace of late, and not for a moment's delay alone."""
+    def is_longer(self, seconds: float) -> bool:
+        """Tell whether one more would wait for longer: by the pace of late, and not for a moment's delay alone.
+
+        One that is expected to is refused when it comes, if the one before it has waited so long, and in any case where
+        half as long again is expected: one that waits in vain costs more than one that is refused at once.
+        """
         expected = self.waiting * self.place_seconds
-        return expected > _FULL_SECONDS and (self.waited > _FULL_SECONDS or expected > 1.5 * _FULL_SECONDS)
+        return expected > seconds and (self.waited > seconds or expected > 1.5 * seconds)
 
 
 class RequestTurns:
@@ -68,9 +68,18 @@ class RequestTurns:
     What is asked beyond what can be answered waits here, where it costs little, and not in the queues behind.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.perf_counter, look_seconds: float = _LOOK_SECONDS) -> None:
-        """Take a clock that tells seconds, and after how many to look again at queues that are behind."""
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.perf_counter,
+        look_seconds: float = _LOOK_SECONDS,
+        wait_seconds: float = _WAIT_SECONDS,
+    ) -> None:
+        """Take a clock that tells seconds, after how many to look at queues behind again, and how many to wait.
+
+        A request that is expected to wait for half as long is refused when it comes.
+        """
         self._clock = clock
+        self._wait_seconds = wait_seconds
         self._look_seconds = look_seconds
         self._lags: list[Lag] = []
         self._waiting: Turns[_Request] = Turns(clock)
@@ -89,8 +98,8 @@ class RequestTurns:
     def check(self, tenant_id: str) -> None:
         """Raise ``Overloaded`` if a request of the tenant that comes now would wait for too long."""
         line = self._lines.get(tenant_id)
-        if line is not None and line.is_too_long:
-            raise _refusal()
+        if line is not None and line.is_longer(self._wait_seconds / 2):
+            raise self._refusal()
 
     async def wait(self, tenant_id: str) -> None:
         """Wait until a request of the tenant may begin; at once where this round has time left and nobody waits.
@@ -123,8 +132,8 @@ class RequestTurns:
 
     def _next_round(self) -> None:
         """Refuse those that have waited for too long, and let the next one begin that may."""
-        while late := self._waiting.take_older(MAX_WAIT_SECONDS):
-            self._end(late[1], _refusal())
+        while late := self._waiting.take_older(self._wait_seconds):
+            self._end(late[1], self._refusal())
         loop = asyncio.get_running_loop()
         while taken := self._waiting.take(lambda request: not self._is_behind(request.tenant_id)):
             if self._end(taken[1]):
@@ -149,6 +158,7 @@ class RequestTurns:
     def _is_behind(self, tenant_id: str) -> bool:
         return any(lag(tenant_id) > BEHIND_SECONDS for lag in self._lags)
 
-
-def _refusal() -> Overloaded:
-    return Overloaded(f"More is asked than can be answered: the request would wait for over {MAX_WAIT_SECONDS:g} s.")
+    def _refusal(self) -> Overloaded:
+        return Overloaded(
+            f"More is asked than can be answered: the request would wait for over {self._wait_seconds:g} s."
+        )

@@ -42,6 +42,9 @@ class ServiceSettings(BaseModel):
     max_connections: Annotated[int, Field(ge=2, le=100_000)] = Field(
         800, description="Connections open at once; half as many from one address (docs/limits.md)."
     )
+    request_wait_seconds: Annotated[float, Field(gt=0, le=60)] = Field(
+        1.0, description="How long a request waits for its turn before it is refused (503 `overloaded`)."
+    )
     workers: Annotated[int, Field(ge=1, le=MAX_WORKERS)] = Field(
         1,
         description=(

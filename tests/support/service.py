@@ -21,6 +21,8 @@ from tests.support import migrated
 from tests.support.backends import Backend
 
 NOW = 1_790_000_000_000
+PATIENT = 60.0
+"""Seconds that a request waits for its turn: a busy machine refuses none, but in the tests of that."""
 SECRETS = {"test": "a secret of the tests, long enough to sign"}
 
 
@@ -93,7 +95,8 @@ class _GivenSettings(Settings):
 
 
 def settings_for(data_dir: Path, **overrides: Any) -> Settings:
-    return _GivenSettings(**{"data_dir": data_dir, "embedder": "hashing", "auth_secrets": SECRETS} | overrides)
+    given = {"data_dir": data_dir, "embedder": "hashing", "auth_secrets": SECRETS, "request_wait_seconds": PATIENT}
+    return _GivenSettings(**given | overrides)
 
 
 @asynccontextmanager

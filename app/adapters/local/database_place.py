@@ -60,11 +60,12 @@ class DatabasePlace:
 
 def missing(path: Path) -> str | None:
     """Return how a database that was there is not any more; None where it is there, or where none ever was."""
+    # This comes first: another process may be making it just now, and makes the file before the mark.
+    made = _mark_of(path).exists() or path.with_name(f"{path.name}-wal").exists()
     try:
         return None if path.stat().st_size else "has no bytes"
     except FileNotFoundError:
-        log = path.with_name(f"{path.name}-wal")
-        return "is missing" if _mark_of(path).exists() or log.exists() else None
+        return "is missing" if made else None
     except OSError:  # SQLite says why it cannot be reached
         return None
 
