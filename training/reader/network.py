@@ -88,9 +88,10 @@ class _Layer(nn.Module):
         def by_head(values: Tensor) -> Tensor:
             return values.view(batch, length, self._heads, -1).transpose(1, 2)
 
-        attended = functional.scaled_dot_product_attention(
-            by_head(self.query(rows)), by_head(self.key(rows)), by_head(self.value(rows)), attn_mask=present
-        )
+        # In plain steps: of the fused one the gradient takes a third of the time on a CPU.
+        scores = by_head(self.query(rows)) @ by_head(self.key(rows)).transpose(2, 3) * (hidden / self._heads) ** -0.5
+        weights = functional.softmax(scores.masked_fill(~present, float("-inf")), dim=-1)
+        attended = weights.to(rows.dtype) @ by_head(self.value(rows)).to(rows.dtype)
         attended = self.output(attended.transpose(1, 2).reshape(batch, length, hidden))
         rows = self.attention_norm(rows + functional.dropout(attended, self._dropout, self.training))
         outer = self.outer(functional.gelu(self.inner(rows)))
