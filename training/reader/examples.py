@@ -3,15 +3,14 @@
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from app.adapters.local.reader.tokens import Task
-from training.reader.scenes import KINDS, RELATIONS, Scene
+from app.domain.reading import KIND_NAMES, RELATION_NAMES
+from training.reader.scenes import Scene
 
-RELATION_NAMES: Final = tuple(RELATIONS.values())
 _NEAREST_PAIRS, _OTHER_PAIRS = 8, 4
 """Pairs without a mark that a scene gives in each epoch: those that are most alike, and any."""
 _NEAREST_NEGATIVES, _OTHER_NEGATIVES = 2, 1
@@ -71,7 +70,7 @@ class _Nearness:
         yield from self._relations(draw)
         yield from self._relevances(draw)
         for memory in self._scene.memories.values():
-            yield Example(Task.KIND, memory.text, None, KINDS.index(memory.kind))
+            yield Example(Task.KIND, memory.text, None, KIND_NAMES.index(memory.kind))
         yield from self._claims(draw)
 
     def _relations(self, draw: random.Random) -> Iterator[Example]:

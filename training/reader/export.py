@@ -11,10 +11,9 @@ from app.adapters.local.bert_weights import BertShape, Matrix, Weights
 from app.adapters.local.reader.local_reader import trunk_digest
 from app.adapters.local.reader.tokens import MAX_TOKENS, Task
 from app.adapters.local.reader.weights import ReaderCard, write_tensors
-from app.domain.reading import Thresholds
+from app.domain.reading import KIND_NAMES, Thresholds
 from training.reader.examples import Example
 from training.reader.figures import Probabilities, threshold, updates
-from training.reader.scenes import KINDS
 
 _LAYERS: Mapping[str, str] = {
     "query": "attention.self.query",
@@ -37,7 +36,7 @@ _TOLD_WRONGLY, _TAKEN_WRONGLY, _TASKS_WRONGLY = 0.05, 0.03, 0.01
 
 
 _UNKNOWN = Thresholds(1.0, 1.0, 1.0, 1.0, 1.0)
-_TASK = KINDS.index("task")
+_TASK = KIND_NAMES.index("task")
 
 
 def write_files(

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from app.adapters.local.reader.tokens import Task
-from training.reader.examples import RELATION_NAMES, Example
-from training.reader.scenes import KINDS
+from app.domain.reading import KIND_NAMES, RELATION_NAMES
+from training.reader.examples import Example
 
 Probabilities: TypeAlias = npt.NDArray[np.float64]
 Read: TypeAlias = Callable[[Sequence[Example]], Sequence[Probabilities]]
@@ -88,7 +88,7 @@ def _relevance(examples: Sequence[Example], rows: Probabilities) -> Figures:
 def _kind(examples: Sequence[Example], rows: Probabilities) -> Figures:
     answers = np.array([one.answer for one in examples])
     chosen = rows.argmax(axis=1)
-    tasks = KINDS.index("task")
+    tasks = KIND_NAMES.index("task")
     return {
         "kinds right": float((chosen == answers).mean()),
         "called a task wrongly": float((chosen[answers != tasks] == tasks).mean()),

@@ -6,16 +6,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from app.domain.reading import KIND_NAMES, RelationName
+
 HERE: Final = Path(__file__).parent
 TRAINING: Final = HERE / "scenes"
 SEALED: Final = HERE / "sealed"
 """Looked at once, when a model is finished: nothing is fitted to these."""
 
-KINDS: Final = ("fact", "event", "instruction", "task")
-RELATIONS: Final[Mapping[str, str]] = {"~": "holds", ">": "replaces", "x": "ends", "=": "restates"}
+RELATIONS: Final[Mapping[str, RelationName]] = {"~": "holds", ">": "replaces", "x": "ends", "=": "restates"}
 _FEWEST_MEMORIES = 12
 
-_MEMORY = re.compile(rf"(m\d+) +(\d{{4}}-\d\d-\d\d)(?:T[\d:]+)? +({'|'.join(KINDS)}): *(.*)")
+_MEMORY = re.compile(rf"(m\d+) +(\d{{4}}-\d\d-\d\d)(?:T[\d:]+)? +({'|'.join(KIND_NAMES)}): *(.*)")
 _MARK = re.compile(r"\s([>x=~])(m\d+)\s*$")
 _QUESTION = re.compile(r"q +([^:]*?): *(.+)")
 _CLAIM = re.compile(r"([tf]) +((?:m\d+[ ,]*)+): *(.+)")
@@ -28,7 +29,7 @@ class UnreadableScene(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What was said, when, and what kind of statement it is (one of ``KINDS``)."""
+    """What was said, when, and what kind of statement it is (one of ``KIND_NAMES``)."""
 
     date: str
     kind: str

@@ -14,6 +14,8 @@ InferRequest: TypeAlias = Any
 
 _TOOLS = "openvino.tools.ovc"
 """OpenVINO imports it if it can. It then tells Google Analytics so, and writes an identifier to the home folder."""
+_GROUP = 64
+"""Activations that are rounded to int8 together, where weights are of int8."""
 
 
 def openvino() -> Package:
@@ -32,10 +34,6 @@ def openvino() -> Package:
     finally:
         del sys.modules[_TOOLS]
     return package
-
-
-_GROUP = 64
-"""Activations that are rounded to int8 together, where weights are of int8."""
 
 
 def compiled(graph: Graph, *, passes: int, exact: bool, quantised: bool = False) -> CompiledGraph:

@@ -41,7 +41,7 @@
     |   |-- TooManyConnections           this server answers as many requests as it may
     |   |-- Overloaded                   the request would wait for its turn for too long
     |   |-- EmbeddingUnavailable         the embedder does not answer
-    |   |-- ReaderUnavailable              the model that reads statements does not answer, or not in time
+    |   |-- ReaderUnavailable            the model that reads statements does not answer, or not in time
     |   |-- EmbeddingConfigMismatch      the stored vectors were made with another embedding config
     |   |-- IndexNotProvisioned          the index is absent or not made for this service: see ``provision``
     |   |-- RateLimited                  too many calls: by our own meter or by the upstream
