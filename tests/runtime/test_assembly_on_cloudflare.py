@@ -30,6 +30,7 @@ async def furnished(service: Service, double: Handle) -> Service:
     await service.post("/working/bot/i/messages", said)
     await service.store("The customer lives in Oslo")
     await service.post("/facts", {"agent_id": "bot", "subject": "customer", "predicate": "name", "object": "Ada"})
+    await service.delivered()
     double.double.reset_calls()
     return service
 
