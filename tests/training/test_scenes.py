@@ -18,7 +18,7 @@ def read(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize("path", [*files(TRAINING), *files(SEALED)], ids=lambda path: path.stem)
 def test_each_file_of_scenes_is_read_and_has_something_of_each_kind(path: Path) -> None:
     scenes = read_scenes([path])
-    assert len(scenes) >= 9
+    assert len(scenes) >= 2
     assert all(scene.relations and scene.questions and scene.claims for scene in scenes)
 
 
