@@ -365,8 +365,9 @@ async def test_a_model_that_does_not_answer_gets_no_more_time_for_an_answer_than
     asking.model.delays = {"analyse": 9.0, "synthesise": 9.0}
     recall = await asking.ask("Where do I live?")
     assert "model_timeout" in recall.degraded
-    analyse, synthesise = asking.model.calls
-    assert (synthesise.seconds or 9.0) <= (analyse.seconds or 0.0)
+    _, synthesise = asking.model.calls
+    # What both are given is less by how long each waited for its turn, so that they cannot be compared with each other.
+    assert (synthesise.seconds or 9.0) <= 0.4 * SECONDS + 0.001
 
 
 async def test_without_an_analysis_the_model_still_answers(asking: Asking) -> None:
