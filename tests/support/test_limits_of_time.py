@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-# Between its polls a loop waits for long: an alarm within one of its own callbacks would only be logged.
+# The loop sleeps when the alarm comes: one that falls into a callback of the loop is only logged.
 WAITS = """
 import asyncio
 import threading
@@ -30,7 +30,7 @@ async def test_waits_for_an_event():
 @pytest.mark.timeout(0.3)
 async def test_polls():
     while True:
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.2)
 
 async def test_of_the_same_process():
     await asyncio.sleep(0)
