@@ -111,7 +111,7 @@ def pinned(url: str, service: Service, tmp_path: Path) -> Pinned:
 
 
 def event(name: str, **more: Any) -> str:
-    return json.dumps({"session_id": SESSION, "cwd": "/work/project", "hook_event_name": name, **more})
+    return json.dumps({"session_id": SESSION, "cwd": "/srv/project", "hook_event_name": name, **more})
 
 
 async def run(standard_input: str, pinned: Pinned, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -281,7 +281,7 @@ async def test_an_answer_that_is_not_the_services_is_a_failure_and_no_redirect_i
     assert "the answer was 302" in told[1].stderr
 
 
-@pytest.mark.parametrize("folder", ["/work/a project", "/", "/work/åäö", f"/{'long' * 40}", "/a/.hidden"])
+@pytest.mark.parametrize("folder", ["/srv/a project", "/", "/srv/åäö", f"/{'long' * 40}", "/a/.hidden"])
 async def test_each_directory_has_a_profile_that_is_an_agents_id(folder: str, tmp_path: Path) -> None:
     at = [Pinned(tmp_path / "none", {}, {"CLAUDE_PROJECT_DIR": each}) for each in (folder, f"{folder}/b")]
     profile, other = [(await run_with("", each, "profile")).stdout.strip() for each in at]
