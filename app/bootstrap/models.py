@@ -1,6 +1,7 @@
-"""Embedders, rerankers and language models, as the settings choose them."""
+"""Embedders, readers, rerankers and language models, as the settings choose them."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import structlog
 
@@ -14,6 +15,7 @@ from app.adapters.coalescing.gatherer import FREE, Metering
 from app.adapters.http.language_model import HttpLanguageModel
 from app.adapters.http.reranker import HttpReranker
 from app.adapters.local.hashing import HashingEmbedder
+from app.adapters.local.reader.local_reader import PACKAGED, LocalReader
 from app.adapters.local.transformer import TransformerEmbedder, packaged_model_dir
 from app.adapters.openai.embedder import OpenAIEmbedder
 from app.adapters.prefixed import PrefixedEmbedder, Prefixes, prefixed
@@ -109,6 +111,26 @@ def build_reranker(
         seconds=seconds,
         breakers=breakers,
     )
+
+
+def build_reader(settings: Settings, directory: Path = PACKAGED) -> LocalReader | None:
+    """Choose the reader, whose trunk is the packaged embedding model; None where the settings name none.
+
+    Raises:
+        ConfigurationError: its weights, or those of its trunk, are missing or broken, or do not fit each other.
+    """
+    if settings.reader == "none":
+        return None
+    trunk = packaged_model_dir() or settings.local_model_dir
+    if trunk is None:
+        raise ConfigurationError(
+            "READER is local, but the embedding model that it needs is not installed: install deploy/lock/model.txt. "
+            "READER=none serves without it."
+        )
+    try:
+        return LocalReader(trunk, directory)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"READER is local: {error.detail} READER=none serves without it.") from error
 
 
 def build_language_model(

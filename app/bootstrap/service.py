@@ -18,6 +18,7 @@ from app.bootstrap.account import Close, missing, open_account, process_name
 from app.bootstrap.files import BLOBS_FOLDER, data_dir
 from app.bootstrap.models import (
     build_language_model,
+    build_reader,
     build_reranker,
     opener,
     plain_embedder,
@@ -122,6 +123,7 @@ class _Process:
         self._credentials = build_credentials(settings)
         plain = plain_embedder(settings, client, metrics, breakers, metering)
         self._embedder = with_prefixes(settings, plain)
+        self._reader = build_reader(settings)
         self._reranker = build_reranker(settings, client, metrics, breakers)
         self._model = build_language_model(settings, client, metrics, breakers)
         self._turns = RequestTurns(wait_seconds=settings.request_wait_seconds)
@@ -132,7 +134,7 @@ class _Process:
             self._turns.watch(lambda _: plain.lag)
         self.closers: list[Close] = [
             plain.close,
-            *(each.close for each in (self._reranker, self._model) if each is not None),
+            *(each.close for each in (self._reader, self._reranker, self._model) if each is not None),
         ]
         """What closes all of it; embedders that are opened later are added."""
         self._open_embedder = opener(settings, plain, account, metrics, breakers, self.closers)
@@ -183,6 +185,7 @@ class _Process:
             recall_part_seconds=settings.recall_part_seconds,
             calls=None if account is None else account.calls,
             call_shares=None if account is None else account.shares,
+            reader=self._reader,
             reranker=self._reranker,
             reranker_seconds=settings.reranker_seconds,
             model=self._model,

@@ -50,3 +50,7 @@ class Reader(Protocol):
     ) -> Sequence[float]:
         """Return for each pair of sources, joined by line ends, and a claim how likely it follows from them, 0 to 1."""
         ...
+
+    async def ping(self) -> None:
+        """Return if it can read; raise as the others do if not."""
+        ...

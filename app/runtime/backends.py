@@ -22,6 +22,7 @@ from app.ports.index_admin import IndexAdmin
 from app.ports.language_model import LanguageModel
 from app.ports.object_store import NoObjectStore, ObjectStore
 from app.ports.processes import Processes, UnknownProcesses
+from app.ports.reader import Reader
 from app.ports.reranker import Reranker
 from app.retrieval.channels import CHANNELS
 from app.retrieval.channels.channel import Channel
@@ -33,6 +34,7 @@ from app.services.language import ModelShares, TenantLanguageModel
 from app.services.long_work import LongWork
 from app.services.model_spend import ModelSpend
 from app.services.query_vectors import QueryCache, QueryVectors
+from app.services.reading import READER_SECONDS, TenantReader
 from app.services.recall_log import RecallLog, TenantAudit
 from app.services.recall_rates import RecallRates
 from app.services.refusals import Refusals
@@ -44,6 +46,7 @@ from app.services.shares import (
     INDEX_QUERIES,
     INGEST_BYTES,
     LONG_TEXT_CHARACTERS,
+    READINGS,
     READS,
     RERANKINGS,
     TEXT_CHARACTERS,
@@ -109,6 +112,13 @@ class Backends:
 
     recall_log: RecallLog = field(default_factory=lambda: RecallLog(keep=False))
     """What recalls leave behind, until it is written."""
+
+    reader: Reader | None = None
+    """What reads how memories bear on each other; None where none is set."""
+    reader_seconds: float = READER_SECONDS
+    """How long a request waits for it."""
+    readings: Shares = field(default_factory=lambda: Shares(READINGS))
+    """The requests of each tenant that wait for it at once."""
 
     reranker: Reranker | None = None
     """What rates the best candidates of a recall; None where none is set."""
@@ -255,6 +265,9 @@ class Backends:
             process=self.processes.name,
             ingest_seconds=self.ingest_seconds,
             ingest_room=lambda size: self.ingest_bodies.take(tenant_id, size),
+            reader=None
+            if self.reader is None
+            else TenantReader(tenant_id, self.reader, self.readings, self.reader_seconds),
             reranker=None
             if self.reranker is None
             else TenantReranker(tenant_id, self.reranker, self.rerankings, self.reranker_seconds),

@@ -104,6 +104,7 @@ class Checks:
             await self._database(),
             await self._index(index),
             await _ping("embedder", embedder.config.provider, embedder.ping),
+            *await self._reader(),
             *await self._reranker(),
             await self._data(),
         ]
@@ -126,6 +127,12 @@ class Checks:
         if self._room is None or now - self._room[0] >= _AGAIN_SECONDS:
             self._room = now, (await _ping("database", database.backend, check_room)).error
         return replace(part, error=self._room[1])
+
+    async def _reader(self) -> list[Part]:
+        reader = self._backends.reader
+        if reader is None:
+            return []
+        return [replace(await _ping("reader", reader.version, reader.ping), needed_by="none")]
 
     async def _reranker(self) -> list[Part]:
         reranker = self._backends.reranker

@@ -30,6 +30,7 @@ from app.services.context_cache import ContextCache
 from app.services.language import TenantLanguageModel
 from app.services.pacing import others_first
 from app.services.query_vectors import EmbeddedQuery
+from app.services.reading import TenantReader
 from app.services.recall_log import TenantAudit
 from app.services.recall_rates import RecallRates
 from app.services.refusals import Refusals
@@ -214,6 +215,8 @@ class TenantBackends:
     """Counts, once a day, that a tenant has nearly as many."""
     leaving_bytes: int = 0
     """Bytes of turns that leave their window once they are in long-term memory: they are not counted twice."""
+    reader: TenantReader | None = None
+    """Reads how memories bear on each other, and on questions; None where no reader is set."""
     reranker: TenantReranker | None = None
     """Rates the best candidates of a recall; None where no reranker is set."""
     model: TenantLanguageModel | None = None

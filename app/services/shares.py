@@ -22,6 +22,8 @@ INGEST_BYTES = 64 * 1024 * 1024
 """Bytes of a tenant's messages that are read and taken at once."""
 BLOB_BYTES = 64 * 1024 * 1024
 """Bytes of a tenant's blobs that are taken and given out at once."""
+READINGS = 8
+"""Requests of a tenant that wait for the reader at once."""
 RERANKINGS = 8
 """Recalls of a tenant that are reranked at once."""
 LEARNING_CALLS = 4

@@ -1,7 +1,7 @@
-"""Settings of the reranker and of the language models."""
+"""Settings of the reader, of the reranker and of the language models."""
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, Field, field_validator
 from pydantic_settings import NoDecode
@@ -9,17 +9,26 @@ from pydantic_settings import NoDecode
 from app.domain.stages import Stage
 from app.settings.forms import BaseUrl, Key
 
+DEFAULT_READER: Final = "none"
+"""`local` once the package carries weights (docs/reader.md)."""
 _MODEL = re.compile(r"[!-~]{1,200}")
 
 
 class ModelSettings(BaseModel):
-    """Settings of the reranker and of the language models."""
+    """Settings of the reader, of the reranker and of the language models."""
 
     recall_part_seconds: Annotated[float, Field(gt=0, le=10)] = Field(
         2.0,
         description=(
             "How long a recall waits for the query's vector, and for the index, over the network before it answers "
             "without, at most 10 (docs/reliability.md)."
+        ),
+    )
+    reader: Literal["local", "none"] = Field(
+        DEFAULT_READER,
+        description=(
+            "What reads how memories bear on each other (docs/reader.md): `local`: a small model in the process; "
+            "`none`: rules, as before."
         ),
     )
     reranker: Literal["none", "http", "workers-ai"] = Field(

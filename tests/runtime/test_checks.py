@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.errors import DatabaseUnavailable, StorageFull
+from app.domain.errors import DatabaseUnavailable, ReaderUnavailable, StorageFull
 from app.runtime.backends import Backends
 from app.runtime.checks import Checks
+from tests.services.scripted_reader import ScriptedReader
 from tests.support.doubles import FailingDatabase
 from tests.support.service import serving
 
@@ -105,3 +106,18 @@ async def test_a_database_that_cannot_grow_is_not_ready_and_is_written_to_once_a
         assert watched.writes == 1
         watched.full = False
         assert await watched.ready_after() == pytest.approx(1, abs=0.2)
+
+
+async def test_the_reader_is_a_part_that_requests_do_without(tmp_path: Path) -> None:
+    async with serving(tmp_path) as service:
+        backends = service.runtime.backends
+        config = backends.embedder.config
+        reader = ScriptedReader()
+        checks = Checks(replace(backends, reader=reader), lambda: config, lambda: None, 0)
+        (part,) = [part for part in await checks.parts() if part.name == "reader"]
+        assert (part.backend, part.needed_by, part.error) == (reader.version, "none", None)
+        reader.error = ReaderUnavailable("It is closed.")
+        (part,) = [part for part in await checks.parts() if part.name == "reader"]
+        assert (part.needed_by, part.error) == ("none", reader.error)
+        without = Checks(replace(backends, reader=None), lambda: config, lambda: None, 0)
+        assert "reader" not in [part.name for part in await without.parts()]

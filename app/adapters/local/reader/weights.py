@@ -78,7 +78,7 @@ class ReaderWeights:
             with safe_open(self._path, framework="numpy") as file:
                 self._tensors: dict[str, npt.NDArray[Any]] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         except (OSError, SafetensorError) as error:
-            raise ConfigurationError(f"{self._path} cannot be read: {error}. READER=none serves without it.") from error
+            raise ConfigurationError(f"{self._path} cannot be read: {error}.") from error
 
     def tensor(self, name: str, *expected: int) -> Matrix:
         """Return one tensor as float32; raises ``ConfigurationError`` where it is absent or has another shape."""
