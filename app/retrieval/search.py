@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 from app.domain.query import Entry, Finding, Query
-from app.retrieval import reranking, selection
+from app.retrieval import answering, reranking, selection
 from app.retrieval.fusion import Fusion
 from app.retrieval.likelihood import likelihoods
 from app.retrieval.pool import Candidate
@@ -19,23 +20,31 @@ class Search:
     fusion: Fusion
     degraded: Sequence[str]
     relevance: reranking.Relevance = field(default_factory=dict)
-    """How a reranker has rated the best candidates."""
+    """How a model has rated the best candidates."""
+    rated_by: Literal["reranker", "reader"] = reranking.CHANNEL
 
     @cached_property
     def confidence(self) -> float:
         """How likely it is that one of the best candidates answers the query, 0 to 1; 0 where there is none."""
-        candidates, scores = self.fusion.pool.candidates, self.relevance or self._scores
+        candidates, scores = self.fusion.pool.candidates, self._rated or self._scores
         may_be = (score for id_, score in scores.items() if candidates[id_].whole and not candidates[id_].superseded)
         return max(may_be, default=0.0)
 
     @cached_property
     def ranking(self) -> Sequence[Candidate]:
         """All candidates, best first."""
-        return reranking.reordered(self.fusion.ranked, self.relevance)
+        return reranking.reordered(self.fusion.ranked, self._rated)
+
+    @cached_property
+    def _rated(self) -> reranking.Relevance:
+        """The scores of the candidates that were rated."""
+        if not self.relevance or self.rated_by == reranking.CHANNEL:
+            return self.relevance
+        return answering.scores(self.fusion, self._scores, self.relevance)
 
     @cached_property
     def _scores(self) -> Mapping[str, float]:
-        """The scores without a reranker."""
+        """The scores without what a model has rated."""
         succeeded_ = succeeded(self.fusion.pool, self._own_scores)
         return handed_on_to_learned(succeeded_, self.fusion.changed, self.fusion.learned)
 
@@ -63,7 +72,7 @@ class Search:
 
     def score(self, candidate: Candidate) -> float:
         """Return the score of the entry that a candidate makes, 0 to 1."""
-        return reranking.score(candidate.id, self._scores[candidate.id], self.relevance)
+        return reranking.score(candidate.id, self._scores[candidate.id], self._rated)
 
     def ranked(self, query: Query) -> Iterator[Candidate]:
         """Give the candidates that may be entries, best first; the caller stops at ``top_k``."""
@@ -94,8 +103,13 @@ class Search:
             session_id=candidate.session_id,
             source=candidate.source,
             similarity=self.fusion.pool.cosines.get(id_),
-            findings=reranking.findings(id_, findings, self.relevance),
+            findings=self._with_rating(id_, findings),
         )
+
+    def _with_rating(self, id_: str, found: Sequence[Finding]) -> Sequence[Finding]:
+        if self.rated_by == reranking.CHANNEL:
+            return reranking.findings(id_, found, self.relevance)
+        return answering.findings(id_, found, self.relevance, self._rated)
 
     def _findings(self, id_: str) -> Sequence[Finding]:
         """Return what a candidate's place is made of, as shares of its score."""

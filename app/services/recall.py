@@ -27,7 +27,7 @@ from app.retrieval.query.terms import terms
 from app.retrieval.search import Search
 from app.retrieval.succession import Changed
 from app.services.backends import EmbeddingConfigChanged, TenantBackends
-from app.services.reranking import reranked
+from app.services.reranking import rated
 from app.services.vector_search import Away, VectorSearch
 from app.statements.rules import keys_asked
 from app.storage import request_state
@@ -157,7 +157,8 @@ class Recaller:
         if query.collapse:
             await _fold(fusion.ranked)
         missing = [*_degraded(vectors.away, vectors.hits, fusion, query), *vectors.degraded, *gathered.degraded]
-        return await reranked(Search(fusion, list(dict.fromkeys(missing))), query, self._backends.reranker)
+        found = Search(fusion, list(dict.fromkeys(missing)))
+        return await rated(found, query, self._backends.reranker, self._backends.reader)
 
     async def _begin(self, vectors: VectorSearch, query: Query, analysing: Analysing | None, depth: int) -> Analysis:
         """Ask the index for what is near the query, and what is near how its analysis words an answer.

@@ -1,17 +1,20 @@
-"""Has the best candidates of a recall rated by a reranker, and goes on without where there is none, or it is away."""
+"""Has the best candidates of a recall rated by a reranker or a reader, and goes on without where none is there."""
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 import structlog
 
 from app.domain.errors import Unavailable, UpstreamTimeout
 from app.domain.query import Query
 from app.ports.reranker import Reranker
+from app.retrieval import answering
 from app.retrieval.reranking import to_rate
 from app.retrieval.search import Search
 from app.retrieval.succession import succeeded
+from app.services.reading import TenantReader
 from app.services.shares import Shares
 
 _SHORTEST = 0.001
@@ -48,17 +51,40 @@ class TenantReranker:
             self._shares.release(self._tenant_id, 1)
 
 
-async def reranked(search: Search, query: Query, reranker: TenantReranker | None) -> Search:
-    """Return the search with the ratings of its best candidates, or as it was, saying so, where there are none."""
-    if reranker is None:
-        return search
-    rated = to_rate(search.fusion.ranked, collapse=query.collapse)
-    if not rated:
+async def rated(search: Search, query: Query, reranker: TenantReranker | None, reader: TenantReader | None) -> Search:
+    """Return the search with the ratings of its best candidates, or as it was where there are none.
+
+    Who sets a reranker is rated by it. Where what rates is away, ``degraded`` says so.
+    """
+    if reranker is not None:
+        return await _reranked(search, query, reranker)
+    return search if reader is None else await _read(search, query, reader)
+
+
+async def _reranked(search: Search, query: Query, reranker: TenantReranker) -> Search:
+    chosen = to_rate(search.fusion.ranked, collapse=query.collapse)
+    if not chosen:
         return search
     try:
-        relevances = await reranker.rerank(query.text, [candidate.content for candidate in rated])
+        relevances = await reranker.rerank(query.text, [candidate.content for candidate in chosen])
     except Unavailable as error:
-        structlog.get_logger().warning("reranker_away", code=error.code, reason=error.detail)
-        return replace(search, degraded=[*search.degraded, "reranker_unavailable"])
-    relevance = {candidate.id: value for candidate, value in zip(rated, relevances, strict=True)}
+        return _without(search, "reranker", error)
+    relevance = {candidate.id: value for candidate, value in zip(chosen, relevances, strict=True)}
     return replace(search, relevance=succeeded(search.fusion.pool, relevance))
+
+
+async def _read(search: Search, query: Query, reader: TenantReader) -> Search:
+    chosen = answering.to_read(search.fusion, collapse=query.collapse)
+    if not chosen:
+        return search
+    try:
+        relevances = await reader.relevance(search.fusion.query.text, [each.text for each in chosen])
+    except Unavailable as error:
+        return _without(search, "reader", error)
+    relevance = {each.id: value for each, value in zip(chosen, relevances, strict=True)}
+    return replace(search, relevance=succeeded(search.fusion.pool, relevance), rated_by=answering.CHANNEL)
+
+
+def _without(search: Search, what: Literal["reranker", "reader"], error: Unavailable) -> Search:
+    structlog.get_logger().warning(f"{what}_away", code=error.code, reason=error.detail)
+    return replace(search, degraded=[*search.degraded, f"{what}_unavailable"])

@@ -150,6 +150,7 @@ class FindingAnswer(Answer):
             "names who speaks; `time`: the query names when it was; `numbers`: it is about the thing that the query "
             "names by its number; `recency`: it is recent, where that was asked; "
             "`succession`: the part of a memory that states what no longer holds, where it states what does; "
+            "`reader`: how likely the reader finds that it answers, and what that adds to the score or takes from it; "
             "`reranker`: a model has read the memory and the query, and its relevance is the whole score."
         )
     )
@@ -201,10 +202,10 @@ class RecallAnswer(Answer):
         description=(
             "Present when the answer may not be all there is: why. `index_unavailable`, `embedder_unavailable`, "
             "`lexical_unavailable`: this did not answer, and the other channels did. `vectors_unreadable`: damaged "
-            "vectors were left out. `reranker_unavailable`: the reranker did not answer in time, and the answer is the "
-            "one without it. `pending_bound`: of what is new only the newest was compared. `filter_beyond_index`: the "
-            "last entries match the filter, or are what `for_model` leaves, but their vectors were not compared with "
-            "the query's."
+            "vectors were left out. `reader_unavailable`, `reranker_unavailable`: the reader or the reranker did not "
+            "answer in time, and the answer is the one without it. `pending_bound`: of what is new only the newest was "
+            "compared. `filter_beyond_index`: the last entries match the filter, or are what `for_model` leaves, but "
+            "their vectors were not compared with the query's."
         ),
     )
 

@@ -1,0 +1,120 @@
+"""How likely it is that a memory answers the query, where a reader has read both (docs/retrieval.md).
+
+Words and vectors tell how much a memory is about what the query is about; a reader, whether it answers it. The score of
+a candidate that was read joins both.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.domain.query import Finding
+from app.retrieval import reranking
+from app.retrieval.fusion import Fusion
+from app.retrieval.passages import passage
+from app.retrieval.pool import Candidate
+from app.retrieval.reranking import Relevance
+from app.retrieval.succession import Changed, handed_on_to_learned, succeeded
+
+MAX_READ = 10
+"""Candidates of a recall that may be entries and are read."""
+CHANNEL: Final = "reader"
+"""What findings call it."""
+
+_PASSAGE = 240
+"""Characters that are read of a memory: those around the words of the query."""
+_CHARACTERS = 1_400
+"""Characters that are read in all, the query with each passage: what takes some 20 ms of a processor."""
+_SURE = 1e-6
+"""No likelihood counts as nearer to 0 or 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """A logistic regression of whether a memory answers."""
+
+    likelihood: float
+    """What the log odds of the likelihood count."""
+    relevance: float
+    """What those of the relevance count."""
+    place: float
+    """What is taken for the logarithm of the place in the ranking: it knows of times and names."""
+    base: float
+
+    def probability(self, likelihood: float, relevance: float, place: int) -> float:
+        odds = self.likelihood * _logit(likelihood) + self.relevance * _logit(relevance)
+        return 1 / (1 + math.exp(self.place * math.log(place) - odds - self.base))
+
+
+_FIT = _Fit(likelihood=0.3, relevance=0.7, place=0.3, base=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class ToRead:
+    """A candidate that is read, and what is read of it."""
+
+    id: str
+    text: str
+
+
+def to_read(fusion: Fusion, *, collapse: bool) -> Sequence[ToRead]:
+    """Return what is read: the best candidates that may be entries, each with the best whose place it has taken.
+
+    Who asks where somebody lives is answered by "I live in Rome", and means what took its place. There are fewer of
+    them where they and the query are long.
+    """
+    outdated: dict[str, Candidate] = {}
+    for one in fusion.ranked:
+        if one.superseded and one.current is not None and not one.expired:
+            outdated.setdefault(one.current, one)
+    chosen: list[ToRead] = []
+    left = _CHARACTERS
+    for candidate in reranking.to_rate(fusion.ranked, collapse=collapse, most=MAX_READ):
+        both = (candidate, *([outdated[candidate.id]] if candidate.id in outdated else []))
+        texts = [passage(one.content, fusion.query.terms, _PASSAGE) for one in both]
+        left -= sum(len(text) + len(fusion.query.text) for text in texts)
+        if chosen and left < 0:
+            break
+        chosen += [ToRead(one.id, text) for one, text in zip(both, texts, strict=True)]
+    return chosen
+
+
+def scores(fusion: Fusion, likelihoods: Mapping[str, float], relevance: Relevance) -> Relevance:
+    """Return the scores of the candidates that were read and may be entries, 0 to 1.
+
+    What takes the place of another, or states a newer value, scores no less than that.
+    """
+    joined = {
+        one.id: _FIT.probability(likelihoods[one.id], relevance[one.id], place)
+        for place, one in enumerate(fusion.ranked, 1)
+        if one.id in relevance
+    }
+    passed_on = succeeded(fusion.pool, joined)
+    changed, learned = _among(joined, fusion.changed), _among(joined, fusion.learned)
+    candidates = fusion.pool.candidates
+    return {
+        id_: score
+        for id_, score in handed_on_to_learned(passed_on, changed, learned).items()
+        if not candidates[id_].superseded
+    }
+
+
+def findings(id_: str, found: Sequence[Finding], relevance: Relevance, scores_: Relevance) -> Sequence[Finding]:
+    """Return a candidate's findings, whose shares add up to its score; those ``found`` add up to its likelihood.
+
+    The share of the reader is what it has added to the likelihood, or taken from it.
+    """
+    if id_ not in scores_:
+        return reranking.unrated(id_, found, scores_)
+    likelihood = sum(finding.weighted for finding in found)
+    return [Finding(CHANNEL, scores_[id_] - likelihood, relevance[id_]), *found]
+
+
+def _among(known: Relevance, changed: Changed) -> Changed:
+    return {older: [newer for newer in later if newer in known] for older, later in changed.items() if older in known}
+
+
+def _logit(probability: float) -> float:
+    sure = min(max(probability, _SURE), 1 - _SURE)
+    return math.log(sure / (1 - sure))

@@ -1,0 +1,54 @@
+"""Picks the part of a long text that has most of a query's words."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from app.retrieval.query.terms import Term
+
+MAX_LOOKED_AT: Final = 8_000
+"""Characters of a text in which the part is looked for."""
+_STEM = 5
+"""Letters by which a word is looked for: its ending may be another one."""
+_MAX_TERMS, _MAX_FOUND = 10, 6
+"""Terms that are looked for, and places of each."""
+_LEAD = 120
+"""Characters before the first of the words, in which the passage begins: with a sentence or a line, if one does."""
+_BEGINNING = re.compile(r"(?:(?<=[.!?])\s+|\n+)")
+
+
+def passage(text: str, terms: Sequence[Term], most: int) -> str:
+    """Return the first part of a text of at most ``most`` characters that has as many of the terms as any."""
+    if len(text) <= most:
+        return text
+    searched = text[:MAX_LOOKED_AT].lower()
+    places = sorted(
+        (place, number)
+        for number, term in enumerate(terms[:_MAX_TERMS])
+        for place in _places(searched, term.text[:_STEM])
+    )
+    best, begin = 1, 0
+    for first, _ in places:
+        start = _start(searched, first)
+        count = len({number for place, number in places if start <= place < start + most})
+        if count > best or (count == best and start < begin):
+            best, begin = count, start
+    return text[begin : begin + most].strip()
+
+
+def _places(text: str, word: str) -> list[int]:
+    found: list[int] = []
+    place = text.find(word)
+    while place >= 0 and len(found) < _MAX_FOUND:
+        if place == 0 or not text[place - 1].isalnum():
+            found.append(place)
+        place = text.find(word, place + len(word))
+    return found
+
+
+def _start(text: str, place: int) -> int:
+    before = text[max(place - _LEAD, 0) : place]
+    ends = [match.end() for match in _BEGINNING.finditer(before)]
+    if ends:
+        return place - len(before) + ends[-1]
+    return place if len(before) == _LEAD else 0

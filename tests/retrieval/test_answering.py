@@ -1,0 +1,81 @@
+"""What a reader's ratings make of the order and the scores of candidates."""
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.retrieval import answering
+from app.retrieval.channels.channel import ParsedQuery
+from app.retrieval.fusion import Fusion
+from app.retrieval.pool import Pool
+from app.retrieval.query.terms import terms
+from app.retrieval.search import Search
+from app.retrieval.succession import succeeded
+from tests.retrieval.pools import candidate, pool, pools
+from tests.support.generation import examples
+
+TEXT = "red fox"
+QUERY = ParsedQuery(TEXT, terms(TEXT))
+RELEVANCES = st.floats(0, 1) | st.sampled_from([0.0, 0.5, 1.0])
+
+
+@st.composite
+def read_pools(draw: st.DrawFn) -> tuple[Pool, Mapping[str, float]]:
+    """Draw candidates, and ratings of those that are read."""
+    drawn = draw(pools(len(QUERY.terms)))
+    chosen = answering.to_read(Fusion(QUERY, drawn), collapse=draw(st.booleans()))
+    return drawn, succeeded(drawn, {each.id: draw(RELEVANCES) for each in chosen})
+
+
+@settings(deadline=None, max_examples=examples(100))
+@given(drawn=read_pools())
+def test_candidates_come_in_the_order_of_their_scores_and_findings_add_up_to_these(
+    drawn: tuple[Pool, Mapping[str, float]],
+) -> None:
+    gathered, relevance = drawn
+    search = Search(Fusion(QUERY, gathered), [], relevance, answering.CHANNEL)
+    read = {each.id for each in search.ranking if each.id in relevance and not each.superseded}
+    entries = [search.entry(each, explain=True) for each in search.ranking]
+    assert {entry.id for entry in entries[: len(read)]} == read
+    scores = [entry.score for entry in entries[: len(read)]]
+    assert scores == sorted(scores, reverse=True)
+    assert all(entry.score <= min(scores, default=1) for entry in entries[len(read) :])
+    assert all(0 <= entry.score <= 1 for entry in entries)
+    assert sorted(each.id for each in search.ranking) == sorted(gathered.candidates)
+    for entry in entries:
+        assert sum(finding.weighted for finding in entry.findings) == pytest.approx(entry.score, abs=1e-9)
+
+
+@settings(deadline=None, max_examples=examples(50))
+@given(drawn=read_pools(), more=st.floats(0, 1))
+def test_what_is_more_relevant_does_not_come_later_or_score_less(
+    drawn: tuple[Pool, Mapping[str, float]], more: float
+) -> None:
+    gathered, relevance = drawn
+    fusion = Fusion(QUERY, gathered)
+    for id_ in relevance:
+        before = Search(fusion, [], relevance, answering.CHANNEL)
+        raised = {**relevance, id_: max(relevance[id_], more)}
+        after = Search(fusion, [], raised, answering.CHANNEL)
+        one = gathered.candidates[id_]
+        assert after.score(one) >= before.score(one)
+
+
+def test_what_is_outdated_is_read_with_what_took_its_place() -> None:
+    old, new = candidate("a", "I live in Rome", words=(0,)), candidate("b", "I moved to Oslo")
+    old.superseded, old.current = True, "b"
+    chosen = answering.to_read(Fusion(QUERY, pool(old, new, found={0: 1})), collapse=True)
+    assert [(one.id, one.text) for one in chosen] == [("b", "I moved to Oslo"), ("a", "I live in Rome")]
+
+
+def test_no_more_is_read_than_the_limits_and_the_best_in_any_case() -> None:
+    short = pool(*(candidate(str(n), f"text {n}", words=(0,)) for n in range(100)), found={0: 100})
+    assert len(answering.to_read(Fusion(QUERY, short), collapse=True)) == answering.MAX_READ
+    long = pool(*(candidate(str(n), f"fox {n} " * 5_000, words=(0,)) for n in range(100)), found={0: 100})
+    chosen = answering.to_read(Fusion(QUERY, long), collapse=True)
+    assert 0 < len(chosen) < answering.MAX_READ
+    asked = "red fox " * 500
+    assert len(answering.to_read(Fusion(ParsedQuery(asked, terms(asked)), long), collapse=True)) == 1
+    assert answering.to_read(Fusion(QUERY, pool()), collapse=True) == []
