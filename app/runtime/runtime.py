@@ -314,7 +314,7 @@ class Runtime:
                 if self._may_work():
                     if read := await backfill_claims(self.backends.database):
                         structlog.get_logger().info("statements_read", memories=read)
-                    if freed := await free_tasks(self.backends.database):
+                    if freed := await free_tasks(self.backends.database, self.backends.reader):
                         structlog.get_logger().info("tasks_freed", memories=freed)
                     return
             except Unavailable as error:

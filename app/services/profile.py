@@ -3,8 +3,11 @@
 import asyncio
 from datetime import UTC, datetime
 
+import structlog
+
 from app.domain import limits
 from app.domain.claim import MemoryType
+from app.domain.errors import Unavailable
 from app.domain.first_line import first_line
 from app.domain.memory import Memory, NewMemory, Scope
 from app.domain.profile_answers import (
@@ -27,7 +30,7 @@ from app.services.forgetting import Forgetting
 from app.services.gateway import LongTermMemoryGateway
 from app.services.model_answering import ModelAnswering
 from app.services.sessions import SessionDeletion, Sessions
-from app.statements.tasks import is_passing, last_day
+from app.statements.tasks import are_tasks, dated_once, last_day
 from app.storage.agents import Agents, agent_settings
 from app.storage.chains import versions
 from app.storage.learned_of import sources
@@ -46,9 +49,9 @@ __all__ = [
 ]
 
 TASK_DAYS = 7
-"""How long a task is kept, where nothing is said and its agent's memories are not kept for a shorter time."""
+"""How long a task with a day is kept at least, where its agent's memories are not kept for a shorter time."""
 
-_DAY_MS = 86_400_000
+_SECOND_MS, _DAY_MS = 1_000, 86_400_000
 _EPOCH = 719_163
 """The ordinal of the first day of the epoch."""
 _SUMMARISED = 200
@@ -73,11 +76,12 @@ class ProfileService:
     ) -> Memory:
         """Store a memory and return it; the same content again is the same memory, and is remembered if forgotten.
 
-        A task that passes expires after ``TASK_DAYS``, or behind the last day that it names, unless told.
+        What a reader calls a task, and is due once on a day that it names, expires behind that day, and after
+        ``TASK_DAYS`` at the earliest. All else is kept unless told, and so is what could not be read in time.
         Raises as ``LongTermMemoryGateway.store`` does.
         """
         new = NewMemory(content, {}, session_id, occurred_at, expires_at)
-        if expires_at is None and is_passing(content):
+        if expires_at is None and await self._passes(content):
             new = NewMemory(content, {}, session_id, occurred_at, await self._expiry_of_task(agent_id, new))
         id_ = await LongTermMemoryGateway(self._backends).store(agent_id, new)
         database = AgentDatabase(self._backends, agent_id)
@@ -208,6 +212,17 @@ class ProfileService:
         database = AgentDatabase(self._backends, agent_id)
         return Forgetting(database, self._backends.author, self._backends.clock())
 
+    async def _passes(self, content: str) -> bool:
+        """Tell whether a content is a task that passes; what cannot be read does not."""
+        reader, parts = self._backends.reader, dated_once(content)
+        if reader is None or not parts:
+            return False
+        try:
+            return are_tasks(await reader.kinds(parts), reader.thresholds)
+        except Unavailable as error:
+            structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
+            return False
+
     async def _expiry_of_task(self, agent_id: str, task: NewMemory) -> int:
         """Return when a task expires that is stored now: after the agent's retention where that is shorter."""
         limits.check(("agent_id", limits.AGENT_ID, agent_id))
@@ -216,7 +231,7 @@ class ProfileService:
         now = self._backends.clock()
         named = last_day(task.content, _utc(now if task.occurred_at is None else task.occurred_at))
         due = 0 if named is None else (named.toordinal() - _EPOCH + 1) * _DAY_MS
-        expires_at = max(now + TASK_DAYS * _DAY_MS, due)
+        expires_at = max((now // _SECOND_MS + 1) * _SECOND_MS + TASK_DAYS * _DAY_MS, due)
         return expires_at if days is None else min(expires_at, now + days * _DAY_MS)
 
 

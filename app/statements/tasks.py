@@ -1,39 +1,38 @@
-"""Tells which contents are tasks that are over at some time, and so need not be kept for good."""
+"""Tells which contents name days once, so that they need not be kept for good where a reader calls them tasks."""
 
+import re
+from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Final
 
-from app.domain.claim import CIRCUMSTANCES
+from app.domain.reading import Kinds, Thresholds
 from app.statements.dates import counted
 from app.statements.dates.days import lowered, resolved
 from app.statements.dates.time_spans import Span, spans
-from app.statements.dates.time_words import LONG
-from app.statements.kinds import begins_task
-from app.statements.loaded import pack_of
-from app.statements.rules import statements
-from app.statements.tokens import tokens
+from app.statements.dates.time_words import LONG, REPEATED, WEEKDAYS
+from app.statements.sentences import sentences
 
 _MAX_READ = 4000
+_MAX_SENTENCES = 8
 _DAYS: Final = frozenset(("iso", "numeric", "day", "days", "weekday", "fixed", "ago", "rolling"))
+_WORD = re.compile(r"\w+")
+_REPEATED = REPEATED | {f"{name}s" for name in WEEKDAYS if name.endswith("day")}
 
 
-def is_passing(content: str) -> bool:
-    """Tell whether a content states nothing but tasks that pass: orders ("Book a table"), and duties with a day.
+def dated_once(content: str) -> Sequence[str]:
+    """Return the sentences of a content where each names a day or a week, and none of them repeats; none otherwise.
 
-    A duty without a day may hold for good: "visitors must sign in". So does what states the value of a key, unless that
-    is the day on which something is due.
+    What is due again and again holds for good, and so does what is due on no day.
     """
-    read = statements(content[: _MAX_READ + 1])
-    return (
-        0 < len(content) <= _MAX_READ
-        and bool(read)
-        and all(
-            one.type == "task"
-            and (one.key is None or one.key.partition(CIRCUMSTANCES)[0].endswith("/day"))
-            and _passes(one.text)
-            for one in read
-        )
-    )
+    if len(content) > _MAX_READ:
+        return []
+    parts = [each.text for each in sentences(content, "en")]
+    return parts if len(parts) <= _MAX_SENTENCES and all(map(_is_dated_once, parts)) else []
+
+
+def are_tasks(kinds: Sequence[Kinds], thresholds: Thresholds) -> bool:
+    """Tell whether a reader calls each sentence a task, surely enough that it may expire."""
+    return bool(kinds) and all(each.task >= thresholds.task for each in kinds)
 
 
 def last_day(content: str, reference: datetime) -> date | None:
@@ -41,14 +40,11 @@ def last_day(content: str, reference: datetime) -> date | None:
     return max((each.end for each in resolved(content, reference)), default=None)
 
 
-def _passes(sentence: str) -> bool:
-    words = tokens(sentence)
-    return begins_task(words, pack_of(words)) or _has_day(sentence)
-
-
-def _has_day(sentence: str) -> bool:
-    """Tell whether a sentence names a day or a week."""
-    return any(map(_is_day, spans(sentence))) or any(counted.counted(lowered(sentence)))
+def _is_dated_once(sentence: str) -> bool:
+    plain = lowered(sentence)
+    if not _REPEATED.isdisjoint(_WORD.findall(plain)):
+        return False
+    return any(map(_is_day, spans(sentence))) or any(counted.counted(plain))
 
 
 def _is_day(span: Span) -> bool:

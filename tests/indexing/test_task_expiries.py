@@ -1,18 +1,26 @@
-"""Tasks that an older version let expire, though nobody had asked for it and no day is named, are freed."""
+"""Tasks that an older version let expire are freed, unless somebody asked for it or they are due once."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 
+from app.domain.errors import ReaderUnavailable
 from app.domain.memory import NewMemory
 from app.indexing.jobs.backfill import free_tasks
+from app.services.profile import ProfileService
+from app.services.reading import TenantReader
+from app.services.shares import Shares
+from tests.services.scripted_reader import TASK, ScriptedReader
 from tests.support.backends import Backend
-from tests.support.gateways import Bench, bench_on
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 
 DAY = 86_400_000
 DUTY = "Visitors must sign in"
+DUE = ("I must pay by Friday", "I need to wear glasses", "Deliveries must be signed for")
+READER = ScriptedReader(of_kinds=dict.fromkeys((*DUE, "Book a table", "Visit the office every Friday"), TASK))
 EXPIRIES = "SELECT content, expires_at FROM long_term_memory WHERE agent_id = 'bot' ORDER BY id"
 
 
@@ -37,35 +45,61 @@ def week(bench: Bench) -> int:
 
 async def test_a_duty_of_an_older_version_no_longer_expires(bench: Bench) -> None:
     await stored(bench, DUTY, week(bench))
-    assert await free_tasks(bench.database) == 1
+    assert await free_tasks(bench.database, READER) == 1
     assert [row["expires_at"] for row in await bench.rows(EXPIRIES)] == [None]
-    assert await free_tasks(bench.database) == 0
+    assert await free_tasks(bench.database, READER) == 0
 
 
-async def test_what_a_caller_asked_for_or_passes_still_expires(bench: Bench) -> None:
+async def test_what_a_caller_asked_for_or_is_due_once_still_expires(bench: Bench) -> None:
     whole = 7 * DAY - bench.backends.clock() % 1000
     kept = [
         await stored(bench, "Deliveries must be signed for", whole),
         await stored(bench, "I need to wear glasses", 3 * DAY + 500),
         await stored(bench, "I must pay by Friday", week(bench)),
-        await stored(bench, "Book a table", week(bench)),
         await stored(bench, "I live in Rome", week(bench)),
     ]
-    assert await free_tasks(bench.database) == 0
+    assert await free_tasks(bench.database, READER) == 0
     assert [row["expires_at"] for row in await bench.rows(EXPIRIES)] == kept
+
+
+@pytest.mark.parametrize("content", ["Book a table", "I need to see the vet by Friday"])
+async def test_a_task_without_a_day_is_freed_and_what_the_reader_calls_none(bench: Bench, content: str) -> None:
+    await stored(bench, content, week(bench))
+    assert await free_tasks(bench.database, READER) == 1
+
+
+async def test_without_a_reader_all_are_freed(bench: Bench) -> None:
+    await stored(bench, "I must pay by Friday", week(bench))
+    assert await free_tasks(bench.database, None) == 1
+
+
+async def test_while_the_reader_is_away_nothing_is_freed(bench: Bench) -> None:
+    await stored(bench, "I must pay by Friday", week(bench))
+    with pytest.raises(ReaderUnavailable):
+        await free_tasks(bench.database, ScriptedReader(error=ReaderUnavailable("It is closed.")))
+    assert (await bench.rows(EXPIRIES))[0]["expires_at"] is not None
+
+
+async def test_a_task_of_this_version_is_not_read_again(bench: Bench) -> None:
+    content = "I must pay by Friday"
+    backends = replace(
+        bench.backends.of_tenant("acme", ADMINISTRATOR), reader=TenantReader("acme", READER, Shares(8), 0.5)
+    )
+    assert (await ProfileService(backends).remember("bot", content)).expires_at is not None
+    assert await free_tasks(bench.database, None) == 0
 
 
 async def test_a_duty_that_was_stored_again_is_freed_too(bench: Bench) -> None:
     await stored(bench, DUTY, week(bench))
     await bench.change(f"UPDATE long_term_memory SET expires_at = expires_at - {DAY}")
     await bench.change(f"UPDATE audit SET created_at = created_at - {DAY}")
-    assert await free_tasks(bench.database) == 1
+    assert await free_tasks(bench.database, READER) == 1
 
 
 async def test_a_freed_duty_is_kept_as_long_as_its_agents_memories(bench: Bench) -> None:
     await bench.change("INSERT INTO agent (tenant_id, agent_id, retention_seconds) VALUES ('acme', 'bot', 30 * 86400)")
     expiry = await stored(bench, DUTY, week(bench))
-    assert await free_tasks(bench.database) == 1
+    assert await free_tasks(bench.database, READER) == 1
     (row,) = await bench.rows(EXPIRIES)
     assert expiry + 22 * DAY < cast("int", row["expires_at"]) < expiry + 24 * DAY
 
@@ -73,4 +107,4 @@ async def test_a_freed_duty_is_kept_as_long_as_its_agents_memories(bench: Bench)
 async def test_many_are_freed_batch_by_batch_in_the_order_in_which_they_expire(bench: Bench) -> None:
     for number in range(450):
         await stored(bench, f"Door {number} must be locked", week(bench))
-    assert await free_tasks(bench.database) == 450
+    assert await free_tasks(bench.database, READER) == 450

@@ -1,18 +1,27 @@
 """A profile is an agent's memory: what is remembered is recalled, answered with, listed and summarised."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from app.domain.errors import EmbeddingUnavailable, InvalidRequest, LongTermDisabled, NotFound, QuotaExceeded
+from app.domain.errors import (
+    EmbeddingUnavailable,
+    InvalidRequest,
+    LongTermDisabled,
+    NotFound,
+    QuotaExceeded,
+    ReaderUnavailable,
+)
 from app.domain.json_types import Json
 from app.domain.memory import Memory, NewMemory
 from app.domain.query import Query
+from app.domain.reading import Kinds
 from app.services.profile import ProfileService, ProfileSummary, ResponseLength
 from app.services.recall_rates import RecallRates
+from tests.services.scripted_reader import FACT, INSTRUCTION, TASK, ScriptedReader
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 
@@ -55,21 +64,50 @@ async def test_what_is_remembered_has_a_type_and_is_recalled_and_listed(bench: B
     assert await listed(profiles) == await recalled(bench, "Rome") == ["I live in Rome"]
 
 
-async def test_a_task_expires_after_seven_days_unless_told(bench: Bench, profiles: ProfileService) -> None:
+REPORT = "I need to file the report by Friday"
+
+
+def reading(bench: Bench, kinds: Mapping[str, Kinds]) -> ScriptedReader:
+    reader = ScriptedReader(of_kinds=kinds)
+    bench.backends = replace(bench.backends, reader=reader)
+    return reader
+
+
+async def test_what_a_reader_calls_a_task_expires_after_seven_days_where_it_names_a_day(bench: Bench) -> None:
+    reading(bench, dict.fromkeys((REPORT, "I must go there tomorrow", "Renew the passport"), TASK))
     now = bench.backends.clock()
-    for content in ("Submit the tax form", "I need to file the report by Friday", "I must go there tomorrow"):
-        task = await profiles.remember("bot", content)
-        assert task.type == "task"
+    for content in (REPORT, "I must go there tomorrow", f"{REPORT}\nI must go there tomorrow"):
+        task = await of(bench, "acme").remember("bot", content)
         assert task.expires_at is not None
         assert 6 * DAY < task.expires_at - now < 8 * DAY
-    told = await profiles.remember("bot", "Renew the passport", expires_at=now + 30 * DAY)
+    assert (await of(bench, "acme").remember("bot", "Renew the passport")).expires_at is None
+    told = await of(bench, "acme").remember("bot", "Renew the passport now", expires_at=now + 30 * DAY)
     assert told.expires_at == now + 30 * DAY
-    for content in ("I live in Rome", "Schema migrations must be approved by Agnieszka."):
-        assert (await profiles.remember("bot", content)).expires_at is None
-    assert (await profiles.remember("bot", "I live in Oslo. I need to submit the form.")).expires_at is None
+
+
+@pytest.mark.parametrize(
+    "kinds", [FACT, INSTRUCTION, Kinds(0.1, 0.1, 0.1, 0.7)], ids=["fact", "instruction", "hardly a task"]
+)
+async def test_what_a_reader_does_not_surely_call_a_task_is_kept(bench: Bench, kinds: Kinds) -> None:
+    reading(bench, {REPORT: kinds, "I must go there tomorrow": TASK})
+    assert (await of(bench, "acme").remember("bot", REPORT)).expires_at is None
+    both = f"I must go there tomorrow\n{REPORT}"
+    assert (await of(bench, "acme").remember("bot", both)).expires_at is None
+
+
+async def test_without_a_reader_or_while_it_is_away_nothing_expires_by_itself(
+    bench: Bench, profiles: ProfileService
+) -> None:
+    assert (await profiles.remember("bot", REPORT)).expires_at is None
+    reading(bench, {REPORT: TASK}).error = ReaderUnavailable("It is closed.")
+    assert (await of(bench, "acme").remember("bot", f"{REPORT} ")).expires_at is None
 
 
 LASTING = [
+    "Take out the bins every Monday",
+    "Water the plants weekly, on Sunday",
+    "Varje måndag måste jag ringa mamma",
+    "Ich muss jeden Freitag zum Training",
     "Visitors must sign in at the front desk",
     "I need to wear glasses",
     "We have to use the side door",
@@ -82,18 +120,23 @@ LASTING = [
 
 
 @pytest.mark.parametrize("content", LASTING)
-async def test_a_duty_without_a_day_is_kept(profiles: ProfileService, content: str) -> None:
-    assert (await profiles.remember("bot", content)).expires_at is None
+async def test_a_duty_without_a_day_or_that_comes_again_is_kept(bench: Bench, content: str) -> None:
+    reading(bench, {content: TASK})
+    assert (await of(bench, "acme").remember("bot", content)).expires_at is None
 
 
-async def test_a_task_is_kept_until_the_day_that_it_names(profiles: ProfileService) -> None:
-    task = await profiles.remember("bot", "We have to file the taxes by 12 October 2999")
+async def test_a_task_is_kept_until_the_day_that_it_names(bench: Bench) -> None:
+    content = "We have to file the taxes by 12 October 2999"
+    reading(bench, {content: TASK})
+    task = await of(bench, "acme").remember("bot", content)
     assert task.expires_at == int(datetime(2999, 10, 13, tzinfo=UTC).timestamp() * 1000)
 
 
-async def test_a_task_is_kept_no_longer_than_its_agents_memories(bench: Bench, profiles: ProfileService) -> None:
+async def test_a_task_is_kept_no_longer_than_its_agents_memories(bench: Bench) -> None:
     await bench.change("INSERT INTO agent (tenant_id, agent_id, retention_seconds) VALUES ('acme', 'bot', 2 * 86400)")
-    task = await profiles.remember("bot", "I need to submit the tax form by 12 October 2999")
+    content = "I need to submit the tax form by 12 October 2999"
+    reading(bench, {content: TASK})
+    task = await of(bench, "acme").remember("bot", content)
     assert task.expires_at is not None
     assert task.expires_at - bench.backends.clock() <= 2 * DAY
 

@@ -1,14 +1,16 @@
 """Adds to older memories what newer ones get when they are stored. Crosses tenants; no request imports it."""
 
 import asyncio
+from collections.abc import Sequence
 
 from app.domain.claim import Stated
 from app.domain.memory import STORE_KEY
 from app.domain.words import segments
 from app.ports.database import Database
+from app.ports.reader import Reader
 from app.statements.learned import read_learned
 from app.statements.stated import read as read_statements
-from app.statements.tasks import is_passing
+from app.statements.tasks import are_tasks, dated_once
 from app.storage.rows import read_rows
 from app.storage.system import unread
 from app.storage.system.segments import READ_BATCH, Unsegmented, write
@@ -55,26 +57,36 @@ async def backfill_claims(database: Database) -> int:
     return read
 
 
-async def free_tasks(database: Database) -> int:
-    """Free tasks of the expiry that an older version gave them, where they name no day; return how many were freed.
+async def free_tasks(database: Database, reader: Reader | None) -> int:
+    """Free memories of the expiry that an older version gave them as tasks; return how many were freed.
 
-    An expiry that a caller asked for stays. Each batch is one transaction, and may be made twice.
+    They keep it where the reader calls them tasks too and they are due once, on a day that they name; without a reader
+    none does. An expiry that a caller asked for stays. Each batch is one transaction, and may be made twice.
 
     Raises:
-        Unavailable: the database does not answer.
+        Unavailable: the database or the reader does not answer.
     """
     freed, last = 0, None
     while rows := (await database.run([read_batch(last)]))[0]:
         tasks = read_rows(ExpiringTask, rows)
         last = tasks[-1]
-        lasting = []
-        for task in tasks:
-            lasting += [] if is_passing(task.content) else [task.id]
-            await asyncio.sleep(0)
+        passing = set() if reader is None else await _passing(tasks, reader)
+        lasting = [task.id for task in tasks if task.id not in passing]
         if lasting:
             await database.run([free(lasting)])
             freed += len(lasting)
     return freed
+
+
+async def _passing(tasks: Sequence[ExpiringTask], reader: Reader) -> set[str]:
+    """Return the ids of those that are tasks and are due once."""
+    passing = set[str]()
+    for task in tasks:
+        parts = dated_once(task.content)
+        if parts and are_tasks(await reader.kinds(parts), reader.thresholds):
+            passing.add(task.id)
+        await asyncio.sleep(0)
+    return passing
 
 
 def _stated(memory: Unread) -> Stated:

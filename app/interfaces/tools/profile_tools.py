@@ -30,9 +30,9 @@ REMEMBER = Tool(
         "Keep something for later conversations: facts about the user and their world, how they want things done, "
         "what was decided and why, what happened, what is to be done. Use it when the user says something worth "
         "knowing later, or asks you to remember it. To correct what was said before, remember what holds now: it then "
-        "stands in place of what held, so there is nothing to forget. What is only to be done is kept for a week. Not "
-        "for small talk, nor for what is in the documents anyway, nor for passwords and keys. The same text again is "
-        "the same memory."
+        "stands in place of what held, so there is nothing to forget. What is to be done on a named day is dropped "
+        "after it. Not for small talk, nor for what is in the documents anyway, nor for passwords and keys. The same "
+        "text again is the same memory."
     ),
     input_schema=_one(
         "text",

@@ -91,6 +91,17 @@ UNITS = {
 LONG = frozenset(("month", "quarter", "year"))
 """Units that have each day of the week more than once."""
 
+_REPEATED = """
+every each daily weekly monthly quarterly yearly annually always whenever twice
+jeden jede jeder jedes jedem täglich wöchentlich monatlich jährlich immer montags dienstags mittwochs
+donnerstags freitags samstags sonntags
+varje varannan varannat alltid dagligen veckovis månadsvis årligen måndagar tisdagar onsdagar torsdagar
+fredagar lördagar söndagar
+chaque tous toutes cada todos todas ogni elke iedere sempre siempre toujours altijd zawsze każdy każdą każde co
+"""
+REPEATED = frozenset(_REPEATED.split())
+"""Words that say of a day that it comes again."""
+
 SEASONS = {
     name: month
     for month, names in {

@@ -9,7 +9,8 @@ _MAX_MEMORIES = 200
 _WEEK_MS = 7 * 86_400_000
 _APART_MS = 120_000
 """How long a store may take at most, and how far the clocks of replicas may differ."""
-# The service counts a week from its clock, in milliseconds, right before it stores; a caller's moment is whole seconds.
+# An older version counted a week from its clock, in milliseconds, right before it stored; a caller's moment is whole
+# seconds, and so is what this version counts.
 READ_BATCH = f"""
 SELECT memory.id, memory.content, memory.expires_at FROM long_term_memory AS memory
 WHERE memory.expires_at <= {NOW} + {_WEEK_MS + _APART_MS}

@@ -79,7 +79,8 @@ class RememberRequest(Request):
     ] = _absent("The conversation it comes from.")
     occurred_at: Annotated[Moment | None, _Given, _MOMENT] = _absent("When it happened, where that is not now.")
     expires_at: Annotated[Future | None, _Given, WithJsonSchema(FUTURE_SCHEMA)] = _absent(
-        "When it is dropped, in the future. Absent: a task after seven days, anything else as its agent is set."
+        "When it is dropped, in the future. Absent: what the reader calls a task and names its day, "
+        "after that day and seven days; anything else as its agent is set."
     )
 
     @property
