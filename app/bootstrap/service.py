@@ -34,6 +34,7 @@ from app.indexing.cosine_scales import CosineScales
 from app.indexing.deliveries import Deliveries
 from app.indexing.embedding_registry import EmbeddingRegistry
 from app.indexing.rate_limiter import RateLimiter
+from app.indexing.reading_queue import ReadingQueue
 from app.observability.audit_metrics import AuditMetrics
 from app.observability.metrics import Metrics
 from app.ports.object_store import NoObjectStore, ObjectStore
@@ -203,6 +204,7 @@ class _Process:
             background=Background(),
             last_answer=LastAnswer(),
             deliveries=Deliveries(),
+            reading_queue=ReadingQueue(),
             scales=self._scales(stack),
             registry=EmbeddingRegistry(stack.open_index, self._open_embedder),
             shard=shard.name,

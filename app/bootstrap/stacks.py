@@ -21,7 +21,14 @@ from app.ports.processes import Processes, UnknownProcesses
 from app.runtime.runtime import Pace
 from app.settings import Settings
 
-_METERED = Pace(indexer_seconds=15.0, look_again_seconds=30.0, windows_seconds=300.0, words_seconds=600.0)
+_METERED = Pace(
+    indexer_seconds=15.0,
+    look_again_seconds=30.0,
+    windows_seconds=300.0,
+    words_seconds=600.0,
+    relations_seconds=600.0,
+    gather_seconds=0.7,
+)
 """On Cloudflare every call counts."""
 
 

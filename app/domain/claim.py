@@ -14,6 +14,10 @@ AS_SAID: Final = "as said"
 """The value of what may have several at a time, such as days of the week: they hold until one tells a change."""
 
 
+RELATION: Final = "~"
+"""What the key of a relation begins with, of two memories that a reader has compared; no other key does."""
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """A statement of which one value holds at a time: a later one with another value supersedes it (ADR 0025)."""
@@ -38,3 +42,5 @@ class Stated:
     claims: Sequence[Claim] = ()
     type: MemoryType | None = None
     """None: a program keeps it for itself."""
+    waits: bool = False
+    """Whether a reader has still to compare the memory with others, and to say what it is."""

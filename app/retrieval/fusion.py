@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from heapq import nlargest
 
 from app.domain.query import Finding
 from app.retrieval.channels import CHANNELS
@@ -15,9 +16,15 @@ from app.retrieval.succession import Changed, handed_on_to_learned, steps, succe
 class Fusion:
     """One recall's candidates with their scores, by channel and in all, so that any score can be explained."""
 
-    def __init__(self, query: ParsedQuery, pool: Pool, channels: Sequence[Channel] = CHANNELS) -> None:
-        """Score the pool by each of the channels, in their order."""
+    def __init__(
+        self, query: ParsedQuery, pool: Pool, channels: Sequence[Channel] = CHANNELS, *, by_wording: bool = True
+    ) -> None:
+        """Score the pool by each of the channels, in their order.
+
+        ``by_wording``: whether what has changed is told by how candidates are worded, as where no reader compares them.
+        """
         self.pool = pool
+        self._by_wording = by_wording
         self.query = query
         self._channels = channels
         self.by_channel: dict[str, Scores] = {}
@@ -32,6 +39,11 @@ class Fusion:
         self._measures: dict[str, Scores] = {}
         """Of the channels that were asked for theirs: most recalls need those of few."""
 
+    def first(self, count: int) -> list[Candidate]:
+        """Return the best of the candidates that may be entries and hold, best first, before any two are compared."""
+        may_be = (one for one in self.pool.candidates.values() if one.whole and not (one.superseded or one.added))
+        return nlargest(count, may_be, key=lambda one: (self.scores[one.id], one.created_at, one.id))
+
     @cached_property
     def ranked(self) -> list[Candidate]:
         """The candidates that may be entries, best first; ties go to what holds, then to the newer."""
@@ -42,6 +54,8 @@ class Fusion:
     @cached_property
     def changed(self) -> Changed:
         """The candidates whose value has changed, each with those that state a newer one."""
+        if not self._by_wording:
+            return {}
         return newer_values(self.query, self._found, self._as_said)
 
     @cached_property

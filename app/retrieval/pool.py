@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from app.domain.author import Source, speaker_of
+from app.domain.comparing import Statement
 from app.domain.embedding import USUAL_SCALE, CosineScale
 from app.domain.json_types import Json
 from app.domain.words import normalised
@@ -35,6 +36,10 @@ class Candidate:
     """Whether its content was read, so that it may be an entry; of another one only who speaks was."""
     speaker_holds: bool = True
     """Whether who wrote it may speak for the speaker whom it names."""
+    speakers: Sequence[str] | None = None
+    """For whom alone who wrote it may speak, in lower case; None: for anybody."""
+    uncompared: bool = False
+    """Whether a reader has still to compare it with others."""
     written_by: str | None = None
     written_through: str | None = None
     written_at: int | None = None
@@ -50,6 +55,8 @@ class Candidate:
     """The memory that states what now holds of what this one states otherwise."""
     until: int | None = None
     """When what it states otherwise was replaced; None: it states nothing that was."""
+    compared: bool = False
+    """Whether it was a reader that has found so, by comparing both."""
     message_id: str | None = None
     """The message that it is; read only where a model is to answer."""
     sources: Sequence[str] | None = None
@@ -81,6 +88,20 @@ class Candidate:
             return []
         metadata = self.metadata if in_metadata else {}
         return WORD.findall(speaker_of(self.content, metadata).lower())
+
+    @property
+    def statement(self) -> Statement:
+        """What of it is compared with others."""
+        return Statement(
+            self.id,
+            self.content,
+            self.metadata,
+            self.happened_at,
+            self.speaker_holds,
+            self.speakers,
+            self.message_id,
+            self.sources or (),
+        )
 
     @property
     def terms(self) -> Iterator[int]:

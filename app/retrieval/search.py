@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from app.domain.comparing import Comparison
 from app.domain.query import Entry, Finding, Query
 from app.retrieval import answering, reranking, selection
 from app.retrieval.fusion import Fusion
@@ -22,6 +23,8 @@ class Search:
     relevance: reranking.Relevance = field(default_factory=dict)
     """How a model has rated the best candidates."""
     rated_by: Literal["reranker", "reader"] = reranking.CHANNEL
+    comparisons: Sequence[Comparison] = ()
+    """How some of the best candidates bear on each other, which nobody had compared before."""
 
     @cached_property
     def confidence(self) -> float:

@@ -16,6 +16,7 @@ from app.indexing.acknowledgements import Acknowledgements
 from app.indexing.cosine_scales import CosineScales
 from app.indexing.deliveries import Deliveries
 from app.indexing.embedding_registry import EmbeddingRegistry
+from app.indexing.reading_queue import ReadingQueue
 from app.ports.database import Database, Row
 from app.ports.embedder import Embedder
 from app.ports.index_admin import IndexAdmin
@@ -117,6 +118,8 @@ class Backends:
     """What reads how memories bear on each other; None where none is set."""
     reader_seconds: float = READER_SECONDS
     """How long a request waits for it."""
+    reading_queue: ReadingQueue = field(default_factory=ReadingQueue)
+    """What this process has stored and the reader has still to compare."""
     readings: Shares = field(default_factory=lambda: Shares(READINGS))
     """The requests of each tenant that wait for it at once."""
 
@@ -268,6 +271,7 @@ class Backends:
             reader=None
             if self.reader is None
             else TenantReader(tenant_id, self.reader, self.readings, self.reader_seconds),
+            compared_later=self.reading_queue.note,
             reranker=None
             if self.reranker is None
             else TenantReranker(tenant_id, self.reranker, self.rerankings, self.reranker_seconds),

@@ -20,6 +20,7 @@ from app.runtime.ingestions import resume_ingestions
 from app.runtime.language_model import keep_spend, name_missing_models, write_spend
 from app.runtime.processes import look_for_dead, release_all
 from app.runtime.recall_log import keep_recalls, write_recalls
+from app.runtime.relating import keep_related
 from app.runtime.schema import Schema
 from app.runtime.tenant_services import TenantServices
 from app.runtime.windows import settle_windows
@@ -50,6 +51,10 @@ class Pace:
     """The pause between two looks at the version of the schema."""
     words_seconds: float = 30.0
     """The pause between two merges of the index of words."""
+    relations_seconds: float = 60.0
+    """The pause between two looks for memories that wait for the reader, and that no store here has noted."""
+    gather_seconds: float = 0.0
+    """For how long stored memories are gathered before the reader reads them, so that they share calls."""
 
 
 class Runtime:
@@ -190,6 +195,15 @@ class Runtime:
             asyncio.create_task(keep_recalls(self.backends, lambda: self._not_ready is None), name="recall log"),
             asyncio.create_task(self._keep_looking_at_schema(), name="schema"),
         ]
+        if self.backends.reader is not None:
+            related = keep_related(
+                self.backends,
+                self.backends.reader,
+                self._may_work,
+                seconds=self.pace.relations_seconds,
+                gather_seconds=self.pace.gather_seconds,
+            )
+            self._background = [*self._background, asyncio.create_task(related, name="relations")]
         if self.backends.model is not None:
             self._background = [
                 *self._background,
@@ -312,7 +326,7 @@ class Runtime:
         while True:
             try:
                 if self._may_work():
-                    if read := await backfill_claims(self.backends.database):
+                    if self.backends.reader is None and (read := await backfill_claims(self.backends.database)):
                         structlog.get_logger().info("statements_read", memories=read)
                     if freed := await free_tasks(self.backends.database, self.backends.reader):
                         structlog.get_logger().info("tasks_freed", memories=freed)

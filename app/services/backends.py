@@ -217,10 +217,17 @@ class TenantBackends:
     """Bytes of turns that leave their window once they are in long-term memory: they are not counted twice."""
     reader: TenantReader | None = None
     """Reads how memories bear on each other, and on questions; None where no reader is set."""
+    compared_later: Callable[[Scope, Sequence[str]], None] = lambda _, __: None
+    """Is told which memories were stored just now, for a reader to compare."""
     reranker: TenantReranker | None = None
     """Rates the best candidates of a recall; None where no reranker is set."""
     model: TenantLanguageModel | None = None
     """Learns of messages, analyses queries and writes answers; None where no language model is set."""
+
+    @property
+    def compares(self) -> bool:
+        """Whether a reader compares memories."""
+        return self.reader is not None
 
     @property
     def configs(self) -> EmbeddingConfigs:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from app.domain.comparing import Comparison
 from app.domain.errors import NotFound
 from app.domain.limits import QUERY
 from app.domain.memory import Scope
@@ -14,6 +15,8 @@ from app.retrieval.query.terms import STOP_WORDS
 from app.retrieval.search import Search
 from app.services.backends import TenantBackends
 from app.services.recall import Recaller
+from app.storage.relations import of_memory
+from app.storage.rows import read_rows
 
 _WORD = re.compile(r"\w{3,}")
 _WORDS_ADDED = 3
@@ -32,6 +35,8 @@ class Explanation:
     change: Query | None
     """The query that would return it, changed as little as possible; None where it is an entry, or no query would."""
     degraded: Sequence[str]
+    comparisons: Sequence[Comparison] = ()
+    """How the memory and others bear on each other, as a reader has found: recorded ones, then those of this recall."""
 
 
 class Explainer:
@@ -39,6 +44,7 @@ class Explainer:
 
     def __init__(self, backends: TenantBackends) -> None:
         """Take the tenant's backends."""
+        self._backends = backends
         self._recaller = Recaller(backends)
 
     async def explain(self, scope: Scope, query: Query, memory_id: str) -> Explanation:
@@ -56,7 +62,10 @@ class Explainer:
         entry = search.entry(memory, explain=True)
         obstacles, change = await self._way_in(scope, query, search, memory)
         rank = 1 + search.ranking.index(memory)
-        return Explanation(rank, entry.score, entry.findings, obstacles, change, search.degraded)
+        (rows,) = await self._backends.database.run([of_memory(scope, memory_id)])
+        own = [one for one in search.comparisons if memory_id in (one.older_id, one.newer_id)]
+        comparisons = [*read_rows(Comparison, rows), *own]
+        return Explanation(rank, entry.score, entry.findings, obstacles, change, search.degraded, comparisons)
 
     async def _way_in(
         self, scope: Scope, query: Query, search: Search, memory: Candidate

@@ -27,6 +27,7 @@ from app.retrieval.query.terms import terms
 from app.retrieval.search import Search
 from app.retrieval.succession import Changed
 from app.services.backends import EmbeddingConfigChanged, TenantBackends
+from app.services.deciding import decided
 from app.services.reranking import rated
 from app.services.vector_search import Away, VectorSearch
 from app.statements.rules import keys_asked
@@ -151,13 +152,19 @@ class Recaller:
             vectors.scale,
             vectors.hypothetical_cosines(gathered.pending, present),
         )
-        fusion = Fusion(gathered.parsed, pool, self._channels)
+        fusion = Fusion(gathered.parsed, pool, self._channels, by_wording=not self._backends.compares)
         if vectors.away is not None:
             _check(fusion, vectors.away.error)
+        comparisons, undecided = await decided(fusion, self._backends.reader)
         if query.collapse:
             await _fold(fusion.ranked)
-        missing = [*_degraded(vectors.away, vectors.hits, fusion, query), *vectors.degraded, *gathered.degraded]
-        found = Search(fusion, list(dict.fromkeys(missing)))
+        missing = [
+            *_degraded(vectors.away, vectors.hits, fusion, query),
+            *vectors.degraded,
+            *gathered.degraded,
+            *undecided,
+        ]
+        found = Search(fusion, list(dict.fromkeys(missing)), comparisons=comparisons)
         return await rated(found, query, self._backends.reranker, self._backends.reader)
 
     async def _begin(self, vectors: VectorSearch, query: Query, analysing: Analysing | None, depth: int) -> Analysis:

@@ -87,4 +87,4 @@ async def _read(search: Search, query: Query, reader: TenantReader) -> Search:
 
 def _without(search: Search, what: Literal["reranker", "reader"], error: Unavailable) -> Search:
     structlog.get_logger().warning(f"{what}_away", code=error.code, reason=error.detail)
-    return replace(search, degraded=[*search.degraded, f"{what}_unavailable"])
+    return replace(search, degraded=list(dict.fromkeys([*search.degraded, f"{what}_unavailable"])))

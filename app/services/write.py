@@ -104,7 +104,9 @@ class Writer:
             shadow = await shadow_vectors(self._backends, [new.embedded_text], used.shadow)
             vectors = {used.active.index_name: embedded.vectors[0], **shadow[0]}
             detail = audited(used.active) | {"tokens": embedded.tokens, "embedding_ms": milliseconds}
-            stated = Line(new, vectors, detail, stated=permitted(new, self._backends.author))
+            stated = Line(
+                new, vectors, detail, stated=permitted(new, self._backends.author, compared=self._backends.compares)
+            )
             line, outcome, kept = await self._store(replace(batch, lines=[stated]), warn)
         except (Erasing, LongTermDisabled, QuotaExceeded):
             self._backends.refusals.note(scope, now)
@@ -137,7 +139,10 @@ class Writer:
             try:
                 (outcome,) = await self.write(batch if line is wanted else replace(batch, lines=[line]), warn)
             except HeldOtherwise as found:
-                line, kept = (wanted, []) if found.held is None else _merged(wanted, found.held, batch.author)
+                line, kept = wanted, []
+                if found.held is not None:
+                    compared = self._backends.compares
+                    line, kept = _merged(wanted, found.held, batch.author, compared=compared)
                 continue
             expires_at = wanted.memory.expires_at
             if outcome.written and expires_at is not None and outcome.expires_at != expires_at:
@@ -206,7 +211,17 @@ class Writer:
                     revisions=revisions[id_],
                 )
             )
+        self._compare_later(batch, outcomes)
         return outcomes
+
+    def _compare_later(self, batch: Batch, outcomes: Sequence[Outcome]) -> None:
+        """Have the reader compare the memories that wait for it."""
+        waiting: defaultdict[Scope, list[str]] = defaultdict(list)
+        for line, outcome in zip(batch.lines, outcomes, strict=True):
+            if line.stated.waits and outcome.holder is not None:
+                waiting[line.memory.scope].append(outcome.holder)
+        for scope, ids in waiting.items():
+            self._backends.compared_later(scope, ids)
 
     async def _refused(self, refusal: RunRefused, batch: Batch, warn: Warn | None) -> dict[int, Outcome]:
         """Find out what the gate's reason means; return what became of the lines that are not to be tried again."""
@@ -267,14 +282,14 @@ def audited(config: EmbeddingConfig) -> dict[str, Json]:
     return {"provider": config.provider, "model": config.model, "dimensions": config.dimensions}
 
 
-def _merged(wanted: Line, held: HeldMemory, author: Author) -> tuple[Line, list[str]]:
+def _merged(wanted: Line, held: HeldMemory, author: Author, *, compared: bool) -> tuple[Line, list[str]]:
     """Return the line that makes of a memory that is there what the author may, and the keys that keep their values."""
     result = stored_again(held, wanted.memory.metadata, author)
     memory = replace(wanted.memory, metadata=result.metadata)
     line = replace(
         wanted,
         memory=memory,
-        stated=permitted(memory, author),
+        stated=permitted(memory, author, compared=compared),
         detail={**wanted.detail, **result.changes},
         merged_from=held.metadata_json,
         was_expired=held.expired,

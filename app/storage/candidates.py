@@ -118,7 +118,7 @@ def find_candidates(scope: Scope, query: CandidateQuery) -> ScopedStatement:
     )
 
 
-_FLAGS = ("whole", "speaker_holds", "expired", "forgotten", "superseded", "keyed", "added")
+_FLAGS = ("whole", "speaker_holds", "expired", "forgotten", "superseded", "keyed", "added", "uncompared")
 _FLAGGED: list[dict[str, Any]] = [
     {name: bits >> bit & 1 == 1 for bit, name in enumerate(_FLAGS)} for bits in range(1 << len(_FLAGS))
 ]
@@ -167,11 +167,12 @@ def _fields(
     }
     if not flagged["whole"]:
         return fields
-    occurred_at, holding, source = details or (None, None, _USUAL)
+    occurred_at, holding, source, fields["speakers"] = details or (None, None, _USUAL, None)
     if occurred_at is not None:
         fields["occurred_at"] = fields["happened_at"] = occurred_at
     if holding is not None:
-        fields["current"], fields["until"] = holding
+        fields["current"], fields["until"], compared = holding
+        fields["compared"] = bool(compared)
     source = usual_source if source == _USUAL else source
     if source is not None:
         fields["written_by"], fields["written_through"], written_at = source

@@ -25,7 +25,7 @@ moment(at) AS (
 -- CASE keeps what is seldom needed from being computed for every row.
 own AS NOT MATERIALIZED (
   SELECT rowid AS row, id, content, metadata, session_id, created_at, occurred_at, happened_at,
-    speaker_holds, message_id, learned, coalesce(superseded_with, id) AS stated_by,
+    speaker_holds, speakers, statements_read IS 0 AS uncompared, message_id, learned, coalesce(superseded_with, id) AS stated_by,
     iif(written_at IS NULL, NULL, json_array(written_by, written_through, nullif(written_at, created_at))) AS source,
     CASE WHEN expires_at IS NULL THEN FALSE
       ELSE expires_at <= CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) END AS expired,
@@ -336,27 +336,32 @@ found_rows AS (
 ),
 -- Who states something that no longer holds brings who states what does. Where nobody may be an entry who does, because of
 -- the filter or because it has expired, it is an entry itself; where what holds was forgotten, nothing is.
--- holding: who does, and when that was replaced which no longer holds; of the first key of which somebody does.
--- Recursive, so that what stands above is compiled once: SQLite copies a part for each mention.
-judged(row, whole, added, holding) AS (
-  SELECT row, whole, added, CASE WHEN (
+-- holding: who does, when that was replaced which no longer holds, and whether a reader has found so (0042_relations.sql):
+-- of the first key of which somebody does, and of relations the last. Who does may lead to another in turn.
+-- Recursive, so that what stands above is compiled once: SQLite copies a part for each mention. step: whether the row was
+-- judged, as each is in its turn.
+judged(row, whole, added, holding, step) AS (
+  SELECT row, whole, added, NULL, FALSE FROM found_rows UNION ALL
+  SELECT own.row, step OR judged.whole, NOT step AND judged.added, CASE WHEN (
     SELECT EXISTS (SELECT 1 FROM claim WHERE tenant_id = ?1 ->> 'tenant_id' AND agent_id = ?1 ->> 'agent_id')
   ) THEN (
-    SELECT CASE WHEN min((holder IS NULL) || key) IS NOT NULL THEN json_array(holder, superseded_at) END FROM (
+    SELECT json_array(holder, superseded_at, key >= '~') FROM (
       SELECT key, superseded_at, (
         SELECT memory_id FROM holders WHERE holders.key = stated.key ORDER BY happened_at DESC, memory_id DESC LIMIT 1
       ) AS holder
-      FROM own CROSS JOIN claim AS stated INDEXED BY claim_of_memory
-      WHERE own.row = found_rows.row AND stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = ?1 ->> 'agent_id'
+      FROM claim AS stated INDEXED BY claim_of_memory
+      WHERE stated.tenant_id = ?1 ->> 'tenant_id' AND stated.agent_id = ?1 ->> 'agent_id'
         AND stated.memory_id = own.stated_by AND stated.superseded_at <= (SELECT at FROM moment)
-    )
-  ) END FROM found_rows UNION ALL
-  SELECT passing.row, TRUE, FALSE, NULL FROM judged CROSS JOIN passing ON passing.id = judged.holding ->> 0
+    ) ORDER BY holder IS NULL, key >= '~', iif(key < '~', key, NULL), holder DESC LIMIT 1
+  ) END, TRUE
+  FROM judged CROSS JOIN own
+    ON own.row = iif(step, (SELECT passing.row FROM passing WHERE passing.id = judged.holding ->> 0), judged.row)
 ),
 -- Who wrote the newest memory, and how: most others have the same source, which the answer then tells once.
 usual AS MATERIALIZED (SELECT source FROM own ORDER BY created_at DESC LIMIT 1),
 chosen AS (
-  SELECT row, max(whole OR holding IS NOT NULL) AS whole, min(added) AS added, max(holding) AS holding FROM judged GROUP BY row
+  SELECT row, max(whole OR holding IS NOT NULL) AS whole, min(added) AS added, max(holding) AS holding FROM judged
+  WHERE step GROUP BY row
 )
 -- Memories in few bytes: what candidates.py makes rows of. Only of those that are likely to be entries all is read; of
 -- the others, which tell what was said around these, no more of the content than the name of who speaks.
@@ -380,10 +385,15 @@ SELECT memory.id, CASE WHEN whole THEN content
           AND coalesce(later.superseded_at > (SELECT at FROM moment), TRUE)
           AND holder.id = later.memory_id AND holder.forgotten AND NOT holder.expired
       ) ELSE FALSE END)
-      + 32 * (memory.row IN (SELECT row FROM keyed)) + 64 * added,
+      + 32 * (memory.row IN (SELECT row FROM keyed)) + 64 * added + 128 * uncompared,
     iif(whole, created_at, happened_at),
-    CASE WHEN whole AND (occurred_at IS NOT NULL OR holding IS NOT NULL OR source IS NOT (SELECT source FROM usual)) THEN
-      json_array(occurred_at, json(holding), iif(source IS (SELECT source FROM usual), 0, json(source))) END
+    CASE WHEN whole AND (
+        occurred_at IS NOT NULL OR holding IS NOT NULL OR speakers IS NOT NULL
+        OR source IS NOT (SELECT source FROM usual)
+      ) THEN
+      json_array(
+        occurred_at, json(holding), iif(source IS (SELECT source FROM usual), 0, json(source)), json(speakers)
+      ) END
     -- name: learned
     , message_id, learned -> 'message_ids'
     -- name: entries

@@ -86,7 +86,8 @@ RETURNING id, index_name, revision
 _INSERT = f"""
 INSERT INTO long_term_memory (tenant_id, agent_id, id, content, content_hash, segments, metadata, session_id,
   occurred_at, embedding_provider, embedding_model, embedding_dimensions, created_at, expires_at, later_keys,
-  speaker_holds, written_by, written_through, written_at, statements_read, type, forgotten_at, message_id, learned)
+  speaker_holds, speakers, written_by, written_through, written_at, statements_read, type, forgotten_at, message_id,
+  learned)
 SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', line.value ->> 'id', line.value ->> 'content',
   line.value ->> 'content_hash', line.value ->> 'segments', line.value ->> 'metadata', line.value ->> 'session_id',
   line.value ->> 'occurred_at', ?1 ->> '$.config.provider', ?1 ->> '$.config.model', ?1 ->> '$.config.dimensions',
@@ -94,8 +95,9 @@ SELECT ?1 ->> 'tenant_id', line.value ->> 'agent_id', line.value ->> 'id', line.
   coalesce(line.value ->> 'expires_at', (
     SELECT {NOW} + agent.retention_seconds * 1000 FROM agent
     WHERE agent.tenant_id = ?1 ->> 'tenant_id' AND agent.agent_id = line.value ->> 'agent_id' AND ?1 ->> 'is_store'
-  )), line.value ->> 'later_keys', line.value ->> 'speaker_holds', ?1 ->> '$.author.by', ?1 ->> '$.author.through',
-  ?1 ->> '$.author.at', line.value ->> 'statements_read', line.value ->> 'type', line.value ->> 'forgotten_at',
+  )), line.value ->> 'later_keys', line.value ->> 'speaker_holds', ?1 ->> '$.author.speakers',
+  ?1 ->> '$.author.by', ?1 ->> '$.author.through', ?1 ->> '$.author.at', line.value ->> 'statements_read',
+  line.value ->> 'type', line.value ->> 'forgotten_at',
   line.value ->> 'message_id', line.value ->> 'learned'
 FROM json_each(?1, '$.lines') AS line WHERE {_MAY_BE_WRITTEN}
 ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET
@@ -108,13 +110,13 @@ ON CONFLICT (tenant_id, agent_id, content_hash) DO UPDATE SET
     SELECT NULL, excluded.type, excluded.statements_read WHERE learned IS NOT NULL AND excluded.learned IS NULL
     UNION ALL SELECT learned, type, statements_read LIMIT 1
   ),
-  (expires_at, speaker_holds, written_by, written_through, written_at) = (
-    SELECT excluded.expires_at, excluded.speaker_holds, excluded.written_by, excluded.written_through,
-      excluded.written_at WHERE expires_at <= {NOW}
+  (expires_at, speaker_holds, speakers, written_by, written_through, written_at) = (
+    SELECT excluded.expires_at, excluded.speaker_holds, excluded.speakers, excluded.written_by,
+      excluded.written_through, excluded.written_at WHERE expires_at <= {NOW}
     UNION ALL
     SELECT iif(?1 ->> '$.author.may_replace', excluded.expires_at, max(expires_at, excluded.expires_at)),
       iif(metadata -> '$.speaker' IS excluded.metadata -> '$.speaker', speaker_holds, excluded.speaker_holds),
-      written_by, written_through, written_at
+      speakers, written_by, written_through, written_at
     LIMIT 1
   )
 ON CONFLICT (id) DO UPDATE SET metadata = long_term_memory.metadata
@@ -129,6 +131,7 @@ DELETE FROM claim WHERE (tenant_id, agent_id, key, happened_at, memory_id) IN (
   WHERE memory.tenant_id = ?1 ->> 'tenant_id' AND memory.agent_id = line.value ->> 'agent_id'
     AND memory.content_hash = line.value ->> 'content_hash'
     AND old.tenant_id = ?1 ->> 'tenant_id' AND old.agent_id = memory.agent_id AND old.memory_id = memory.id
+    AND old.key < '~'
     AND old.key NOT IN (SELECT stated.value ->> 'key' FROM json_each(line.value, '$.claims') AS stated)
 )
 """
@@ -370,6 +373,13 @@ def _admitted(lines: Sequence[Line], leaving: int) -> list[Json]:
     return admitted
 
 
+def _read_so_far(stated: Stated) -> int | None:
+    """Return what ``long_term_memory.statements_read`` is at first; claims say themselves that they were written."""
+    if stated.waits:
+        return 0
+    return None if stated.claims else 1
+
+
 def _signed(author: Author, now: int) -> dict[str, Json]:
     return {
         "by": author.credential_id,
@@ -377,6 +387,7 @@ def _signed(author: Author, now: int) -> dict[str, Json]:
         "through": author.channel,
         "at": now,
         "may_replace": author.may_replace,
+        "speakers": None if author.speakers is None else to_json(sorted(author.speakers)),
     }
 
 
@@ -400,7 +411,7 @@ def _written(line: Line, author: Author) -> dict[str, Json]:
         "expires_at": memory.expires_at,
         "later_keys": None if line.later_keys is None else to_json(dict(line.later_keys)),
         "speaker_holds": may_speak,
-        "statements_read": None if line.stated.claims else 1,  # the claims say so themselves
+        "statements_read": _read_so_far(line.stated),
         "type": line.stated.type,
         "forgotten_at": memory.forgotten_at,
         "message_id": memory.message_id,

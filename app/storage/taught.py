@@ -92,13 +92,18 @@ DELETE FROM claim WHERE (tenant_id, agent_id, key, happened_at, memory_id) IN (
     CROSS JOIN claim AS old INDEXED BY claim_of_memory
   WHERE memory.id = one.id AND +memory.tenant_id = ?1 ->> 'tenant_id' AND {_WAS_FACT.format(table="memory.")}
     AND old.tenant_id = ?1 ->> 'tenant_id' AND old.agent_id = memory.agent_id AND old.memory_id = memory.id
+    AND old.key < '~'
 )
 """
 _RESTORE = f"""
 UPDATE long_term_memory
 SET metadata = json_remove(metadata, '$.fact'), later_keys = json_remove(later_keys, '$.fact'),
   statements_read = iif({_WAS_FACT.format(table="")}, NULL, statements_read),
-  superseded_at = iif({_WAS_FACT.format(table="")}, NULL, superseded_at)
+  superseded_at = iif({_WAS_FACT.format(table="")}, (
+    SELECT min(own.superseded_at) FROM claim AS own
+    WHERE own.tenant_id = ?1 ->> 'tenant_id' AND own.agent_id = long_term_memory.agent_id
+      AND own.memory_id = long_term_memory.id AND own.whole
+  ), superseded_at)
 WHERE tenant_id = ?1 ->> 'tenant_id' AND id IN ({CHANGED} LIMIT {MAX_CHUNK})
 RETURNING id, content, metadata, speaker_holds
 """
@@ -115,7 +120,7 @@ FROM json_each(?1, '$.types') AS read
 WHERE tenant_id = ?1 ->> 'tenant_id' AND long_term_memory.id = read.key AND statements_read IS NULL
 """
 _TYPE = f"UPDATE long_term_memory SET type = read.value {_UNREAD}"
-_MARK = f"UPDATE long_term_memory SET statements_read = 1 {_UNREAD}"
+_MARK = f"UPDATE long_term_memory SET statements_read = read.value {_UNREAD}"
 KNOWN = f"""
 SELECT EXISTS (
     SELECT 1 FROM agent_runs WHERE agent_runs.tenant_id = ?1 ->> 'tenant_id' AND agent_runs.id = ?1 ->> 'run_id'
@@ -146,8 +151,9 @@ def state_again(tenant: Tenant, stated: Mapping[str, Stated]) -> list[ScopedStat
         for id_, each in stated.items()
     }
     types: dict[str, Json] = {id_: each.type for id_, each in stated.items()}
+    read: dict[str, Json] = {id_: 0 if each.waits else 1 for id_, each in stated.items()}
     return [
         ScopedStatement.write(tenant, _TYPE, types=types),
         ScopedStatement.write(tenant, _CLAIM, claims=claims),
-        ScopedStatement.write(tenant, _MARK, types=types),
+        ScopedStatement.write(tenant, _MARK, types=read),
     ]

@@ -40,6 +40,12 @@ OF_NO_TENANT = {
     "revocation": {"revoked_at"},
     "tool_call_log": {"number"},  # of the new row, which a trigger bounds
 }
+COMPARED = """
+INSERT INTO relation (tenant_id, agent_id, older_id, newer_id, name, probability, effect, version, compared_at)
+SELECT tenant_id, agent_id, min(id), max(id), 'replaces', 0.7, 'newer_first', 'reader-1', 1
+FROM long_term_memory GROUP BY tenant_id, agent_id HAVING count(*) > 1
+"""
+"""What a reader has found of each agent's memories."""
 Access = tuple[str, str]
 """A table and a column of it that a statement reads."""
 
@@ -51,6 +57,7 @@ async def work(service: Service) -> None:
             await service.store(
                 f"{SECRET} {number}", tenant=tenant, agent_id=agent_id, session_id="s", metadata={"kind": "secret"}
             )
+    await service.runtime.backends.database.run([Statement.write(COMPARED)])
     headers = service.credential(TENANT) | {"Idempotency-Key": "once"}
     for _ in range(2):
         body = {"agent_id": "bot", "content": "with a key", "occurred_at": "2026-01-31T00:00:00Z"}

@@ -70,6 +70,9 @@ def row_of(tier: TierTable, number: int, agent_id: str = "bot") -> dict[str, Sca
     row = {column: _value(column, number, agent_id) for column in tier.columns}
     if tier.parent is not None and tier.parent.table == "workflow":
         row |= {"workflow_id": _value("id", number, agent_id)}
+    if tier.kind == "relations":
+        ids = {side: _value("id", 2 * number + place, agent_id) for place, side in enumerate(("older_id", "newer_id"))}
+        row |= ids | {"name": "replaces", "probability": 0.75, "effect": "hides", "version": "reader-1"}
     if "written_by" in tier.key:
         row |= {"written_by": f"credential-{number}"}
     return row | {"agent_id": agent_id} if tier.of_agent else row

@@ -142,6 +142,8 @@ class RowImport:
     def _check(self, line: RowLine) -> None:
         if self._only_agent is not None and line.agent_id != self._only_agent:
             raise BadLineError("is for another agent than may be imported into", line.id)
+        if line.tier.for_anybody and self._backends.author.speakers is not None:
+            raise BadLineError("tells of what others said, and the credential may speak for some alone", line.id)
         expires_at = line.row.get("expires_at")
         if line.tier.expires and isinstance(expires_at, int) and expires_at <= self._backends.clock():
             raise BadLineError("has expired", line.id)

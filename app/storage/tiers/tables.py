@@ -82,6 +82,7 @@ class TierTable:
         day: Whether a row expires within a day of its writing, as all of working memory does.
         integers: The columns of the key that are integers; the others are texts.
         large: The values that may be blobs; lines of an export have the values, and name no blobs.
+        for_anybody: Whether only who may speak for anybody may import its rows: they say what becomes of others' words.
         exported: Whether an export has its rows: those of objects would point to nothing where they are imported.
     """
 
@@ -103,6 +104,7 @@ class TierTable:
     day: bool = False
     integers: tuple[str, ...] = ()
     large: tuple[Large, ...] = ()
+    for_anybody: bool = False
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -306,7 +308,19 @@ _AUDIT = (
         unnamed=True,
     ),
 )
+# Relations of memories; their effects are claims, which triggers make (0042_relations.sql).
+_RELATIONS = (
+    TierTable(
+        kind="relations",
+        table="relation",
+        columns=("agent_id", "newer_id", "older_id", "name", "probability", "effect", "version", "compared_at"),
+        key=("agent_id", "newer_id", "older_id"),
+        counted=False,
+        for_anybody=True,
+    ),
+)
 TIER_TABLES: tuple[TierTable, ...] = (
+    *_RELATIONS,
     *_EPISODIC,
     *_WORKING,
     *_BLOBS,

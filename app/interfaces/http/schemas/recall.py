@@ -5,8 +5,10 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, WithJsonSchema
 
 from app.domain import limits
+from app.domain.comparing import Effect
 from app.domain.moments import format_moment, milliseconds
 from app.domain.query import Filter, Query
+from app.domain.reading import RelationName
 from app.interfaces.fields import (
     AT_MOST_CONTENT_BYTES,
     Answer,
@@ -222,6 +224,20 @@ class ChangeAnswer(Answer):
     filter: dict[str, Any] | None = Field(None, description="The filter that is left.")
 
 
+class RelationAnswer(Answer):
+    """How a newer memory bears on an older one, as the reader has found."""
+
+    older_id: str
+    newer_id: str
+    name: RelationName = Field(description="What the newer does to the older.")
+    probability: float = Field(ge=0, le=1, description="How likely it is that the older holds no longer.")
+    effect: Effect | None = Field(
+        description="`hides`: the older is not returned; `newer_first`: it comes behind the newer; null: nothing."
+    )
+    version: str = Field(description="The name of the reader's weights.")
+    compared_at: Timestamp | None = Field(description="When it was recorded; null: this recall has compared them.")
+
+
 class ExplainAnswer(Answer):
     """How a recall sees one memory."""
 
@@ -242,6 +258,11 @@ class ExplainAnswer(Answer):
         description="The least change of the question that returns it, tried; null where it is returned or none does."
     )
     degraded: list[str] | None = Field(None, description="As in the answer of a recall.", exclude_if=_is_empty)
+    relations: list[RelationAnswer] | None = Field(
+        None,
+        description="How it and others bear on each other, where a reader has found that they do.",
+        exclude_if=_is_empty,
+    )
 
 
 def explain_answer(query: Query, explanation: Explanation) -> ExplainAnswer:
@@ -255,6 +276,7 @@ def explain_answer(query: Query, explanation: Explanation) -> ExplainAnswer:
             "obstacles": explanation.obstacles,
             "change": None if explanation.change is None else _difference(query, explanation.change),
             "degraded": explanation.degraded,
+            "relations": explanation.comparisons,
         }
     )
 

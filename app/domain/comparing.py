@@ -1,0 +1,164 @@
+"""Which memories are compared with each other, and what follows of how they bear on each other (docs/reader.md).
+
+Of two memories the older is the one that was said first. Whether the newer may take its place is a matter of who wrote
+both; whether it does, of what a reader says.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Final, Literal, TypeAlias
+
+from app.domain.author import speaker_of
+from app.domain.facts import fact_in
+from app.domain.json_types import Json
+from app.domain.reading import Relation, RelationName, Thresholds
+
+MAX_PAIRS: Final = 8
+"""Pairs of which a memory that is new is one, and pairs that a recall decides."""
+MAX_READ_PAIRS: Final = 6
+"""Pairs of passages that are read for one pair of memories."""
+MACHINES: Final = frozenset(("assistant", "system", "tool", "bot", "ai"))
+"""Speakers whose words take the place of nothing, and are not replaced."""
+
+Effect: TypeAlias = Literal["hides", "newer_first"]
+"""What a relation does: the older memory is not returned, or it comes behind the newer one."""
+
+_PASSAGE = 240
+"""Characters of a passage: a text up to this length is read at once."""
+_MAX_PASSAGES = 8
+_SENTENCE_END = re.compile("(?<=[.!?\u2026])[\"'\u201d\u2019)\\]]{0,2}\\s+|(?<=[\u3002\uff01\uff1f])|\n+")
+"""An end of a sentence with white space behind it, one of Chinese or Japanese without, or the end of a line."""
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A memory as it is compared.
+
+    Attributes:
+        metadata: What was stored with it.
+        happened_at: When it was said.
+        speaker_holds: Whether its author may speak for whom it names.
+        speakers: The speakers for whom alone its author may speak, in lower case; None: for anybody.
+        message_id: The message that it is.
+        message_ids: The messages that it was learned of.
+    """
+
+    id: str
+    content: str
+    metadata: Mapping[str, Json]
+    happened_at: int
+    speaker_holds: bool = True
+    speakers: Collection[str] | None = None
+    message_id: str | None = None
+    message_ids: Collection[str] = ()
+
+    @cached_property
+    def speaker(self) -> str:
+        """Who speaks, in lower case; empty where nobody is named."""
+        return speaker_of(self.content, self.metadata).strip().lower()
+
+    @cached_property
+    def passages(self) -> Sequence[str]:
+        """What of it is read at once: all of a short one, else consecutive sentences, each part with the one before."""
+        named = self.metadata.get("speaker")
+        before = f"{named}: " if isinstance(named, str) and named.lower() not in ("", "user") else ""
+        return [before + passage for passage in passages(self.content)]
+
+    @cached_property
+    def is_one(self) -> bool:
+        """Whether it is one sentence, so that what replaces this replaces all of it."""
+        return len(sentences(self.content)) <= 1
+
+    @property
+    def is_fact(self) -> bool:
+        """Whether whoever stored it has put it into subject, predicate and object."""
+        return fact_in(self.metadata) is not None
+
+    def is_before(self, other: "Statement") -> bool:
+        """Tell whether it was said before another one; of one moment, as the claims of a key have it."""
+        return (self.happened_at, self.id) < (other.happened_at, other.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How a newer memory bears on an older one, as a reader has found.
+
+    Attributes:
+        name: What the newer does to the older.
+        probability: How likely it is that the older holds no longer.
+        effect: What follows of it; None: nothing.
+        version: The name of the reader's weights.
+        compared_at: When it was recorded, in ms since the epoch; None: a recall has found it for itself.
+    """
+
+    older_id: str
+    newer_id: str
+    name: RelationName
+    probability: float
+    effect: Effect | None
+    version: str
+    compared_at: int | None = None
+
+
+def ordered(one: Statement, other: Statement) -> tuple[Statement, Statement]:
+    """Return the older and the newer of two memories."""
+    return (one, other) if one.is_before(other) else (other, one)
+
+
+def may_bear(older: Statement, newer: Statement) -> bool:
+    """Tell whether two memories are compared at all.
+
+    The author of the newer may speak for whom it names. One who is bound to speakers takes the place of nothing but
+    what these said. Machines are told nothing and tell nothing. Facts replace facts by their keys. What was learned of
+    a message does not bear on it.
+    """
+    if not newer.speaker_holds or older.speaker in MACHINES or newer.speaker in MACHINES:
+        return False
+    if newer.speakers is not None and not (older.speaker_holds and older.speaker in newer.speakers):
+        return False
+    if older.is_fact and newer.is_fact:
+        return False
+    return not (older.message_id in newer.message_ids or newer.message_id in older.message_ids)
+
+
+def to_read(older: Statement, newer: Statement) -> Sequence[tuple[str, str]]:
+    """Return the pairs of passages that are read for two memories: those that share the most words, few."""
+    pairs = [(one, other) for one in older.passages for other in newer.passages]
+    if len(pairs) <= MAX_READ_PAIRS:
+        return pairs
+    return sorted(pairs, key=lambda pair: -len(_words(pair[0]) & _words(pair[1])))[:MAX_READ_PAIRS]
+
+
+def strongest(relations: Sequence[Relation]) -> Relation:
+    """Return the relation of two memories, of those of their passages: the likeliest update."""
+    return max(relations, key=lambda relation: relation.update)
+
+
+def effect_of(relation: Relation, thresholds: Thresholds, older: Statement) -> Effect | None:
+    """Return what follows of a relation; what says more than what was replaced is not hidden."""
+    if relation.update >= thresholds.hide and older.is_one:
+        return "hides"
+    return "newer_first" if relation.update >= thresholds.newer_first else None
+
+
+def sentences(text: str) -> Sequence[str]:
+    """Return the sentences of a text, by their ends and by lines."""
+    return [part for part in (part.strip() for part in _SENTENCE_END.split(text)) if part]
+
+
+def passages(text: str) -> Sequence[str]:
+    """Return the parts of a text that are read at once, each beginning with the end of the one before it."""
+    if len(text) <= _PASSAGE:
+        return [text]
+    parts = sentences(text[: _PASSAGE * _MAX_PASSAGES])
+    if len(parts) <= 1:
+        return [text]
+    return [f"{before} {sentence}" for before, sentence in pairwise(parts)][:_MAX_PASSAGES]
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text.casefold()))

@@ -1,0 +1,195 @@
+"""Has a reader compare memories with those around them, in the background. Crosses tenants; no request imports it."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from app.domain.claim import MemoryType, Stated
+from app.domain.comparing import MAX_PAIRS, effect_of, may_bear, ordered, strongest, to_read
+from app.domain.embedding import EmbeddingConfig, Vector
+from app.domain.memory import STORE_KEY, Scope
+from app.domain.query import Filter
+from app.domain.reading import Kinds, Relation, Thresholds
+from app.indexing.embedding_registry import OpenIndex
+from app.ports.database import Database
+from app.ports.reader import Reader
+from app.statements.explicit import read_explicit
+from app.storage.outbox import Outbox, decode, lengths, score, scored
+from app.storage.system import relating
+from app.storage.system.relating import Compared, Found, Named
+
+BATCH = 16
+"""Memories that are read in one round."""
+_NEAR = 2 * MAX_PAIRS
+"""What the index is asked for, of which some may not be compared."""
+_AT_ONCE = 4
+"""Queries to the index at once."""
+
+
+class Relating:
+    """Compares memories that wait with the nearest of their scope, and writes what follows.
+
+    A round that stops anywhere is made again: its memories still wait. Two rounds at once write the same.
+    """
+
+    def __init__(
+        self, database: Database, reader: Reader, index_of: OpenIndex, config: Callable[[], EmbeddingConfig]
+    ) -> None:
+        """Take the ports; ``config`` returns the embedding config in use."""
+        self._database = database
+        self._reader = reader
+        self._index_of = index_of
+        self._config = config
+
+    async def begin(self) -> None:
+        """Let all memories be read anew where they were read with other weights; raises ``Unavailable``."""
+        version = self._reader.version
+        await self._database.run([relating.begin(version)])
+
+    async def sweep(self) -> bool:
+        """Let the next memories wait that were read with other weights, or by nobody; return whether there may be more.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        _, moved, adopted = await self._database.run([*relating.sweep(self._reader.version), relating.adopt()])
+        return bool(adopted) or any(row["after"] is not None for row in moved)
+
+    async def waiting(self) -> list[Named]:
+        """Return the next memories that wait; raises ``Unavailable``."""
+        (rows,) = await self._database.run([relating.read_next(BATCH)])
+        return [Named(str(row["tenant_id"]), str(row["agent_id"]), str(row["id"])) for row in rows]
+
+    async def read(self, memories: Sequence[Named]) -> int:
+        """Read memories of any scopes, as many as a round has, and return how many of them were still waiting.
+
+        Raises:
+            Unavailable: the database, the index or the reader does not answer; they still wait.
+        """
+        config = self._config()
+        scopes = sorted({(memory.tenant_id, memory.agent_id) for memory in memories})
+        pending_of = [Outbox(Scope(*scope)).pending(Filter(), config.index_name) for scope in scopes]
+        rows, *queued = await self._database.run([relating.read_unread(memories, config.index_name), *pending_of])
+        unread = relating.read_compared(rows)
+        pending = {Scope(*scope): scored(each)[0] for scope, each in zip(scopes, queued, strict=True)}
+        vectors = await self._vectors(unread, config)
+
+        turns = asyncio.Semaphore(_AT_ONCE)
+
+        async def near(memory: Compared) -> list[str]:
+            vector = vectors.get(memory.id)
+            if vector is None:
+                return []
+            queued_near = score(pending[memory.named.scope], vector)
+            async with turns:
+                return await self._near(memory, vector, config, queued_near)
+
+        nearest = await asyncio.gather(*map(near, unread))
+        ids = dict(zip((memory.id for memory in unread), nearest, strict=True))
+        others = await self._others(unread, ids)
+        for tenant_id in sorted({memory.tenant_id for memory in unread}):
+            own = [memory for memory in unread if memory.tenant_id == tenant_id]
+            await self._relate(tenant_id, own, ids, others)
+        return len(unread)
+
+    async def _vectors(self, unread: Sequence[Compared], config: EmbeddingConfig) -> Mapping[str, Vector]:
+        """Return the memories' vectors: what is queued, else what the index shows; of some there may be none."""
+        found: dict[str, Vector] = {}
+        missing: defaultdict[str, list[str]] = defaultdict(list)
+        for memory in unread:
+            if STORE_KEY in memory.metadata:
+                continue
+            if memory.vector is None or len(memory.vector) not in lengths(config.dimensions):
+                missing[memory.tenant_id].append(memory.id)
+            else:
+                found[memory.id] = _unit(decode(memory.vector, config.dimensions))
+        for tenant_id, ids in missing.items():
+            found |= await self._index_of(config).vectors(tenant_id, ids)
+        return found
+
+    async def _near(
+        self, memory: Compared, vector: Vector, config: EmbeddingConfig, pending: Mapping[str, float]
+    ) -> list[str]:
+        """Return the ids of the nearest memories of the scope, as the index and the outbox have them, nearest first."""
+        scope = memory.named.scope
+        hits = await self._index_of(config).query(scope, vector, top_k=_NEAR + 1, where=Filter())
+        cosines = {hit.id: hit.score for hit in hits.hits} | dict(pending)
+        cosines.pop(memory.id, None)
+        return sorted(cosines, key=lambda id_: -cosines[id_])[:_NEAR]
+
+    async def _others(self, unread: Sequence[Compared], ids: Mapping[str, Sequence[str]]) -> Mapping[str, Compared]:
+        wanted = {Named(memory.tenant_id, memory.agent_id, id_): None for memory in unread for id_ in ids[memory.id]}
+        if not wanted:
+            return {}
+        (rows,) = await self._database.run([relating.read_near(list(wanted))])
+        return {memory.id: memory for memory in relating.read_compared(rows)}
+
+    async def _relate(
+        self,
+        tenant_id: str,
+        unread: Sequence[Compared],
+        ids: Mapping[str, Sequence[str]],
+        others: Mapping[str, Compared],
+    ) -> None:
+        """Read one tenant's memories, and write what was found."""
+        found: dict[tuple[str, str], Found] = {}
+        for memory in unread:
+            near = [others[id_] for id_ in ids[memory.id] if id_ in others]
+            for one in await self._compare(tenant_id, memory, near):
+                found[one.older_id, one.newer_id] = one
+        kept = [memory for memory in unread if STORE_KEY in memory.metadata]
+        plain = [memory for memory in unread if STORE_KEY not in memory.metadata]
+        kinds = await self._reader.kinds([memory.content for memory in plain], tenant_id=tenant_id) if plain else []
+        read = {memory.named: Stated() for memory in kept} | {
+            memory.named: _stated(memory, kind, self._reader.thresholds)
+            for memory, kind in zip(plain, kinds, strict=True)
+        }
+        if read:
+            await self._database.run(relating.write(read, list(found.values()), self._reader.version))
+
+    async def _compare(self, tenant_id: str, memory: Compared, near: Iterable[Compared]) -> list[Found]:
+        """Compare a memory with the nearest that it may bear on, or that may bear on it: those that hold first."""
+        own = memory.statement
+        pairs = [ordered(own, other.statement) for other in sorted(near, key=lambda one: one.superseded_at is not None)]
+        pairs = [pair for pair in pairs if may_bear(*pair)][:MAX_PAIRS]
+        passages = [to_read(*pair) for pair in pairs]
+        asked = [passage for each in passages for passage in each]
+        if not asked:
+            return []
+        answers = iter(await self._reader.relations(asked, tenant_id=tenant_id))
+        found: list[Found] = []
+        for (older, newer), each in zip(pairs, passages, strict=True):
+            relation: Relation = strongest([next(answers) for _ in each])
+            effect = effect_of(relation, self._reader.thresholds, older)
+            if effect is not None or relation.name != "holds":
+                found.append(
+                    Found(tenant_id, older.id, newer.id, relation.name, min(1.0, round(relation.update, 4)), effect)
+                )
+        return found
+
+
+def _stated(memory: Compared, kinds: Kinds, thresholds: Thresholds) -> Stated:
+    """Return what a memory states explicitly, as far as its author may say so, and what it is."""
+    stated = read_explicit(memory.metadata, memory.learned, memory.content, memory.type)
+    claims = stated.claims if memory.speaker_holds else ()
+    if memory.speakers is not None:
+        claims = [claim for claim in claims if claim.subject in memory.speakers]
+    if memory.learned is not None or stated.claims:
+        return replace(stated, claims=claims)
+    return Stated(claims, kind_of(kinds, thresholds))
+
+
+def kind_of(kinds: Kinds, thresholds: Thresholds) -> MemoryType:
+    """Return what a memory is: a task only where the reader is sure of it, for a task may expire."""
+    if kinds.name != "task" or kinds.task >= thresholds.task:
+        return kinds.name
+    return replace(kinds, task=0.0).name
+
+
+def _unit(vector: Vector) -> Vector:
+    """Return a vector of length 1: rounding has moved it a little."""
+    length = float(np.linalg.norm(vector))
+    return vector if length == 0 else vector / length

@@ -1,0 +1,58 @@
+"""Which memories this process has stored and nobody has compared yet: those are read first, tenants in turn."""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+
+from app.domain.memory import Scope
+
+MOST = 20_000
+"""Memories that are noted. What comes beyond is found in the database."""
+
+Waiting = tuple[Scope, str]
+"""A memory's scope and its id."""
+
+
+class ReadingQueue:
+    """The memories of one shard that wait for the reader. What is lost of it is in the database."""
+
+    def __init__(self, most: int = MOST) -> None:
+        """Begin with none."""
+        self._most = most
+        self._of_tenants: OrderedDict[str, deque[Waiting]] = OrderedDict()
+        self._count = 0
+        self._noted = asyncio.Event()
+
+    def __len__(self) -> int:
+        """Return how many are noted."""
+        return self._count
+
+    def note(self, scope: Scope, ids: Sequence[str]) -> None:
+        """Note memories that were stored just now."""
+        for id_ in ids[: max(self._most - self._count, 0)]:
+            self._of_tenants.setdefault(scope.tenant_id, deque()).append((scope, id_))
+            self._count += 1
+        if ids:
+            self._noted.set()
+
+    def take(self, most: int) -> list[Waiting]:
+        """Take the next memories: one of each tenant in turn."""
+        taken: list[Waiting] = []
+        while len(taken) < most and self._of_tenants:
+            tenant_id, waiting = self._of_tenants.popitem(last=False)
+            taken.append(waiting.popleft())
+            if waiting:
+                self._of_tenants[tenant_id] = waiting
+        self._count -= len(taken)
+        if not self._of_tenants:
+            self._noted.clear()
+        return taken
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait until something is noted, for so many seconds at most; return whether something is."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._noted.wait()
+        except TimeoutError:
+            return False
+        return True

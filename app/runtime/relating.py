@@ -1,0 +1,71 @@
+"""Keeps memories compared: those that this process has stored within a second, all others in time."""
+
+import asyncio
+from collections.abc import Callable
+
+import structlog
+
+from app.domain.errors import MemoryGatewayError
+from app.indexing.jobs.relate import BATCH, Relating
+from app.ports.reader import Reader
+from app.runtime.backends import Backends
+from app.storage.system.relating import Named
+
+_READY_SECONDS = 1.0
+_LONGEST_SECONDS = 60.0
+_PAUSE_SECONDS = 0.05
+"""Between two rounds of what is left over: requests go first."""
+
+
+async def keep_related(
+    backends: Backends, reader: Reader, ready: Callable[[], bool], *, seconds: float, gather_seconds: float
+) -> None:
+    """Compare memories as they are stored, and look so often for what was left over, until cancelled.
+
+    Those that are stored are gathered for ``gather_seconds``, so that they share calls where calls cost.
+    An outage delays it, longer each time; what was taken from the queue is then left over.
+    """
+    job = relating(backends, reader)
+    swept, failures, left_over = False, 0, True
+    while True:
+        if not ready():
+            await asyncio.sleep(_READY_SECONDS)
+            continue
+        try:
+            if not swept:
+                await job.begin()
+                swept = True
+                left_over = True
+            noted = backends.reading_queue.take(BATCH)
+            if noted:
+                await job.read([Named(scope.tenant_id, scope.agent_id, id_) for scope, id_ in noted])
+            elif left_over:
+                left_over = await read_left_over(job)
+                await asyncio.sleep(_PAUSE_SECONDS)
+            else:
+                left_over = not await backends.reading_queue.wait(seconds)
+                await asyncio.sleep(0 if left_over else gather_seconds)
+            failures = 0
+        except MemoryGatewayError as error:
+            left_over, failures = True, failures + 1
+            pause = min(2.0**failures / 2, _LONGEST_SECONDS)
+            structlog.get_logger().warning("relations_wait", code=error.code, reason=error.detail, seconds=pause)
+            await asyncio.sleep(pause)
+        except Exception:  # noqa: BLE001 - a defect is logged and must not stop the work for good
+            left_over = True
+            structlog.get_logger().exception("background_failed")
+            await asyncio.sleep(_LONGEST_SECONDS)
+
+
+async def read_left_over(job: Relating) -> bool:
+    """Read the next memories that wait in the database; return whether there may be more."""
+    waiting = await job.waiting()
+    if waiting:
+        await job.read(waiting)
+        return True
+    return await job.sweep()
+
+
+def relating(backends: Backends, reader: Reader) -> Relating:
+    """Return what compares the memories of a shard."""
+    return Relating(backends.database, reader, backends.index_of, lambda: backends.configs.active)

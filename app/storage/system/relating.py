@@ -1,0 +1,265 @@
+"""Statements about memories that a reader has still to compare, and what it finds. They cross tenants."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.domain.claim import RELATION, MemoryType, Stated
+from app.domain.comparing import Effect, Statement
+from app.domain.json_types import Json
+from app.domain.learned import Learned
+from app.domain.memory import Scope
+from app.domain.reading import RelationName
+from app.ports import database
+from app.ports.database import NOW, Row
+from app.storage.filters import kept_by_no_program, living
+from app.storage.rows import read_rows
+
+SWEPT = 500
+"""Memories that are marked to be read anew in one run."""
+
+_NEXT = """
+SELECT id, tenant_id, agent_id FROM long_term_memory INDEXED BY long_term_memory_uncompared
+WHERE statements_read = 0 ORDER BY id LIMIT ?1 ->> 'most'
+"""
+# What no reader and no rule has read: of an older version, or of a run that stopped.
+_ADOPT = f"""
+UPDATE long_term_memory SET statements_read = 0 WHERE id IN (
+  SELECT id FROM long_term_memory WHERE statements_read IS NULL ORDER BY id LIMIT {SWEPT}
+) RETURNING id
+"""
+# A process that has other weights begins again; one that has the same goes on where it was stopped.
+_BEGIN = """
+INSERT INTO reading (only_row, version, after) VALUES (1, ?1 ->> 'version', '') ON CONFLICT (only_row) DO UPDATE
+SET version = excluded.version, after = '' WHERE reading.version <> excluded.version
+"""
+_MARK_UNREAD = f"""
+UPDATE long_term_memory SET statements_read = 0 WHERE id IN (
+  SELECT id FROM long_term_memory WHERE id > (SELECT after FROM reading) ORDER BY id LIMIT {SWEPT}
+)
+"""
+_MOVE_ON = f"""
+UPDATE reading SET after = (
+  SELECT max(id) FROM (
+    SELECT id FROM long_term_memory WHERE id > (SELECT after FROM reading) ORDER BY id LIMIT {SWEPT}
+  )
+) WHERE version = ?1 ->> 'version' AND after IS NOT NULL RETURNING after
+"""
+_COLUMNS = """
+memory.id, memory.tenant_id, memory.agent_id, memory.content, memory.metadata, memory.happened_at,
+  memory.speaker_holds, memory.speakers, memory.type, memory.learned, memory.message_id
+"""
+_UNREAD = f"""
+SELECT {_COLUMNS}, (
+    SELECT outbox.vector FROM outbox
+    WHERE outbox.tenant_id = memory.tenant_id AND outbox.agent_id = memory.agent_id AND outbox.id = memory.id
+      AND outbox.index_name = ?1 ->> 'index_name' AND outbox.operation = 'upsert'
+  ) AS vector
+FROM json_each(?1, '$.wanted') AS wanted CROSS JOIN long_term_memory AS memory
+WHERE memory.id = wanted.value ->> 'id' AND +memory.tenant_id = wanted.value ->> 'tenant_id'
+  AND +memory.statements_read = 0
+"""
+_NEAR = f"""
+SELECT {_COLUMNS}, memory.superseded_at
+FROM json_each(?1, '$.wanted') AS wanted CROSS JOIN long_term_memory AS memory
+WHERE memory.id = wanted.value ->> 'id' AND +memory.tenant_id = wanted.value ->> 'tenant_id'
+  AND +memory.agent_id = wanted.value ->> 'agent_id' AND memory.forgotten_at IS NULL
+  AND {living("memory")} AND {kept_by_no_program("memory")}
+"""
+_FORGET = """
+DELETE FROM relation WHERE (tenant_id, agent_id, newer_id, older_id) IN (
+  SELECT found.tenant_id, found.agent_id, found.newer_id, found.older_id
+  FROM json_each(?1, '$.read') AS read CROSS JOIN relation AS found
+  WHERE found.tenant_id = read.value ->> 'tenant_id' AND found.agent_id = read.value ->> 'agent_id'
+    AND found.{side} = read.value ->> 'id' AND found.version <> ?1 ->> 'version'
+)
+"""
+_RELATE = f"""
+INSERT INTO relation (tenant_id, agent_id, older_id, newer_id, name, probability, effect, version, compared_at)
+SELECT newer.tenant_id, newer.agent_id, older.id, newer.id, found.value ->> 'name', found.value ->> 'probability',
+  found.value ->> 'effect', ?1 ->> 'version', {NOW}
+FROM json_each(?1, '$.relations') AS found CROSS JOIN long_term_memory AS newer CROSS JOIN long_term_memory AS older
+WHERE newer.id = found.value ->> 'newer_id' AND +newer.tenant_id = found.value ->> 'tenant_id'
+  AND older.id = found.value ->> 'older_id' AND +older.tenant_id = newer.tenant_id AND +older.agent_id = newer.agent_id
+ON CONFLICT DO NOTHING
+"""
+# What rules had read in them before there was a reader.
+_UNCLAIM = f"""
+DELETE FROM claim WHERE (tenant_id, agent_id, key, happened_at, memory_id) IN (
+  SELECT old.tenant_id, old.agent_id, old.key, old.happened_at, old.memory_id
+  FROM json_each(?1, '$.read') AS read CROSS JOIN claim AS old INDEXED BY claim_of_memory
+  WHERE old.tenant_id = read.value ->> 'tenant_id' AND old.agent_id = read.value ->> 'agent_id'
+    AND old.memory_id = read.value ->> 'id' AND old.key < '{RELATION}'
+    AND old.key NOT IN (SELECT stated.value ->> 'key' FROM json_each(read.value, '$.claims') AS stated)
+)
+"""
+_CLAIM = """
+INSERT INTO claim (tenant_id, agent_id, key, happened_at, memory_id, value, whole)
+SELECT memory.tenant_id, memory.agent_id, stated.value ->> 'key', memory.happened_at, memory.id,
+  stated.value ->> 'value', stated.value ->> 'whole'
+FROM json_each(?1, '$.read') AS read JOIN json_each(read.value, '$.claims') AS stated
+  CROSS JOIN long_term_memory AS memory
+WHERE memory.id = read.value ->> 'id' AND +memory.tenant_id = read.value ->> 'tenant_id'
+ON CONFLICT DO NOTHING
+"""
+_OWN_END = """
+(
+  SELECT min(own.superseded_at) FROM claim AS own
+  WHERE own.tenant_id = long_term_memory.tenant_id AND own.agent_id = long_term_memory.agent_id
+    AND own.memory_id = long_term_memory.id AND own.whole
+)
+"""
+_RESTORE = f"""
+UPDATE long_term_memory SET superseded_at = {_OWN_END}
+WHERE id IN (SELECT read.value ->> 'id' FROM json_each(?1, '$.read') AS read)
+  AND superseded_at IS NOT NULL AND superseded_with IS NULL AND superseded_at IS NOT {_OWN_END}
+"""
+_MARK = """
+UPDATE long_term_memory SET statements_read = 1, type = read.value ->> 'type'
+FROM json_each(?1, '$.read') AS read
+WHERE long_term_memory.id = read.value ->> 'id' AND +long_term_memory.tenant_id = read.value ->> 'tenant_id'
+  AND +statements_read = 0
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A memory by its scope and its id."""
+
+    tenant_id: str
+    agent_id: str
+    id: str
+
+    @property
+    def scope(self) -> Scope:
+        """Its scope."""
+        return Scope(self.tenant_id, self.agent_id)
+
+    @property
+    def argument(self) -> dict[str, Json]:
+        """The values that name it in a statement."""
+        return {"tenant_id": self.tenant_id, "agent_id": self.agent_id, "id": self.id}
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A memory that is compared, with what is known of it; ``vector``: as it is queued for the index."""
+
+    id: str
+    tenant_id: str
+    agent_id: str
+    content: str
+    metadata: dict[str, Json]
+    happened_at: int
+    speaker_holds: bool
+    speakers: list[str] | None
+    type: MemoryType | None
+    learned: Learned | None
+    message_id: str | None
+    vector: str | None = None
+    superseded_at: int | None = None
+
+    @property
+    def named(self) -> Named:
+        """Its name."""
+        return Named(self.tenant_id, self.agent_id, self.id)
+
+    @property
+    def statement(self) -> Statement:
+        """What of it is compared."""
+        return Statement(
+            self.id,
+            self.content,
+            self.metadata,
+            self.happened_at,
+            self.speaker_holds,
+            self.speakers,
+            self.message_id,
+            () if self.learned is None else self.learned.message_ids,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """How a newer memory bears on an older one, and what follows of it."""
+
+    tenant_id: str
+    older_id: str
+    newer_id: str
+    name: RelationName
+    probability: float
+    effect: Effect | None
+
+    @property
+    def argument(self) -> dict[str, Json]:
+        """The values of its row."""
+        return {
+            "tenant_id": self.tenant_id,
+            "older_id": self.older_id,
+            "newer_id": self.newer_id,
+            "name": self.name,
+            "probability": self.probability,
+            "effect": self.effect,
+        }
+
+
+def read_next(most: int) -> database.Statement:
+    """Read the next memories that wait, as rows of ``Named``."""
+    return database.Statement.read(_NEXT, most=most)
+
+
+def adopt() -> database.Statement:
+    """Let the next memories wait that nobody has read for what they state; returns their ids."""
+    return database.Statement.write(_ADOPT)
+
+
+def begin(version: str) -> database.Statement:
+    """Note the weights that memories are read with; where they are others than before, all are read anew."""
+    return database.Statement.write(_BEGIN, version=version)
+
+
+def sweep(version: str) -> list[database.Statement]:
+    """Let the next memories wait that were read with other weights; the last returns ``after``: NULL: none is left.
+
+    Nothing is returned where another process reads with other weights meanwhile.
+    """
+    return [database.Statement.write(_MARK_UNREAD), database.Statement.write(_MOVE_ON, version=version)]
+
+
+def read_unread(memories: Sequence[Named], index_name: str) -> database.Statement:
+    """Read those of the memories that still wait, as rows of ``Compared`` with what is queued of their vectors."""
+    return database.Statement.read(_UNREAD, wanted=[memory.argument for memory in memories], index_name=index_name)
+
+
+def read_near(memories: Sequence[Named]) -> database.Statement:
+    """Read those of the memories that may be compared with others, as rows of ``Compared``."""
+    return database.Statement.read(_NEAR, wanted=[memory.argument for memory in memories])
+
+
+def write(read: Mapping[Named, Stated], found: Sequence[Found], version: str) -> list[database.Statement]:
+    """Write what was found of memories, and that they were read. Should the run stop before its end, they still wait.
+
+    ``read`` has what each states explicitly, and what it is.
+    """
+    marks: list[Json] = [
+        memory.argument
+        | {
+            "type": stated.type,
+            "claims": [{"key": one.key, "value": one.value, "whole": int(one.whole)} for one in stated.claims],
+        }
+        for memory, stated in read.items()
+    ]
+    relations: list[Json] = [one.argument for one in found]
+    make = database.Statement.write
+    return [
+        *(make(_FORGET.format(side=side), read=marks, version=version) for side in ("newer_id", "older_id")),
+        make(_UNCLAIM, read=marks),
+        make(_CLAIM, read=marks),
+        make(_RESTORE, read=marks),
+        *([make(_RELATE, relations=relations, version=version)] if relations else []),
+        make(_MARK, read=marks),
+    ]
+
+
+def read_compared(rows: Sequence[Row]) -> list[Compared]:
+    """Read the rows of ``read_unread`` and ``read_near``."""
+    return read_rows(Compared, rows)

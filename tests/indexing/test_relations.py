@@ -1,0 +1,285 @@
+"""A reader compares memories in the background: what follows of it, and that nothing of it is lost."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.domain.author import Author
+from app.domain.errors import DatabaseUnavailable, ReaderUnavailable, UpstreamUnavailable
+from app.domain.memory import NewMemory
+from app.domain.query import Query
+from app.indexing.jobs.relate import Relating
+from app.runtime.relating import read_left_over, relating
+from app.services.gateway import LongTermMemoryGateway
+from tests.services.scripted_reader import DOUBTFUL, INSTRUCTION, REPLACES, RESTATES, TASK, ScriptedReader
+from tests.support.backends import Backend
+from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
+
+ROME, OSLO, PARIS = (
+    "Ella goes to Sunflower kindergarten",
+    "Ella is a first grader at Parkside",
+    "Ella is at Hill school",
+)
+TEA = "Ella likes tea"
+RELATIONS = "SELECT older_id, newer_id, name, effect, version FROM relation ORDER BY older_id, newer_id"
+CLAIMS = "SELECT key, value, whole, opens, superseded_by, memory_id FROM claim ORDER BY key, happened_at, memory_id"
+WAITING = "SELECT count(*) AS n FROM long_term_memory WHERE statements_read = 0 OR statements_read IS NULL"
+HIDDEN = "SELECT content FROM long_term_memory WHERE superseded_at IS NOT NULL ORDER BY content"
+
+
+class Scene:
+    """A bench with a reader that compares when it is told to."""
+
+    def __init__(self, bench: Bench, reader: ScriptedReader) -> None:
+        self.bench = bench
+        self.reader = reader
+        self.backends = replace(bench.backends, reader=reader)
+        self.at = 0
+
+    @property
+    def job(self) -> Relating:
+        return relating(self.backends, self.reader)
+
+    def gateway(self, author: Author = ADMINISTRATOR, tenant: str = "acme") -> LongTermMemoryGateway:
+        return LongTermMemoryGateway(self.backends.of_tenant(tenant, author))
+
+    async def store(self, content: str, *, at: int | None = None, agent: str = "bot", **given: object) -> str:
+        self.at += 86_400_000
+        author = given.pop("author", ADMINISTRATOR)
+        assert isinstance(author, Author)
+        new = NewMemory(content, occurred_at=self.at if at is None else at, **given)  # type: ignore[arg-type]
+        id_ = await self.gateway(author).store(agent, new)
+        await self.bench.delivered()
+        return id_
+
+    async def compare(self) -> None:
+        await self.job.begin()
+        while await read_left_over(self.job):
+            pass
+
+    async def hidden(self) -> list[object]:
+        return [row["content"] for row in await self.bench.rows(HIDDEN)]
+
+    async def found(self, text: str, **given: object) -> list[str]:
+        recall = await self.gateway().recall("bot", Query(text, **given))  # type: ignore[arg-type]
+        return [entry.content for entry in recall.entries]
+
+
+@pytest.fixture
+async def scene(tmp_path: Path, backend: Backend) -> AsyncIterator[Scene]:
+    reader = ScriptedReader({(ROME, OSLO): REPLACES, (OSLO, PARIS): REPLACES, (ROME, PARIS): REPLACES})
+    async with bench_on(tmp_path, backend) as made:
+        yield Scene(made, reader)
+
+
+async def test_what_a_reader_calls_replaced_is_hidden_and_found_as_of_its_time(scene: Scene) -> None:
+    await scene.store(ROME)
+    first = scene.at
+    await scene.store(OSLO)
+    await scene.store(TEA)
+    await scene.compare()
+    assert await scene.hidden() == [ROME]
+    assert sorted(await scene.found("Ella school")) == [OSLO, TEA]
+    assert ROME in await scene.found("Ella school", as_of=first)
+    assert await scene.bench.rows(WAITING) == [{"n": 0}]
+
+
+async def test_no_rule_makes_claims_where_a_reader_is_on(scene: Scene) -> None:
+    await scene.store("I live in Rome")
+    await scene.store("I live in Oslo")
+    await scene.compare()
+    assert await scene.bench.rows(CLAIMS) == []
+    assert await scene.hidden() == []
+
+
+async def test_between_two_thresholds_both_come_back_and_the_newer_first(scene: Scene) -> None:
+    scene.reader.pairs = {(ROME, OSLO): DOUBTFUL}
+    await scene.store(ROME)
+    await scene.store(OSLO)
+    await scene.compare()
+    assert await scene.hidden() == []
+    assert await scene.found("Sunflower kindergarten") == [OSLO, ROME]
+    (row,) = await scene.bench.rows(RELATIONS)
+    assert (row["name"], row["effect"], row["version"]) == ("replaces", "newer_first", "scripted-1")
+
+
+async def test_the_order_of_arrival_makes_no_difference(scene: Scene) -> None:
+    await scene.store(PARIS, at=3_000_000)
+    await scene.compare()
+    await scene.store(ROME, at=1_000_000)
+    await scene.store(OSLO, at=2_000_000)
+    await scene.compare()
+    assert sorted(map(str, await scene.hidden())) == sorted([ROME, OSLO])
+    assert await scene.found("Ella school") == [PARIS]
+
+
+async def test_a_deleted_correction_was_never_said(scene: Scene) -> None:
+    await scene.store(ROME)
+    oslo = await scene.store(OSLO)
+    paris = await scene.store(PARIS)
+    await scene.compare()
+    await scene.gateway().delete("bot", paris)
+    assert await scene.hidden() == [ROME]
+    assert await scene.found("Ella school") == [OSLO]
+    await scene.gateway().delete("bot", oslo)
+    assert await scene.hidden() == []
+    assert await scene.bench.rows(RELATIONS) == []
+    assert await scene.bench.rows(CLAIMS) == []
+
+
+async def test_a_chain_that_was_compared_link_by_link_leads_to_its_end(scene: Scene) -> None:
+    scene.reader.pairs = {(ROME, OSLO): REPLACES, (OSLO, PARIS): REPLACES}
+    for content in (ROME, OSLO, PARIS):
+        await scene.store(content)
+        await scene.compare()
+    assert await scene.found("Sunflower kindergarten") == [PARIS]
+
+
+@pytest.mark.parametrize("failing", ["database", "index", "reader"])
+async def test_what_an_outage_interrupts_still_waits(scene: Scene, failing: str) -> None:
+    await scene.store(ROME)
+    await scene.store(OSLO)
+    errors = {
+        "database": (scene.bench.database, DatabaseUnavailable("It is away.")),
+        "index": (scene.bench.index, UpstreamUnavailable("It is away.")),
+        "reader": (scene.reader, ReaderUnavailable("It is closed.")),
+    }
+    port, error = errors[failing]
+    port.error = error  # type: ignore[attr-defined]
+    with pytest.raises(type(error)):
+        await scene.compare()
+    port.error = None  # type: ignore[attr-defined]
+    assert await scene.bench.rows(WAITING) == [{"n": 2}]
+    await scene.compare()
+    assert await scene.hidden() == [ROME]
+
+
+async def test_reading_again_changes_nothing(scene: Scene) -> None:
+    for content in (ROME, OSLO, PARIS, TEA):
+        await scene.store(content)
+    await scene.compare()
+    before = await scene.bench.rows(RELATIONS), await scene.bench.rows(CLAIMS)
+    await scene.bench.change("UPDATE long_term_memory SET statements_read = 0")
+    await scene.compare()
+    assert (await scene.bench.rows(RELATIONS), await scene.bench.rows(CLAIMS)) == before
+
+
+async def test_other_weights_read_everything_anew(scene: Scene) -> None:
+    await scene.store(ROME)
+    await scene.store(OSLO)
+    await scene.store(TEA)
+    await scene.compare()
+    scene.reader.version, scene.reader.pairs = "scripted-2", {(OSLO, TEA): REPLACES}
+    await scene.compare()
+    assert await scene.hidden() == [OSLO]
+    assert [row["version"] for row in await scene.bench.rows(RELATIONS)] == ["scripted-2"]
+
+
+async def test_what_rules_had_read_is_read_anew_by_a_reader(scene: Scene) -> None:
+    await scene.bench.gateway.store("bot", NewMemory("I live in Rome", occurred_at=1_000))
+    await scene.bench.gateway.store("bot", NewMemory("I live in Oslo", occurred_at=2_000))
+    await scene.bench.delivered()
+    assert await scene.hidden() == ["I live in Rome"]
+    scene.reader.pairs = {}
+    await scene.compare()
+    assert await scene.hidden() == []
+    assert await scene.bench.rows(CLAIMS) == []
+
+
+async def test_facts_keep_their_keys_and_replace_no_other_facts(scene: Scene) -> None:
+    contents = []
+    for city in ("Rome", "Oslo"):
+        contents.append(f"Ann lives in {city}")
+        fact = {"subject": "Ann", "predicate": "lives in", "object": city}
+        await scene.store(contents[-1], metadata={"fact": fact})
+    await scene.compare()
+    assert scene.reader.compared == []
+    assert await scene.hidden() == ["Ann lives in Rome"]
+
+
+async def test_a_memory_of_several_sentences_is_not_hidden_with_one_of_them(scene: Scene) -> None:
+    both = f"{ROME}. {TEA}."
+    scene.reader.pairs = {(both, OSLO): REPLACES}
+    await scene.store(both)
+    await scene.store(OSLO)
+    await scene.compare()
+    assert await scene.hidden() == []
+    assert await scene.found("Sunflower kindergarten") == [OSLO, both]
+
+
+async def test_another_agent_takes_the_place_of_nothing(scene: Scene) -> None:
+    await scene.store(ROME)
+    await scene.store(OSLO, agent="other")
+    await scene.compare()
+    assert scene.reader.compared == []
+
+
+async def test_who_is_bound_to_speakers_takes_the_place_only_of_what_these_said(scene: Scene) -> None:
+    anna = Author("of-anna", "http", speakers=frozenset({"anna"}))
+    said, of_admin, later = "Anna: I live in Rome", "The office is in Rome", "Anna: all that was said before is void"
+    scene.reader.pairs = {(said, later): REPLACES, (of_admin, later): REPLACES}
+    await scene.store(of_admin)
+    await scene.store(said, author=anna)
+    await scene.store(later, author=anna)
+    await scene.compare()
+    assert await scene.hidden() == [said]
+
+
+async def test_who_speaks_for_another_without_leave_takes_the_place_of_nothing(scene: Scene) -> None:
+    ben = Author("of-ben", "http", speakers=frozenset({"ben"}))
+    said, false = "Anna: I live in Rome", "Anna: I live in Oslo"
+    scene.reader.pairs = {(said, false): REPLACES}
+    await scene.store(said)
+    await scene.store(false, author=ben)
+    await scene.compare()
+    assert await scene.hidden() == []
+
+
+async def test_a_machine_takes_the_place_of_nothing(scene: Scene) -> None:
+    await scene.store(ROME)
+    await scene.store(OSLO, metadata={"speaker": "assistant"})
+    await scene.compare()
+    assert scene.reader.compared == []
+
+
+async def test_a_memory_is_a_fact_until_the_reader_says_what_it_is(scene: Scene) -> None:
+    rule, task = "Always use pnpm", "Call Ann on Monday"
+    scene.reader.of_kinds = {rule: INSTRUCTION, task: TASK}
+    await scene.store(rule)
+    await scene.store(task)
+    types = "SELECT content, type FROM long_term_memory ORDER BY id"
+    assert [row["type"] for row in await scene.bench.rows(types)] == ["fact", "fact"]
+    await scene.compare()
+    assert [row["type"] for row in await scene.bench.rows(types)] == ["instruction", "task"]
+
+
+async def test_what_says_the_same_is_recorded_and_hides_nothing(scene: Scene) -> None:
+    scene.reader.pairs = {(ROME, OSLO): RESTATES}
+    await scene.store(ROME)
+    await scene.store(OSLO)
+    await scene.compare()
+    assert [(row["name"], row["effect"]) for row in await scene.bench.rows(RELATIONS)] == [("restates", None)]
+    assert await scene.bench.rows(CLAIMS) == []
+
+
+async def test_many_memories_cost_few_runs(scene: Scene) -> None:
+    for number in range(16):
+        await scene.store(f"Room {number} is free")
+    scene.bench.database.runs.clear()
+    scene.bench.index.journal.clear()
+    assert await read_left_over(scene.job)
+    assert await scene.bench.rows(WAITING) == [{"n": 0}]
+    assert len(scene.bench.database.runs) <= 4
+    assert scene.bench.index.journal.count("index.query") <= 16
+    assert all(len(group) <= 8 * 16 for group in [scene.reader.compared])
+
+
+async def test_relations_are_erased_with_their_memories(scene: Scene) -> None:
+    for agent in ("bot", "other"):
+        await scene.store(ROME, agent=agent, at=1_000)
+        await scene.store(OSLO, agent=agent, at=2_000)
+    await scene.compare()
+    await scene.bench.change("DELETE FROM long_term_memory WHERE agent_id = 'bot'")
+    assert [row["agent_id"] for row in await scene.bench.rows("SELECT agent_id FROM relation")] == ["other"]

@@ -1,0 +1,83 @@
+"""A service that has a reader compares what is stored within a second, and what is left over once it starts."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from app.domain.errors import ReaderUnavailable
+from app.domain.memory import Scope
+from app.indexing.reading_queue import ReadingQueue
+from app.ports.database import Statement
+from app.ports.reader import Reader
+from tests.services.scripted_reader import REPLACES, ScriptedReader
+from tests.support.service import Service, serving
+
+OLD, NEW = "Ella goes to Sunflower kindergarten", "Ella is a first grader at Parkside"
+
+
+@asynccontextmanager
+async def reading(data: Path, reader: Reader | None) -> AsyncIterator[Service]:
+    async with serving(data, change=lambda backends: replace(backends, reader=reader)) as service:
+        yield service
+
+
+async def rows(service: Service, sql: str) -> list[object]:
+    (found,) = await service.runtime.backends.database.run([Statement.read(sql)])
+    return [next(iter(row.values())) for row in found]
+
+
+async def hidden(service: Service) -> list[object]:
+    return await rows(service, "SELECT content FROM long_term_memory WHERE superseded_at IS NOT NULL")
+
+
+async def until_compared(service: Service) -> None:
+    async with asyncio.timeout(20):
+        while await rows(service, "SELECT 1 FROM long_term_memory WHERE coalesce(statements_read, 0) = 0"):
+            await asyncio.sleep(0.01)
+
+
+async def store_both(service: Service) -> None:
+    await service.store(OLD, occurred_at="2026-01-01T00:00:00Z")
+    await service.store(NEW, occurred_at="2026-02-01T00:00:00Z")
+
+
+async def test_what_is_stored_is_compared_soon(tmp_path: Path) -> None:
+    async with reading(tmp_path, ScriptedReader({(OLD, NEW): REPLACES})) as service:
+        await store_both(service)
+        await until_compared(service)
+        assert await hidden(service) == [OLD]
+        assert await service.contents("Where does Ella go?") == [NEW]
+
+
+async def test_what_a_process_that_ended_has_not_compared_the_next_one_does(tmp_path: Path) -> None:
+    closed = ScriptedReader({(OLD, NEW): REPLACES}, error=ReaderUnavailable("It is closed."))
+    async with reading(tmp_path, closed) as service:
+        await store_both(service)
+        assert await hidden(service) == []
+    async with reading(tmp_path, ScriptedReader({(OLD, NEW): REPLACES})) as service:
+        await until_compared(service)
+        assert await hidden(service) == [OLD]
+
+
+async def test_without_a_reader_both_come_back_and_what_waited_is_read_by_the_rules(tmp_path: Path) -> None:
+    async with reading(tmp_path, ScriptedReader(error=ReaderUnavailable("It is closed."))) as service:
+        await store_both(service)
+        await service.store("I live in Rome", occurred_at="2026-01-01T00:00:00Z")
+        await service.store("I live in Oslo", occurred_at="2026-02-01T00:00:00Z")
+    async with reading(tmp_path, None) as service:
+        await until_compared(service)
+        assert await hidden(service) == ["I live in Rome"]
+
+
+def test_tenants_take_turns_in_the_queue() -> None:
+    queue = ReadingQueue(most=100)
+    queue.note(Scope("many", "bot"), [f"m{number}" for number in range(50)])
+    queue.note(Scope("few", "bot"), ["f0", "f1"])
+    assert [id_ for _, id_ in queue.take(5)] == ["m0", "f0", "m1", "f1", "m2"]
+    assert len(queue) == 47
+    queue.note(Scope("late", "bot"), [f"l{number}" for number in range(100)])
+    assert len(queue) == 100
+    assert len(queue.take(1_000)) == 100
+    assert not queue.take(1)
