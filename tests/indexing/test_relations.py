@@ -13,6 +13,7 @@ from app.domain.query import Query
 from app.indexing.jobs.relate import Relating
 from app.runtime.relating import read_left_over, relating
 from app.services.gateway import LongTermMemoryGateway
+from app.services.profile import ProfileService
 from tests.services.scripted_reader import DOUBTFUL, INSTRUCTION, REPLACES, RESTATES, TASK, ScriptedReader
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
@@ -283,3 +284,14 @@ async def test_relations_are_erased_with_their_memories(scene: Scene) -> None:
     await scene.compare()
     await scene.bench.change("DELETE FROM long_term_memory WHERE agent_id = 'bot'")
     assert [row["agent_id"] for row in await scene.bench.rows("SELECT agent_id FROM relation")] == ["other"]
+
+
+async def test_what_was_forgotten_is_compared_too_and_replaces_once_it_is_remembered(scene: Scene) -> None:
+    await scene.store(ROME)
+    oslo = await scene.store(OSLO)
+    profile = ProfileService(scene.backends.of_tenant("acme", ADMINISTRATOR))
+    await profile.forget("bot", oslo)
+    await scene.compare()
+    assert await scene.hidden() == [ROME]
+    await profile.unforget("bot", oslo)
+    assert await scene.found("Ella school") == [OSLO]

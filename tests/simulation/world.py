@@ -24,7 +24,9 @@ from app.indexing.jobs.reconcile import Reconcile
 from app.indexing.rate_limiter import RateLimiter
 from app.ports.embedder import Embedder
 from app.ports.index_admin import IndexAdmin
+from app.ports.reader import Reader
 from app.runtime.backends import Backends
+from app.runtime.relating import read_left_over, relating
 from app.services.gateway import LongTermMemoryGateway
 from app.services.profile import ProfileService
 from app.services.query_vectors import QueryCache
@@ -90,6 +92,13 @@ class Replica:
     def start(self) -> None:
         self.work = asyncio.create_task(self.indexer.run(self.pause_seconds), name=self.name)
 
+    async def compare(self) -> None:
+        """Compare all memories that wait for the reader."""
+        assert self.backends.reader is not None
+        job = relating(self.backends, self.backends.reader)
+        while await read_left_over(job):
+            pass
+
     async def stop(self) -> None:
         """End the indexer, and the deliveries, as a process that is killed does: nothing is written any more."""
         await self.backends.deliveries.close(0)
@@ -124,6 +133,8 @@ class World:
     replicas: list[Replica] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     """How often each thing happened: a simulation in which nothing goes wrong proves nothing."""
+    reader: Reader | None = None
+    """What compares memories, where anything does; the replicas that begin later have it."""
     _begun: int = 0
     _number: int = 0
 
@@ -149,6 +160,7 @@ class World:
             acknowledgements=acknowledgements,
             clock=lambda: clock.now_ms() + skew,
             scales=Scales(database),
+            reader=self.reader,
             registry=EmbeddingRegistry(
                 lambda config: _other_only(config, InterceptedIndex(self.other_index, chain)),
                 lambda _: InterceptedEmbedder(DigestEmbedder(OTHER), chain),

@@ -17,7 +17,7 @@ from app.indexing.embedding_registry import OpenIndex
 from app.ports.database import Database
 from app.ports.reader import Reader
 from app.statements.explicit import read_explicit
-from app.storage.outbox import Outbox, decode, lengths, score, scored
+from app.storage.outbox import decode, lengths, score
 from app.storage.system import relating
 from app.storage.system.relating import Compared, Found, Named
 
@@ -71,10 +71,10 @@ class Relating:
         """
         config = self._config()
         scopes = sorted({(memory.tenant_id, memory.agent_id) for memory in memories})
-        pending_of = [Outbox(Scope(*scope)).pending(Filter(), config.index_name) for scope in scopes]
+        pending_of = [relating.read_pending(Scope(*scope), config.index_name) for scope in scopes]
         rows, *queued = await self._database.run([relating.read_unread(memories, config.index_name), *pending_of])
         unread = relating.read_compared(rows)
-        pending = {Scope(*scope): scored(each)[0] for scope, each in zip(scopes, queued, strict=True)}
+        pending = {Scope(*scope): each for scope, each in zip(scopes, queued, strict=True)}
         vectors = await self._vectors(unread, config)
 
         turns = asyncio.Semaphore(_AT_ONCE)

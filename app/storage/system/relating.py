@@ -12,6 +12,7 @@ from app.domain.reading import RelationName
 from app.ports import database
 from app.ports.database import NOW, Row
 from app.storage.filters import kept_by_no_program, living
+from app.storage.outbox import MAX_IN_BULK, MAX_PENDING
 from app.storage.rows import read_rows
 
 SWEPT = 500
@@ -58,11 +59,23 @@ FROM json_each(?1, '$.wanted') AS wanted CROSS JOIN long_term_memory AS memory
 WHERE memory.id = wanted.value ->> 'id' AND +memory.tenant_id = wanted.value ->> 'tenant_id'
   AND +memory.statements_read = 0
 """
+# What the index may not show yet; of what was queued in bulk few. What was forgotten is compared as well.
+_PENDING = """
+SELECT * FROM (
+  SELECT outbox.id, outbox.vector FROM outbox INDEXED BY outbox_newest
+  WHERE outbox.tenant_id = ?1 ->> 'tenant_id' AND outbox.agent_id = ?1 ->> 'agent_id' AND outbox.operation = 'upsert'
+    AND outbox.index_name = ?1 ->> 'index_name' AND outbox.in_bulk = {in_bulk}
+  ORDER BY outbox.revision DESC LIMIT {most}
+)
+"""
+_PENDING_OF_BOTH = f"""
+{_PENDING.format(in_bulk=0, most=MAX_PENDING)} UNION ALL {_PENDING.format(in_bulk=1, most=MAX_IN_BULK)}
+"""
 _NEAR = f"""
 SELECT {_COLUMNS}, memory.superseded_at
 FROM json_each(?1, '$.wanted') AS wanted CROSS JOIN long_term_memory AS memory
 WHERE memory.id = wanted.value ->> 'id' AND +memory.tenant_id = wanted.value ->> 'tenant_id'
-  AND +memory.agent_id = wanted.value ->> 'agent_id' AND memory.forgotten_at IS NULL
+  AND +memory.agent_id = wanted.value ->> 'agent_id'
   AND {living("memory")} AND {kept_by_no_program("memory")}
 """
 _FORGET = """
@@ -228,6 +241,11 @@ def sweep(version: str) -> list[database.Statement]:
 def read_unread(memories: Sequence[Named], index_name: str) -> database.Statement:
     """Read those of the memories that still wait, as rows of ``Compared`` with what is queued of their vectors."""
     return database.Statement.read(_UNREAD, wanted=[memory.argument for memory in memories], index_name=index_name)
+
+
+def read_pending(scope: Scope, index_name: str) -> database.Statement:
+    """Read the vectors of a scope that are queued for an index, with their memories' ids."""
+    return database.Statement.read(_PENDING_OF_BOTH, index_name=index_name, **scope.argument)
 
 
 def read_near(memories: Sequence[Named]) -> database.Statement:

@@ -1,0 +1,90 @@
+"""A reader that knows what the agents' statements mean, and what must follow of it, whatever has happened before."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.domain.reading import Kinds, Relation
+from tests.services.scripted_reader import HOLDS, REPLACES, RESTATES, ScriptedReader
+from tests.simulation.statements import STATED
+from tests.simulation.world import World
+
+MOST = 8
+"""Memories of an agent, so that each is compared with all others."""
+_MEMORIES = """
+SELECT tenant_id, agent_id, id, content, happened_at, superseded_at, statements_read = 1 FROM long_term_memory
+"""
+_RELATIONS = "SELECT tenant_id, agent_id, older_id, newer_id, effect FROM relation WHERE effect IS NOT NULL"
+_CLAIMS = "SELECT tenant_id, agent_id, key, memory_id FROM claim"
+
+
+class KnowingReader(ScriptedReader):
+    """Says of two statements of one key whether the newer has another value."""
+
+    def relation(self, older: str, newer: str) -> Relation:
+        one, other = STATED.get(older), STATED.get(newer)
+        if one is None or other is None or one.key != other.key:
+            return HOLDS
+        return RESTATES if one.value == other.value else REPLACES
+
+    async def kinds(
+        self, texts: Sequence[str], *, tenant_id: str = "", seconds: float | None = None
+    ) -> Sequence[Kinds]:
+        return await super().kinds(texts, tenant_id=tenant_id, seconds=seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A memory as it is stored."""
+
+    tenant_id: str
+    agent_id: str
+    id: str
+    content: str
+    happened_at: int
+    superseded_at: int | None
+    read: bool
+
+    def is_replaced_by(self, other: "Row") -> bool:
+        """Tell whether another memory is later, and states another value of its key."""
+        own, said = STATED.get(self.content), STATED.get(other.content)
+        if own is None or said is None or own.key != said.key or own.value == said.value:
+            return False
+        return (self.happened_at, self.id) < (other.happened_at, other.id)
+
+
+def misrelated(world: World) -> set[str]:
+    """Name every memory of which what is recorded does not follow from the memories that are there.
+
+    Of two that were read, each that was replaced has its relation; nothing else has one. Claims and what is superseded
+    follow from the relations alone.
+    """
+    rows = [Row(*row) for row in world.file.rows(_MEMORIES)]  # type: ignore[arg-type]
+    by_agent: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in rows:
+        by_agent[row.tenant_id, row.agent_id].append(row)
+    recorded = set(world.file.rows(_RELATIONS))
+    allowed, needed = set[tuple[object, ...]](), set[tuple[object, ...]]()
+    wrong = set[str]()
+    for (tenant_id, agent_id), own in by_agent.items():
+        for older in own:
+            later = [newer for newer in own if older.is_replaced_by(newer)]
+            effect = "hides" if STATED.get(older.content) and STATED[older.content].whole else "newer_first"
+            relations = {(tenant_id, agent_id, older.id, newer.id, effect): newer for newer in later}
+            allowed |= relations.keys()
+            needed |= {key for key, newer in relations.items() if older.read and newer.read}
+            ends = [newer.happened_at for key, newer in relations.items() if key in recorded and effect == "hides"]
+            if older.superseded_at != min(ends, default=None):
+                wrong.add(older.id)
+    wrong |= {str(relation[2]) for relation in (recorded - allowed) | (needed - recorded)}
+    claims = {
+        (tenant_id, agent_id, f"~{older_id}:{newer_id}", id_)
+        for tenant_id, agent_id, older_id, newer_id, _ in recorded
+        for id_ in (older_id, newer_id)
+    }
+    return wrong | {str(claim[3]) for claim in claims ^ set(world.file.rows(_CLAIMS))}
+
+
+def waiting(world: World) -> int:
+    """Return how many memories the reader has still to read."""
+    return len(world.file.rows("SELECT 1 FROM long_term_memory WHERE coalesce(statements_read, 0) = 0"))
