@@ -7,6 +7,7 @@ a candidate that was read joins both.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 from app.domain.query import Finding
@@ -38,16 +39,15 @@ class _Fit:
     """What the log odds of the likelihood count."""
     relevance: float
     """What those of the relevance count."""
-    place: float
-    """What is taken for the logarithm of the place in the ranking: it knows of times and names."""
     base: float
 
-    def probability(self, likelihood: float, relevance: float, place: int) -> float:
-        odds = self.likelihood * _logit(likelihood) + self.relevance * _logit(relevance)
-        return 1 / (1 + math.exp(self.place * math.log(place) - odds - self.base))
+    def probability(self, likelihood: float, relevance: float) -> float:
+        odds = self.likelihood * _logit(likelihood) + self.relevance * _logit(relevance) + self.base
+        return 1 / (1 + math.exp(-odds))
 
 
-_FIT = _Fit(likelihood=0.3, relevance=0.7, place=0.3, base=0.0)
+_FIT = _Fit(likelihood=0.09, relevance=1.75, base=-1.4)
+"""What ``python -m training.reader join`` finds on the scenes that are kept aside for thresholds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +80,36 @@ def to_read(fusion: Fusion, *, collapse: bool) -> Sequence[ToRead]:
     return chosen
 
 
-def scores(fusion: Fusion, likelihoods: Mapping[str, float], relevance: Relevance) -> Relevance:
+def scores(fusion: Fusion, likelihoods: Mapping[str, float], relevance: Relevance, tells: float) -> Relevance:
     """Return the scores of the candidates that were read and may be entries, 0 to 1.
 
-    What takes the place of another, or states a newer value, scores no less than that.
+    What takes the place of another, or states a newer value, scores no less than that. Those whose relevance is at
+    least ``tells`` answer the query, and come before the others: the newest scores no less than any of them, because it
+    tells what holds now; where the query names a time, the order of the ranking takes the place of theirs.
     """
-    joined = {
-        one.id: _FIT.probability(likelihoods[one.id], relevance[one.id], place)
-        for place, one in enumerate(fusion.ranked, 1)
-        if one.id in relevance
-    }
+    joined = {id_: _FIT.probability(likelihoods[id_], each) for id_, each in relevance.items()}
     passed_on = succeeded(fusion.pool, joined)
     changed, learned = _among(joined, fusion.changed), _among(joined, fusion.learned)
     candidates = fusion.pool.candidates
-    return {
+    found = {
         id_: score
         for id_, score in handed_on_to_learned(passed_on, changed, learned).items()
         if not candidates[id_].superseded
     }
+    return {**found, **_answering(fusion, found, [id_ for id_ in found if relevance[id_] >= tells])}
+
+
+def _answering(fusion: Fusion, found: Relevance, answering: Sequence[str]) -> Relevance:
+    """Return the scores of those that answer, and of what scored more than they and does not."""
+    candidates = fusion.pool.candidates
+    places = {one.id: -place for place, one in enumerate(fusion.ranked)}
+    if fusion.query.periods:
+        worst_first = sorted(answering, key=places.__getitem__)
+    else:
+        worst_first = sorted(answering, key=lambda id_: (candidates[id_].happened_at, places[id_]))
+    raised = dict(zip(worst_first, accumulate((found[id_] for id_ in worst_first), max), strict=True))
+    least = min(raised.values(), default=1.0)
+    return {**raised, **{id_: least for id_, score in found.items() if id_ not in raised and score > least}}
 
 
 def findings(id_: str, found: Sequence[Finding], relevance: Relevance, scores_: Relevance) -> Sequence[Finding]:

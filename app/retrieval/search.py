@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
 
 from app.domain.comparing import Comparison
 from app.domain.query import Entry, Finding, Query
@@ -22,7 +21,8 @@ class Search:
     degraded: Sequence[str]
     relevance: reranking.Relevance = field(default_factory=dict)
     """How a model has rated the best candidates."""
-    rated_by: Literal["reranker", "reader"] = reranking.CHANNEL
+    tells: float | None = None
+    """From which relevance on a memory answers, where a reader has rated; None: a reranker has, if anybody has."""
     comparisons: Sequence[Comparison] = ()
     """How some of the best candidates bear on each other, which nobody had compared before."""
 
@@ -41,9 +41,9 @@ class Search:
     @cached_property
     def _rated(self) -> reranking.Relevance:
         """The scores of the candidates that were rated."""
-        if not self.relevance or self.rated_by == reranking.CHANNEL:
+        if not self.relevance or self.tells is None:
             return self.relevance
-        return answering.scores(self.fusion, self._scores, self.relevance)
+        return answering.scores(self.fusion, self._scores, self.relevance, self.tells)
 
     @cached_property
     def _scores(self) -> Mapping[str, float]:
@@ -110,7 +110,7 @@ class Search:
         )
 
     def _with_rating(self, id_: str, found: Sequence[Finding]) -> Sequence[Finding]:
-        if self.rated_by == reranking.CHANNEL:
+        if self.tells is None:
             return reranking.findings(id_, found, self.relevance)
         return answering.findings(id_, found, self.relevance, self._rated)
 

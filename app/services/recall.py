@@ -165,7 +165,7 @@ class Recaller:
             *undecided,
         ]
         found = Search(fusion, list(dict.fromkeys(missing)), comparisons=comparisons)
-        return await rated(found, query, self._backends.reranker, self._backends.reader)
+        return await rated(found, query, self._backends.reranker, None if undecided else self._backends.reader)
 
     async def _begin(self, vectors: VectorSearch, query: Query, analysing: Analysing | None, depth: int) -> Analysis:
         """Ask the index for what is near the query, and what is near how its analysis words an answer.

@@ -82,7 +82,7 @@ async def _read(search: Search, query: Query, reader: TenantReader) -> Search:
     except Unavailable as error:
         return _without(search, "reader", error)
     relevance = {each.id: value for each, value in zip(chosen, relevances, strict=True)}
-    return replace(search, relevance=succeeded(search.fusion.pool, relevance), rated_by=answering.CHANNEL)
+    return replace(search, relevance=succeeded(search.fusion.pool, relevance), tells=reader.thresholds.tells)
 
 
 def _without(search: Search, what: Literal["reranker", "reader"], error: Unavailable) -> Search:

@@ -18,6 +18,7 @@ from tests.support.generation import examples
 
 TEXT = "red fox"
 QUERY = ParsedQuery(TEXT, terms(TEXT))
+TELLS = 0.5
 RELEVANCES = st.floats(0, 1) | st.sampled_from([0.0, 0.5, 1.0])
 
 
@@ -35,7 +36,7 @@ def test_candidates_come_in_the_order_of_their_scores_and_findings_add_up_to_the
     drawn: tuple[Pool, Mapping[str, float]],
 ) -> None:
     gathered, relevance = drawn
-    search = Search(Fusion(QUERY, gathered), [], relevance, answering.CHANNEL)
+    search = Search(Fusion(QUERY, gathered), [], relevance, TELLS)
     read = {each.id for each in search.ranking if each.id in relevance and not each.superseded}
     entries = [search.entry(each, explain=True) for each in search.ranking]
     assert {entry.id for entry in entries[: len(read)]} == read
@@ -56,9 +57,9 @@ def test_what_is_more_relevant_does_not_come_later_or_score_less(
     gathered, relevance = drawn
     fusion = Fusion(QUERY, gathered)
     for id_ in relevance:
-        before = Search(fusion, [], relevance, answering.CHANNEL)
+        before = Search(fusion, [], relevance, TELLS)
         raised = {**relevance, id_: max(relevance[id_], more)}
-        after = Search(fusion, [], raised, answering.CHANNEL)
+        after = Search(fusion, [], raised, TELLS)
         one = gathered.candidates[id_]
         assert after.score(one) >= before.score(one)
 

@@ -12,7 +12,7 @@ from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.retrieval.answering import MAX_READ
 from app.services.recall import Recall
-from tests.services.scripted_reader import ScriptedReader
+from tests.services.scripted_reader import REPLACES, ScriptedReader
 from tests.support.doubles import ScriptedReranker
 from tests.support.gateways import Bench, bench_on
 
@@ -122,7 +122,6 @@ async def test_a_reranker_that_an_operator_sets_rates_alone(bench: Bench, reader
     set_reader(bench, reader, reranker=reranker)
     recall = await recalled(bench)
     assert [entry.score for entry in recall.entries] == [0.9, 0.1]
-    assert reader.tenants == []
 
 
 async def test_what_was_not_read_keeps_its_order_and_scores_no_more_than_the_least_of_what_was(
@@ -175,10 +174,36 @@ async def test_what_took_the_place_of_an_answer_is_as_relevant_as_that(bench: Be
     for day, place in ((1, "Rome"), (40, "Oslo")):
         await bench.gateway.store("bot", NewMemory(f"I live in {place}", {}, None, day * DAY))
     question = "Where do I live?"
+    reader.pairs = {("I live in Rome", "I live in Oslo"): REPLACES}
     say(reader, {"I live in Rome": 0.9, "I live in Oslo": 0.2}, question)
     (entry,) = (await recalled(bench, question, explain=True)).entries
     assert entry.content == "I live in Oslo"
     assert next(finding.raw for finding in entry.findings if finding.channel == "reader") == 0.9
+
+
+async def test_of_several_that_answer_the_newest_comes_first_and_before_all_that_do_not(
+    bench: Bench, reader: ScriptedReader
+) -> None:
+    for day, content in enumerate((OWL, FOX, BEAR), 1):
+        await bench.gateway.store("bot", NewMemory(content, {}, None, day * DAY))
+    say(reader, {FOX: 0.99, OWL: 0.6, BEAR: 0.4})
+    entries = (await recalled(bench)).entries
+    assert [entry.content for entry in entries] == [FOX, OWL, BEAR]
+    say(reader, {FOX: 0.6, OWL: 0.99, BEAR: 0.4})
+    entries = (await recalled(bench)).entries
+    assert [entry.content for entry in entries] == [FOX, OWL, BEAR]
+    assert entries[0].score == entries[1].score > entries[2].score
+
+
+async def test_of_several_that_answer_a_question_for_a_time_the_one_of_that_time_comes_first(
+    bench: Bench, reader: ScriptedReader
+) -> None:
+    then, later = "the red fox came to the barn", "the red fox came to the mill"
+    question = "Where did the red fox come on 2 January 1970?"
+    for day, content in ((1, then), (40, later)):
+        await bench.gateway.store("bot", NewMemory(content, {}, None, day * DAY))
+    say(reader, {then: 0.7, later: 0.9}, question)
+    assert [entry.content for entry in (await recalled(bench, question)).entries] == [then, later]
 
 
 async def test_only_memories_of_the_scope_are_read_and_only_for_its_tenant(

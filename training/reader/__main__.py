@@ -7,11 +7,12 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import numpy.typing as npt
 
-from app.adapters.local.reader.local_reader import PACKAGED
+from app.adapters.local.reader.local_reader import PACKAGED, LocalReader
 from app.adapters.local.reader.tokens import ReaderTokens
 from app.adapters.local.transformer import TransformerEmbedder, packaged_model_dir
 from app.adapters.local.wordpiece import WordPiece
@@ -49,6 +50,10 @@ def main() -> None:
     measure.add_argument("--weights", type=Path, default=PACKAGED)
     measure.add_argument("--scenes", type=Path, required=True)
     measure.set_defaults(run=_measure)
+    join = commands.add_parser("join", help="fit how a score joins likelihood and relevance, and print the constants")
+    join.add_argument("--weights", type=Path, default=PACKAGED)
+    join.add_argument("--scenes", type=Path, default=TRAINING)
+    join.set_defaults(run=_join)
     given = parser.parse_args()
     given.run(given)
 
@@ -113,6 +118,21 @@ def _measure(given: Namespace) -> None:
         examples = Examples(chosen, vectors).epoch(_DRAW)
         print(f"{language}: {len(chosen)} scenes")
         _print(figures(examples, reader.read(examples)))
+
+
+def _join(given: Namespace) -> None:
+    from training.reader.joining import fitted, gather  # noqa: PLC0415
+
+    async def joined() -> Sequence[float]:
+        reader = LocalReader(_trunk(), given.weights)
+        try:
+            with TemporaryDirectory() as folder:
+                return fitted(await gather(read_scenes(_divided(given.scenes)[1]), reader, Path(folder)))
+        finally:
+            await reader.close()
+
+    for name, value in zip(("likelihood", "relevance", "base"), asyncio.run(joined()), strict=True):
+        print(f"{name}={value}")
 
 
 def _trunk() -> Path:
