@@ -13,6 +13,8 @@ from app.storage.system.relating import Named
 
 _READY_SECONDS = 1.0
 _LONGEST_SECONDS = 60.0
+_LEASE_SECONDS = 60.0
+"""After so long the lease of a process that has died has ended."""
 _PAUSE_SECONDS = 0.05
 """Between two rounds of what is left over: requests go first."""
 
@@ -26,7 +28,9 @@ async def keep_related(
     An outage delays it, longer each time; what was taken from the queue is then left over.
     """
     job = relating(backends, reader)
-    swept, failures, left_over = False, 0, True
+    swept, failures = False, 0
+    left_over: bool | None = True
+    mine = True
     while True:
         if not ready():
             await asyncio.sleep(_READY_SECONDS)
@@ -41,9 +45,10 @@ async def keep_related(
                 await job.read([Named(scope.tenant_id, scope.agent_id, id_) for scope, id_ in noted])
             elif left_over:
                 left_over = await read_left_over(job)
+                mine = left_over is not None
                 await asyncio.sleep(_PAUSE_SECONDS)
             else:
-                left_over = not await backends.reading_queue.wait(seconds)
+                left_over = not await backends.reading_queue.wait(seconds if mine else min(seconds, _LEASE_SECONDS))
                 await asyncio.sleep(0 if left_over else gather_seconds)
             failures = 0
         except MemoryGatewayError as error:
@@ -57,15 +62,23 @@ async def keep_related(
             await asyncio.sleep(_LONGEST_SECONDS)
 
 
-async def read_left_over(job: Relating) -> bool:
-    """Read the next memories that wait in the database; return whether there may be more."""
-    waiting = await job.waiting()
-    if waiting:
-        await job.read(waiting)
+async def read_left_over(job: Relating) -> bool | None:
+    """Read the next memories that wait in the database; return whether there may be more; None: another one looks."""
+    memories = await job.left_over()
+    if memories is None:
+        return None
+    if memories:
+        await job.read(memories)
         return True
     return await job.sweep()
 
 
 def relating(backends: Backends, reader: Reader) -> Relating:
     """Return what compares the memories of a shard."""
-    return Relating(backends.database, reader, backends.index_of, lambda: backends.configs.active)
+    return Relating(
+        backends.database,
+        reader,
+        backends.index_of,
+        lambda: backends.configs.active,
+        holder=backends.processes.name,
+    )

@@ -11,6 +11,7 @@ from app.domain.errors import DatabaseUnavailable, ReaderUnavailable, UpstreamUn
 from app.domain.memory import NewMemory
 from app.domain.query import Query
 from app.indexing.jobs.relate import Relating
+from app.ports.processes import UnknownProcesses
 from app.runtime.relating import read_left_over, relating
 from app.services.gateway import LongTermMemoryGateway
 from app.services.profile import ProfileService
@@ -295,3 +296,14 @@ async def test_what_was_forgotten_is_compared_too_and_replaces_once_it_is_rememb
     assert await scene.hidden() == [ROME]
     await profile.unforget("bot", oslo)
     assert await scene.found("Ella school") == [OSLO]
+
+
+async def test_one_process_at_a_time_reads_what_is_left_over(scene: Scene) -> None:
+    await scene.store(ROME)
+    others = replace(scene.backends, processes=UnknownProcesses("another"))
+    assert await scene.job.left_over()
+    assert await relating(others, scene.reader).left_over() is None
+    assert not await read_left_over(relating(others, scene.reader))
+    assert await scene.bench.rows(WAITING) == [{"n": 1}]
+    await scene.compare()
+    assert await scene.bench.rows(WAITING) == [{"n": 0}]

@@ -36,9 +36,16 @@ class Relating:
     """
 
     def __init__(
-        self, database: Database, reader: Reader, index_of: OpenIndex, config: Callable[[], EmbeddingConfig]
+        self,
+        database: Database,
+        reader: Reader,
+        index_of: OpenIndex,
+        config: Callable[[], EmbeddingConfig],
+        *,
+        holder: str,
     ) -> None:
-        """Take the ports; ``config`` returns the embedding config in use."""
+        """Take the ports, and this process's name; ``config`` returns the embedding config in use."""
+        self._holder = holder
         self._database = database
         self._reader = reader
         self._index_of = index_of
@@ -58,9 +65,15 @@ class Relating:
         _, moved, adopted = await self._database.run([*relating.sweep(self._reader.version), relating.adopt()])
         return bool(adopted) or any(row["after"] is not None for row in moved)
 
-    async def waiting(self) -> list[Named]:
-        """Return the next memories that wait; raises ``Unavailable``."""
-        (rows,) = await self._database.run([relating.read_next(BATCH)])
+    async def left_over(self) -> list[Named] | None:
+        """Return the next memories that wait; None where another process has the lease of reading them.
+
+        Raises:
+            Unavailable: the database does not answer.
+        """
+        held, rows = await self._database.run([relating.LEASE.hold(self._holder), relating.read_next(BATCH)])
+        if not held:
+            return None
         return [Named(str(row["tenant_id"]), str(row["agent_id"]), str(row["id"])) for row in rows]
 
     async def read(self, memories: Sequence[Named]) -> int:

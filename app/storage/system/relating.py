@@ -14,7 +14,10 @@ from app.ports.database import NOW, Row
 from app.storage.filters import kept_by_no_program, living
 from app.storage.outbox import MAX_IN_BULK, MAX_PENDING
 from app.storage.rows import read_rows
+from app.storage.system.leases import NamedLease
 
+LEASE = NamedLease("relations")
+"""One process at a time reads what is left over; each reads what it has stored itself."""
 SWEPT = 500
 """Memories that are marked to be read anew in one run."""
 

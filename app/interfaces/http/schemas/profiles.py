@@ -185,7 +185,12 @@ class RememberedAnswer(ListedMemory):
 class VersionAnswer(Answer):
     """A memory that stated a value of the same key."""
 
-    key: str = Field(description="Of what one value holds at a time, such as `user/lives_in`.")
+    key: str = Field(
+        description=(
+            "Of what one value holds at a time, such as `user/lives_in`; where a reader has compared two memories, `~` "
+            "and both ids."
+        )
+    )
     id: str
     summary: str
     happened_at: Timestamp
