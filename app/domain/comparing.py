@@ -29,6 +29,8 @@ Effect: TypeAlias = Literal["hides", "newer_first"]
 _PASSAGE = 240
 """Characters of a passage: a text up to this length is read at once."""
 _MAX_PASSAGES = 8
+_SENTENCE = 500
+"""Characters of a sentence that a reader reads to its end, whatever they are."""
 _SENTENCE_END = re.compile("(?<=[.!?\u2026])[\"'\u201d\u2019)\\]]{0,2}\\s+|(?<=[\u3002\uff01\uff1f])|\n+")
 """An end of a sentence with white space behind it, one of Chinese or Japanese without, or the end of a line."""
 _WORD = re.compile(r"\w+")
@@ -70,8 +72,8 @@ class Statement:
 
     @cached_property
     def is_one(self) -> bool:
-        """Whether it is one sentence, so that what replaces this replaces all of it."""
-        return len(sentences(self.content)) <= 1
+        """Whether it is one short sentence, so that what replaces this replaces all of it."""
+        return len(self.content) <= _SENTENCE and len(sentences(self.content)) <= 1
 
     @property
     def is_fact(self) -> bool:

@@ -55,7 +55,10 @@ class Fusion:
     def changed(self) -> Changed:
         """The candidates whose value has changed, each with those that state a newer one."""
         if not self._by_wording:
-            return {}
+            candidates = self.pool.candidates
+            compared = (one for one in self._found if one.compared and not one.superseded)
+            ordered = sorted(compared, key=lambda one: (one.happened_at, one.id))
+            return {one.id: [one.current] for one in ordered if one.current is not None and one.current in candidates}
         return newer_values(self.query, self._found, self._as_said)
 
     @cached_property

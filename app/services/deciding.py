@@ -18,14 +18,18 @@ _PASSAGES = 2
 """Pairs of passages that are read for one pair of long memories; in the background all are."""
 
 
-async def decided(fusion: Fusion, reader: TenantReader | None) -> tuple[Sequence[Comparison], Sequence[str]]:
+async def decided(
+    fusion: Fusion, reader: TenantReader | None, horizon: int
+) -> tuple[Sequence[Comparison], Sequence[str]]:
     """Compare the best candidates that wait for it, and have them take each other's place before they are ranked.
 
+    What happens later than ``horizon`` takes nobody's place yet.
     Returns what was found, and what keeps it from being more, as ``degraded`` of a recall names it.
     """
     if reader is None:
         return (), ()
-    pairs = undecided([one for one in fusion.first(_FIRST) if _may_be_compared(one)], MAX_PAIRS)
+    first = [one for one in fusion.first(_FIRST) if one.happened_at <= horizon and _may_be_compared(one)]
+    pairs = undecided(first, MAX_PAIRS)
     if not pairs:
         return (), ()
     asked = [to_read(older.statement, newer.statement)[:_PASSAGES] for older, newer in pairs]

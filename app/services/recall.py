@@ -155,7 +155,7 @@ class Recaller:
         fusion = Fusion(gathered.parsed, pool, self._channels, by_wording=not self._backends.compares)
         if vectors.away is not None:
             _check(fusion, vectors.away.error)
-        comparisons, undecided = await decided(fusion, self._backends.reader)
+        comparisons, undecided = await decided(fusion, self._backends.reader, self._horizon(query))
         if query.collapse:
             await _fold(fusion.ranked)
         missing = [
@@ -166,6 +166,10 @@ class Recaller:
         ]
         found = Search(fusion, list(dict.fromkeys(missing)), comparisons=comparisons)
         return await rated(found, query, self._backends.reranker, None if undecided else self._backends.reader)
+
+    def _horizon(self, query: Query) -> int:
+        """Return the moment as of which memories hold, as ``candidates.sql`` has it."""
+        return self._backends.clock() + _DAY_MS if query.as_of is None else query.as_of
 
     async def _begin(self, vectors: VectorSearch, query: Query, analysing: Analysing | None, depth: int) -> Analysis:
         """Ask the index for what is near the query, and what is near how its analysis words an answer.

@@ -10,6 +10,7 @@ from app.domain.author import Author
 from app.domain.errors import DatabaseUnavailable, ReaderUnavailable, UpstreamUnavailable
 from app.domain.memory import NewMemory
 from app.domain.query import Query
+from app.indexing.jobs.backfill import backfill_claims
 from app.indexing.jobs.relate import Relating
 from app.ports.processes import UnknownProcesses
 from app.runtime.relating import read_left_over, relating
@@ -307,3 +308,40 @@ async def test_one_process_at_a_time_reads_what_is_left_over(scene: Scene) -> No
     assert await scene.bench.rows(WAITING) == [{"n": 1}]
     await scene.compare()
     assert await scene.bench.rows(WAITING) == [{"n": 0}]
+
+
+@pytest.mark.parametrize("separator", [" ", "\n"], ids=["without an end", "of lines"])
+async def test_a_long_memory_is_read_in_few_passages_and_is_never_hidden(scene: Scene, separator: str) -> None:
+    long = separator.join([ROME] * 800)
+    scene.reader.update = True
+    await scene.compare()
+    await scene.store(long)
+    await scene.store(OSLO)
+    await scene.compare()
+    assert 0 < len(scene.reader.compared) <= 6
+    assert await scene.hidden() == []
+
+
+async def test_program_text_and_other_scripts_are_compared_like_any_text(scene: Scene) -> None:
+    pairs = [
+        ('{"host": "a"}', '{"host": "b"}'),
+        ("\u5979\u4f4f\u5728\u7f57\u9a6c\u3002", "\u5979\u4f4f\u5728\u5965\u65af\u9646\u3002"),
+        ("x = 1", "x = 2"),
+    ]
+    scene.reader.pairs = dict.fromkeys(pairs, REPLACES)
+    for older, newer in pairs:
+        await scene.store(older)
+        await scene.store(newer)
+    await scene.compare()
+    assert sorted(map(str, await scene.hidden())) == sorted(older for older, _ in pairs)
+
+
+async def test_a_reader_that_comes_back_reads_what_rules_have_read_meanwhile(scene: Scene) -> None:
+    await scene.compare()
+    await backfill_claims(scene.bench.database)
+    await scene.bench.gateway.store("bot", NewMemory(ROME, occurred_at=1_000))
+    await scene.bench.gateway.store("bot", NewMemory(OSLO, occurred_at=2_000))
+    await scene.bench.delivered()
+    assert await scene.hidden() == []
+    await scene.compare()
+    assert await scene.hidden() == [ROME]

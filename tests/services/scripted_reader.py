@@ -33,6 +33,8 @@ class ScriptedReader:
     claims: Mapping[tuple[str, str], float] = field(default_factory=dict)
     version: str = "scripted-1"
     thresholds: Thresholds = THRESHOLDS
+    update: bool = False
+    """Whether it takes every pair for an update."""
     error: Exception | None = None
     waits: bool = False
     compared: list[tuple[str, str]] = field(default_factory=list)
@@ -47,7 +49,7 @@ class ScriptedReader:
         return [self.relation(older, newer) for older, newer in pairs]
 
     def relation(self, older: str, newer: str) -> Relation:
-        return self.pairs.get((older, newer), HOLDS)
+        return REPLACES if self.update else self.pairs.get((older, newer), HOLDS)
 
     async def relevance(
         self, question: str, texts: Sequence[str], *, tenant_id: str = "", seconds: float | None = None

@@ -41,6 +41,11 @@ class Scene:
         await self.bench.delivered()
         return ids
 
+    def clock_step(self) -> None:
+        """Let the clock of the process go on by a second."""
+        now = self.backends.clock() + 1_000
+        self.backends = replace(self.backends, clock=lambda: now)
+
     async def compare(self) -> None:
         while await read_left_over(relating(self.backends, self.reader)):
             pass
@@ -131,3 +136,23 @@ async def test_an_explanation_tells_the_relation_before_and_after_it_is_recorded
         assert (relation.compared_at is not None) == recorded
         assert list(explained.obstacles) == ["superseded"]
         await scene.compare()
+
+
+async def test_what_does_not_hold_yet_hides_nothing(scene: Scene) -> None:
+    await scene.store(OLD)
+    in_a_month = scene.backends.clock() + 30 * 86_400_000
+    await scene.gateway().store("bot", NewMemory(NEW, occurred_at=in_a_month))
+    await scene.bench.delivered()
+    assert sorted(await scene.found()) == sorted([OLD, NEW])
+    await scene.compare()
+    assert sorted(await scene.found()) == sorted([OLD, NEW])
+
+
+async def test_what_is_said_again_after_its_correction_was_compared_holds_again(scene: Scene) -> None:
+    scene.reader.pairs = {(OLD, NEW): REPLACES, (NEW, OLD): REPLACES}
+    for content in (OLD, NEW, OLD):
+        scene.clock_step()
+        await scene.gateway().store("bot", NewMemory(content))
+        await scene.bench.delivered()
+        await scene.compare()
+    assert await scene.found() == [OLD]

@@ -45,7 +45,7 @@ async def backfill_claims(database: Database) -> int:
         Unavailable: the database does not answer.
     """
     read = 0
-    _, rows = await database.run([unread.RELEASE, unread.READ_BATCH])
+    *_, rows = await database.run([*unread.RELEASE, unread.READ_BATCH])
     while rows:
         made = {}
         for memory in read_rows(Unread, rows):

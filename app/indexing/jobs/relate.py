@@ -149,9 +149,10 @@ class Relating:
     ) -> None:
         """Read one tenant's memories, and write what was found."""
         found: dict[tuple[str, str], Found] = {}
+        compared: set[tuple[str, str]] = set()
         for memory in unread:
             near = [others[id_] for id_ in ids[memory.id] if id_ in others]
-            for one in await self._compare(tenant_id, memory, near):
+            for one in await self._compare(tenant_id, memory, near, compared):
                 found[one.older_id, one.newer_id] = one
         kept = [memory for memory in unread if STORE_KEY in memory.metadata]
         plain = [memory for memory in unread if STORE_KEY not in memory.metadata]
@@ -163,11 +164,18 @@ class Relating:
         if read:
             await self._database.run(relating.write(read, list(found.values()), self._reader.version))
 
-    async def _compare(self, tenant_id: str, memory: Compared, near: Iterable[Compared]) -> list[Found]:
-        """Compare a memory with the nearest that it may bear on, or that may bear on it: those that hold first."""
+    async def _compare(
+        self, tenant_id: str, memory: Compared, near: Iterable[Compared], compared: set[tuple[str, str]]
+    ) -> list[Found]:
+        """Compare a memory with the nearest that it may bear on, or that may bear on it: those that hold first.
+
+        Pairs that were ``compared`` in this round already are left out, and the others are added to them.
+        """
         own = memory.statement
         pairs = [ordered(own, other.statement) for other in sorted(near, key=lambda one: one.superseded_at is not None)]
         pairs = [pair for pair in pairs if may_bear(*pair)][:MAX_PAIRS]
+        pairs = [(older, newer) for older, newer in pairs if (older.id, newer.id) not in compared]
+        compared |= {(older.id, newer.id) for older, newer in pairs}
         passages = [to_read(*pair) for pair in pairs]
         asked = [passage for each in passages for passage in each]
         if not asked:

@@ -11,8 +11,11 @@ from app.ports.database import Statement
 _MAX_MEMORIES, _MAX_CHARACTERS = 100, 100_000
 """Limits of one batch; a single memory may be longer."""
 
-RELEASE = Statement.write("UPDATE long_term_memory SET statements_read = NULL WHERE statements_read = 0")
-"""Has what waits for a reader read by the rules: there is none."""
+RELEASE = [
+    Statement.write("UPDATE long_term_memory SET statements_read = NULL WHERE statements_read = 0"),
+    Statement.write("DELETE FROM reading"),
+]
+"""Has what waits for a reader read by the rules, where there is none; one that comes later reads everything anew."""
 READ_BATCH = Statement.read(f"""
 SELECT id, content, metadata, speaker_holds, type, learned FROM (
   SELECT memory.id, memory.content, memory.metadata, memory.speaker_holds, memory.type, memory.learned,
