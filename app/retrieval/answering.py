@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
+from app.domain.comparing import MACHINES
 from app.domain.query import Finding
 from app.retrieval import reranking
 from app.retrieval.fusion import Fusion
@@ -85,7 +86,8 @@ def scores(fusion: Fusion, likelihoods: Mapping[str, float], relevance: Relevanc
 
     What takes the place of another, or states a newer value, scores no less than that. Those whose relevance is at
     least ``tells`` answer the query, and come before the others: the newest scores no less than any of them, because it
-    tells what holds now; where the query names a time, the order of the ranking takes the place of theirs.
+    tells what holds now, but what a machine says no more than what people say; where the query names a time, the order
+    of the ranking takes the place of theirs.
     """
     joined = {id_: _FIT.probability(likelihoods[id_], each) for id_, each in relevance.items()}
     passed_on = succeeded(fusion.pool, joined)
@@ -106,10 +108,17 @@ def _answering(fusion: Fusion, found: Relevance, answering: Sequence[str]) -> Re
     if fusion.query.periods:
         worst_first = sorted(answering, key=places.__getitem__)
     else:
-        worst_first = sorted(answering, key=lambda id_: (candidates[id_].happened_at, places[id_]))
+        worst_first = sorted(
+            answering,
+            key=lambda id_: (not _is_of_a_machine(candidates[id_]), candidates[id_].happened_at, places[id_]),
+        )
     raised = dict(zip(worst_first, accumulate((found[id_] for id_ in worst_first), max), strict=True))
     least = min(raised.values(), default=1.0)
     return {**raised, **{id_: least for id_, score in found.items() if id_ not in raised and score > least}}
+
+
+def _is_of_a_machine(candidate: Candidate) -> bool:
+    return " ".join(candidate.speaker) in MACHINES
 
 
 def findings(id_: str, found: Sequence[Finding], relevance: Relevance, scores_: Relevance) -> Sequence[Finding]:

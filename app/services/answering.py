@@ -6,24 +6,29 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeVar
 
+import structlog
+
+from app.domain.errors import Unavailable
 from app.domain.first_line import first_line
 from app.domain.profile_answers import ProfileCandidate, ProfileRecall, ResponseLength, ThinkingLevel
 from app.domain.query import Entry, Query
 from app.retrieval.pool import Candidate
-from app.services.answer.asking import searched
-from app.services.answer.composing import Answer, compose
-from app.services.answer.holding import Former
+from app.services.answer.asking import Question, question
+from app.services.answer.choosing import Ratings, answering, by_entry, to_rate, told
+from app.services.answer.composing import SENTENCES, Answer, Former, compose
+from app.services.answer.reading import Said
 from app.services.backends import TenantBackends
 from app.services.gateway import LongTermMemoryGateway
 from app.services.recall import Analysing, Recall
 from app.services.standing_in import told_once, with_messages
 
 MIN_CONFIDENCE = 0.1
-"""Where no memory scores as much, nothing on the query's subject is known, and there are no candidates.
+"""Where no memory scores as much and no reader is on, nothing on the query's subject is known, and there are no
+candidates. Days are computed of what scores as much.
 
 It does not hold where a channel is away: an outage is no empty answer."""
 MIN_SCORE = 0.5
-"""A memory answers the query if it scores as much, or states the value of a key that the query asks for."""
+"""Without a reader the first memory is told if it scores as much, or states the value of a key that is asked for."""
 QUOTED_FROM: Final[Mapping[ResponseLength, int]] = {"short": 5, "medium": 10, "long": 20}
 """Memories from which sentences are quoted."""
 
@@ -50,7 +55,7 @@ class Asked:
     def to_query(self, top_k: int, *, for_answer: bool) -> Query:
         """Return what the memory is asked, for so many entries."""
         return Query(
-            searched(self.query),
+            self.query,
             top_k,
             reference_time=self.reference_time,
             as_of=self.as_of,
@@ -67,6 +72,7 @@ class Answering:
     def __init__(self, backends: TenantBackends, agent_id: str) -> None:
         """Bind the profile."""
         self._gateway = LongTermMemoryGateway(backends)
+        self._reader = backends.reader
         self._agent_id = agent_id
 
     async def answer(self, asked: Asked) -> ProfileRecall:
@@ -75,23 +81,40 @@ class Answering:
         if is_nothing(recall):
             recall.answered_with(())
             return ProfileRecall("", [], recall.degraded)
-        return recalled(await quoted(asked, recall), recall, recall.degraded)
+        answer, degraded = await self.quoted(asked, recall)
+        return recalled(answer, recall, [*recall.degraded, *degraded])
 
     async def recall(self, asked: Asked, top_k: int, analysing: Analysing | None = None) -> Recall:
         """Find the entries that answer a query best; with ``analysing``, those from which a language model answers."""
         query = asked.to_query(top_k, for_answer=analysing is not None)
         return with_messages(await self._gateway.recall(self._agent_id, query, analysing))
 
+    async def quoted(self, asked: Asked, recall: Recall) -> tuple[Answer, Sequence[str]]:
+        """Compose an answer of what the entries say that answer; return it, and what could not be asked for that."""
+        best = told_once(replace(recall, entries=recall.entries[: QUOTED_FROM[asked.length]]), MIN_SCORE)
+        tells = self._reader.thresholds.tells if self._reader is not None and recall.relevance else None
+        asking = question(asked.query)
+        sentences = await off_the_loop(best.entries, lambda: by_entry(answering(best, tells, MIN_SCORE), asking))
+        ratings, degraded = await self._rated(asked.query, to_rate(sentences)) if tells is not None else ({}, [])
+        chosen = told(sentences, ratings, 1.0 if tells is None else tells, SENTENCES[asked.length])
+        return await off_the_loop(best.entries, partial(_composed, asked, asking, chosen, best)), degraded
+
+    async def _rated(self, query: str, sentences: Sequence[Said]) -> tuple[Ratings, Sequence[str]]:
+        """Have a reader rate sentences; without it, their words decide."""
+        if self._reader is None or not sentences:
+            return {}, []
+        try:
+            relevances = await self._reader.relevance(query, [said.context for said in sentences])
+        except Unavailable as error:
+            structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
+            return {}, ["reader_unavailable"]
+        return dict(zip(sentences, relevances, strict=True)), []
+
 
 def is_nothing(recall: Recall) -> bool:
     """Tell whether nothing on the query's subject is known, as far as everything could be searched."""
-    return recall.confidence < MIN_CONFIDENCE and not (recall.keyed or recall.topical or recall.degraded)
-
-
-async def quoted(asked: Asked, recall: Recall) -> Answer:
-    """Compose an answer of the entries that are sure enough, and of what held before them."""
-    best = told_once(replace(recall, entries=recall.entries[: QUOTED_FROM[asked.length]]), MIN_SCORE)
-    return await off_the_loop(best.entries, partial(_composed, asked, best))
+    known = recall.keyed or recall.topical or recall.relevance or recall.degraded
+    return recall.confidence < MIN_CONFIDENCE and not known
 
 
 def recalled(answer: Answer, recall: Recall, degraded: Sequence[str]) -> ProfileRecall:
@@ -111,20 +134,9 @@ def formers_of(recall: Recall) -> Mapping[str, Sequence[Former]]:
     return {id_: [_former(one) for one in each] for id_, each in recall.formers.items()}
 
 
-def _composed(asked: Asked, recall: Recall) -> Answer:
-    entries = [
-        replace(entry, score=max(entry.score, MIN_SCORE)) if entry.id in recall.keyed else entry
-        for entry in recall.entries
-    ]
-    return compose(
-        asked.query,
-        entries,
-        formers_of(recall),
-        reference_time=asked.now,
-        length=asked.length,
-        min_score=MIN_SCORE,
-        corrections=recall.corrected,
-    )
+def _composed(asked: Asked, asking: Question, chosen: Sequence[Said], recall: Recall) -> Answer:
+    likely = [entry for entry in recall.entries if entry.score >= MIN_CONFIDENCE]
+    return compose(asking, chosen, likely, formers_of(recall), reference_time=asked.now, length=asked.length)
 
 
 def _candidate(entry: Entry) -> ProfileCandidate:

@@ -12,9 +12,9 @@ from app.domain.profile_answers import UNGROUNDED, ProfileRecall, ProfileSummary
 from app.retrieval.query.analysis import Analysis
 from app.services.agent_database import AgentDatabase
 from app.services.answer.composing import Answer
-from app.services.answer.evidence import Evidence, asks_for_history, computed, evidence
+from app.services.answer.evidence import Evidence, computed, evidence
 from app.services.answer.summary import summary, written
-from app.services.answering import Answering, Asked, formers_of, is_nothing, off_the_loop, quoted, recalled
+from app.services.answering import Answering, Asked, formers_of, is_nothing, off_the_loop, recalled
 from app.services.backends import TenantBackends
 from app.services.language import TenantLanguageModel
 from app.services.learning.citing import Grounded, grounded
@@ -72,14 +72,18 @@ class ModelAnswering:
         request = synthesis(asked.query, told.evidence, told.facts, asked.length, model.mark, now=asked.now)
         answer = await model.answer(request)
         if isinstance(answer, str):
-            return recalled(await quoted(asked, recall), recall, [*degraded, answer])
+            return await self._quoted(asked, recall, [*degraded, answer])
         if not answer.sentences:
             return recalled(Answer(), recall, degraded)  # the memories do not answer it
         checked = await self._checked(asked, recall, answer, told)
         if not checked.sentences:
-            return recalled(await quoted(asked, recall), recall, [*degraded, UNGROUNDED])
+            return await self._quoted(asked, recall, [*degraded, UNGROUNDED])
         cited = [told.evidence[number - 1].memory_id for number in checked.numbers]
         return replace(recalled(Answer(), recall, degraded), answer=checked.text, cited=cited)
+
+    async def _quoted(self, asked: Asked, recall: Recall, degraded: Sequence[str]) -> ProfileRecall:
+        answer, unread = await self._answering.quoted(asked, recall)
+        return recalled(answer, recall, [*degraded, *unread])
 
     async def summary(self, memories: Sequence[Memory], now: int) -> ProfileSummary:
         """Sum up memories, the newest first, of what they say and nothing else."""
@@ -95,7 +99,7 @@ class ModelAnswering:
             if checked.sentences:
                 return ProfileSummary(_in_sections(checked, summed))
             answer = UNGROUNDED
-        text = await asyncio.to_thread(summary, summed, reference_time=now)
+        text = await asyncio.to_thread(summary, summed)
         return ProfileSummary(text, [answer])
 
     async def _without_messages(self, memories: Sequence[Memory]) -> Sequence[Memory]:
@@ -137,11 +141,9 @@ def _searchable(analysing: "asyncio.Task[Analysis | None]", thinking: ThinkingLe
 
 
 def _told(asked: Asked, recall: Recall) -> _Told:
-    """Write the candidates as a model reads them; what held before is told where the query asks for it."""
-    formers = formers_of(recall)
-    shown = formers if asks_for_history(asked.query, asked.now) else {}
-    told = evidence(recall.entries, shown, reference_time=asked.now)
-    facts = computed(asked.query, recall.entries, formers, reference_time=asked.now)
+    """Write the candidates as a model reads them, with what held before."""
+    told = evidence(recall.entries, formers_of(recall), reference_time=asked.now)
+    facts = computed(asked.query, recall.entries, reference_time=asked.now)
     return _Told(told, facts)
 
 

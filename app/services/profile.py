@@ -195,7 +195,7 @@ class ProfileService:
         if model is not None:
             return await ModelAnswering(self._backends, agent_id, model).summary(page.memories, now)
         # It may take longer than a step of the loop.
-        return ProfileSummary(await asyncio.to_thread(summary, page.memories, reference_time=now))
+        return ProfileSummary(await asyncio.to_thread(summary, page.memories))
 
     async def delete_session(self, agent_id: str, session_id: str) -> SessionDeletion:
         """Delete the memories of a session and its messages; one that is not there is no error. For administrators.

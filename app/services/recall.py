@@ -69,6 +69,8 @@ class Recall:
     """By the id of a memory that a later one was found to correct for the query, the ids of the later ones."""
     sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """By the id of a memory that was learned, the ids of its messages' memories, as far as they were found."""
+    relevance: Mapping[str, float] = field(default_factory=dict)
+    """How likely each memory that a reader has read answers, by its id, or what has taken its place; none without."""
     note: RecallNote | None = field(default=None, compare=False)
     """What is noted of it, where it is."""
 
@@ -118,6 +120,7 @@ class Recaller:
             topical,
             found.changed,
             search.sources,
+            {} if search.tells is None else search.relevance,
             note,
         )
 

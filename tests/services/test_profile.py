@@ -19,9 +19,10 @@ from app.domain.json_types import Json
 from app.domain.memory import Memory, NewMemory
 from app.domain.query import Query
 from app.domain.reading import Kinds
+from app.services.gateway import LongTermMemoryGateway
 from app.services.profile import ProfileService, ProfileSummary, ResponseLength
 from app.services.recall_rates import RecallRates
-from tests.services.scripted_reader import FACT, INSTRUCTION, TASK, ScriptedReader
+from tests.services.scripted_reader import FACT, INSTRUCTION, REPLACES, TASK, ScriptedReader
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 
@@ -169,14 +170,51 @@ async def test_an_answer_says_what_held_before(profiles: ProfileService) -> None
     assert then.answer == "1970-01-02: I live in Rome"
 
 
-@pytest.mark.parametrize("question", ["Where did I live earlier?", "Where did I previously live?"])
-async def test_a_short_answer_says_what_held_before_in_whatever_word_it_is_asked_for(
-    profiles: ProfileService, question: str
+async def test_with_a_reader_the_newest_that_holds_is_told_and_what_held_before_behind_it(bench: Bench) -> None:
+    question, rome, oslo = "Where did I live earlier?", "I live in Rome.", "I can see the fjord from my kitchen now."
+    other = "My sister lives in Rome."
+    reader = reading(bench, {})
+    reader.pairs = {(rome, oslo): REPLACES}
+    reader.answers = {(question, rome): 0.9, (question, oslo): 0.3, (question, other): 0.1}
+    profiles = of(bench, "acme")
+    for day, content in enumerate((rome, other, oslo)):
+        await profiles.remember("bot", content, occurred_at=(60 + 50 * day) * DAY)
+    for length in LENGTHS:
+        recall = await profiles.recall("bot", question, length=length)
+        told = [f"1970-06-10: {oslo}", f"Before 1970-06-10: {rome}"]
+        assert recall.answer.splitlines() == (told[:1] if length == "short" else told)
+        assert [candidate.summary for candidate in recall.candidates] == [oslo, other]
+        first = await LongTermMemoryGateway(bench.backends.of_tenant("acme", ADMINISTRATOR)).recall(
+            "bot", Query(question)
+        )
+        assert first.entries[0].id == recall.candidates[0].id
+
+
+async def test_with_a_reader_nothing_is_told_where_nothing_answers_and_the_candidates_are_given(bench: Bench) -> None:
+    question, text = "Where does Rosa live?", "Rosa prefers window seats"
+    reading(bench, {}).answers = {(question, text): 0.2}
+    await of(bench, "acme").remember("bot", text)
+    recall = await of(bench, "acme").recall("bot", question)
+    assert (recall.answer, recall.count, list(recall.cited)) == ("", 1, [])
+
+
+async def test_while_the_reader_is_away_the_answer_is_the_one_without_it_and_says_so(
+    bench: Bench, profiles: ProfileService
 ) -> None:
-    await profiles.remember("bot", "I live in Rome.", occurred_at=60 * DAY)
-    await profiles.remember("bot", "I moved to Oslo.", occurred_at=160 * DAY)
-    recall = await profiles.recall("bot", question, length="short")
-    assert recall.answer.splitlines()[0] == "Before 1970-06-10: I live in Rome."
+    await profiles.remember("bot", "I live in Rome", occurred_at=DAY)
+    reading(bench, {}).error = ReaderUnavailable("It is closed.")
+    recall = await of(bench, "acme").recall("bot", "Where do I live?")
+    assert (recall.answer, list(recall.degraded)) == ("1970-01-02: I live in Rome", ["reader_unavailable"])
+
+
+async def test_of_a_long_memory_the_sentence_is_told_that_answers(bench: Bench) -> None:
+    question = "What is the wifi password?"
+    text = "Key is under the third pot. The wifi password is otter-lamp-93. Turn the water off."
+    context = "Key is under the third pot. The wifi password is otter-lamp-93."
+    reading(bench, {}).answers = {(question, text): 0.9, (question, context): 0.8}
+    await of(bench, "acme").remember("bot", text, occurred_at=DAY)
+    recall = await of(bench, "acme").recall("bot", question, length="long")
+    assert recall.answer == "1970-01-02: The wifi password is otter-lamp-93."
 
 
 async def test_what_was_corrected_in_free_wording_is_not_quoted_as_what_holds(profiles: ProfileService) -> None:

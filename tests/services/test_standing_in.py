@@ -1,6 +1,6 @@
 """What was learned stands for its message: with what held before it, once in an answer, and before what it corrects."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from app.domain.moments import milliseconds, parse_moment
 from app.domain.profile_answers import ProfileRecall
 from app.services import answering
 from app.services.profile import ProfileService
+from tests.services.scripted_reader import ScriptedReader
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.learned import Said, learn, say
 from tests.support.models import ScriptedModel
@@ -36,6 +37,11 @@ class Told:
         backends = replace(bench.backends, model=self.model, recall_model_seconds=5.0)
         self.profiles = ProfileService(backends.of_tenant("acme", ADMINISTRATOR))
         self.without = ProfileService(bench.backends.of_tenant("acme", ADMINISTRATOR))
+
+    def read(self, answers: Mapping[tuple[str, str], float]) -> None:
+        """Have a reader say how likely texts answer."""
+        backends = replace(self.bench.backends, model=self.model, reader=ScriptedReader(answers=answers))
+        self.profiles = ProfileService(backends.of_tenant("acme", ADMINISTRATOR))
 
     async def say(self, *contents: str) -> list[Said]:
         return [await say(self.bench.backends, content, at) for content, at in zip(contents, DAYS, strict=False)]
@@ -64,7 +70,7 @@ async def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
 async def test_what_held_before_a_message_is_told_of_what_was_learned_of_it(told: Told, topic: str | None) -> None:
     await told.learn(LEARNED_LIMITS, await told.say(*LIMITS), topic)
     recall = await told.ask("What was the API rate limit before?", **AWAY)
-    assert recall.answer == f"Before 2026-06-15: {LIMITS[0]}\n2026-06-15: {LEARNED_LIMITS[1]}"
+    assert recall.answer == f"2026-06-15: {LEARNED_LIMITS[1]}\nBefore 2026-06-15: {LIMITS[0]}"
     await told.ask("What was the API rate limit before?")
     (now, before) = told.model.calls[-1].between("memories").splitlines()
     assert now.endswith(LEARNED_LIMITS[1])
@@ -85,7 +91,7 @@ async def test_an_answer_quotes_a_message_that_alone_says_when_and_of_what_held_
     await told.learn(LEARNED_HOMES, await told.say(*HOMES), None)
     recall = await told.ask("Where did I live before?", **AWAY)
     now = "2026-06-15: I moved to Oslo last week [2026-06-08 to 2026-06-14]."
-    assert recall.answer == f"Before 2026-06-15: {LEARNED_HOMES[0]}\n{now}"
+    assert recall.answer == f"{now}\nBefore 2026-06-15: {LEARNED_HOMES[0]}"
 
 
 async def test_an_answer_quotes_what_was_learned_and_not_its_message_again(told: Told) -> None:
@@ -96,11 +102,19 @@ async def test_an_answer_quotes_what_was_learned_and_not_its_message_again(told:
     assert recall.count == 2
 
 
-async def test_a_message_of_several_sentences_is_quoted_beside_what_was_learned_of_it(told: Told) -> None:
-    said = await told.say("Petra bakes bread in Oslo on her own. The oven was a gift of our aunt.")
-    await learn(told.bench.backends, "The sister of the user bakes bread", said, DAYS[0] + 1)
-    recall = await told.ask("Whose gift was the oven, and who bakes bread?", **AWAY)
-    assert "The oven was a gift of our aunt." in recall.answer
+async def test_a_message_of_several_sentences_stays_beside_what_was_learned_of_it(told: Told) -> None:
+    message = "Petra bakes bread in Oslo on her own. The oven was a gift of our aunt."
+    said = await told.say(message)
+    learned = "The sister of the user bakes bread"
+    await learn(told.bench.backends, learned, said, DAYS[0] + 1)
+    query = "Whose gift was the oven, and who bakes bread?"
+    gift = "The oven was a gift of our aunt."
+    context = message
+    relevances = {learned: 0.9, message: 0.8, context: 0.9}
+    told.read({(query, text): value for text, value in relevances.items()})
+    recall = await told.ask(query, **AWAY)
+    assert gift in recall.answer
+    assert learned in recall.answer
 
 
 async def test_without_the_models_words_a_summary_lists_no_message_of_which_something_was_learned(told: Told) -> None:

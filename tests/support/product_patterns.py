@@ -80,8 +80,7 @@ def _import_all() -> None:
 
 
 def _exercise() -> None:
-    """Call what makes patterns of the words of a question or of an answer."""
-    importlib.import_module("app.services.answer.asking").searched("Where did I live before?")
+    """Call what makes patterns of the words of an answer."""
     importlib.import_module("app.interfaces.cli.evaluation.judging").says("in Rome", [["Rome"]])
 
 

@@ -1,24 +1,22 @@
-"""Puts an answer together from the sentences of the memories that a recall found."""
+"""Puts an answer together from sentences of the memories that a recall found."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from app.domain.query import Entry
-from app.services.answer.asking import Question, question
-from app.services.answer.choosing import Choice, answering, distinct, shortlisted, weighed
+from app.services.answer.asking import Question
 from app.services.answer.dating import with_days
 from app.services.answer.differences import Difference, difference
-from app.services.answer.holding import Corrections, Former, Stated, corrected, formers_of
 from app.services.answer.plain import day
-from app.services.answer.reading import Said, sentences_of, stated
+from app.services.answer.reading import Said, read, sentences_of
+from app.services.answer.spoken_lengths import asked as length_asked
+from app.services.answer.wording import Stems, Wording
 
 Length = Literal["short", "medium", "long"]
 
-MAX_ENTRIES = 20
-"""No more entries are read: the best by their score."""
-
-_NONE: Corrections = {}
+_MAX_FORMERS = 4
+"""Memories that one entry came in the place of, the latest, of which answers tell."""
 _MAX_LINE = 700
 """Characters that a line takes at most: a sentence, its speaker and its days."""
 
@@ -31,10 +29,36 @@ class _Bounds:
 
 
 _BOUNDS: Mapping[Length, _Bounds] = {
-    "short": _Bounds(1, 1, 800),
+    "short": _Bounds(1, 0, 800),
     "medium": _Bounds(3, 2, 2_000),
     "long": _Bounds(8, 8, 6_000),
 }
+SENTENCES: Mapping[Length, int] = {length: bounds.sentences for length, bounds in _BOUNDS.items()}
+"""How many sentences an answer tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Former:
+    """What held before an entry came in its place."""
+
+    content: str
+    happened_at: int
+    """Since when, ms since the epoch."""
+    until: int
+    """When it stopped holding, ms since the epoch."""
+    speaker: str = ""
+    """Who said it, where its content does not name the speaker."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Spoken:
+    """A former statement as a memory, of that which came in its place."""
+
+    id: str
+    content: str
+    metadata: Mapping[str, str]
+    created_at: int
+    occurred_at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,104 +102,70 @@ class Answer:
 
 
 def compose(
-    query: str,
+    asked: Question,
+    told: Sequence[Said],
     entries: Sequence[Entry],
     formers: Mapping[str, Sequence[Former]],
     *,
     reference_time: int,
     length: Length,
-    min_score: float = 0.5,
-    corrections: Corrections = _NONE,
 ) -> Answer:
-    """Answer a query with the best sentences of the entries that score at least ``min_score``.
+    """Put an answer together of the sentences that are ``told``, the best first.
 
-    ``formers`` has by an entry's id what held before it, ``corrections`` by the id of an entry those that correct it;
-    ``reference_time`` (ms since the epoch) is when the query is asked. What the query asks to be computed comes first,
-    then the sentences, the best first. A sentence that no longer holds is marked so. The order of the entries changes
-    nothing.
+    What the question asks to be computed of days comes first, then the sentences that tell these; it is computed of
+    what ``entries`` tell clearly. Behind the sentences comes what held before them: ``formers`` has it by the id of a
+    memory. ``reference_time`` (ms since the epoch) is when the question is asked.
     """
-    confident = sorted((entry for entry in entries if entry.score >= min_score), key=_order)[:MAX_ENTRIES]
-    asked = question(query, reference_time)
-    sentences = sentences_of([(entry, entry.score) for entry in confident], asked.wording)
-    candidates = [said for said in sentences if asked.of_questions or not said.asks]
-    if not candidates:
-        return Answer()
-    shortlist = shortlisted(candidates, asked)
-    found: Stated = {choice.said: stated(choice.said) for choice in shortlist}
-    contents = {entry.id: entry.content for entry in confident}
-    ended = corrected(found, contents, formers, reference_time, corrections)
-    computed = difference(asked, [said for said in candidates if said not in ended], reference_time)
-    if computed is not None:  # it may be of sentences that were not looked at
-        told = {**{said: stated(said) for said in computed.ends}, **found}
-        if not corrected(told, contents, formers, reference_time, corrections).keys().isdisjoint(computed.ends):
-            computed = None
-    choices = weighed(shortlist, found, asked)
-    holding = [choice for choice in choices if choice.said not in ended]
-    chosen = _chosen(holding or choices, computed, _BOUNDS[length])
-    before = [] if computed else _before(chosen, found, ended, formers, asked, length)
-    return _written(chosen, before, ended, computed, asked, _BOUNDS[length])
+    bounds = _BOUNDS[length]
+    computed = _computed(asked, entries, reference_time)
+    if computed is None:
+        return _written(
+            [], told[: bounds.sentences], _before(told, formers, asked.wording)[: bounds.formers], asked, bounds
+        )
+    ends = list(dict.fromkeys(computed.ends))
+    texts = {end.text for end in ends}
+    rest = [said for said in told if said.text not in texts][: max(bounds.sentences - len(ends) - 1, 0)]
+    return _written([computed.text], [*ends, *rest], [], asked, bounds)
 
 
-def _order(entry: Entry) -> tuple[float, int, str, str]:
-    return -entry.score, -entry.happened_at, entry.id, entry.content
+def _computed(asked: Question, entries: Sequence[Entry], reference_time: int) -> Difference | None:
+    if length_asked(asked.tokens, asked.wording) is None:
+        return None
+    sentences = sentences_of([(entry, entry.score) for entry in entries], asked.wording)
+    return difference(asked, [said for said in sentences if not said.asks], reference_time)
 
 
-def _chosen(choices: Sequence[Choice], computed: Difference | None, bounds: _Bounds) -> list[Said]:
-    """Return the sentences of an answer: those that tell the days of what was computed, and the best."""
-    if computed is not None:
-        ends_ = list(dict.fromkeys(computed.ends))
-        rest = [choice.said for choice in distinct(choices) if choice.said not in ends_]
-        return ends_ + rest[: max(bounds.sentences - len(ends_) - 1, 0)]
-    return [choice.said for choice in answering(choices)[: bounds.sentences]]
+def _before(told: Iterable[Said], formers: Mapping[str, Sequence[Former]], wording: Wording) -> list[Quote]:
+    """Return what held before the memories of sentences, the latest first, where it is one sentence."""
+    stems = Stems(wording)
+    quotes: dict[tuple[str, int], Quote] = {}
+    for id_ in dict.fromkeys(said.origin.memory_id for said in told):
+        latest = sorted(formers.get(id_, ()), key=lambda former: (-former.until, -former.happened_at, former.content))
+        for former in latest[:_MAX_FORMERS]:
+            metadata = {"speaker": former.speaker} if former.speaker else {}
+            spoken = _Spoken(id_, former.content, metadata, former.happened_at, former.happened_at)
+            sentences = read(spoken, stems, wording.code, most=2)
+            if len(sentences) == 1:
+                quotes.setdefault((sentences[0].text, former.until), _quote(sentences[0], former.until))
+    return sorted(quotes.values(), key=lambda quote: (-(quote.until or 0), quote.text))
 
 
-def _before(
-    chosen: Collection[Said],
-    found: Stated,
-    ended: Mapping[Said, int],
-    formers: Mapping[str, Sequence[Former]],
-    asked: Question,
-    length: Length,
-) -> list[Quote]:
-    """Return what held before the sentences of an answer, where the question asks for it or for its key."""
-    quotes: dict[tuple[frozenset[str], int], Quote] = {}
-    for said, statement in sorted(found.items(), key=lambda each: each[0].order):
-        keyed = statement is not None and statement.key in asked.keys and length != "short"
-        if not (asked.history or keyed):
-            continue
-        if said in ended and said not in chosen:
-            quotes.setdefault((said.words, ended[said]), _quote(said, ended[said]))
-        elif said not in ended and said in chosen:
-            for former, until in formers_of(said, statement, formers.get(said.origin.memory_id, ()), asked.wording):
-                quotes.setdefault((former.words, until), _quote(former, until))
-    latest = sorted(quotes.values(), key=lambda quote: (-(quote.until or 0), quote.text))
-    return latest[: _BOUNDS[length].formers]
-
-
-def _quote(said: Said, until: int | None) -> Quote:
+def _quote(said: Said, until: int | None = None) -> Quote:
     return Quote(said.origin.memory_id, said.text, said.origin.speaker, said.origin.happened_at, until)
 
 
 def _written(
-    chosen: Iterable[Said],
-    before: Sequence[Quote],
-    ended: Mapping[Said, int],
-    computed: Difference | None,
-    asked: Question,
-    bounds: _Bounds,
+    lines: list[str], told: Iterable[Said], before: Iterable[Quote], asked: Question, bounds: _Bounds
 ) -> Answer:
-    """Write the lines that there is room for: what was computed, then what is asked for first, now or before."""
-    now = [_quote(said, ended.get(said)) for said in chosen]
+    """Write the lines that there is room for."""
     frame = asked.wording.frame["before"]
-    ordered = [*before, *now] if asked.history else [*now, *before]
-    lines = [] if computed is None else [computed.text]
     kept: list[Quote] = []
     room = bounds.characters - sum(map(len, lines))
-    for quote in ordered:
+    for quote in (*map(_quote, told), *before):
         line = (quote.line if quote.until is None else quote.former_line(frame))[:_MAX_LINE]
         room -= len(line) + 1
         if room < 0 and kept:
             break
         lines.append(line)
         kept.append(quote)
-    return Answer("\n".join(lines), kept)
+    return Answer("\n".join(lines), tuple(kept))

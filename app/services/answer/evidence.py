@@ -7,12 +7,12 @@ from datetime import date
 from app.domain.author import speaker_of
 from app.domain.moments import moment as moment_of
 from app.services.answer.asking import question
+from app.services.answer.composing import Former
 from app.services.answer.dating import with_days
 from app.services.answer.differences import Difference, difference, told_length
 from app.services.answer.event_days import ordinal
-from app.services.answer.holding import Former, corrected
 from app.services.answer.plain import day, name, plain
-from app.services.answer.reading import MAX_READ, Told, moment, sentences_of, stated
+from app.services.answer.reading import MAX_READ, Told, moment, sentences_of
 from app.services.answer.spoken_lengths import Unit
 from app.services.answer.spoken_lengths import asked as length_asked
 from app.services.answer.wording import wording_of
@@ -95,23 +95,17 @@ def evidence(
     return found
 
 
-def computed(
-    query: str, memories: Sequence[Told], formers: Mapping[str, Sequence[Former]], *, reference_time: int
-) -> Sequence[str]:
+def computed(query: str, memories: Sequence[Told], *, reference_time: int) -> Sequence[str]:
     """Return what a query asks to be computed of days, as sentences; none where it asks for nothing of the kind.
 
-    It is computed of what the memories tell clearly, and not of what no longer holds.
+    It is computed of what the memories tell clearly.
     """
-    asked = question(query, reference_time)
+    asked = question(query)
     if length_asked(asked.tokens, asked.wording) is None:
         return []
     sentences = sentences_of([(memory, 0.0) for memory in memories], asked.wording)
     found = difference(asked, [said for said in sentences if not said.asks], reference_time)
-    if found is None:
-        return []
-    contents = {memory.id or "": memory.content for memory in memories}
-    ended = corrected({said: stated(said) for said in found.ends}, contents, formers, reference_time, {})
-    return [] if ended else [found.text, *_ago(found)]
+    return [] if found is None else [found.text, *_ago(found)]
 
 
 def _ago(found: Difference) -> Sequence[str]:
@@ -121,11 +115,6 @@ def _ago(found: Difference) -> Sequence[str]:
     first, today = found.ago
     units: Sequence[Unit | None] = ("day", "week", "month", None)
     return list(dict.fromkeys(f"{told_length(first, today, unit, _ENGLISH)} ago." for unit in units))
-
-
-def asks_for_history(query: str, reference_time: int) -> bool:
-    """Tell whether a query asks what held before."""
-    return question(query, reference_time).history
 
 
 def _statement(content: str, happened_at: int, speaker: str, reference_time: int, label: str) -> Statement:

@@ -1,4 +1,4 @@
-"""Reads memories as sentences, each with the words that a question can meet in it."""
+"""Reads memories as sentences, each with the words by which things are found in it."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +10,6 @@ from app.domain.json_types import Json
 from app.domain.words import WORD, normalised, words
 from app.services.answer.plain import name, plain
 from app.services.answer.wording import Stems, Wording
-from app.statements.rules import Statement, statements
 from app.statements.sentences import MAX_SENTENCES, sentences
 
 MAX_READ = 4_000
@@ -19,9 +18,9 @@ MAX_READ = 4_000
 _MACHINES = frozenset(("assistant", "system", "program", "tool", "bot", "ai"))
 _WORD = re.compile(WORD)
 _LIST_MARK = re.compile(r"(?:[-*+\u2022>]\s+|#{1,6}\s+){1,4}")
-_SHORT = 25
 _MAX_TOGETHER = 2_000
-_QUOTES = frozenset('"\u201c\u201d\u201e\u00ab\u00bb')
+_BEFORE, _CONTEXT = 160, 400
+"""Characters of the sentence before one, and of both."""
 
 
 class Told(Protocol):
@@ -89,7 +88,7 @@ class Said:
     words: frozenset[str]
     """The stems of its words."""
     context: str
-    """What the rules of statements read: the sentence, with the one before where it may lean on that."""
+    """What a reader reads of it: the sentence, with the one before it."""
 
     @property
     def order(self) -> tuple[int, str, int]:
@@ -113,45 +112,23 @@ def read(memory: Told, stems: Stems, language: str, score: float = 0.0, most: in
     named = speaker_of(content, memory.metadata)
     start = _spoken_from(content, named)
     places = [(one.start, one.end) for one in sentences(content, language, start)[:most]]
-    return list(_said(content, places, start, Origin.of(memory, named, score, stems), stems))
+    return list(_said(content, places, Origin.of(memory, named, score, stems), stems))
 
 
-def said_in(memory: Told, stems: Stems) -> Iterator[tuple[Said, Statement]]:
-    """Give each sentence of a memory with what it states: far costlier than ``read``."""
-    content = memory.content[:MAX_READ]
-    named = speaker_of(content, memory.metadata)
-    found = statements(content, named or None)
-    places = [(one.start, one.end) for one in found]
-    for said in _said(content, places, 0, Origin.of(memory, named, 0.0, stems), stems):
-        yield said, found[said.place]
-
-
-def stated(said: Said) -> Statement | None:
-    """Return what a sentence states; None where the rules read no sentence in it, or a machine says it."""
-    if said.origin.by_machine:  # its words set no facts
-        return None
-    found = statements(said.context, said.origin.speaker or None)
-    return found[-1] if found else None
-
-
-def _said(content: str, places: Sequence[tuple[int, int]], start: int, origin: Origin, stems: Stems) -> Iterator[Said]:
+def _said(content: str, places: Sequence[tuple[int, int]], origin: Origin, stems: Stems) -> Iterator[Said]:
+    before = ""
     for place, (begin, end) in enumerate(places):
         text = plain(_unlisted(content[begin:end]))
         if text:
             words = frozenset(map(stems.__getitem__, spelled(text)))
-            before = places[place - 1][0] if place else start
-            yield Said(origin, text, place, words, content[_leans_on(text, before, begin) : end])
+            yield Said(origin, text, place, words, f"{before[-_BEFORE:]} {text}".strip()[:_CONTEXT])
+            before = text
 
 
 def _unlisted(text: str) -> str:
     """Return a sentence without what marks it as a heading or an item of a list."""
     mark = _LIST_MARK.match(text)
     return text[mark.end() :] if mark else text
-
-
-def _leans_on(text: str, before: int, begin: int) -> int:
-    """Return where reading has to begin: a short sentence, or one in quotation marks, may lean on the one before."""
-    return before if len(text) <= _SHORT or not _QUOTES.isdisjoint(text) else begin
 
 
 def spelled(text: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Loads the words by which questions are understood, of each language, and tells the language of a question."""
+"""Loads the words of time of each language, and tells the language of a question."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ class Wording:
     code: str
     words: Mapping[str, frozenset[str]]
     phrases: Mapping[str, Phrases]
-    """Lists in which an entry may have several words; those of the tables stand under "cues.when" and the like."""
+    """Lists in which an entry may have several words; those of the table stand under "time.since" and the like."""
     order: Mapping[str, Sequence[str]]
     """The lists whose order says something, by the same names."""
     frame: Mapping[str, str]
@@ -59,8 +59,7 @@ class Stems(dict[str, str]):
 
 def _wording(code: str, table: Mapping[str, Any]) -> Wording:
     named = {name: text for name, text in table.items() if isinstance(text, str)}
-    for part in ("cues", "time"):
-        named |= {f"{part}.{name}": text for name, text in table[part].items()}
+    named |= {f"time.{name}": text for name, text in table["time"].items()}
     lists = {name: _listed(text) for name, text in named.items() if name not in _FORMS}
     return Wording(
         code=code,

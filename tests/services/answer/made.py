@@ -1,18 +1,21 @@
 """Makes entries and labelled cases as the tests of answers need them."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from app.domain.query import Entry
-from app.services.answer.composing import Answer, Length, compose
-from app.services.answer.holding import Former
+from app.services.answer.asking import question
+from app.services.answer.choosing import answering, by_entry, to_rate, told
+from app.services.answer.composing import SENTENCES, Answer, Former, Length, compose
+from app.services.recall import Recall
 
 ANSWERS = Path(__file__).parents[2] / "data" / "answers"
 NOW = "2026-05-20"
+TELLS = MIN_SCORE = 0.5
 
 
 def noon(day: str) -> int:
@@ -29,9 +32,22 @@ def former(content: str, day: str, until: str) -> Former:
 
 
 def answer(
-    query: str, *entries: Entry, length: Length = "short", formers: dict[str, list[Former]] | None = None, at: str = NOW
+    query: str,
+    *entries: Entry,
+    length: Length = "short",
+    formers: Mapping[str, list[Former]] | None = None,
+    at: int | str = NOW,
+    relevance: Mapping[str, float] | None = None,
+    ratings: Mapping[str, float] | None = None,
 ) -> Answer:
-    return compose(query, entries, formers or {}, reference_time=noon(at), length=length)
+    """Answer as a profile does; ``relevance`` is a reader's of entries by their ids, ``ratings`` of their sentences."""
+    asked = question(query)
+    tells = None if relevance is None else TELLS
+    sentences = by_entry(answering(Recall(entries, relevance=relevance or {}), tells, MIN_SCORE), asked)
+    rated = {said: (ratings or {}).get(said.text, 0.0) for said in to_rate(sentences)}
+    chosen = told(sentences, rated, TELLS, SENTENCES[length])
+    now = noon(at) if isinstance(at, str) else at
+    return compose(asked, chosen, entries, formers or {}, reference_time=now, length=length)
 
 
 def lines(query: str, *entries: Entry, **options: Any) -> list[str]:
@@ -40,15 +56,10 @@ def lines(query: str, *entries: Entry, **options: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class Case:
-    """A labelled question, what a recall found for it, and what of the answer is right."""
+    """A labelled question, and how it is answered."""
 
     labels: dict[str, Any]
     answer: Answer
-
-    @property
-    def is_right(self) -> bool:
-        right = self.labels["right"]
-        return right is None or any(right in quote.text for quote in self.answer.quotes)
 
     @property
     def is_computed(self) -> bool:
@@ -57,7 +68,7 @@ class Case:
         return computed == begins if begins else self.answer.text.startswith(self.answer.quotes[0].line)
 
 
-def cases(part: str, *, min_score: float) -> Iterator[Case]:
+def cases(part: str) -> Iterator[Case]:
     """Answer the questions of a part of the labelled ones in short."""
     for line in (ANSWERS / f"{part}.jsonl").read_text("utf-8").splitlines():
         labels = json.loads(line)
@@ -70,5 +81,4 @@ def cases(part: str, *, min_score: float) -> Iterator[Case]:
             for id_, found in labels.get("formers", {}).items()
         }
         at = noon(labels["reference"])
-        found = compose(labels["question"], entries, formers, reference_time=at, length="short", min_score=min_score)
-        yield Case(labels, found)
+        yield Case(labels, answer(labels["question"], *entries, formers=formers, at=at))

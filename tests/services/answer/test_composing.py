@@ -1,50 +1,76 @@
-"""Answers: sentences of the entries, with who said them and when."""
+"""Answers: sentences of the entries that answer, with who said them and when."""
 
 import pytest
 
+from app.domain.query import Entry
+from app.services.answer.asking import question
+from app.services.answer.choosing import MAX_RATED, by_entry, to_rate
 from app.services.answer.composing import Answer, Length
 from tests.services.answer.made import answer, entry, lines
 
-PNPM = "Set up the project with pnpm, not npm \u2014 I prefer pnpm over npm for all my projects."
-CHAT = (
-    entry(PNPM, speaker="user", score=0.7),
-    entry("Done, pnpm is set up.", speaker="assistant", score=0.7),
-    entry("Also, I like dark mode in my editor.", speaker="user", score=0.7),
-    entry("Dark mode is on.", speaker="assistant", score=0.7),
-)
 NOTES = entry(
     "Cabin notes. Key is under the third pot. The wifi password is otter-lamp-93. Turn the water off.", "2026-01-12"
 )
+WIFI = "What is the wifi password?"
 
 
-@pytest.mark.parametrize(
-    ("query", "line"),
-    [
-        ("What package manager does the user prefer?", f"2026-05-01, user: {PNPM}"),
-        ("Which package manager does the user use?", f"2026-05-01, user: {PNPM}"),
-        ("Does the user like dark mode?", "2026-05-01, user: Also, I like dark mode in my editor."),
-        ("What did the assistant say about dark mode?", "2026-05-01, assistant: Dark mode is on."),
-    ],
-)
-def test_the_users_own_statement_answers_and_the_machines_echo_only_where_it_is_asked_about(
-    query: str, line: str
-) -> None:
-    assert lines(query, *CHAT) == [line]
+def sure(*entries: Entry) -> dict[str, float]:
+    return dict.fromkeys((each.id for each in entries), 0.9)
 
 
-def test_all_wordings_of_the_four_messages_are_answered_by_the_statement() -> None:
-    for said in ("I prefer pnpm to npm.", "User prefers pnpm over npm", "Use pnpm, not npm, from now on."):
-        assert lines("What package manager does the user prefer?", entry(said, speaker="user"), *CHAT[1:]) == [
-            f"2026-05-01, user: {said}"
-        ]
+def test_with_a_reader_the_sentence_is_told_that_it_finds_to_answer() -> None:
+    ratings = {"Key is under the third pot.": 0.9, "The wifi password is otter-lamp-93.": 0.2}
+    assert lines(WIFI, NOTES, relevance=sure(NOTES), ratings=ratings) == ["2026-01-12: Key is under the third pot."]
 
 
-def test_the_sentence_that_answers_is_taken_out_of_its_memory() -> None:
-    assert lines("What is the wifi password?", NOTES) == ["2026-01-12: The wifi password is otter-lamp-93."]
+def test_of_a_memory_that_answers_the_best_sentence_is_told_though_none_does_so_alone() -> None:
+    ratings = {"Key is under the third pot.": 0.1, "The wifi password is otter-lamp-93.": 0.2}
+    found = lines(WIFI, NOTES, relevance=sure(NOTES), ratings=ratings, length="long")
+    assert found == ["2026-01-12: The wifi password is otter-lamp-93."]
+
+
+def test_nothing_is_told_where_the_first_entry_does_not_answer() -> None:
+    first, second = entry("The wifi is slow.", id_="1"), entry("The password is otter.", id_="2")
+    for relevance in ({"1": 0.49, "2": 0.4}, {"1": 0.49, "2": 0.9}, {"2": 0.9}, {}):
+        assert answer(WIFI, first, second, relevance=relevance, length="long") == Answer()
+
+
+def test_what_is_told_first_is_of_the_first_entry_and_others_that_answer_follow_in_their_order() -> None:
+    entries = [entry(f"Fact number {n}.", id_=str(n)) for n in range(4)]
+    relevance = {"0": 0.6, "1": 0.4, "2": 0.95, "3": 0.8}
+    found = lines("Which facts?", *entries, relevance=relevance, length="medium")
+    assert found == [f"2026-05-01: Fact number {n}." for n in (0, 2, 3)]
+    assert lines("Which facts?", *entries, relevance=relevance) == found[:1]
+
+
+def test_several_sentences_of_a_memory_are_told_where_each_answers() -> None:
+    ratings = {"Key is under the third pot.": 0.7, "The wifi password is otter-lamp-93.": 0.9}
+    found = lines(WIFI, NOTES, relevance=sure(NOTES), ratings=ratings, length="medium")
+    assert found == ["2026-01-12: The wifi password is otter-lamp-93.", "2026-01-12: Key is under the third pot."]
+
+
+def test_no_more_sentences_are_rated_than_the_limit_and_of_each_memory_those_with_most_words_of_the_question() -> None:
+    asked = question(WIFI)
+    long = "It rains here. " * 50
+    (sentences,) = by_entry([entry(f"{long}The wifi password is otter. {long}")], asked)
+    rated = to_rate([sentences])
+    assert len(rated) == MAX_RATED
+    assert rated[0].text == "The wifi password is otter."
+    assert rated[0].context == "It rains here. The wifi password is otter."
+    many = by_entry([entry(f"{long}The wifi password is {n}. {long}", id_=str(n)) for n in range(20)], asked)
+    assert len(to_rate(many)) == MAX_RATED
+    assert len(to_rate(many[:3])) <= MAX_RATED
+    assert to_rate(by_entry([entry("The wifi password is x.")], asked)) == []
+
+
+def test_without_a_reader_the_first_entry_is_quoted_where_it_scores_enough() -> None:
+    other = entry("The password of the wifi is x.", id_="other")
+    assert lines(WIFI, NOTES, other, length="long") == ["2026-01-12: The wifi password is otter-lamp-93."]
+    assert answer(WIFI, entry("The wifi password is x.", score=0.49), other) == Answer("", ())
 
 
 def test_an_answer_cites_the_memories_of_its_sentences() -> None:
-    found = answer("What is the wifi password?", NOTES, entry("Trains leave at nine.", id_="other"))
+    found = answer(WIFI, NOTES, entry("Trains leave at nine.", id_="other"))
     assert found.cited == (NOTES.id,)
     assert [quote.text for quote in found.quotes] == ["The wifi password is otter-lamp-93."]
 
@@ -59,71 +85,30 @@ def test_a_speaker_in_the_metadata_is_told() -> None:
     ]
 
 
-def test_what_the_asked_speaker_says_comes_first() -> None:
-    said = entry("I adore the new bakery.", speaker="Bo"), entry("I adore the old mill.", speaker="Ann")
-    assert lines("What does Ann adore?", *said) == ["2026-05-01, Ann: I adore the old mill."]
-
-
 @pytest.mark.parametrize("query", ["", "   ", "What is it?", "\ud800", "?" * 5000])
 def test_any_query_can_be_asked(query: str) -> None:
     assert answer(query) == Answer()
     assert len(lines(query, NOTES)) == 1
 
 
-def test_nothing_is_known_where_no_entry_is_sure_enough() -> None:
-    assert answer("What is the wifi password?", entry("The wifi password is x.", score=0.49)) == Answer("", ())
-
-
-@pytest.mark.parametrize("content", ["", " \n ", "\u200b", "What is the wifi password?", "?"])
-def test_nothing_is_known_from_memories_that_only_ask_or_say_nothing(content: str) -> None:
-    assert answer("What is the wifi password?", entry(content)) == Answer()
-
-
-def test_a_question_is_told_where_questions_are_asked_about() -> None:
-    asked = entry("Which tyres fit my bike?", speaker="user")
-    assert lines("What did the user ask about the bike?", asked) == ["2026-05-01, user: Which tyres fit my bike?"]
+@pytest.mark.parametrize("content", ["", " \n ", "\u200b"])
+def test_nothing_is_known_from_memories_that_say_nothing(content: str) -> None:
+    assert (
+        answer(WIFI, entry(content, id_="1")) == answer(WIFI, entry(content, id_="1"), relevance={"1": 1.0}) == Answer()
+    )
 
 
 @pytest.mark.parametrize(("length", "most"), [("short", 1), ("medium", 3), ("long", 8)])
 def test_a_length_bounds_the_sentences(length: Length, most: int) -> None:
     trees = ("oak", "elm", "ash", "fir", "yew", "birch", "cedar", "maple", "pine", "lime")
     entries = [entry(f"The {tree} stands beside hut {n}.") for n, tree in enumerate(trees)]
-    assert len(lines("Which trees stand?", *entries, length=length)) == most
+    assert len(lines("Which trees stand?", *entries, length=length, relevance=sure(*entries))) == most
 
 
-def test_near_copies_are_told_once_and_other_numbers_are_no_copies() -> None:
-    said = ("We counted 900 chairs in the old hall.", "We counted 900 chairs in the old hall!")
-    other = "We counted 950 chairs in the old hall."
-    found = lines("How many chairs did we count?", *map(entry, said), entry(other), length="medium")
-    assert len(found) == 2
-
-
-def test_further_sentences_have_to_come_near_the_best() -> None:
-    assert lines("What is the wifi password?", NOTES, length="long") == [
-        "2026-01-12: The wifi password is otter-lamp-93."
-    ]
-
-
-def test_what_happened_in_the_period_that_is_asked_for_comes_first() -> None:
-    said = entry("We ate at Lupa.", "2026-05-12"), entry("We ate at Nonna.", "2026-04-12")
-    assert lines("Where did we eat last month?", *said) == ["2026-04-12: We ate at Nonna."]
-
-
-def test_a_value_that_was_asked_for_by_its_key_comes_before_other_words() -> None:
-    said = entry("I moved to Oslo."), entry("Where people live matters to me.")
-    assert lines("Where do I live?", *said) == ["2026-05-01: I moved to Oslo."]
-
-
-@pytest.mark.parametrize(
-    ("query", "content", "line"),
-    [
-        ("Var bor jag?", "Hyran är hög. Jag bor i Lund.", "Jag bor i Lund."),
-        ("Vilken färg har cykeln?", "Bilen är blå. Cykeln är röd.", "Cykeln är röd."),
-        ("Wo wohne ich?", "Ich wohne in Leipzig.", "Ich wohne in Leipzig."),
-    ],
-)
-def test_swedish_and_german_are_answered(query: str, content: str, line: str) -> None:
-    assert lines(query, entry(content)) == [f"2026-05-01: {line}"]
+def test_copies_are_told_once() -> None:
+    said = [entry("We counted 900 chairs.", day) for day in ("2026-05-02", "2026-05-01")]
+    found = lines("How many chairs?", *said, relevance=sure(*said), length="medium")
+    assert found == ["2026-05-02: We counted 900 chairs."]
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import pytest
 
 from app.domain.memory import Memory, Scope
 from app.domain.query import Entry
-from app.services.answer.composing import compose
-from app.services.answer.holding import Former
+from app.services.answer.composing import Former
 from app.services.answer.summary import summary
 from bench.hostile import TEXTS
+from tests.services.answer.made import answer
 from tests.support.cost import best, within
 
 DAY = 86_400_000
@@ -50,7 +50,10 @@ def prose(size: int, seed: int) -> str:
 def cost(query: str, contents: list[str], former: str) -> float:
     entries = [Entry(str(n), text, {}, 0.9, NOW - n * DAY, NOW - n * DAY) for n, text in enumerate(contents)]
     formers = {entry.id: [Former(former, NOW - 99 * DAY, NOW - 30 * DAY)] for entry in entries}
-    return best(partial(compose, query, entries, formers, reference_time=NOW, length="medium"), tries=8)
+    relevance = {entry.id: 0.9 for entry in entries}
+    return best(
+        partial(answer, query, *entries, formers=formers, at=NOW, length="medium", relevance=relevance), tries=8
+    )
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -83,4 +86,4 @@ def test_a_summary_of_many_large_memories_costs_at_most_four_tenths_of_a_second(
     memories = [
         Memory(str(n), Scope("t", "a"), prose(4_000, n), {}, None, NOW - n * DAY, NOW, None) for n in range(200)
     ]
-    assert within(best(partial(summary, memories, reference_time=NOW), tries=2), 0.4)
+    assert within(best(partial(summary, memories), tries=2), 0.4)

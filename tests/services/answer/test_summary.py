@@ -7,7 +7,7 @@ import pytest
 
 from app.domain.memory import Memory, Scope
 from app.services.answer.summary import MAX_CHARACTERS, MAX_LINES, summary
-from tests.services.answer.made import NOW, noon
+from tests.services.answer.made import noon
 
 
 def memory(content: str, day: str = "2026-05-01", speaker: str = "", **fields: Any) -> Memory:
@@ -18,24 +18,24 @@ def memory(content: str, day: str = "2026-05-01", speaker: str = "", **fields: A
 
 
 def told(*memories: Memory) -> list[str]:
-    return summary(memories, reference_time=noon(NOW)).splitlines()
+    return summary(memories).splitlines()
 
 
 def test_each_kind_has_its_section_the_newest_first() -> None:
     assert told(
-        memory("I live in Rome.", "2026-01-08"),
-        memory("I like Thai food.", "2026-02-08"),
-        memory("Our rent is 900.", "2026-03-08"),
-        memory("Always answer in German.", "2026-02-01"),
-        memory("Remind me to call Ann.", "2026-04-01"),
-        memory("We visited Porto last week.", "2026-04-05"),
+        memory("I live in Rome.", "2026-01-08", type="fact"),
+        memory("I like Thai food.", "2026-02-08", type="fact"),
+        memory("Always answer in German.", "2026-02-01", type="instruction"),
+        memory("Remind me to call Ann.", "2026-04-01", type="task"),
+        memory("We visited Porto last week.", "2026-04-05", type="event"),
         memory("We visited Lyon.", "2026-04-15"),
     ) == [
         "## What holds",
-        "- 2026-03-08: Our rent is 900.",
-        "- 2026-02-01: Always answer in German.",
-        "- 2026-01-08: I live in Rome.",
         "- 2026-02-08: I like Thai food.",
+        "- 2026-01-08: I live in Rome.",
+        "",
+        "## Instructions",
+        "- 2026-02-01: Always answer in German.",
         "",
         "## Tasks",
         "- 2026-04-01: Remind me to call Ann.",
@@ -46,29 +46,14 @@ def test_each_kind_has_its_section_the_newest_first() -> None:
     ]
 
 
-def test_an_instruction_that_sets_no_fact_has_its_own_section() -> None:
-    assert told(memory("Never deploy on Fridays.")) == ["## Instructions", "- 2026-05-01: Never deploy on Fridays."]
+def test_only_what_holds_is_told_and_the_same_words_once() -> None:
+    assert told(memory("I live in Rome.", superseded_at=1, type="fact")) == []
+    again = memory("I live in Oslo.", "2026-01-08", type="fact"), memory("I live in OSLO!", "2026-02-08", type="fact")
+    assert told(*again) == ["## What holds", "- 2026-02-08: I live in OSLO!"]
 
 
-def test_of_a_fact_only_what_holds_is_told() -> None:
-    assert told(memory("I live in Rome.", "2026-01-08"), memory("I live in Oslo.", "2026-02-08")) == [
-        "## What holds",
-        "- 2026-02-08: I live in Oslo.",
-    ]
-    assert told(memory("I live in Rome.", superseded_at=1)) == []
-
-
-def test_the_same_fact_in_other_words_is_told_once() -> None:
-    assert told(memory("I live in Oslo.", "2026-01-08"), memory("I moved to Oslo.", "2026-02-08")) == [
-        "## What holds",
-        "- 2026-02-08: I moved to Oslo.",
-    ]
-
-
-def test_a_task_that_is_done_is_left_out() -> None:
-    task = memory("Remind me to book the ferry.", "2026-04-01")
-    assert told(task)[0] == "## Tasks"
-    assert "## Tasks" not in told(task, memory("I booked the ferry yesterday.", "2026-04-03"))
+def test_of_a_long_memory_the_first_sentences_are_told() -> None:
+    assert len(told(memory(" ".join(f"Room {n} is blue." for n in range(30)), type="fact"))) == 1 + 8
 
 
 @pytest.mark.parametrize(("content", "speaker"), [("Do I live in Rome?", ""), ("You live in Rome.", "assistant")])
@@ -77,8 +62,8 @@ def test_questions_and_what_a_machine_said_are_left_out(content: str, speaker: s
 
 
 def test_nothing_is_known_of_nobody() -> None:
-    assert summary([], reference_time=0) == ""
-    assert summary([memory(""), memory("\n"), memory("\u200b")], reference_time=0) == ""
+    assert summary([]) == ""
+    assert summary([memory(""), memory("\n"), memory("\u200b")]) == ""
 
 
 def test_a_memory_is_no_markdown() -> None:
@@ -96,13 +81,15 @@ def test_a_memory_is_no_markdown() -> None:
 
 
 def test_a_summary_is_bounded_and_full_where_there_is_enough() -> None:
-    facts = [memory(f"I like {'very ' * 60}nice thing {n}.", f"2026-03-{n % 28 + 1:02}") for n in range(150)]
-    found = summary(facts, reference_time=noon(NOW))
+    facts = [
+        memory(f"I like {'very ' * 60}nice thing {n}.", f"2026-03-{n % 28 + 1:02}", type="fact") for n in range(150)
+    ]
+    found = summary(facts)
     assert len(found) <= MAX_CHARACTERS
     mixed = [
-        memory(f"{text} {n}.", f"2026-03-{n % 28 + 1:02}")
+        memory(f"A thing of {kind} {n}.", f"2026-03-{n % 28 + 1:02}", type=kind)
         for n in range(40)
-        for text in ("I like dish", "Never open door", "Remind me of thing", "We visited town")
+        for kind in ("fact", "instruction", "task", "event")
     ]
     lines = told(*mixed)
     assert len(lines) == MAX_LINES
