@@ -94,8 +94,19 @@ stated AS MATERIALIZED (
   WHERE memory.id = restored.memory_id AND +memory.tenant_id = ?1 ->> 'tenant_id'
 ),
 """
+# A memory that is all of several claims, as what a reader has compared with others, may be superseded by another still.
+_BY_OTHERS = """EXISTS (
+  SELECT 1 FROM claim AS own
+  WHERE own.tenant_id = ?1 ->> 'tenant_id' AND own.agent_id = {table}.agent_id AND own.memory_id = {table}.id
+    AND own.whole AND own.superseded_at <= {{horizon}}
+    AND (own.agent_id, own.key, own.memory_id) NOT IN (
+      SELECT restored.agent_id, restored.key, restored.memory_id FROM restored
+    )
+)
+"""
 # What was learned follows each of its messages, and what it states itself (0017_learned.sql).
-_FOLLOWING = """
+_FOLLOWING = (
+    """
 follows AS MATERIALIZED (
   SELECT stated.agent_id, stated.id FROM stated WHERE stated.learned
   UNION
@@ -104,18 +115,14 @@ follows AS MATERIALIZED (
     AND source.agent_id = stated.agent_id AND source.message_id = stated.message_id
 ),
 back(id) AS MATERIALIZED (
-  SELECT stated.id FROM stated WHERE NOT stated.learned
+  SELECT stated.id FROM stated WHERE NOT stated.learned AND NOT """
+    + _BY_OTHERS.format(table="stated")
+    + """
   UNION
   SELECT follows.id FROM follows
-  WHERE follows.id NOT IN (SELECT gone.id FROM gone)
-    AND NOT EXISTS (
-      SELECT 1 FROM claim AS own
-      WHERE own.tenant_id = ?1 ->> 'tenant_id' AND own.agent_id = follows.agent_id AND own.memory_id = follows.id
-        AND own.whole AND own.superseded_at <= {horizon}
-        AND (own.agent_id, own.key, own.memory_id) NOT IN (
-          SELECT restored.agent_id, restored.key, restored.memory_id FROM restored
-        )
-    )
+  WHERE follows.id NOT IN (SELECT gone.id FROM gone) AND NOT """
+    + _BY_OTHERS.format(table="follows")
+    + """
     AND NOT EXISTS (
       SELECT 1 FROM memory_source AS source CROSS JOIN long_term_memory AS said
       WHERE source.tenant_id = ?1 ->> 'tenant_id' AND source.agent_id = follows.agent_id
@@ -132,6 +139,7 @@ WHERE memory.id = back.id AND +memory.tenant_id = ?1 ->> 'tenant_id' AND memory.
 UNION ALL SELECT NULL, NULL, NULL FROM cut
 ORDER BY 1
 """
+)
 _OF_RUN = f"""
 SELECT (SELECT count(*) FROM ({CHANGED} LIMIT {MAX_COUNTED + 1})) AS changed, 0 AS messages, 0 AS outcomes,
   FALSE AS cut, {NOW} AS now,

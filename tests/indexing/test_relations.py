@@ -10,12 +10,14 @@ from app.domain.author import Author
 from app.domain.errors import DatabaseUnavailable, ReaderUnavailable, UpstreamUnavailable
 from app.domain.memory import NewMemory
 from app.domain.query import Query
+from app.domain.undoing import Selected
 from app.indexing.jobs.backfill import backfill_claims
 from app.indexing.jobs.relate import Relating
 from app.ports.processes import UnknownProcesses
 from app.runtime.relating import read_left_over, relating
 from app.services.gateway import LongTermMemoryGateway
 from app.services.profile import ProfileService
+from app.services.undo_taught import UndoTaught
 from tests.services.scripted_reader import DOUBTFUL, INSTRUCTION, REPLACES, RESTATES, TASK, ScriptedReader
 from tests.support.backends import Backend
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
@@ -345,3 +347,18 @@ async def test_a_reader_that_comes_back_reads_what_rules_have_read_meanwhile(sce
     assert await scene.hidden() == []
     await scene.compare()
     assert await scene.hidden() == [ROME]
+
+
+@pytest.mark.parametrize(("undone", "holds_again"), [([OSLO], []), ([OSLO, PARIS], [ROME])])
+async def test_an_undo_says_and_does_what_holds_again(scene: Scene, undone: list[str], holds_again: list[str]) -> None:
+    other = Author("another", "http")
+    for content in (ROME, OSLO, PARIS):
+        await scene.store(content, author=other if content in undone else ADMINISTRATOR)
+    await scene.compare()
+    undo = UndoTaught(scene.backends.of_tenant("acme", ADMINISTRATOR))
+    before = await undo.dry_run(Selected(credential_id="another"))
+    assert before.forecast is not None
+    assert [one.content for one in before.forecast.holding] == holds_again
+    await undo.run(Selected(credential_id="another"))
+    remaining = [content for content in (ROME, OSLO, PARIS) if content not in undone]
+    assert await scene.hidden() == [content for content in remaining[:-1] if content not in holds_again]
