@@ -13,6 +13,7 @@ from app.domain.errors import MemoryGatewayError, SchemaTooNew, Unavailable
 from app.indexing.indexer import Indexer
 from app.indexing.jobs.backfill import backfill_claims, backfill_segments, free_tasks
 from app.observability.metrics import Metrics
+from app.ports.reader import Reader
 from app.runtime.attempts import attempt
 from app.runtime.backends import Backends
 from app.runtime.checks import Checks, another_config
@@ -86,6 +87,7 @@ class Runtime:
         self.pace = pace or Pace()
         self._retry_seconds = _RETRY_SECONDS
         self._lacks_words = False
+        self._older_read = asyncio.Event()
         self._words_missing = asyncio.Event()
         self.indexer = Indexer(
             backends.database,
@@ -196,14 +198,8 @@ class Runtime:
             asyncio.create_task(self._keep_looking_at_schema(), name="schema"),
         ]
         if self.backends.reader is not None:
-            related = keep_related(
-                self.backends,
-                self.backends.reader,
-                self._may_work,
-                seconds=self.pace.relations_seconds,
-                gather_seconds=self.pace.gather_seconds,
-            )
-            self._background = [*self._background, asyncio.create_task(related, name="relations")]
+            related = asyncio.create_task(self._keep_related(self.backends.reader), name="relations")
+            self._background = [*self._background, related]
         if self.backends.model is not None:
             self._background = [
                 *self._background,
@@ -320,6 +316,17 @@ class Runtime:
                 structlog.get_logger().exception("background_failed")
                 await asyncio.sleep(_RETRY_SECONDS)
 
+    async def _keep_related(self, reader: Reader) -> None:
+        """Compare memories once those of older versions are up to date: what these called a task is freed by that."""
+        await self._older_read.wait()
+        await keep_related(
+            self.backends,
+            reader,
+            self._may_work,
+            seconds=self.pace.relations_seconds,
+            gather_seconds=self.pace.gather_seconds,
+        )
+
     async def _read_older_memories(self) -> None:
         """Bring memories of older versions up to date, in the background; an outage only delays it."""
         seconds = _RETRY_SECONDS
@@ -330,11 +337,13 @@ class Runtime:
                         structlog.get_logger().info("statements_read", memories=read)
                     if freed := await free_tasks(self.backends.database, self.backends.reader):
                         structlog.get_logger().info("tasks_freed", memories=freed)
+                    self._older_read.set()
                     return
             except Unavailable as error:
                 structlog.get_logger().warning("backfill_waits", code=error.code, reason=error.detail, seconds=seconds)
             except Exception:  # noqa: BLE001 - a defect is logged and must not keep the service from stopping
                 structlog.get_logger().exception("background_failed")
+                self._older_read.set()
                 return
             await asyncio.sleep(seconds)
             seconds = min(2 * seconds, _MAX_RETRY_SECONDS)

@@ -1,9 +1,12 @@
 """The stage in which a language model gives proposals their type, their topic and the questions that they answer."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import structlog
+
+from app.domain.claim import MemoryType
 from app.domain.errors import QuotaExceeded, Unavailable
 from app.domain.learned import Proposal
 from app.services.ingest.grounded import grounded_queries, grounded_topic
@@ -11,6 +14,7 @@ from app.services.ingest.model_calls import ModelCalls
 from app.services.ingest.work import Work
 from app.services.learning import classifying
 from app.services.learning.classifying import classification
+from app.services.reading import TenantReader
 from app.statements.tokens import tokens
 from app.storage.learning import KeptProposal, KnownTopic, kept_proposals, known_topics
 
@@ -38,7 +42,7 @@ class Classify:
                 return
             topics = await _topics(work, batch)
             try:
-                found = await classified(work.model, batch, topics)
+                found = await classified(work.model, batch, topics, work.backends.reader)
             except (QuotaExceeded, Unavailable) as error:
                 found = [replace(each, state="failed", reason=error.code) for each in batch]
             await work.run([work.learning.settle(found)])
@@ -61,11 +65,31 @@ def nearest(given: Sequence[KnownTopic], profile: Sequence[KnownTopic]) -> list[
     return list(dict.fromkeys([*just_given, *(each.topic for each in profile)]))[:SHOWN]
 
 
-async def classified(model: ModelCalls, batch: Sequence[KeptProposal], topics: Sequence[str]) -> list[KeptProposal]:
-    """Return proposals with what the model says they are; raises as ``ModelCalls.ask`` does."""
+async def classified(
+    model: ModelCalls, batch: Sequence[KeptProposal], topics: Sequence[str], reader: TenantReader | None
+) -> list[KeptProposal]:
+    """Return proposals with what the model says they are, or the reader where it says nothing.
+
+    Raises as ``ModelCalls.ask`` does.
+    """
     proposals = [each.proposal for each in batch]
     answer = await model.ask(lambda mark: classification(proposals, topics, mark))
-    return await asyncio.to_thread(_grounded, batch, classifying.classified(answer, proposals), topics)
+    kinds = await _kinds(reader, proposals, classifying.unsaid(answer, proposals))
+    return await asyncio.to_thread(_grounded, batch, classifying.classified(answer, proposals, kinds), topics)
+
+
+async def _kinds(
+    reader: TenantReader | None, proposals: Sequence[Proposal], numbers: Sequence[int]
+) -> Mapping[int, MemoryType]:
+    """Return what the proposals of these numbers are, as a reader finds; nothing where there is none."""
+    if reader is None or not numbers:
+        return {}
+    try:
+        kinds = await reader.kinds([proposals[number - 1].content for number in numbers])
+    except Unavailable as error:
+        structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
+        return {}
+    return {number: kind.name for number, kind in zip(numbers, kinds, strict=True)}
 
 
 def _grounded(batch: Sequence[KeptProposal], found: Sequence[Proposal], topics: Sequence[str]) -> list[KeptProposal]:

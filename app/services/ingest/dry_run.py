@@ -155,7 +155,7 @@ class _DryLearning:
             shown = list(dict.fromkeys([*given, *(each.topic for each in profile)]))[:SHOWN]
             self._supersedes |= {each.topic: each.memory_id for each in profile if each.memory_id is not None}
             try:
-                self._keep(await classified(self._model, batch, shown))
+                self._keep(await classified(self._model, batch, shown, self._backends.reader))
             except (QuotaExceeded, Unavailable) as error:
                 self._keep([replace(each, state="failed", reason=error.code) for each in batch])
 

@@ -2,9 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -41,6 +41,7 @@ _SAYS_NOTHING = frozenset(
         "user",
     )
 )
+_NO_KINDS: Final[Mapping[int, MemoryType]] = {}
 _NO_LETTER = re.compile(r"[\W_]+")
 
 
@@ -84,22 +85,33 @@ def classification(proposals: Sequence[Proposal], topics: Sequence[str], mark: s
     )
 
 
-def classified(answer: Classified, proposals: Sequence[Proposal]) -> list[Proposal]:
+def unsaid(answer: Classified, proposals: Sequence[Proposal]) -> Sequence[int]:
+    """Return the numbers of the proposals, from 1, of which nothing is said."""
+    said = {each.memory for each in answer.memories}
+    return [number for number in range(1, len(proposals) + 1) if number not in said]
+
+
+def classified(
+    answer: Classified, proposals: Sequence[Proposal], kinds: Mapping[int, MemoryType] = _NO_KINDS
+) -> list[Proposal]:
     """Return the proposals in their order, each with its type, and its topic and search queries as far as they can be.
 
-    One of which nothing is said is an event, which replaces nothing. Only an event keeps when it happened: a fact, an
-    instruction or a task holds from when it was said. A topic that more than ``MAX_OF_TOPIC`` share tells nothing apart
-    and is none.
+    One of which nothing is said is of the kind that ``kinds`` has by its number, else an event. It replaces nothing.
+    Only an event keeps when it happened: a fact, an instruction or a task holds from when it was said. A topic that
+    more than ``MAX_OF_TOPIC`` share tells nothing apart and is none.
     """
     said = {each.memory: each for each in reversed(answer.memories)}
-    found = [_of(proposal, said.get(number)) for number, proposal in enumerate(proposals, 1)]
+    found = [
+        _of(proposal, said.get(number), kinds.get(number, "event")) for number, proposal in enumerate(proposals, 1)
+    ]
     shared = Counter(each.topic for each in found)
     return [each if shared[each.topic] <= MAX_OF_TOPIC else replace(each, topic=None) for each in found]
 
 
-def _of(proposal: Proposal, said: Classification | None) -> Proposal:
+def _of(proposal: Proposal, said: Classification | None, unsaid_kind: MemoryType) -> Proposal:
     if said is None:
-        return replace(proposal, type="event", topic=None, search_queries=())
+        happened_at = proposal.happened_at if unsaid_kind == "event" else None
+        return replace(proposal, type=unsaid_kind, topic=None, search_queries=(), happened_at=happened_at)
     return replace(
         proposal,
         type=said.type,

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 import pytest
 
 from app.domain.claim import MemoryType
-from app.services.learning.classifying import Classification, Classified, classification, classified, topic
+from app.services.learning.classifying import Classification, Classified, classification, classified, topic, unsaid
 from tests.services.learning.conversations import MARK, MONDAY, proposed
 
 LIVES, RAN = proposed("The user lives in Oslo."), proposed("The user ran.", happened_at=MONDAY)
@@ -50,6 +50,13 @@ def test_facts_and_instructions_have_a_topic_and_events_and_tasks_have_none() ->
 def test_only_an_event_keeps_when_it_happened() -> None:
     given = Classified([Classification(1, "event", "", []), Classification(2, "fact", "", [])])
     assert [each.happened_at for each in classified(given, [RAN, RAN])] == [MONDAY, None]
+
+
+def test_what_is_not_mentioned_is_what_a_reader_finds_it_to_be() -> None:
+    given = Classified([Classification(1, "fact", "user_city", [])])
+    assert unsaid(given, [LIVES, RAN, RAN]) == [2, 3]
+    found = classified(given, [LIVES, RAN, RAN], {2: "instruction"})
+    assert [(each.type, each.happened_at) for each in found[1:]] == [("instruction", None), ("event", MONDAY)]
 
 
 def test_what_is_not_mentioned_is_an_event_that_replaces_nothing() -> None:
