@@ -47,7 +47,7 @@ class _Fit:
         return 1 / (1 + math.exp(-odds))
 
 
-_FIT = _Fit(likelihood=0.09, relevance=1.75, base=-1.4)
+_FIT = _Fit(likelihood=0.088, relevance=0.963, base=-1.425)
 """What ``python -m training.reader join`` finds on the scenes that are kept aside for thresholds."""
 
 

@@ -210,8 +210,8 @@ async def test_while_the_reader_is_away_the_answer_is_the_one_without_it_and_say
 async def test_of_a_long_memory_the_sentence_is_told_that_answers(bench: Bench) -> None:
     question = "What is the wifi password?"
     text = "Key is under the third pot. The wifi password is otter-lamp-93. Turn the water off."
-    context = "Key is under the third pot. The wifi password is otter-lamp-93."
-    reading(bench, {}).answers = {(question, text): 0.9, (question, context): 0.8}
+    sentence = "The wifi password is otter-lamp-93."
+    reading(bench, {}).answers = {(question, text): 0.9, (question, sentence): 0.8}
     await of(bench, "acme").remember("bot", text, occurred_at=DAY)
     recall = await of(bench, "acme").recall("bot", question, length="long")
     assert recall.answer == "1970-01-02: The wifi password is otter-lamp-93."

@@ -109,8 +109,7 @@ async def test_a_message_of_several_sentences_stays_beside_what_was_learned_of_i
     await learn(told.bench.backends, learned, said, DAYS[0] + 1)
     query = "Whose gift was the oven, and who bakes bread?"
     gift = "The oven was a gift of our aunt."
-    context = message
-    relevances = {learned: 0.9, message: 0.8, context: 0.9}
+    relevances = {learned: 0.9, message: 0.8, gift: 0.9}
     told.read({(query, text): value for text, value in relevances.items()})
     recall = await told.ask(query, **AWAY)
     assert gift in recall.answer

@@ -19,8 +19,8 @@ _MACHINES = frozenset(("assistant", "system", "program", "tool", "bot", "ai"))
 _WORD = re.compile(WORD)
 _LIST_MARK = re.compile(r"(?:[-*+\u2022>]\s+|#{1,6}\s+){1,4}")
 _MAX_TOGETHER = 2_000
-_BEFORE, _CONTEXT = 160, 400
-"""Characters of the sentence before one, and of both."""
+_SHORT, _BEFORE = 25, 160
+"""Characters of a short sentence, and of the one before it that are read with it."""
 
 
 class Told(Protocol):
@@ -88,7 +88,7 @@ class Said:
     words: frozenset[str]
     """The stems of its words."""
     context: str
-    """What a reader reads of it: the sentence, with the one before it."""
+    """What a reader reads of it: the sentence, and where it is short the one before it, on which it may lean."""
 
     @property
     def order(self) -> tuple[int, str, int]:
@@ -121,7 +121,8 @@ def _said(content: str, places: Sequence[tuple[int, int]], origin: Origin, stems
         text = plain(_unlisted(content[begin:end]))
         if text:
             words = frozenset(map(stems.__getitem__, spelled(text)))
-            yield Said(origin, text, place, words, f"{before[-_BEFORE:]} {text}".strip()[:_CONTEXT])
+            leans = len(text) <= _SHORT
+            yield Said(origin, text, place, words, f"{before[-_BEFORE:]} {text}".strip() if leans else text)
             before = text
 
 

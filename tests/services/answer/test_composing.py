@@ -56,7 +56,11 @@ def test_no_more_sentences_are_rated_than_the_limit_and_of_each_memory_those_wit
     rated = to_rate([sentences])
     assert len(rated) == MAX_RATED
     assert rated[0].text == "The wifi password is otter."
-    assert rated[0].context == "It rains here. The wifi password is otter."
+    assert rated[0].context == "The wifi password is otter."
+    assert {said.text: said.context for said in by_entry([entry("Here is the wifi password. Otter.")], asked)[0]} == {
+        "Here is the wifi password.": "Here is the wifi password.",
+        "Otter.": "Here is the wifi password. Otter.",
+    }
     many = by_entry([entry(f"{long}The wifi password is {n}. {long}", id_=str(n)) for n in range(20)], asked)
     assert len(to_rate(many)) == MAX_RATED
     assert len(to_rate(many[:3])) <= MAX_RATED
