@@ -1,7 +1,6 @@
-"""Tells by code whether a statement stands in the lines that it cites."""
+"""Tells by code what a statement says that the lines which it cites do not say, and what a reader has to decide."""
 
-from app.grounding.checking import Checker, ungrounded
-from app.grounding.orders import evident
+from app.grounding.checking import Checked, Checker
 from app.grounding.source import Source, Ungrounded, UngroundedKind
 
-__all__ = ["Checker", "Source", "Ungrounded", "UngroundedKind", "evident", "ungrounded"]
+__all__ = ["Checked", "Checker", "Source", "Ungrounded", "UngroundedKind"]

@@ -1,136 +1,172 @@
-"""Reads what the sources of statements say: their clauses, words, quantities and days."""
+"""Reads what the sources of statements say: their sentences, words, quantities and days, each source once."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
+from functools import cached_property
+from heapq import nsmallest
 
-from app.grounding.evidence import Reading, inherit, read
-from app.grounding.orders import evident
-from app.grounding.reading import Clause, Word, clauses, folded
+from app.grounding.reading import Clause, Sentence, Word, folded, plain, sentences
 from app.grounding.source import Source
-from app.grounding.support import Grounds
 from app.grounding.told_days import Told, told
-from app.grounding.wording import Stems, Wording
+from app.language.numbers import Quantity, quantities
 from app.statements.dates.time_readings import Days
 
-WORDS = re.compile(r"[^\W_]+")
 _DAY = 86_400_000
 _EPOCH = 719_163
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What is known of all sources."""
-
-    grounds: Grounds
-    exact: frozenset[str]
-    stems: frozenset[str]
-    numbers: frozenset[object]
-    told: Sequence[Told]
-    days: frozenset[Days]
-    today: Sequence[int]
-    text: str
+_LETTERS = re.compile(r"[^\W_]+")
+_COMMON = 40
+"""Sentences of one source in which a word stands that tells them apart no more."""
+_MAX_NEAR = 12
 
 
 class SourceReading:
-    """What a source says, read once in one language, and its clauses once for each set of names that concern it."""
+    """What a source says, as far as it is read."""
 
-    def __init__(self, source: Source, wording: Wording) -> None:
-        """Read a source up to an order to whoever makes memories."""
-        text = evident(source.text)
-        self.source = Source(text, source.said_at, source.speaker)
+    def __init__(self, source: Source) -> None:
+        """Read a source."""
+        self.source = source
         self.today = None if source.said_at is None else _ordinal(source.said_at)
-        self.lines = "".join(plain(line) + "\n" for line in text.splitlines())
-        self.text = plain(text)
-        self.times = told(text, self.today)
-        self._wording = wording
-        self._clauses = clauses(text, wording, Stems(wording))
-        self._unsaid = {word.starts for word in self._words() if within(word, self.times)}
-        speakers = WORDS.findall(folded(source.speaker))
-        self.names = names_in(self._clauses).union(speakers)
-        self.exact, self.stems = _vocabulary(self._words(), wording)
-        self.exact.update(speakers)
-        self._capitals = frozenset(word.folded for word in self._words() if word.capital)
-        self._readings: dict[frozenset[str], list[Reading]] = {}
+        self.lines = "".join(plain(line) + "\n" for line in source.text.splitlines())
+        self.text = plain(source.text)
+        self.times = told(source.text, self.today)
+        self.sentences = sentences(source.text)
+        self.quantities = quantities(source.text)
+        self.words = frozenset(word.folded for word in self._words())
+        self.forms = self.words.union(*(_LETTERS.findall(word) for word in self.words if not word.isalnum()))
+        self.names = frozenset(word.folded for word in self._words() if word.capital and not word.first)
+        self.joined = frozenset("".join(_LETTERS.findall(word)) for word in self.words)
+        self.speaker = frozenset(_LETTERS.findall(folded(source.speaker)))
+        self._places: defaultdict[str, list[int]] = defaultdict(list)
+        for place, sentence in enumerate(self.sentences):
+            for key in sentence.keys:
+                self._places[key].append(place)
 
-    def of_it(self, names: AbstractSet[str]) -> frozenset[str]:
-        """Return the names that make a difference to how the clauses are read."""
-        return self._capitals & names
+    @cached_property
+    def numbers(self) -> frozenset[tuple[Decimal, str]]:
+        """Every value with its unit."""
+        return frozenset((value, each.unit) for each in self.quantities for value in each.values)
 
-    def readings(self, names: AbstractSet[str]) -> list[Reading]:
-        """Return the clauses as they are read where these words are names."""
-        own = self.of_it(names)
-        if own not in self._readings:
-            found = [read(clause, self._wording, own, self._unsaid) for clause in self._clauses]
-            inherit(found, self._wording)
-            self._readings[own] = found
-        return self._readings[own]
+    def nearness(self, keys: Collection[str]) -> dict[int, float]:
+        """Return how many of some words each sentence has that has any, by its place; rare words count more."""
+        found: defaultdict[int, float] = defaultdict(float)
+        most = max(_COMMON, len(self.sentences) // 20)
+        for key in keys:
+            places = self._places.get(key, ())
+            if 0 < len(places) <= most:
+                for place in places:
+                    found[place] += 1 + 1 / len(places)
+        return found
 
     def _words(self) -> Iterator[Word]:
-        return (word for clause in self._clauses for word in clause.words)
+        return (word for sentence in self.sentences for clause in sentence.clauses for word in clause.words)
 
 
-def gathered(
-    sources: Sequence[SourceReading], wording: Wording, names: AbstractSet[str], computed: Collection[date]
-) -> Known:
-    """Return what sources say; ``names`` are the words that are names in any of them or in the statement."""
-    readings: list[Reading] = []
-    days: set[Days] = {(day.toordinal(), day.toordinal() + 1) for day in computed}
-    for number, source in enumerate(sources):
-        found = [replace(reading, source=number) for reading in source.readings(names)]
-        readings.extend(found)
-        today = source.today
-        days.update(stretch for each in source.times for stretch in each.days if today is not None or each.fixed)
-        if today is not None and any(not wording.words["present"].isdisjoint(reading.said) for reading in found):
-            days.add((today, today + 1))
-    return Known(
-        grounds=Grounds.of(readings, [each.source for each in sources]),
-        exact=frozenset[str]().union(*(each.exact for each in sources)),
-        stems=frozenset[str]().union(*(each.stems for each in sources)),
-        numbers=frozenset(term for reading in readings for term in reading.terms if isinstance(term, tuple)),
-        told=[each for source in sources for each in source.times],
-        days=frozenset(days),
-        today=[each.today for each in sources if each.today is not None],
-        text="\n".join(each.text for each in sources),
-    )
+@dataclass(frozen=True)
+class Claim:
+    """A statement as it is compared with its sources. ``times``: its expressions of time, read on no certain day."""
+
+    text: str
+    sentences: Sequence[Sentence]
+    times: Sequence[Told]
+    quantities: Sequence[Quantity]
+
+    @staticmethod
+    def of(text: str) -> "Claim":
+        """Read a statement."""
+        return Claim(text, sentences(text), told(text, None), quantities(text))
+
+    @cached_property
+    def clauses(self) -> Sequence[Clause]:
+        """Its clauses in their order."""
+        return [clause for sentence in self.sentences for clause in sentence.clauses]
+
+    @cached_property
+    def words(self) -> Sequence[Word]:
+        """Its words in their order."""
+        return [word for clause in self.clauses for word in clause.words]
+
+    @cached_property
+    def forms(self) -> frozenset[str]:
+        """Its words, folded."""
+        return frozenset(word.folded for word in self.words)
+
+    def in_times(self, place: int) -> bool:
+        """Tell whether a place belongs to an expression of time."""
+        return any(each.starts <= place < each.ends for each in self.times)
 
 
-def names_in(found: Iterable[Clause]) -> set[str]:
-    """Return the words that are written with a capital within a sentence."""
-    return {
-        word.folded for clause in found for word in clause.words if word.capital and not word.first and word.text != "I"
-    }
+@dataclass(frozen=True)
+class Known:
+    """All that the sources of a statement say. ``computed``: days that code has computed of them."""
+
+    sources: Sequence[SourceReading]
+    computed: Collection[date] = ()
+
+    @cached_property
+    def today(self) -> Sequence[int]:
+        """The days on which they were said."""
+        return list(dict.fromkeys(each.today for each in self.sources if each.today is not None))
+
+    @cached_property
+    def days(self) -> frozenset[Days]:
+        """Every stretch of time that they may mean."""
+        found = {(day.toordinal(), day.toordinal() + 1) for day in self.computed}
+        for source in self.sources:
+            sure = [each for each in source.times if source.today is not None or each.fixed]
+            found.update(stretch for each in sure for stretch in each.days)
+        return frozenset(found)
+
+    @cached_property
+    def times(self) -> Sequence[Told]:
+        """Their expressions of time."""
+        return [each for source in self.sources for each in source.times]
+
+    @cached_property
+    def text(self) -> str:
+        """All they say, as it is compared."""
+        return "\n".join(each.text for each in self.sources)
+
+    @property
+    def forms(self) -> Iterator[frozenset[str]]:
+        """The folded words of each of them."""
+        return (each.words for each in self.sources)
+
+    def has_word(self, word: str) -> bool:
+        """Tell whether a folded word stands in any of them, or names who says it."""
+        return any(word in each.forms or word in each.joined or word in each.speaker for each in self.sources)
+
+    def has_name(self, word: str) -> bool:
+        """Tell whether a folded word is written as a name within a sentence of any of them."""
+        return any(word in each.names for each in self.sources)
 
 
-def _vocabulary(words: Iterable[Word], wording: Wording) -> tuple[set[str], set[str]]:
-    exact: set[str] = set()
-    stems: set[str] = set()
-    for word in words:
-        exact.add(word.folded)
-        exact.update(parts(word.folded))
-        if not word.capital or word.first or wording.code == "de":
-            stems.add(word.stem)
-            stems.update(wording.stem(part) for part in parts(word.folded))
-        if base := wording.denied(word.stem):
-            stems.add(base)
-    return exact, stems
+@dataclass(frozen=True)
+class Comparison:
+    """A statement beside its sources, as each guard looks at it."""
 
+    claim: Claim
+    known: Known
 
-def parts(word: str) -> list[str]:
-    """Return the parts of a compound with a hyphen; none of another word."""
-    return WORDS.findall(word) if "-" in word or "/" in word else []
+    @cached_property
+    def near(self) -> Sequence[tuple[Clause, Sequence[tuple[SourceReading, Clause]]]]:
+        """Each clause of the statement with the clauses of those sentences that have most of its words, a few."""
+        return [(clause, list(self._near(clause))) for clause in self.claim.clauses]
 
-
-def plain(text: str) -> str:
-    """Return a text without difference of case and white space."""
-    return " ".join(folded(text).split())
-
-
-def within(word: Word, times: Sequence[Told]) -> bool:
-    """Tell whether a word belongs to one of some expressions of time."""
-    return any(each.starts <= word.starts < each.ends for each in times)
+    def _near(self, clause: Clause) -> Iterator[tuple[SourceReading, Clause]]:
+        keys = frozenset(word.key for word in clause.words)
+        found = [
+            (-near, number, place)
+            for number, source in enumerate(self.known.sources)
+            for place, near in source.nearness(keys).items()
+        ]
+        for _, number, place in nsmallest(_MAX_NEAR, found):
+            source = self.known.sources[number]
+            for other in source.sentences[place].clauses:
+                yield source, other
 
 
 def _ordinal(moment: int) -> int | None:

@@ -1,122 +1,129 @@
-"""Reads a text as clauses of words, each word with its form, its place and whether it is written with a capital."""
+"""Reads a text as sentences of clauses of words, each word with its form, its place and how it is written."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from app.domain.words import normalised
-from app.grounding.wording import Stems, Wording
 
 _TOKEN = re.compile(
-    r"(?P<word>[^\W_]+(?:['\u2019][^\W\d_]+)*(?:(?:[-_./:@#+&]|(?<=\d),(?=\d))[^\W_]+)*[+#]{0,2}|[$\u20ac\u00a3%\u00b0])"
-    r"|(?P<stop>[.!?\u2026](?=\s|$|[\"\u201d\u201c\u00ab\u00bb)\]])|\n)|(?P<ask>\?)|(?P<break>[,;:()\u2014\u2013])"
+    r"(?P<word>[^\W_]+(?:['\u2019][^\W\d_]+)*(?:(?:[-_./:@#+&]|(?<=\d),(?=\d))[^\W_]+)*[+#]{0,2})"
+    r"|(?P<stop>[.!?\u2026\u3002](?=\s|$|[\"\u201d\u201c\u00ab\u00bb)\]])|\n)"
+    r"|(?P<strong>[;:()\u2014\u2013])|(?P<weak>,)"
 )
-_CONTRACTIONS = (("n't", "not"), ("'m", "am"), ("'re", "are"), ("'ve", "have"), ("'ll", "will"), ("'d", "would"))
-_SHORT = {"ca": "can", "wo": "will"}
-_ABBREVIATED = frozenset(["dr", "mr", "mrs", "ms", "prof", "st", "no", "nr", "ca", "approx", "vs", "bzw", "usw"])
-_NUMERAL = re.compile(r"\d")
+_STEM: Final = 4
+_LONGEST: Final = 60
+"""Words of a sentence; a longer one is read as several."""
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a text: as it is written, folded, its stem, and where it begins and ends."""
+    """A word of a text: as it is written, folded without what an apostrophe adds to it, and where it stands."""
 
     text: str
     folded: str
-    stem: str
     starts: int
     ends: int
     first: bool
     """It begins a sentence."""
-    capital: bool
-    """It is written as names are."""
+
+    @property
+    def capital(self) -> bool:
+        """Whether it is written as names are."""
+        return self.text[0].isupper()
 
     @property
     def coded(self) -> bool:
         """Whether it has digits, or capitals inside: a code or a product's name."""
-        return _NUMERAL.search(self.text) is not None or any(letter.isupper() for letter in self.text[1:])
+        return any(letter.isdigit() for letter in self.text) or any(letter.isupper() for letter in self.text[1:])
+
+    @property
+    def owns(self) -> bool:
+        """Whether it says whose something is: "Ann's"."""
+        return self.text[-2:] in {"'s", "\u2019s"}
+
+    @property
+    def key(self) -> str:
+        """The beginning by which forms of it are looked for."""
+        return self.folded[:_STEM]
+
+    def akin(self, other: "Word") -> bool:
+        """Tell whether words may be forms of one, in any language: they begin alike, and differ at their ends."""
+        return akin(self.folded, other.folded)
 
 
 @dataclass(slots=True)
 class Clause:
-    """A clause: its words in order, the number of its sentence, and whether the sentence asks."""
+    """The words between two marks."""
 
     words: list[Word] = field(default_factory=list)
-    sentence: int = 0
     asks: bool = False
-    joint: str = ""
-    """The word or mark before it."""
 
 
-def clauses(text: str, wording: Wording, stems: Stems) -> list[Clause]:
-    """Return the clauses of a text in their order; contractions are written out."""
-    found: list[Clause] = [Clause()]
-    sentence, first = 0, True
-    for match in _TOKEN.finditer(text):
-        if match.lastgroup == "word":
-            for word in _words(match, stems, first=first):
-                if word.folded in wording.words["joints"] and len(found[-1].words) != 1:
-                    found.append(Clause(sentence=sentence, joint=word.folded))
-                else:
-                    found[-1].words.append(word)
-            first = False
-            continue
-        if match.lastgroup == "stop" and match[0] == "." and _shortened(found[-1], wording):
-            continue
-        if match[0] in ",;:()\u2014\u2013":
-            found.append(Clause(sentence=sentence, joint=match[0]))
-            continue
-        if match[0] == "?":
-            _ask(found, sentence)
-        sentence, first = sentence + 1, True
-        found.append(Clause(sentence=sentence, joint="."))
-    return [clause for clause in found if clause.words]
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence, or a part of one that has no end; text[starts:ends] is it."""
+
+    starts: int
+    ends: int
+    clauses: list[Clause]
+    keys: frozenset[str]
 
 
-def _shortened(clause: Clause, wording: Wording) -> bool:
-    """Tell whether a full stop belongs to the word before it: "Dr.", "K.", "24. März"."""
-    if not clause.words:
-        return False
-    word = clause.words[-1]
-    if word.folded.isdecimal():
-        return wording.code != "en" and len(word.folded) <= len("31")
-    return (len(word.text) == 1 and word.capital and word.text != "I") or word.folded in _ABBREVIATED
-
-
-def _ask(found: list[Clause], sentence: int) -> None:
-    for clause in reversed(found):
-        if clause.sentence != sentence:
-            return
-        clause.asks = True
+def akin(one: str, other: str) -> bool:
+    """Tell whether two folded words may be forms of one word."""
+    if one == other:
+        return True
+    short, long = sorted((one, other), key=len)
+    if len(short) >= 3 and long.startswith(short) and len(long) - len(short) <= 3:  # noqa: PLR2004
+        return True
+    return len(short) > _STEM and one[: len(short) - 2] == other[: len(short) - 2] and len(long) - len(short) <= 3  # noqa: PLR2004
 
 
 def folded(text: str) -> str:
-    """Return a word or a text as it is compared."""
+    """Return a text as it is compared."""
     return normalised(text).casefold().replace("\u2019", "'")
 
 
-def _words(match: re.Match[str], stems: Stems, *, first: bool) -> Iterator[Word]:
-    raw, starts, ends = match[0], match.start(), match.end()
-    plain = folded(raw)
-    if "'" in plain:
-        yield from _written_out(raw, plain, starts, ends, stems, first=first)
-        return
-    yield Word(raw, plain, stems[plain], starts, ends, first, raw[0].isupper())
+def plain(text: str) -> str:
+    """Return a text without difference of case and white space."""
+    return " ".join(folded(text).split())
 
 
-def _written_out(raw: str, plain: str, starts: int, ends: int, stems: Stems, *, first: bool) -> Iterator[Word]:
-    for ending, full in _CONTRACTIONS:
-        if plain.endswith(ending) and len(plain) > len(ending):
-            word = plain[: -len(ending)]
-            word = _SHORT.get(word, word)
-            yield Word(raw[: len(word)], word, stems[word], starts, ends, first, raw[0].isupper())
-            yield Word(full, full, stems[full], starts, ends, first=False, capital=False)
-            return
-    word, _, rest = plain.partition("'")
-    yield Word(raw[: len(word)], word, stems[word], starts, ends, first, raw[0].isupper())
-    if rest == "s":
-        yield Word("'s", "'s", "'s", starts, ends, first=False, capital=False)
-    elif rest:
-        yield Word(
-            raw[-len(rest) :], rest, stems[rest], starts, ends, first=False, capital=raw[-len(rest) :][:1].isupper()
-        )
+def sentences(text: str) -> list[Sentence]:
+    """Return the sentences of a text in their order; a line is one too."""
+    found: list[Sentence] = []
+    clauses: list[Clause] = [Clause()]
+    count, first = 0, True
+    for match in _TOKEN.finditer(text):
+        if match.lastgroup == "word":
+            clauses[-1].words.append(_word(match, first=first))
+            first, count = False, count + 1
+            if count < _LONGEST:
+                continue
+        elif match.lastgroup in {"weak", "strong"}:
+            clauses.append(Clause())
+            continue
+        else:
+            first = True
+        if count:
+            found.append(_sentence(clauses, match.end(), asks=match[0] == "?"))
+        clauses, count = [Clause()], 0
+    if count:
+        found.append(_sentence(clauses, len(text), asks=False))
+    return found
+
+
+def _sentence(clauses: list[Clause], ends: int, *, asks: bool) -> Sentence:
+    filled = [clause for clause in clauses if clause.words]
+    for clause in filled:
+        clause.asks = asks
+    keys = frozenset(word.key for clause in filled for word in clause.words)
+    return Sentence(filled[0].words[0].starts, ends, filled, keys)
+
+
+def _word(match: re.Match[str], *, first: bool) -> Word:
+    form = folded(match[0])
+    if "'" in form and not form.endswith("n't"):
+        form = form.partition("'")[0]
+    return Word(match[0], form, match.start(), match.end(), first)

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-UngroundedKind: TypeAlias = Literal["number", "date", "name", "quotation", "word", "denial", "certainty", "subject"]
-"""Denial: what the source denies is affirmed, or the other way round. Certainty: a plan, a hearsay, a condition or a
-question is told as a fact. Subject: the source says it of another."""
+UngroundedKind: TypeAlias = Literal[
+    "number", "date", "name", "quotation", "placeholder", "denial", "person", "claim", "length"
+]
+"""Denial: what the source denies is affirmed, or the other way round. Person: the source says it of another. Claim: it
+does not follow, or nothing tells that it does. Length: it is too long to be read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+import structlog
+
+from app.domain.errors import ReaderUnavailable
 from app.domain.limits import MAX_CANDIDATES
 from app.domain.memory import Memory, Scope
 from app.domain.profile_answers import UNGROUNDED, ProfileRecall, ProfileSummary, ThinkingLevel
@@ -17,7 +20,7 @@ from app.services.answer.summary import summary, written
 from app.services.answering import Answering, Asked, formers_of, is_nothing, off_the_loop, recalled
 from app.services.backends import TenantBackends
 from app.services.language import TenantLanguageModel
-from app.services.learning.citing import Grounded, grounded
+from app.services.learning.citing import Grounded, Sentences, cited, grounded
 from app.services.learning.synthesising import (
     ANSWER_TOKENS,
     SUMMARY_TOKENS,
@@ -34,6 +37,7 @@ CANDIDATES: Final[Mapping[ThinkingLevel, int]] = {"low": 10, "medium": 20, "high
 """Memories from which a model answers."""
 SUPPOSING: Final[frozenset[ThinkingLevel]] = frozenset(("medium", "high"))
 """Where memories are looked for by a hypothetical answer too: one more question to the index."""
+READER_UNAVAILABLE: Final = "reader_unavailable"
 _SUMMED = 1_000
 """Characters of a memory that are summed up."""
 
@@ -76,14 +80,14 @@ class ModelAnswering:
         if not answer.sentences:
             return recalled(Answer(), recall, degraded)  # the memories do not answer it
         checked = await self._checked(asked, recall, answer, told)
-        if not checked.sentences:
-            return await self._quoted(asked, recall, [*degraded, UNGROUNDED])
-        cited = [told.evidence[number - 1].memory_id for number in checked.numbers]
-        return replace(recalled(Answer(), recall, degraded), answer=checked.text, cited=cited)
+        if isinstance(checked, str):
+            return await self._quoted(asked, recall, [*degraded, checked])
+        ids = [told.evidence[number - 1].memory_id for number in checked.numbers]
+        return replace(recalled(Answer(), recall, degraded), answer=checked.text, cited=ids)
 
     async def _quoted(self, asked: Asked, recall: Recall, degraded: Sequence[str]) -> ProfileRecall:
         answer, unread = await self._answering.quoted(asked, recall)
-        return recalled(answer, recall, [*degraded, *unread])
+        return recalled(answer, recall, list(dict.fromkeys([*degraded, *unread])))
 
     async def summary(self, memories: Sequence[Memory], now: int) -> ProfileSummary:
         """Sum up memories, the newest first, of what they say and nothing else."""
@@ -94,11 +98,11 @@ class ModelAnswering:
             return ProfileSummary("")
         answer = await model.answer(summarising(told, model.mark, now=now))
         if not isinstance(answer, str):
-            checking = partial(grounded, answer, told, (), now=now, max_tokens=SUMMARY_TOKENS)
-            checked = await asyncio.to_thread(checking)
-            if checked.sentences:
+            said = await asyncio.to_thread(cited, answer, told, (), now=now)
+            checked = await self._grounded(said, SUMMARY_TOKENS)
+            if not isinstance(checked, str):
                 return ProfileSummary(_in_sections(checked, summed))
-            answer = UNGROUNDED
+            answer = checked
         text = await asyncio.to_thread(summary, summed)
         return ProfileSummary(text, [answer])
 
@@ -124,10 +128,18 @@ class ModelAnswering:
         finally:
             analysing.cancel()
 
-    async def _checked(self, asked: Asked, recall: Recall, answer: Synthesised, told: _Told) -> Grounded:
-        most = ANSWER_TOKENS[asked.length]
-        checking = partial(grounded, answer, told.evidence, told.facts, now=asked.now, max_tokens=most)
-        return await off_the_loop(recall.entries, checking)
+    async def _checked(self, asked: Asked, recall: Recall, answer: Synthesised, told: _Told) -> Grounded | str:
+        checking = partial(cited, answer, told.evidence, told.facts, now=asked.now)
+        return await self._grounded(await off_the_loop(recall.entries, checking), ANSWER_TOKENS[asked.length])
+
+    async def _grounded(self, said: Sentences, most: int) -> Grounded | str:
+        """Return what of an answer follows from its memories, or why nothing of it is told."""
+        try:
+            found = await grounded(said, self._backends.reader, max_tokens=most)
+        except ReaderUnavailable as error:
+            structlog.get_logger().warning("reader_away", code=error.code, reason=error.detail)
+            return READER_UNAVAILABLE
+        return found if found.sentences else UNGROUNDED
 
 
 def _searchable(analysing: "asyncio.Task[Analysis | None]", thinking: ThinkingLevel) -> Analysing:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from app.grounding import Source, Ungrounded, ungrounded
+from app.grounding import Checker, Source, Ungrounded
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,13 @@ class Pair:
 
     @property
     def found(self) -> list[Ungrounded]:
+        """What guards find."""
         return ungrounded(self.statement, self.sources)
+
+
+def ungrounded(statement: str, sources: Sequence[Source]) -> list[Ungrounded]:
+    """Return what guards find of a statement."""
+    return Checker().ungrounded(statement, sources)
 
 
 def pairs(name: str) -> list[Pair]:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.services.profile import ProfileService
+from tests.services.believing_reader import BelievingReader
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.generation import examples
 from tests.support.learned import learn, say
@@ -53,7 +54,7 @@ async def kept(bench: Bench) -> list[Any]:
 
 async def lie_to(bench: Bench, model: ScriptedModel, query: str, thinking: Any) -> None:
     """Ask a profile whose model lies, and see that nothing of it is told or lost."""
-    backends = replace(bench.backends, model=model).of_tenant("acme", ADMINISTRATOR)
+    backends = replace(bench.backends, model=model, reader=BelievingReader()).of_tenant("acme", ADMINISTRATOR)
     before = await kept(bench)
     recall = await ProfileService(backends).recall("bot", query, thinking=thinking, reference_time=NOW)
     summary = await ProfileService(backends).summary("bot")

@@ -14,6 +14,7 @@ from app.domain.profile_answers import ProfileRecall, ResponseLength, ThinkingLe
 from app.domain.query import RECALL_PART_SECONDS, Query
 from app.retrieval.selection import tokens
 from app.services.profile import ProfileService
+from tests.services.believing_reader import BelievingReader
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.learned import Said, learn, say
 from tests.support.models import Call, ScriptedModel, analysis, answer
@@ -33,7 +34,9 @@ class Asking:
 
     def __post_init__(self) -> None:
         self._told = 0
-        self.backends = replace(self.bench.backends, model=self.model, recall_model_seconds=SECONDS)
+        self.backends = replace(
+            self.bench.backends, model=self.model, reader=BelievingReader(), recall_model_seconds=SECONDS
+        )
 
     @property
     def profiles(self) -> ProfileService:
@@ -45,7 +48,7 @@ class Asking:
 
     async def store(self, *contents: str, days_ago: int = 1) -> list[str]:
         told = [(content, NOW - days_ago * DAY + place) for place, content in enumerate(contents)]
-        return [(await self.profiles.remember("bot", content, occurred_at=at)).id for content, at in told]
+        return [(await self.without.remember("bot", content, occurred_at=at)).id for content, at in told]
 
     async def say(self, content: str) -> Said:
         """Make a memory of a message."""
@@ -172,6 +175,7 @@ async def test_each_number_of_a_recall_with_a_model_holds(
 
 
 async def test_a_topic_that_the_model_picks_finds_its_memory_without_a_word_in_common(asking: Asking) -> None:
+    asking.backends = replace(asking.backends, reader=None)  # it would read all that is there
     await asking.store(*(f"{name} went to the cinema" for name in ("Bo", "Di", "Fay", "Gus")))
     wanted = await asking.learn("Vegetarian, since the spring", topic="user_diet")
     query = "What should we not put on the table for dinner?"
@@ -184,6 +188,7 @@ async def test_a_topic_that_the_model_picks_finds_its_memory_without_a_word_in_c
 
 
 async def test_the_model_is_shown_the_topics_that_hold_and_only_those_are_taken(asking: Asking) -> None:
+    asking.backends = replace(asking.backends, reader=None)  # it would read all that is there
     await asking.learn("Vegetarian, since the spring", topic="user_diet")
     gone = await asking.learn("The spare key is under the pot", topic="spare_key_place")
     await asking.profiles.forget("bot", gone)
@@ -215,6 +220,7 @@ async def test_erased_topics_are_not_shown(asking: Asking) -> None:
 
 
 async def test_a_synonym_finds_a_memory_and_weighs_less_than_a_word_of_the_query(asking: Asking) -> None:
+    asking.backends = replace(asking.backends, reader=None)  # it would read all that is there
     await asking.store(*(f"{name} saw a film about cooking" for name in ("Bo", "Di", "Fay", "Gus")))
     (own,) = await asking.store("Her automobile needs a garage")
     (other,) = await asking.store("Her limousine needs a garage")
@@ -229,6 +235,7 @@ async def test_a_synonym_finds_a_memory_and_weighs_less_than_a_word_of_the_query
 
 
 async def test_what_is_near_a_hypothetical_answer_is_found_from_thinking_medium_on(asking: Asking) -> None:
+    asking.backends = replace(asking.backends, reader=None)  # it would read all that is there
     (wanted,) = await asking.store("The tabby kitten naps upon a woollen blanket")
     asking.model.answers["analyse"] = analysis(statement="The tabby kitten naps upon a woollen blanket")
     low = await asking.ask("Whereabouts of Miso?", thinking="low")
@@ -274,7 +281,7 @@ async def test_a_recall_finds_raw_messages_as_if_nothing_had_been_learned_of_the
 
 
 async def test_recall_asks_the_same_and_answers_the_same_with_and_without_a_model(cats: Asking) -> None:
-    with_model = cats.backends.of_tenant("acme", ADMINISTRATOR)
+    with_model = replace(cats.backends, reader=None).of_tenant("acme", ADMINISTRATOR)
     asked = []
     for backends in (with_model, cats.bench.backends.of_tenant("acme", ADMINISTRATOR)):
         cats.bench.database.runs.clear()
@@ -330,7 +337,8 @@ async def test_where_the_model_is_of_no_use_the_answer_is_the_one_without_it_and
 ) -> None:
     await asking.store("I live in Oslo", "My sister Petra bakes bread", "The car is red")
     asking.model.answers, asking.model.delays = answers, delays
-    quoted = await asking.without.recall("bot", "Where do I live?", reference_time=NOW)
+    without = ProfileService(replace(asking.backends, model=None).of_tenant("acme", ADMINISTRATOR))
+    quoted = await without.recall("bot", "Where do I live?", reference_time=NOW)
     recall = await asking.ask("Where do I live?")
     assert "Oslo" in quoted.answer
     assert (recall.answer, recall.cited) == (quoted.answer, quoted.cited), what
@@ -361,6 +369,7 @@ async def test_an_analysis_has_no_more_time_than_other_parts_of_a_recall(asking:
 async def test_a_model_that_does_not_answer_gets_no_more_time_for_an_answer_than_for_the_analysis(
     asking: Asking,
 ) -> None:
+    asking.backends = replace(asking.backends, reader=None)  # it would take its own time
     await asking.store("I live in Oslo")
     asking.model.delays = {"analyse": 9.0, "synthesise": 9.0}
     recall = await asking.ask("Where do I live?")
@@ -398,6 +407,7 @@ async def test_where_the_memories_do_not_answer_the_model_says_so_and_they_are_s
 
 
 async def test_where_nothing_is_known_the_answer_is_empty_and_no_answer_is_asked_for(asking: Asking) -> None:
+    asking.backends = replace(asking.backends, reader=None)  # it would read all that is there
     await asking.store("I live in Oslo")
     recall = await asking.ask("xylophone quartz")
     assert (recall.answer, recall.count, list(recall.degraded)) == ("", 0, [])
@@ -451,6 +461,7 @@ async def test_a_length_of_time_is_computed_and_given_as_a_fact(asking: Asking) 
 
 
 async def test_the_model_is_told_what_held_before_and_until_when(asking: Asking) -> None:
+    asking.backends = replace(asking.backends, reader=None)  # it would read all that is there
     await asking.store("I live in Rome", days_ago=30)
     await asking.store("I live in Oslo", days_ago=3)
     before = await asking.told("Where did I live before?")

@@ -26,6 +26,7 @@ from app.ports.database import Row, Statement
 from app.services.ingest.ingester import Ingester
 from app.storage.scoped import ScopedStatement, TenantDatabase
 from app.storage.tiers.tables import TIER_TABLES, TierTable
+from tests.services.believing_reader import BelievingReader
 from tests.support.probes import PROBES, SECRET
 from tests.support.scripted_model import ScriptedModel, classes, failing
 from tests.support.service import Service, serving
@@ -76,7 +77,7 @@ async def work(service: Service) -> None:
 async def learn(service: Service, tenant: str) -> None:
     """Have a model read what is said to an agent of a tenant, fail at it, and learn it then."""
     model = ScriptedModel({"extract": failing(QuotaExhausted("No credit is left."))})
-    backends = replace(service.runtime.backends, model=model).of_tenant(tenant)
+    backends = replace(service.runtime.backends, model=model, reader=BelievingReader()).of_tenant(tenant)
     ingester = Ingester(backends)
     said = [NewMessage("user", f"I like number{number}") for number in range(9)]
     ingestion = await ingester.ingest("learns", said, "s")

@@ -117,7 +117,7 @@ class _DryLearning:
         async def read(number: int) -> None:
             each = passes[number]
             try:
-                found[number] = await extracted(self._model, each, self._messages, groups)
+                found[number] = await extracted(self._model, each, self._messages, groups, self._backends.reader)
             except (QuotaExceeded, Unavailable) as error:
                 self._failed.append(FailedPass(each.number, each.kind, each.message_ids, each.context, error.code))
 
@@ -137,7 +137,7 @@ class _DryLearning:
             self._keep(once)
             for batch in batches([each for each in once if each.state == "proposed"], self._messages):
                 try:
-                    self._keep(await verified(self._model, batch, self._messages))
+                    self._keep(await verified(self._model, batch, self._messages, self._backends.reader))
                 except (QuotaExceeded, Unavailable) as error:
                     self._keep([replace(each, state="failed", reason=error.code) for each in batch])
 

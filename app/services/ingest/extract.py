@@ -8,13 +8,14 @@ from app.domain.errors import QuotaExceeded, Unavailable
 from app.domain.learned import Pass, Proposal, ProposalState
 from app.domain.messages import Message
 from app.services.ingest.at_once import for_each
-from app.services.ingest.grounded import Grounding, evident_lines
+from app.services.ingest.grounded import Grounding
 from app.services.ingest.model_calls import ModelCalls
 from app.services.ingest.said import said
 from app.services.ingest.work import Work
 from app.services.learning.extracting import Extracted, extraction, proposals, refused
 from app.services.learning.passes import readings
 from app.services.learning.transcript import Line, numbered
+from app.services.reading import TenantReader
 from app.storage.learning import KeptProposal, PlannedPass, planned_passes
 
 
@@ -45,7 +46,7 @@ async def _read(work: Work, pass_: Pass, groups: Mapping[str, int]) -> None:
     work.check_held()
     messages = await said(work, pass_.message_ids)
     try:
-        found = await extracted(work.model, pass_, messages, groups)
+        found = await extracted(work.model, pass_, messages, groups, work.backends.reader)
     except (QuotaExceeded, Unavailable) as error:
         await work.run([work.learning.fail_passes([pass_.number], error.code)])
         return
@@ -53,17 +54,22 @@ async def _read(work: Work, pass_: Pass, groups: Mapping[str, int]) -> None:
 
 
 async def extracted(
-    model: ModelCalls, pass_: Pass, messages: Mapping[str, Message], groups: Mapping[str, int]
+    model: ModelCalls,
+    pass_: Pass,
+    messages: Mapping[str, Message],
+    groups: Mapping[str, int],
+    reader: TenantReader | None = None,
 ) -> list[KeptProposal]:
-    """Return what a model proposes of a pass, and what of it is dropped; raises as ``ModelCalls.ask`` does.
+    """Return what a model proposes of a pass, and what of it is dropped.
 
-    ``messages`` by id: those of the pass that are still there. ``groups``: see ``groups_of``.
+    ``messages`` by id: those of the pass that are still there. ``groups``: see ``groups_of``. ``reader``: who decides
+    what follows from the messages. Raises as ``ModelCalls.ask`` does, and ``ReaderUnavailable``.
     """
     lines = numbered(pass_, messages)
     found: dict[str, KeptProposal] = {}
     for reading in readings(lines):
         answer = await model.ask(lambda mark, reading=reading: extraction(pass_.kind, reading, mark))  # type: ignore[misc]
-        for kept in await asyncio.to_thread(_judged, answer, reading, messages, groups, pass_):
+        for kept in await _judged(answer, reading, groups, pass_, reader):
             if kept.id not in found or (found[kept.id].state == "dropped" and kept.state != "dropped"):
                 found[kept.id] = kept
     return list(found.values())
@@ -75,24 +81,15 @@ def groups_of(passes: Iterable[Pass]) -> dict[str, int]:
     return {id_: each.number for each in full for id_ in each.message_ids[each.context :]}
 
 
-def _judged(
-    answer: Extracted,
-    reading: Sequence[Line],
-    messages: Mapping[str, Message],
-    groups: Mapping[str, int],
-    pass_: Pass,
+async def _judged(
+    answer: Extracted, reading: Sequence[Line], groups: Mapping[str, int], pass_: Pass, reader: TenantReader | None
 ) -> list[KeptProposal]:
     """Return what an answer proposes, with the reason of what is dropped: it is compared with what the model read."""
-    grounding = Grounding(evident_lines(reading, messages))
+    proposed, others = await asyncio.to_thread(lambda: (proposals(answer, reading), refused(answer, reading)))
+    objections = await Grounding(reading, reader).objections(proposed)
     return [
-        *(
-            _kept(Proposal(each.content, each.message_ids), groups, pass_, each.reason)
-            for each in refused(answer, reading)
-        ),
-        *(
-            _kept(each, groups, pass_, grounding.objection(each.content, each.message_ids))
-            for each in proposals(answer, reading)
-        ),
+        *(_kept(Proposal(each.content, each.message_ids), groups, pass_, each.reason) for each in others),
+        *(_kept(each, groups, pass_, reason) for each, reason in zip(proposed, objections, strict=True)),
     ]
 
 

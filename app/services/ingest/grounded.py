@@ -1,55 +1,51 @@
 """Compares what a model proposes with what it was shown of the messages that it cites."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import asyncio
+from collections.abc import Sequence
 from typing import Final
 
-from app.domain.messages import Message
-from app.grounding import Checker, Source, UngroundedKind, evident
+from app.domain.learned import Proposal
+from app.grounding import Checker, Source, Ungrounded
+from app.grounding.guards import NAMING
+from app.services.grounding import Claim, checked, decided
 from app.services.learning.transcript import Line
+from app.services.reading import TenantReader
 
 _MOST_TOLD = 5
-_NAMED: Final = frozenset[UngroundedKind](("number", "date", "name", "quotation"))
-"""What a question may not have that its answer has not; words may be others."""
+_TRIES: Final = 4
+"""Of a reader that is busy: an ingestion waits for it."""
 
 
 class Grounding:
     """Tells what of contents the lines do not say of which they were made; each line is read once."""
 
-    def __init__(self, lines: Sequence[Line]) -> None:
-        """Take the lines that a model was shown, as far as they are evidence (``evident_lines``)."""
+    def __init__(self, lines: Sequence[Line], reader: TenantReader | None) -> None:
+        """Take the lines that a model was shown, and who decides what follows from them; None: nobody."""
         self._checker = Checker()
+        self._reader = reader
         self._sources: dict[str, list[Source]] = {}
         for line in lines:
             self._sources.setdefault(line.message_id, []).append(Source(line.content, line.said_at, line.role))
 
-    def objection(self, content: str, message_ids: Sequence[str]) -> str | None:
-        """Return why a content is dropped: what it says that its messages do not; None where they say all of it."""
-        sources = [source for id_ in message_ids for source in self._sources.get(id_, ())]
-        found = self._checker.ungrounded(content, sources)
-        if not found:
-            return None
-        told = ", ".join(f"{each.kind} “{each.text[:60]}”" for each in found[:_MOST_TOLD])
-        return f"Not in what it cites: {told}."
+    async def objections(self, proposals: Sequence[Proposal]) -> list[str | None]:
+        """Return why each content is dropped: what it says that its messages do not; None where they say all of it.
+
+        Raises:
+            ReaderUnavailable: nobody can tell now.
+        """
+        cited = [
+            Claim(each.content, [source for id_ in each.message_ids for source in self._sources.get(id_, ())])
+            for each in proposals
+        ]
+        found = await asyncio.to_thread(checked, cited, self._checker)
+        return [_told(each) for each in await decided(cited, found, self._reader, tries=_TRIES)]
 
 
-def evident_lines(lines: Sequence[Line], messages: Mapping[str, Message]) -> list[Line]:
-    """Return lines without what stands, in the whole message, behind an order to whoever makes memories."""
-    evidence = {id_: evident(messages[id_].content) for id_ in {line.message_id for line in lines}}
-    return [
-        replace(line, content=_part(line, messages[line.message_id].content, len(evidence[line.message_id])))
-        for line in lines
-    ]
-
-
-def _part(line: Line, message: str, end: int) -> str:
-    """Return what a line has of a message up to a place."""
-    if end == len(message):
-        return line.content
-    begin = message.find(line.content)
-    if begin < 0:  # the end of a message of the overlap has a mark before it
-        begin = len(message) - len(line.content)
-    return line.content[: max(0, end - begin)]
+def _told(found: Sequence[Ungrounded]) -> str | None:
+    if not found:
+        return None
+    told = ", ".join(f"{each.kind} “{each.text[:60]}”" for each in found[:_MOST_TOLD])
+    return f"Not in what it cites: {told}."
 
 
 def grounded_queries(queries: Sequence[str], content: str) -> list[str]:
@@ -64,4 +60,4 @@ def grounded_topic(topic: str | None, content: str) -> str | None:
 
 
 def _named_besides(text: str, content: str, checker: Checker) -> bool:
-    return any(each.kind in _NAMED for each in checker.ungrounded(text, [Source(content, None)]))
+    return bool(checker.ungrounded(text, [Source(content, None)], guards=NAMING))

@@ -1,6 +1,5 @@
 """The stage in which a language model checks proposals against their messages; what it corrects is checked again."""
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -8,15 +7,16 @@ from app.domain.errors import QuotaExceeded, Unavailable
 from app.domain.learned import Pass
 from app.domain.messages import Message
 from app.services.ingest.at_once import for_each
-from app.services.ingest.grounded import Grounding, evident_lines
+from app.services.ingest.grounded import Grounding
 from app.services.ingest.model_calls import ModelCalls
 from app.services.ingest.said import said
 from app.services.ingest.work import Work
 from app.services.learning import verifying
 from app.services.learning.excerpts import excerpts
 from app.services.learning.merging import merge
-from app.services.learning.transcript import Line, numbered
+from app.services.learning.transcript import numbered
 from app.services.learning.verifying import Verdict, verdicts, verification
+from app.services.reading import TenantReader
 from app.storage.learning import KeptProposal, kept_proposals
 
 _CHARACTERS_AT_ONCE = 40_000
@@ -54,7 +54,7 @@ async def _verify(work: Work, group: int) -> None:
         await work.run([work.learning.settle(changed)])
     for batch in batches([each for each in once if each.state == "proposed"], messages):
         try:
-            found = await verified(work.model, batch, messages)
+            found = await verified(work.model, batch, messages, work.backends.reader)
         except (QuotaExceeded, Unavailable) as error:
             found = [replace(each, state="failed", reason=error.code) for each in batch]
         await work.run([work.learning.settle(found)])
@@ -93,35 +93,38 @@ def batches(proposals: Sequence[KeptProposal], messages: Mapping[str, Message]) 
 
 
 async def verified(
-    model: ModelCalls, batch: Sequence[KeptProposal], messages: Mapping[str, Message]
+    model: ModelCalls,
+    batch: Sequence[KeptProposal],
+    messages: Mapping[str, Message],
+    reader: TenantReader | None = None,
 ) -> list[KeptProposal]:
-    """Return what became of proposals, at most ``verifying.AT_ONCE``; raises as ``ModelCalls.ask`` does."""
+    """Return what became of proposals, at most ``verifying.AT_ONCE``; raises as ``extracted`` does."""
     cited = {id_ for each in batch for id_ in each.message_ids}
     order = sorted(cited, key=lambda id_: (messages[id_].said_at, id_))
     lines = numbered(Pass(0, "extract", order), messages)
     proposals = [each.proposal for each in batch]
     answer = await model.ask(lambda mark: verification(proposals, lines, mark))
-    return await asyncio.to_thread(_settled, batch, verdicts(answer, proposals), lines, messages)
+    judged = dict(zip((each.id for each in batch), verdicts(answer, proposals), strict=True))
+    corrections = [each for each in batch if _corrects(each, judged[each.id])]
+    corrected = [replace(each.proposal, content=judged[each.id].content) for each in corrections]
+    shown = excerpts(lines, messages.keys(), [each.content for each in corrected]) if corrected else ()
+    reasons = await Grounding(shown, reader).objections(corrected)
+    wrong = {each.id: reason for each, reason in zip(corrections, reasons, strict=True)}
+    return [_as_judged(each, judged[each.id], wrong.get(each.id)) for each in batch]
 
 
-def _settled(
-    batch: Sequence[KeptProposal], judged: Sequence[Verdict], lines: Sequence[Line], messages: Mapping[str, Message]
-) -> list[KeptProposal]:
-    """Return proposals with what was judged of them; corrections are compared with what a model reads beside them."""
-    corrected = [verdict.content for verdict in judged if verdict.kind == "correct"]
-    shown = excerpts(evident_lines(lines, messages), messages.keys(), corrected) if corrected else ()
-    grounding = Grounding(shown)
-    return [_as_judged(each, verdict, grounding) for each, verdict in zip(batch, judged, strict=True)]
+def _corrects(each: KeptProposal, verdict: Verdict) -> bool:
+    return verdict.kind == "correct" and verdict.content != each.content
 
 
-def _as_judged(each: KeptProposal, verdict: Verdict, grounding: Grounding) -> KeptProposal:
+def _as_judged(each: KeptProposal, verdict: Verdict, wrong: str | None) -> KeptProposal:
+    """Return a proposal with what was judged of it; ``wrong``: what its correction has that its messages do not say."""
     reason = f"{verdict.check}: {verdict.reason}" if verdict.check else verdict.reason
     if verdict.kind == "drop":
         return replace(each, state="dropped", reason=reason)
-    if verdict.kind == "pass" or verdict.content == each.content:
+    if not _corrects(each, verdict):
         return replace(each, state="verified")
     corrected = replace(each, content=verdict.content, corrected_from=each.content)
-    wrong = grounding.objection(verdict.content, each.message_ids)
     if wrong is not None:
         return replace(corrected, state="dropped", reason=wrong)
     return replace(corrected, state="verified", reason=reason)

@@ -1,16 +1,18 @@
-"""Takes of a model's answer what stands in the memories that it cites, sentence by sentence."""
+"""Takes of a model's answer what follows from the memories that it cites, sentence by sentence."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from app.grounding import Checker, Source
+from app.grounding import Checked, Checker, Source
 from app.retrieval import selection
 from app.services.answer.evidence import Evidence
 from app.services.answer.plain import day, plain
 from app.services.answer.wording import wording_of
+from app.services.grounding import Claim, checked, decided
 from app.services.learning.synthesising import Sentence, Synthesised
+from app.services.reading import TenantReader
 from app.statements.sentences import MAX_SENTENCE, sentences
 from app.statements.tokens import tokens
 
@@ -21,7 +23,7 @@ _CITATION = re.compile(r"(?<!\s)\s*[\[(]\d{1,2}(?:\s*,\s*\d{1,2})*[\])](?=[\s.,;
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A sentence that stands in the memories which it cites."""
+    """A sentence with the numbers of the memories that it cites."""
 
     text: str
     numbers: Sequence[int]
@@ -33,7 +35,7 @@ class Grounded:
 
     sentences: Sequence[Cited]
     dropped: int
-    """How many sentences were left out because they do not stand in what they cite."""
+    """How many sentences were left out because they do not follow from what they cite."""
 
     @property
     def text(self) -> str:
@@ -46,25 +48,44 @@ class Grounded:
         return tuple(dict.fromkeys(number for each in self.sentences for number in each.numbers))
 
 
-def grounded(
-    answer: Synthesised, memories: Sequence[Evidence], facts: Sequence[str], *, now: int, max_tokens: int
-) -> Grounded:
-    """Return the sentences of an answer that stand in the memories they cite, as many as the tokens allow.
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """The sentences of an answer with what code has found of each."""
+
+    told: Sequence[Cited]
+    claims: Sequence[Claim]
+    found: Sequence[Checked]
+    uncited: int
+    """How many more there are that cite nothing which is there."""
+
+
+def cited(answer: Synthesised, memories: Sequence[Evidence], facts: Sequence[str], *, now: int) -> Sentences:
+    """Return the sentences of an answer, as code finds them.
 
     ``facts`` were computed of the memories and may be told with any of them. ``now`` is today, ms since the epoch.
     """
     today = date.fromisoformat(day(now))
-    checker = Checker()
     by_number = {each.number: each for each in memories}
+    told = [Cited(text, said.memories) for said in answer.sentences for text in _told(said)]
+    good = [each for each in told if _cites(each, by_number)]
+    claims = [Claim(each.text, _sources(each, by_number, facts), [today]) for each in good]
+    return Sentences(good, claims, checked(claims, Checker()), len(told) - len(good))
+
+
+async def grounded(said: Sentences, reader: TenantReader | None, *, max_tokens: int) -> Grounded:
+    """Return the sentences of an answer that follow from the memories they cite, as many as the tokens allow.
+
+    Raises:
+        ReaderUnavailable: nobody can tell now.
+    """
     kept: list[Cited] = []
-    dropped, left = 0, max_tokens
-    for said in answer.sentences:
-        for text in _told(said):
-            if not _stands(text, said.memories, by_number, facts, today, checker):
-                dropped += 1
-            elif (size := selection.tokens(text)) <= left and all(text != other.text for other in kept):
-                left -= size
-                kept.append(Cited(text, said.memories))
+    dropped, left = said.uncited, max_tokens
+    for each, objections in zip(said.told, await decided(said.claims, said.found, reader), strict=True):
+        if objections:
+            dropped += 1
+        elif (size := selection.tokens(each.text)) <= left and all(each.text != other.text for other in kept):
+            left -= size
+            kept.append(each)
     return Grounded(kept, dropped)
 
 
@@ -75,21 +96,15 @@ def _told(said: Sentence) -> Iterator[str]:
         yield one.text
 
 
-def _stands(
-    text: str,
-    numbers: Sequence[int],
-    by_number: dict[int, Evidence],
-    facts: Sequence[str],
-    today: date,
-    checker: Checker,
-) -> bool:
-    if len(text) >= MAX_SENTENCE:  # what was cut off may have said otherwise
+def _cites(each: Cited, by_number: Mapping[int, Evidence]) -> bool:
+    if len(each.text) >= MAX_SENTENCE:  # what was cut off may have said otherwise
         return False
-    if not 0 < len(numbers) <= MAX_CITED or not by_number.keys() >= {*numbers}:
-        return False
-    told = [said for number in numbers for said in by_number[number].statements]
-    sources = [Source(each.said, each.happened_at, each.speaker) for each in told]
+    return 0 < len(each.numbers) <= MAX_CITED and by_number.keys() >= {*each.numbers}
+
+
+def _sources(each: Cited, by_number: Mapping[int, Evidence], facts: Sequence[str]) -> Sequence[Source]:
+    told = [said for number in each.numbers for said in by_number[number].statements]
     # What names a time of its own did not happen on the day on which it was said, as far as is known.
-    heads = [each.head for each in told if not each.tells_time]
+    heads = [one.head for one in told if not one.tells_time]
     computed = [Source(fact, None) for fact in (*facts, *heads)]
-    return not checker.ungrounded(text, [*sources, *computed], computed=[today])
+    return [*(Source(one.said, one.happened_at, one.speaker) for one in told), *computed]

@@ -11,6 +11,7 @@ import pytest
 from app.domain.errors import UpstreamUnavailable
 from app.ports.database import Statement
 from app.services.ingest import dry_run, model_calls
+from tests.services.believing_reader import BelievingReader
 from tests.support.problem_shape import assert_problem, named_fields
 from tests.support.scripted_model import ScriptedModel, failing, memory
 from tests.support.service import Service, serving
@@ -28,7 +29,7 @@ def model() -> ScriptedModel:
 async def service(tmp_path: Path, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Service]:
     monkeypatch.setattr(model_calls, "_FIRST_PAUSE", 0.01)
     async with serving(tmp_path) as service:
-        service.runtime.backends = replace(service.runtime.backends, model=model)
+        service.runtime.backends = replace(service.runtime.backends, model=model, reader=BelievingReader())
         yield service
 
 

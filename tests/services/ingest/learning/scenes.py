@@ -13,6 +13,7 @@ from app.services.backends import TenantBackends
 from app.services.ingest.ingester import Ingester
 from app.storage.ingestions import Ingestion
 from app.storage.learning_report import LearningReport
+from tests.services.believing_reader import BelievingReader
 from tests.support.gateways import ADMINISTRATOR, Bench, bench_on
 from tests.support.scripted_model import ScriptedModel
 
@@ -33,7 +34,9 @@ class Scene:
     model: ScriptedModel
 
     def of_tenant(self, author: Author = ADMINISTRATOR, tenant: str = "acme", **others: Any) -> TenantBackends:
-        backends: TenantBackends = replace(self.bench.backends, model=self.model, **others).of_tenant(tenant, author)
+        backends: TenantBackends = replace(
+            self.bench.backends, **{"model": self.model, "reader": BelievingReader(), **others}
+        ).of_tenant(tenant, author)
         return backends
 
     @property

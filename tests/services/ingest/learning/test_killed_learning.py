@@ -17,6 +17,7 @@ from app.runtime.ingestions import resume_once
 from app.services.ingest import learn
 from app.services.ingest.ingester import Ingester
 from app.services.learning import classifying, verifying
+from tests.services.believing_reader import BelievingReader
 from tests.simulation import clock
 from tests.simulation.intercept import Between, PortCall
 from tests.simulation.killer import KilledError, Killer, Made, Moment, moments
@@ -127,7 +128,7 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _with_model(replica: Replica, model: LanguageModel | None = None) -> Replica:
-    replica.backends = replace(replica.backends, model=model or script())
+    replica.backends = replace(replica.backends, model=model or script(), reader=BelievingReader())
     return replica
 
 

@@ -1,0 +1,27 @@
+"""Rejects what a small model overlooks, exactly: each guard in a file of its own. None of them accepts anything."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from app.grounding.guards.dates import dates
+from app.grounding.guards.names import names
+from app.grounding.guards.negation import negation
+from app.grounding.guards.numbers import numbers
+from app.grounding.guards.person import person
+from app.grounding.guards.placeholders import placeholders
+from app.grounding.guards.quotations import quotations
+from app.grounding.known import Comparison
+from app.grounding.source import Ungrounded
+
+GUARDS: Final[Mapping[str, Callable[[Comparison], Iterator[Ungrounded]]]] = {
+    "placeholders": placeholders,
+    "quotations": quotations,
+    "dates": dates,
+    "numbers": numbers,
+    "names": names,
+    "negation": negation,
+    "person": person,
+}
+"""Every guard by its name, in the order in which their findings are told."""
+NAMING: Final = ("quotations", "dates", "numbers", "names")
+"""Those that look at what is named, and not at how it is said."""

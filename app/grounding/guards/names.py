@@ -1,0 +1,44 @@
+"""Every name, code and identifier of a statement stands in a source, or is who said it."""
+
+import re
+from collections.abc import Iterator
+
+from app.grounding.guards.words import ASSISTANT, NOUNS_WITH_CAPITALS, SPEAKER, USER
+from app.grounding.known import Claim, Comparison, Known
+from app.grounding.reading import Word
+from app.grounding.source import Ungrounded
+
+_PARTS = re.compile(r"[^\W_]+")
+_PLURAL = "s"
+
+
+def names(comparison: Comparison) -> Iterator[Ungrounded]:
+    """Give the names of a statement that no source has; a number is the matter of another guard."""
+    claim = comparison.claim
+    numbers = {place for each in claim.quantities for place in range(each.starts, each.ends)}
+    german = any(not NOUNS_WITH_CAPITALS.isdisjoint(each) for each in (claim.forms, *comparison.known.forms))
+    for word in _named(claim, german=german):
+        if word.starts not in numbers and not claim.in_times(word.starts) and not _is_known(word, comparison.known):
+            yield Ungrounded("name", word.text)
+
+
+def _named(claim: Claim, *, german: bool) -> Iterator[Word]:
+    """Give the words that are written as names are, but what begins a sentence and German nouns: all have capitals."""
+    for word in claim.words:
+        if word.folded in SPEAKER | USER | ASSISTANT:
+            continue
+        if _is_code(word) or (word.capital and not word.first and not german):
+            yield word
+
+
+def _is_code(word: Word) -> bool:
+    return word.coded or not {"/", "@", "_"}.isdisjoint(word.text)
+
+
+def _is_known(word: Word, known: Known) -> bool:
+    """Tell whether a source has a name, in any case, as one of several, or cut otherwise: "Next.js" and "nextjs"."""
+    parts = _PARTS.findall(word.folded)
+    candidates = (word.folded, "".join(parts), word.folded.removesuffix(_PLURAL), word.folded + _PLURAL)
+    if any(known.has_word(each) for each in candidates):
+        return True
+    return len(parts) > 1 and all(known.has_word(part) for part in parts)

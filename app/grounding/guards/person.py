@@ -1,0 +1,70 @@
+"""What is said of somebody is not told of somebody else: of the user, of the assistant, of a third person."""
+
+from collections.abc import Iterator
+
+from app.grounding.guards.words import (
+    ADDRESSED,
+    ASSISTANT,
+    OTHERS,
+    SPEAKER,
+    SPEAKERS_OWN,
+    SPEAKING,
+    USER,
+)
+from app.grounding.known import Comparison, Known, SourceReading
+from app.grounding.reading import Clause, Word
+from app.grounding.source import Ungrounded
+
+_SHORT = 3
+_SUBJECT = 2
+"""Words with which a clause begins among which its subject is looked for."""
+
+
+def person(comparison: Comparison) -> Iterator[Ungrounded]:
+    """Give the clauses of a statement of which every clause that says the same says it of another."""
+    known = comparison.known
+    for clause, near in comparison.near:
+        same = [(source, other) for source, other in near if _says(other, clause, known)]
+        if same and all(_of_another(clause, source, other, known) for source, other in same):
+            yield Ungrounded("person", comparison.claim.text[clause.words[0].starts : clause.words[-1].ends])
+
+
+def _says(other: Clause, clause: Clause, known: Known) -> bool:
+    """Tell whether a clause has all that another says, whoever it says it of."""
+    subject = _subject(clause, known)
+    said = [word for word in clause.words if word is not subject and word.folded not in SPEAKER | USER | ASSISTANT]
+    telling = [word for word in said if len(word.folded) > _SHORT or word.coded] or said
+    return bool(telling) and all(any(word.akin(each) for each in other.words) for word in telling)
+
+
+def _of_another(clause: Clause, source: SourceReading, other: Clause, known: Known) -> bool:
+    subject = _subject(clause, known)
+    if subject is None:
+        return False
+    begins = other.words[0].folded
+    if subject.folded in USER:
+        if source.source.speaker == "assistant":
+            return begins in SPEAKING
+        return begins in OTHERS or _is_of_a_relative(clause, other)
+    if subject.folded in ASSISTANT:
+        return begins in SPEAKING if source.source.speaker == "user" else begins in ADDRESSED
+    told_by_it = subject.folded in source.speaker or any(subject.akin(word) for word in other.words)
+    return begins in SPEAKING and bool(source.speaker) and not told_by_it
+
+
+def _subject(clause: Clause, known: Known) -> Word | None:
+    """Return who a clause begins with: "the user", "the assistant" or a name; none where it is something of theirs."""
+    for word in clause.words[:_SUBJECT]:
+        if word.folded in USER | ASSISTANT:
+            return None if word.owns else word
+    word = clause.words[0]
+    return word if word.capital and not word.owns and known.has_name(word.folded) else None
+
+
+def _is_of_a_relative(clause: Clause, other: Clause) -> bool:
+    """Tell whether a clause is about "my aunt", of whom the statement knows nothing."""
+    if len(other.words) <= _SUBJECT or other.words[0].folded not in SPEAKERS_OWN:
+        return False
+    relative = other.words[1]
+    spoken = any(word.folded in SPEAKING for word in other.words)
+    return not spoken and not any(relative.akin(word) for word in clause.words)

@@ -1,0 +1,37 @@
+"""The only words that a guard knows: what denies, and who is meant, in English, German and Swedish.
+
+This table stays as small as it is. What else a language says with words is the reader's to know.
+"""
+
+from typing import Final
+
+
+def _of(*lines: str) -> frozenset[str]:
+    return frozenset(word for line in lines for word in line.split())
+
+
+DENIALS: Final = _of(
+    "not never no none nobody nothing neither nor without cannot",
+    "nicht kein keine keinen keinem keiner keines nie niemals nichts ohne niemand weder",
+    "inte ej aldrig ingen inget inga utan icke varken",
+)
+"""Besides every word that ends in "n't"."""
+SPEAKER: Final = _of(
+    "i me my mine we us our ours",
+    "ich mich mir mein meine meinen meinem meiner wir uns unser unsere unseren unserem unserer",
+    "jag mig min mitt mina vi oss vår vårt våra",
+)
+SPEAKERS_OWN: Final = _of("my our", "mein meine meinen meinem meiner unser unsere", "min mitt mina vår vårt våra")
+SPEAKING: Final = _of("i we", "ich wir", "jag vi")
+ADDRESSED: Final = _of(
+    "you your yours", "du dich dir dein deine deinen ihr euch sie ihnen ihre", "du dig din ditt dina ni er"
+)
+OTHERS: Final = _of("he she they", "er", "han hon de")
+"""With which a clause begins that is about somebody else: "sie" may be many."""
+USER: Final = _of("user users", "nutzer nutzerin nutzers benutzer benutzerin", "användare användaren användarens")
+ASSISTANT: Final = _of("assistant agent", "assistent", "assistenten agenten")
+NOUNS_WITH_CAPITALS: Final = _of(
+    "der das und ist nicht ein eine einen kein keine vom zum zur für auf nach seit sich wird wurde sind oder aber",
+    "ich wir mein meine ihr ihre nutzer nutzerin",
+)
+"""By these a text is known to be German, whose capitals tell no names."""

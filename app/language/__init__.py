@@ -1,0 +1,1 @@
+"""What is known of text as such: its words, sentences and numbers."""
