@@ -369,7 +369,6 @@ async def test_an_analysis_has_no_more_time_than_other_parts_of_a_recall(asking:
 async def test_a_model_that_does_not_answer_gets_no_more_time_for_an_answer_than_for_the_analysis(
     asking: Asking,
 ) -> None:
-    asking.backends = replace(asking.backends, reader=None)  # it would take its own time
     await asking.store("I live in Oslo")
     asking.model.delays = {"analyse": 9.0, "synthesise": 9.0}
     recall = await asking.ask("Where do I live?")
